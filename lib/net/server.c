@@ -112,13 +112,22 @@ static char *authorization_of(struct lws *wsi) {
     return text;
 }
 
+/* Of one that has left already: all zeros. */
+static struct preauth_source source_of(struct lws *wsi) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    (void)!getpeername(lws_get_socket_fd(wsi), (struct sockaddr *)&address, &size);
+    return preauth_source_of((struct sockaddr *)&address);
+}
+
 static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
     struct server *server = server_of(wsi);
     if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
         return 1;
     }
     char *authorization = authorization_of(wsi);
-    const struct server_request request = {path, may_read(server, wsi), authorization};
+    const struct server_request request = {path, may_read(server, wsi), authorization,
+                                           source_of(wsi)};
     struct server_page page = server->events->page(server->context, &request);
     secret_forget(&authorization);
     if (!page.body) {

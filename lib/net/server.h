@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lib/error.h"
+#include "lib/net/preauth.h"
 
 /* The header with the token of readers. Not Authorization: the API server's proxy of Services takes
  * that off before it passes a request on. */
@@ -34,7 +35,8 @@ struct server_page {
 struct server_request {
     const char *path;
     bool may_read; /* the server has no read_token, or the request has it in SERVER_READ_HEADER */
-    const char *authorization; /* the header; NULL: none, or longer than 16 KiB */
+    const char *authorization;    /* the header; NULL: none, or longer than 16 KiB */
+    struct preauth_source source; /* who asks */
 };
 
 /* Callbacks, with server_options.context. All are required; without a WebSocket (socket_path is

@@ -6,6 +6,7 @@
 #include "lib/log.h"
 #include "lib/net/http.h"
 #include "lib/net/tls.h"
+#include "lib/net/verdicts.h"
 #include "lib/prometheus.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
@@ -17,19 +18,10 @@
 
 enum { ANSWER_BYTES_MAX = 256 << 10, TOKEN_BYTES_MAX = 16 << 10 };
 
-struct verdict {
-    char token[65]; /* its SHA-256 */
-    int status;     /* 200, 401, 403 */
-    int64_t until_ms;
-};
-
 struct metrics_server {
     struct page_server *pages;
     const struct config *config;
-    struct verdict verdicts[METRICS_VERDICTS_MAX];
-    size_t next; /* where the next verdict goes: the oldest is forgotten */
-    int64_t second_ms;
-    int reviews; /* in this second */
+    struct verdicts verdicts;
 };
 
 /* ---- the API server ---- */
@@ -134,25 +126,6 @@ static int judge(const struct config *config, const char *token, int *ret_status
 
 /* ---- verdicts ---- */
 
-static const struct verdict *find(const struct metrics_server *server, const char *digest,
-                                  int64_t now_ms) {
-    for (size_t i = 0; i < METRICS_VERDICTS_MAX; i++) {
-        const struct verdict *verdict = &server->verdicts[i];
-        if (verdict->until_ms > now_ms && strcmp(verdict->token, digest) == 0) {
-            return verdict;
-        }
-    }
-    return NULL;
-}
-
-static bool may_ask(struct metrics_server *server, int64_t now_ms) {
-    if (now_ms - server->second_ms >= 1000) {
-        server->second_ms = now_ms;
-        server->reviews = 0;
-    }
-    return server->reviews++ < METRICS_REVIEWS_PER_S;
-}
-
 /* RFC 6750: a token is of visible ASCII characters. Others come from strangers, and are not JSON.
  */
 static bool is_token(const char *text) {
@@ -164,9 +137,10 @@ static bool is_token(const char *text) {
     return *text != 0;
 }
 
-static int status_of(struct metrics_server *server, const char *authorization) {
+static int status_of(struct metrics_server *server, const struct server_request *request) {
     static const char scheme[] = "Bearer ";
-    struct verdict made;
+    const char *authorization = request->authorization;
+    char digest[65];
     struct error err = {0};
     int64_t now_ms = clock_monotonic_ms();
     if (!authorization || !text_starts(authorization, scheme) ||
@@ -174,21 +148,20 @@ static int status_of(struct metrics_server *server, const char *authorization) {
         return 401;
     }
     const char *token = authorization + sizeof scheme - 1;
-    digest_sha256(token, strlen(token), made.token);
-    const struct verdict *known = find(server, made.token, now_ms);
-    if (known) {
-        return known->status;
+    digest_sha256(token, strlen(token), digest);
+    int status = verdicts_find(&server->verdicts, digest, now_ms);
+    if (status) {
+        return status;
     }
-    if (!may_ask(server, now_ms)) {
+    if (!verdicts_may_review(&server->verdicts, digest, &request->source, now_ms)) {
         return 429;
     }
-    if (judge(server->config, token, &made.status, &err) < 0) {
+    if (judge(server->config, token, &status, &err) < 0) {
         log_pairs(LOG_WARNING, "cannot ask who may read metrics", "error", err.text, NULL);
         return 503;
     }
-    made.until_ms = now_ms + METRICS_VERDICT_MS;
-    server->verdicts[server->next++ % METRICS_VERDICTS_MAX] = made;
-    return made.status;
+    verdicts_keep(&server->verdicts, digest, status, now_ms);
+    return status;
 }
 
 /* ---- the server ---- */
@@ -198,7 +171,7 @@ static struct server_page on_page(void *context, const struct server_request *re
     if (strcmp(request->path, "/metrics") != 0) {
         return (struct server_page){0};
     }
-    int status = status_of(server, request->authorization);
+    int status = status_of(server, request);
     if (status == 200) {
         return (struct server_page){operator_metrics_page(), PROMETHEUS_CONTENT_TYPE, 200};
     }

@@ -1,18 +1,13 @@
 /* metrics_server.h: /metrics over TLS 1.3, to those alone whom the API server admits: the bearer
  * token of a request goes to a TokenReview, and who it is to a SubjectAccessReview (get of the
  * non-resource URL /metrics), as kube-rbac-proxy does. 401: no token, or an invalid one; 403: may
- * not; 429: too many unknown tokens; 503: the API server does not answer. Verdicts are kept for
- * METRICS_VERDICT_MS. A thread of its own, so that a slow API server delays metrics alone. */
+ * not; 429: too many unknown tokens; 503: the API server does not answer. Verdicts are kept
+ * (verdicts.h). A thread of its own, so that a slow API server delays metrics alone. */
 #pragma once
 
 #include "operator/kube/config.h"
 
-enum {
-    METRICS_VERDICT_MS = 60000, /* also the longest that a revoked right still reads */
-    METRICS_VERDICTS_MAX = 64,  /* tokens */
-    METRICS_REVIEWS_PER_S = 10, /* of tokens without a verdict */
-    METRICS_REVIEW_WAIT_MS = 5000,
-};
+enum { METRICS_REVIEW_WAIT_MS = 5000 };
 
 struct metrics_server_options {
     const char *bind;            /* "ADDRESS:PORT" */

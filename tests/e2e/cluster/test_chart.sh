@@ -65,6 +65,18 @@ check "every option is rendered" says everything.json '
      .topologySpreadConstraints[0].topologyKey == "zone" and (.affinity | has("nodeAffinity")) and
      .tolerations[0].operator == "Exists" and .imagePullSecrets[0].name == "key" and
      (.containers[0].args | contains(["--agent-image=registry.test/agent:2", "--trainer-image=registry.test/trainer:3", "--trainer-gpu-image=registry.test/trainer-cuda:4", "--no-leader-election"])))'
+# Prometheus connects to addresses of pods, so it needs the name that the certificate has.
+monitored() { # FILE SETTING... : the ServiceMonitor's endpoint with secure metrics
+    local file=$1
+    shift
+    render --api-versions monitoring.coreos.com/v1 --set serviceMonitor.enabled=true --set metrics.secure=true "$@" | objects >"$folder/$file"
+}
+check "a certificate of each replica's own cannot be checked" eval 'monitored own.json && says own.json "
+    [.[] | select(.kind == \"ServiceMonitor\")][0].spec.endpoints[0].tlsConfig == {insecureSkipVerify: true}"'
+check "one that is given is checked, with its name and authority" eval 'monitored given.json --set metrics.certificateSecret=tls \
+    --set metrics.certificateName=metrics.test --set metrics.certificateAuthority=ca && says given.json "
+    [.[] | select(.kind == \"ServiceMonitor\")][0].spec.endpoints[0].tlsConfig ==
+        {serverName: \"metrics.test\", ca: {secret: {name: \"ca\", key: \"ca.crt\"}}}"'
 # A list that is empty allows nothing: it must not be left out.
 given_policy() { jq -r '.[] | select(.kind == "Deployment") | .spec.template.spec.containers[0].args[] | select(startswith("--job-policy=")) | ltrimstr("--job-policy=")' "$folder/$1"; }
 check "jobPolicy goes to the controller whole" [ "$(given_policy everything.json | jq -cS .)" = '{"hostPath":false,"images":["registry.test/team/*"],"secrets":[]}' ]

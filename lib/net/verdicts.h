@@ -1,0 +1,33 @@
+/* verdicts.h: what another server decided on bearer tokens, and which of them it may be asked about
+ * next. Made-up tokens of strangers displace only one another: a token that was admitted keeps its
+ * place, and is asked about again, whatever others send. Pure: no clock. One thread at a time. */
+#pragma once
+
+#include "lib/net/preauth.h"
+
+enum {
+    VERDICT_MS = 60000,          /* also the longest that a revoked right still reads */
+    VERDICTS_MAX = 64,           /* tokens that were admitted, and as many that were not */
+    VERDICT_REVIEWS_PER_S = 10,  /* of tokens that were not admitted before, ... */
+    VERDICT_REVIEWS_A_SOURCE = 2 /* ... and of one address */
+};
+
+struct verdict {
+    char token[65]; /* its SHA-256 in hexadecimal; "": none */
+    int status;     /* 200, 401, 403 */
+    int64_t until_ms;
+};
+
+struct verdicts {
+    struct verdict admitted[VERDICTS_MAX], refused[VERDICTS_MAX];
+    int64_t second_ms;
+    int reviews;                                          /* in this second, ... */
+    struct preauth_source sources[VERDICT_REVIEWS_PER_S]; /* ... and whose */
+};
+
+/* The verdict, or 0: none that holds. */
+int verdicts_find(const struct verdicts *verdicts, const char *token, int64_t now_ms);
+/* Whether the API server may be asked about it now; then it counts as asked. */
+bool verdicts_may_review(struct verdicts *verdicts, const char *token,
+                         const struct preauth_source *source, int64_t now_ms);
+void verdicts_keep(struct verdicts *verdicts, const char *token, int status, int64_t now_ms);
