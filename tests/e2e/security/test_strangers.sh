@@ -74,6 +74,13 @@ for given in '' 'Windlass-Read-Token: 00fe' 'Windlass-Read-Token:' 'Authorizatio
 done
 told=$(net_run 4 curl -sk --max-time 30 https://10.77.0.1:8443/healthz)
 check "and of its life one word" [ "$told" = '{"status": "ok"}' ]
+# With the right TLS and another job's token, hidden requests, odd paths and heads.
+net_run 4 python3 tests/e2e/security/hub_attacks.py 10.77.0.1 8443 10.77.0.140 >"$work/said" 2>&1
+refused() {
+    [ "$(grep -c ': ' "$work/said")" = 19 ] && ! grep -E ' 101 |"items"' "$work/said" &&
+        ! grep -E '^(two tokens|.*WebSocket|.*goes up|.*percent|.*null byte|.*whole URL|a POST|.*LF alone).*: .*200' "$work/said" || { sed 's/^/# /' "$work/said"; return 1; }
+}
+check "what a stranger may say opens nothing" refused
 quiet_kb=$(high_kb)
 mkfifo "$work/hold"
 net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 "$count" "${addresses[@]}" <"$work/hold" >"$work/flood.log" 2>&1 &
