@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs Debian packages: apt-install.sh PACKAGE... Uses sudo, if there is one, when not run by root. Exit code 3: not
 # possible; the reason is printed. Waits 5 minutes for another apt (upgrades of a new machine, a second script of ours): apt
-# itself can wait for dpkg's lock, but not for that of the package lists.
+# itself can wait for dpkg's lock, but not for that of the package lists. LOCK=required: only what images/packages.lock
+# lists is installed (images/lock.sh).
 set -euo pipefail
 script=${0##*/}
 
@@ -13,9 +14,10 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+is_listed() { [ "${LOCK:-}" != required ] || "${0%/*}/lock.sh" check "$@"; }
 install() {
     # shellcheck disable=SC2086 # not a word if there is no sudo
-    $root env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 update -qq &&
+    $root env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 update -qq && is_listed "$@" &&
         $root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "$@"
 }

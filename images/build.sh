@@ -4,11 +4,14 @@
 #   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
 # REGISTRY    the registry of the images, such as registry.example.com/team (default localhost)
-# BASE        the image to build in (default: as in the Containerfile). BASE=packages makes one from Debian 12's
-#             packages on this machine, without a registry
-# CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from (default: as in the Containerfile; with
-#             BASE=packages one made from the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
-#             1.2 GB of cuDNN, cuBLASLt and NCCL, which are then mounted at run time)
+#   build.sh layout FOLDER [NAME...]    builds, and writes each as an OCI layout: FOLDER/windlass-NAME/
+# BASE        the image to build in: Debian 12, by digest (docker.io/library/debian@sha256:...). Default: packages: one
+#             is made from Debian 12's packages on this machine, without a registry
+# CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from, by digest (default: one made from the
+#             toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the 1.2 GB of cuDNN, cuBLASLt and
+#             NCCL, which are then mounted at run time)
+# LOCK=required         fail where a package is not as images/packages.lock lists it
+# SOURCE_DATE_EPOCH     seconds: the time that images and all of their files get, so that a second build is the same
 # CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
 # Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
 # removed.
@@ -32,12 +35,29 @@ base_of_packages() {
     # shellcheck disable=SC2016 # the format's variables are apt's
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
         sort -u >"$cache/sources.list"
-    [ -s "$cache/sources.list" ] || fail "apt knows no Debian mirror (BASE=packages needs a Debian machine)"
+    [ -s "$cache/sources.list" ] || fail "apt knows no Debian mirror (on other machines, give BASE=...@sha256:...)"
     logged mmdebstrap --variant=minbase bookworm "$tar" - <"$cache/sources.list"
     container=$(b from scratch)
     logged b add "$container" "$tar" /
     logged b commit --rm "$container" localhost/windlass-base:12
     rm -f "$tar"
+}
+# In a release, each of its packages is as listed; one that was made on another day is made anew.
+base_is_listed() {
+    local container said=0
+    container=$(b from --pull=never localhost/windlass-base:12)
+    logged b copy "$container" "$here/lock.sh" "$here/packages.lock" /images/
+    b run --isolation chroot "$container" -- /images/lock.sh installed >>"$log" 2>&1 || said=1
+    logged b rm "$container"
+    return $said
+}
+locked_base_of_packages() {
+    base_of_packages
+    [ "${LOCK:-}" = required ] || return 0
+    base_is_listed && return
+    logged b rmi --force localhost/windlass-base:12
+    base_of_packages
+    base_is_listed || { tail -n 20 "$log" >&2; fail "the base image is not made of images/packages.lock"; }
 }
 # The same with this machine's CUDA toolkit, as $CUDA_BASE.
 base_of_toolkit() {
@@ -47,6 +67,7 @@ base_of_toolkit() {
     [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nccl$([ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] || echo -nvjpeg)
     CUDA_BASE=localhost/windlass-cuda:$version
     if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
+    base_of_packages
     say "making an image of the CUDA toolkit $version"
     container=$(b from --pull=never localhost/windlass-base:12)
     for part in bin include nvvm; do logged b copy "$container" "$toolkit/$part" /usr/local/cuda/$part; done
@@ -59,13 +80,12 @@ base_of_toolkit() {
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME
-    local base=() stage
-    case ${BASE:-} in
-    '') ;;
-    packages) base=(--build-arg BASE=localhost/windlass-base:12 --pull=never) ;;
-    *) base=(--build-arg BASE="$BASE") ;;
-    esac
-    [[ $1 != *-cuda || -z ${CUDA_BASE:-} ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
+    local base=(--build-arg BASE="$BASE") stage
+    [ "$BASE" != packages ] || base=(--build-arg BASE=localhost/windlass-base:12 --pull=never)
+    [[ $1 != *-cuda ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
+    [ -z "${LOCK:-}" ] || base+=(--build-arg LOCK="$LOCK")
+    [ -z "${SOURCE_DATE_EPOCH:-}" ] ||
+        base+=(--timestamp "$SOURCE_DATE_EPOCH" --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH")
     say "building $registry/windlass-$1:$version"
     cd "$here/.."
     if [ -d "${CCACHE_DIR:-}" ]; then
@@ -95,13 +115,19 @@ archive() { # NAME FOLDER
     echo "$id" >"$tar.id"
 }
 
-what=${1:?build, push or archive}
+# What a tag names changes from day to day; an image of this machine does not.
+by_digest() { # VARIABLE
+    [[ ${!1} =~ ^localhost/|@sha256:[0-9a-f]{64}$ ]] ||
+        fail "$1=${!1} is not an image by digest: NAME@sha256:... (skopeo inspect docker://${!1} tells it)"
+}
+
+what=${1:?build, push, archive or layout}
 shift
 case $what in
 build) ;;
 push) [ "$registry" != localhost ] || fail "where to? make push REGISTRY=registry.example.com/team" ;;
-archive) folder=${1:?the folder}; shift; mkdir -p "$folder"; folder=$(cd "$folder" && pwd) ;;
-*) fail "'$what' is none of build, push, archive" ;;
+archive | layout) folder=${1:?the folder}; shift; mkdir -p "$folder"; folder=$(cd "$folder" && pwd) ;;
+*) fail "'$what' is none of build, push, archive, layout" ;;
 esac
 [ $# -gt 0 ] || set -- operator agent trainer
 mkdir -p "$cache"
@@ -110,14 +136,21 @@ flock 9
 : >"$log"
 command -v buildah >/dev/null || fail "buildah is missing: apt-get install buildah"
 [ "$(id -u)" != 0 ] || export STORAGE_DRIVER=overlay
-[ "${BASE:-}" != packages ] || base_of_packages
+BASE=${BASE:-packages}
+if [ "$BASE" = packages ]; then locked_base_of_packages; else by_digest BASE; fi
 for name in "$@"; do
     [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda, trainer, trainer-cuda)"
-    [[ $name != *-cuda || ${BASE:-} != packages || -n ${CUDA_BASE:-} ]] || base_of_toolkit
+    if [[ $name = *-cuda ]]; then
+        if [ -n "${CUDA_BASE:-}" ]; then by_digest CUDA_BASE; else base_of_toolkit; fi
+    fi
     build "$name"
     case $what in
     push) say "pushing $registry/windlass-$name:$version"; logged b push "$registry/windlass-$name:$version" ;;
     archive) archive "$name" "$folder" ;;
+    layout)
+        rm -rf "$folder/windlass-$name"
+        logged b push --format oci "$registry/windlass-$name:$version" "oci:$folder/windlass-$name:$version"
+        ;;
     esac
 done
 forget_others

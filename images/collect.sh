@@ -67,3 +67,5 @@ windlass:x:65532:65532:windlass:/tmp:/sbin/nologin' >"$root/etc/passwd"
 echo 'root:x:0:
 windlass:x:65532:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
+# The same files give the same image.
+find "$root" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-0}" {} +

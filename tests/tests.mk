@@ -123,6 +123,12 @@ images:
 	@images/build.sh build $(IMAGES)
 push:
 	@images/build.sh push $(IMAGES)
+# KEY=release.key REGISTRY=registry.example.com/team RELEASE="programs chart images": see images/release/release.sh.
+.PHONY: release publish
+release:
+	@images/release/release.sh make $(RELEASE)
+publish:
+	@images/release/release.sh publish
 
 ##### docs/api.md is made of crds/batchscore.yaml; tests/lint/api.sh sees that it is current ######
 .PHONY: api
@@ -156,6 +162,7 @@ help:
 	@echo "make cluster-demo  the demo on it: chart, manifest, video"
 	@echo "make gpu-test   the engine alone on a GPU; gpu-bench measures it; gpu-build makes build/gpu, to be carried"
 	@echo "make images     the container images           make push REGISTRY=registry.example.com/team"
+	@echo "make release    programs, chart, images, their SBOMs and signatures in build/release; make publish pushes them"
 	@echo "make format     clang-format everything     make clean    remove build/"
 	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"
 	@echo "make cli        docs/cli.md from the programs' --help"

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# The Containerfiles: bases pinned, nothing runs as root, the last stage has only the files that collect.sh collected,
+# The Containerfiles: no base by a tag, packages by images/apt-install.sh alone, nothing runs as root, the last stage has only the files that collect.sh collected,
 # and agent-cuda and trainer-cuda (which need a base that few machines have) equal agent and trainer except for CUDA's
 # changes; agent and trainer are compiled in the same layers, and so are agent-cuda and trainer-cuda.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 say() { echo "not ok $*"; bad=1; }
-pinned='[a-z0-9./-]+:[0-9]+\.[0-9]+[a-z0-9.-]*(@sha256:[0-9a-f]{64})?$'
+# What a tag names changes: a base has no default, or one by digest. build.sh gives it, and refuses tags.
+pinned='(=[a-z0-9./:-]+@sha256:[0-9a-f]{64})?$'
 # shellcheck disable=SC2016 # variables of the Containerfiles
 for file in images/*.Containerfile; do
     stages='FROM ${BASE} AS build FROM scratch'
     [[ $file != *-cuda.Containerfile ]] || stages='FROM ${CUDA_BASE} AS cuda '$stages
-    for base in $(sed -n 's/^ARG \([A-Z_]*\)=.*/\1/p' "$file"); do
-        grep -qE "^ARG $base=$pinned" "$file" || say "$file: ARG $base names no version or digest"
+    for base in $(sed -n 's/^ARG \([A-Z_]*BASE\).*/\1/p' "$file"); do
+        grep -qE "^ARG $base$pinned" "$file" || say "$file: ARG $base names a base by its tag"
     done
+    ! grep -nE '^RUN.*apt(-get)? ' "$file" || say "$file: packages are installed past images/apt-install.sh, which checks them"
     [ "$(grep '^FROM' "$file" | paste -sd' ')" = "$stages" ] || say "$file: the stages are not: $stages"
-    [ "$(grep -c '^ARG' "$file")" = "$(grep -c '^FROM \$' "$file")" ] || say "$file: a FROM does not use an ARG, or an ARG is not used by a FROM"
+    [ "$(grep -cE '^ARG [A-Z_]*BASE' "$file")" = "$(grep -c '^FROM \$' "$file")" ] || say "$file: a FROM does not use an ARG, or an ARG is not used by a FROM"
     [ "$(grep '^USER' "$file")" = "USER 65532:65532" ] || say "$file: the user is not 65532"
     [ "$(grep -c '^ENTRYPOINT' "$file")" = 1 ] || say "$file: not one entry point"
 done

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# `make release`: all that a release consists of, in build/release/VERSION. The same commit gives the same bytes, in any
+# folder, on any machine with the packages of images/packages.lock (Debian 12).
+#   release.sh make [PART...]    PART: programs, chart, images (default: all three)
+#   release.sh publish           pushes images and signatures to $REGISTRY (skopeo login first)
+# KEY       the key that signs (images/release/sign.sh key); without it nothing is signed
+# REGISTRY  the registry that the images will be in, which the signatures name (default localhost)
+# IMAGES    which images (default: operator agent trainer)
+# PROGRAMS  which programs (default: windlass windlass-agent windlass-shim windlass-trainer)
+# LOCK=     (empty) builds images of any packages that the mirror has; the release cannot be repeated then
+# docs/operate/releasing.md has the whole way.
+set -euo pipefail
+[ -z "${KEY:-}" ] || KEY=$(realpath "$KEY")
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cd "$root"
+version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' lib/base.h)
+arch=$(dpkg --print-architecture)
+to=$root/build/release/$version
+registry=${REGISTRY:-localhost}
+read -ra images <<<"${IMAGES:-operator agent trainer}"
+read -ra programs <<<"${PROGRAMS:-windlass windlass-agent windlass-shim windlass-trainer}"
+export LC_ALL=C TZ=UTC LOCK=${LOCK-required}
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+
+fail() { echo "release.sh: $1" >&2; exit 3; }
+say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
+# A tar of a folder's content that depends on names, bytes and modes alone.
+pack() { # FOLDER NAME... : to stdout
+    local folder=$1
+    shift
+    tar --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode='go+u,go-w' \
+        -C "$folder" -cf - "$@"
+}
+
+# No debug information, and so no folder of this machine; objects of their own, since other flags made the others.
+make_programs() {
+    local name folder=windlass-$version-linux-$arch work=$root/build/release/programs targets=()
+    for name in "${programs[@]}"; do targets+=("${name#windlass-}"); done
+    say "compiling ${programs[*]}"
+    make --no-print-directory CUDA=0 BUILD=build/release/objects CFLAGS=-O2 "${targets[@]}" >"$to.log" 2>&1 ||
+        { tail -20 "$to.log" >&2; fail "the programs cannot be compiled: $to.log"; }
+    rm -rf "$work"
+    mkdir -p "$work/$folder/bin"
+    for name in "${programs[@]}"; do
+        strip --strip-all --remove-section=.comment -o "$work/$folder/bin/$name" "build/release/objects/$name"
+        bill_of_program "$name" "$work/$folder/bin/$name" >"$to/$name-$arch.spdx.json"
+    done
+    [ ! -e "$work/$folder/bin/windlass" ] || ln -s windlass "$work/$folder/bin/kubectl-windlass"
+    cp LICENSE SECURITY.md "$work/$folder/"
+    pack "$work" "$folder" | gzip -n9 >"$to/$folder.tar.gz"
+}
+bill_of_program() { # NAME FILE
+    local archives=()
+    [ "$1" != windlass-shim ] || mapfile -t archives < <(make -s CUDA=0 shim-archives)
+    python3 "$here/sbom.py" program "$1" "$version" "$2" "${archives[@]}"
+}
+# As `helm package` makes it, but with sorted names and one time.
+make_chart() {
+    local work=$root/build/release/chart name
+    rm -rf "$work"
+    mkdir -p "$work"
+    cp -r charts/windlass "$work/windlass"
+    name=$(sed -n 's/^version: *//p' charts/windlass/Chart.yaml)
+    pack "$work" windlass | gzip -n9 >"$to/windlass-chart-$name.tgz"
+}
+make_images() {
+    local name layout
+    BASE=packages REGISTRY=$registry "$root/images/build.sh" layout "$root/build/release/layouts" "${images[@]}"
+    for name in "${images[@]}"; do
+        layout=$root/build/release/layouts/windlass-$name
+        pack "$layout" . >"$to/windlass-$name-$arch.oci.tar"
+        python3 "$here/sbom.py" image "windlass-$name" "$version" "$layout" >"$to/windlass-$name-$arch.image.spdx.json"
+        [ -z "${KEY:-}" ] ||
+            "$here/sign.sh" image "$KEY" "$layout" "$registry/windlass-$name" "$root/build/release/signatures/windlass-$name"
+    done
+}
+publish() {
+    local name layout signature image
+    [ "$registry" != localhost ] || fail "where to? make publish REGISTRY=registry.example.com/team"
+    command -v skopeo >/dev/null || fail "skopeo is missing: apt-get install skopeo"
+    for name in "${images[@]}"; do
+        layout=$root/build/release/layouts/windlass-$name signature=$root/build/release/signatures/windlass-$name
+        [ -e "$layout/index.json" ] || fail "windlass-$name is not built: make release"
+        say "pushing $registry/windlass-$name:$version"
+        skopeo copy -q --preserve-digests "oci:$layout:$version" "docker://$registry/windlass-$name:$version"
+        [ -e "$signature/index.json" ] || continue
+        image=$(jq -r '.manifests[0].digest' "$layout/index.json")
+        skopeo copy -q --preserve-digests "oci:$signature:${image/:/-}.sig" "docker://$registry/windlass-$name:${image/:/-}.sig"
+    done
+}
+
+what=${1:?make or publish}
+shift
+[ $# -gt 0 ] || set -- programs chart images
+case $what in
+make)
+    rm -rf "$to"
+    mkdir -p "$to"
+    for part in "$@"; do
+        case $part in
+        programs | chart | images) "make_$part" ;;
+        *) fail "'$part' is none of programs, chart, images" ;;
+        esac
+    done
+    (cd "$to" && sha256sum -- * >SHA256SUMS)
+    [ -z "${KEY:-}" ] || "$here/sign.sh" file "$KEY" "$to"/*
+    say "the release is in ${to#"$root/"}: $(find "$to" -type f | wc -l) files"
+    ;;
+publish) publish ;;
+*) fail "'$what' is neither make nor publish" ;;
+esac

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# What a release is made of (images/release): two builds in two folders give the same bytes, an SBOM names what is inside,
+# OpenSSL's signatures are what cosign verifies (Debian 13's, a second implementation), and only the packages of
+# images/packages.lock may go into an image. In a soak (SOAK_SEED) images are built, too, twice.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+script=test_release.sh
+. tests/cluster/lib.sh
+need_packages openssl jq git skopeo || exit 3
+work=$(mktemp -d)
+pid=
+finish() {
+    [ -z "$pid" ] || kill $pid 2>/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' lib/base.h)
+arch=$(dpkg --print-architecture)
+export SOURCE_DATE_EPOCH=1790000000
+parts=(programs chart)
+programs=windlass
+if [ -n "${SOAK_SEED:-}" ] && [ "$(id -u)" = 0 ]; then
+    parts+=(images)
+    programs="windlass windlass-agent windlass-shim windlass-trainer"
+    need_packages buildah mmdebstrap || exit 3
+fi
+
+##### the same bytes #############################################################################
+# The tree as it is, at paths of different lengths, at different times; the second compiles everything itself.
+copy_of() {
+    mkdir -p "$1"
+    git ls-files -co --exclude-standard -z | tar --null -T - -cf - | tar -C "$1" -xf -
+}
+first=$work/a second=$work/a-much-longer/name/of/a/folder
+copy_of "$first"
+copy_of "$second"
+find "$second" -name '*.c' -exec touch -d '2001-01-01' {} +
+images/release/sign.sh key "$work"
+release() { # FOLDER SETTING...
+    local folder=$1
+    shift
+    env "$@" PROGRAMS="$programs" REGISTRY=localhost KEY="$work/release.key" make -s -C "$folder" release RELEASE="${parts[*]}" >"$work/log" 2>&1 ||
+        { sed 's/^/# /' "$work/log"; return 1; }
+}
+check "make release" release "$first" -u NOTHING
+check "again, in another folder, without ccache and with another umask, language and time zone" \
+    eval '(umask 077; release "$second" CCACHE_DISABLE=1 LANG=C.UTF-8 TZ=Asia/Tokyo)'
+one=$first/build/release/$version other=$second/build/release/$version
+same() { diff "$one/SHA256SUMS" "$other/SHA256SUMS" >"$work/diff" || { sed 's/^/# /' "$work/diff"; return 1; }; }
+check "both have the same digests" same
+check "they are those of the files" eval '(cd "$one" && sha256sum --quiet -c SHA256SUMS)'
+tarball=$one/windlass-$version-linux-$arch.tar.gz
+mkdir "$work/unpacked"
+tar -C "$work/unpacked" -xzf "$tarball"
+program=$work/unpacked/windlass-$version-linux-$arch/bin/windlass
+check "the program runs" [ "$("$program" --version)" = "windlass $version" ]
+check "and names no folder that it was built in" eval '! grep -qaF "$work" "$program" && ! grep -qaF "$PWD" "$program"'
+check "the chart is one that helm takes" eval 'bin=$(tests/cluster/tools.sh 2>/dev/null); tar -xzOf "$one"/windlass-chart-*.tgz windlass/Chart.yaml | grep -q "^name: windlass"'
+
+##### SBOM #######################################################################################
+bill=$one/windlass-$arch.spdx.json
+# Fields that SPDX 2.3 wants, and references that lead somewhere.
+# shellcheck disable=SC2016 # jq's variables
+sound() {
+    jq -e '.spdxVersion == "SPDX-2.3" and .dataLicense == "CC0-1.0" and .SPDXID == "SPDXRef-DOCUMENT" and (.creationInfo | .created and (.creators | length > 0)) and
+        ([.packages[], .files[] | .SPDXID] as $ids | ($ids | length) == ($ids | unique | length) and all($ids[]; test("^SPDXRef-[A-Za-z0-9.-]+$")) and
+            all(.relationships[]; .relatedSpdxElement as $id | any($ids[]; . == $id))) and
+        all(.packages[]; .name and .downloadLocation and has("filesAnalyzed")) and all(.files[]; any(.checksums[]; .algorithm == "SHA1"))' "$1" >/dev/null
+}
+check "the program's SBOM is sound" sound "$bill"
+listed() { # every library that the loader finds is of a package that the SBOM has, with its version
+    local library package
+    for library in $(ldd "$program" | grep -oE '/[^ ]+'); do
+        package=$(dpkg-query -S "$library" "${library#/usr}" "$(realpath "$library")" 2>/dev/null | head -1 | cut -d: -f1)
+        jq -e --arg name "$package" --arg version "$(dpkg-query -W -f='${Version}\n' "$package" | head -1)" \
+            'any(.packages[]; .name == $name and .versionInfo == $version)' "$bill" >/dev/null || { echo "# $library of $package"; return 1; }
+    done
+}
+check "and lists the package of each library" listed
+check "and has the program's digest" [ "$(jq -r '.packages[0].checksums[0].checksumValue' "$bill")" = "$(sha256sum <"$program" | cut -d' ' -f1)" ]
+# The schema of SPDX 2.3, where one is at hand.
+if [ -n "${SPDX_SCHEMA:-}" ]; then
+    check "it is valid against the schema" python3 -c 'import json, sys, jsonschema
+for name in sys.argv[2:]:
+    jsonschema.validate(json.load(open(name)), json.load(open(sys.argv[1])))' "$SPDX_SCHEMA" "$one"/*.spdx.json
+fi
+
+##### signatures #################################################################################
+cosign=$(tests/cluster/cosign.sh) || exit 3
+blob() { "$cosign" verify-blob --key "$work/release.pub" --insecure-ignore-tlog --signature "$one/$1.sig" "$one/$1" >"$work/cosign" 2>&1 || { sed 's/^/# /' "$work/cosign"; return 1; }; }
+check "cosign verifies SHA256SUMS" blob SHA256SUMS
+check "and the programs" blob "$(basename "$tarball")"
+changed() { (one=$work && cp "$tarball" "$work/x" && cp "$tarball.sig" "$work/x.sig" && printf x >>"$work/x" && ! blob x >/dev/null); }
+check "but no file that was changed" changed
+# An image: a layout of one file is enough.
+layout=$work/layout
+if [[ " ${parts[*]} " == *" images "* ]]; then
+    layout=$first/build/release/layouts/windlass-operator
+    check "the image's SBOM lists its packages" eval 'sound "$one/windlass-operator-$arch.image.spdx.json" &&
+        jq -e "any(.packages[]; .name == \"libssl3\")" "$one/windlass-operator-$arch.image.spdx.json" >/dev/null'
+else
+    mkdir -p "$work/root/usr/local/bin" "$work/root/var/lib/dpkg/status.d"
+    cp "$program" "$work/root/usr/local/bin/"
+    dpkg-query -s libssl3 >"$work/root/var/lib/dpkg/status.d/libssl3"
+    python3 tests/e2e/security/layout.py "$work/root" "$layout"
+    python3 images/release/sbom.py image windlass-operator "$version" "$layout" >"$work/image.spdx.json"
+    check "the image's SBOM lists its package and program" eval 'sound "$work/image.spdx.json" &&
+        jq -e "any(.packages[]; .name == \"libssl3\") and any(.files[]; .fileName == \"./usr/local/bin/windlass\")" "$work/image.spdx.json" >/dev/null'
+fi
+port=$(free_port)
+host=127.0.0.1:$port
+chmod 755 "$work"
+(cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
+    { sed 's/^/# /' "$work/apt.log"; echo "not ok Debian's docker-registry comes"; exit 1; }
+cat >"$work/config.yml" <<CONFIG
+version: 0.1
+storage: {filesystem: {rootdirectory: $work/data}}
+http: {addr: $host}
+CONFIG
+"$work/usr/bin/docker-registry" serve "$work/config.yml" >"$work/registry.log" 2>&1 &
+pid=$!
+answers() { curl -s "http://$host/v2/" >/dev/null; }
+check "a registry starts" until_true 60 answers
+images/release/sign.sh image "$work/release.key" "$layout" "$host/windlass-operator" "$work/signature"
+image=$(jq -r '.manifests[0].digest' "$layout/index.json")
+push() { # LAYOUT TAG
+    skopeo copy -q --dest-tls-verify=false --preserve-digests "oci:$1:$2" "docker://$host/windlass-operator:$2" >"$work/push" 2>&1 || { sed 's/^/# /' "$work/push"; return 1; }
+}
+tag=$(jq -r '.manifests[0].annotations["org.opencontainers.image.ref.name"]' "$layout/index.json")
+check "the image is pushed" push "$layout" "$tag"
+verified() { # KEY
+    "$cosign" verify --key "$1" --insecure-ignore-tlog --allow-insecure-registry --allow-http-registry "$host/windlass-operator@$image" >"$work/cosign" 2>&1
+}
+check "without its signature cosign refuses it" eval '! verified "$work/release.pub"'
+check "the signature is pushed" push "$work/signature" "${image/:/-}.sig"
+check "cosign verifies the image" eval 'verified "$work/release.pub" || { sed "s/^/# /" "$work/cosign"; false; }'
+mkdir "$work/others"
+images/release/sign.sh key "$work/others"
+check "but not with another key" eval '! verified "$work/others/release.pub"'
+not_p256() {
+    openssl genpkey -algorithm RSA -out "$work/rsa.key" 2>/dev/null
+    ! images/release/sign.sh file "$work/rsa.key" "$work/x" 2>"$work/said" && grep -q "a key of P-256" "$work/said"
+}
+check "a key of another kind is refused" not_p256
+
+##### packages ###################################################################################
+taken() {
+    apt-cache show --no-all-versions tini | awk -v OFS= '/^Version: / { version = $2 } /^Architecture: / { arch = $2 } /^SHA256: / { sum = $2 }
+        END { print sum, "  tini_", version, "_", arch, ".deb" }' >"$work/lock"
+    PACKAGES_LOCK=$work/lock images/lock.sh check tini
+}
+check "a package as it is listed is taken" taken
+unlisted() { # a package that the list lacks, and one of another version
+    echo "0000000000000000000000000000000000000000000000000000000000000000  tini_0.0_$arch.deb" >"$work/lock"
+    ! PACKAGES_LOCK=$work/lock images/lock.sh check tini >"$work/said" 2>&1 && grep -q "^tini_.*packages.lock has tini_0.0_$arch.deb" "$work/said" &&
+        ! PACKAGES_LOCK=$work/lock images/lock.sh check sl >"$work/said" 2>&1 && grep -q "^sl_.*no such package" "$work/said"
+}
+check "one of another version, or that is not listed, is refused" unlisted
+installs_not() { ! LOCK=required images/apt-install.sh sl >"$work/said" 2>&1 && grep -q "sl_.*no such package" "$work/said" && ! dpkg-query -W sl >/dev/null 2>&1; }
+[ "$(id -u)" != 0 ] || check "and is not installed in a release" installs_not
+by_tag() { ! BASE=docker.io/library/debian:12 images/build.sh build operator >"$work/said" 2>&1 && grep -q "is not an image by digest" "$work/said"; }
+check "a base image by its tag is refused" by_tag
+exit $((failures > 0))
