@@ -65,8 +65,8 @@ trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
 # The one-node cluster (tests/cluster/own.sh), and Azurite (tests/azurite/own.sh), which any number use at a time. The
-# first script that needs one starts it, and it ends with the run. A nested run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its
-# own.)
+# first script that needs one starts it, and it ends with the run. A nested run shares nothing. (An API server alone, whose
+# start takes 5 s of a processor, is each script's own: controllers see all namespaces.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
