@@ -44,12 +44,13 @@ static int choose_shape(const char *name, const struct option_list *pairs, struc
     return 0;
 }
 
+/* From -1 to 1: larger numbers would saturate gates and softmaxes, which takes another time. */
 static void fill(struct tensor *tensor) {
     int64_t count = shape_count(&tensor->shape);
     uint32_t state = 12345;
     for (int64_t i = 0; tensor->type == TENSOR_FLOAT32 && i < count; i++) {
         state = state * 1664525 + 1013904223;
-        ((float *)tensor->data)[i] = (float)(state >> 24);
+        ((float *)tensor->data)[i] = (float)(int32_t)state * 0x1p-31F;
     }
 }
 

@@ -29,6 +29,7 @@ agent/engine/device/cpu/fast agent/engine/device/cpu/fast/ agent/engine/device/c
 agent/engine/device/cpu/onednn agent/engine/device/cpu/onednn/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/chain agent/engine/device/cpu/chain/ agent/engine/device/cpu/fast/vector.h agent/engine/device/cpu/fast/vector_lanes.inc agent/engine/device/cpu/fast/parallel.h agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/rnn agent/engine/device/cpu/rnn/ agent/engine/device/cpu/chain/chain_loops.h agent/engine/device/cpu/fast/vector.h agent/engine/device/cpu/fast/conv.h agent/engine/device/cpu/fast/weights_cache.h agent/engine/device/cpu/fast/parallel.h agent/engine/device/cpu/cpu.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
+agent/engine/device/cpu/product agent/engine/device/cpu/product/ agent/engine/device/cpu/chain/chain.h agent/engine/device/cpu/fast/vector.h agent/engine/device/cpu/fast/parallel.h agent/engine/device/cpu/cpu.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/run        agent/engine/ lib/
 agent/engine            agent/engine/ lib/
 agent/store             agent/store/ lib/

@@ -26,6 +26,7 @@ class Attention(nn.Module):
         super().__init__()
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
         self.heads, self.causal = heads, causal
+        self.register_buffer("hidden", torch.full((512, 512), float("-inf")).triu(1))
 
     def forward(self, x, mask=None, context=None):
         context = x if context is None else context
@@ -40,7 +41,7 @@ class Attention(nn.Module):
         if mask is not None:
             scores = scores + mask
         if self.causal:
-            scores = scores + torch.full((length, length), float("-inf")).triu(1)
+            scores = scores + self.hidden[:length, :length]
         y = scores.softmax(-1) @ v
         return self.out(y.transpose(1, 2).reshape(batch, length, width))
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which values are blocked: those whose maker can write blocks and whose readers can all
-// read blocks. The fast pools and concatenations support only blocks: if one has a row-major
+// read blocks. The fast global pools and concatenations support only blocks: if one has a row-major
 // operand, it loses its kernel. This repeats until nothing changes.
 #include "agent/engine/device/cpu/layout.h"
 
@@ -31,8 +31,8 @@ static bool writes_blocks(const struct vector_ops *ops, const struct schedule *s
         return chain_takes_blocks(step);
     }
     return output == 0 && (step->kernel == &fast_combine || step->kernel == &fast_concat ||
-                           step->kernel == &fast_max_pool || step->kernel == &fast_norm ||
-                           step->kernel == &fast_pool_gradient);
+                           step->kernel == &fast_pool || step->kernel == &fast_norm ||
+                           step->kernel == &fast_resize || step->kernel == &fast_pool_gradient);
 }
 
 static bool reads_blocks(const struct vector_ops *ops, const struct schedule *schedule,
@@ -46,9 +46,10 @@ static bool reads_blocks(const struct vector_ops *ops, const struct schedule *sc
         return chain_takes_blocks(step);
     }
     return step->kernel == &fast_conv || step->kernel == &fast_combine ||
-           step->kernel == &fast_concat || step->kernel == &fast_max_pool ||
-           step->kernel == &fast_global_pool || step->kernel == &fast_norm ||
-           step->kernel == &fast_norm_gradient || step->kernel == &fast_pool_gradient;
+           step->kernel == &fast_concat || step->kernel == &fast_pool ||
+           step->kernel == &fast_resize || step->kernel == &fast_global_pool ||
+           step->kernel == &fast_norm || step->kernel == &fast_norm_gradient ||
+           step->kernel == &fast_pool_gradient;
 }
 
 // Only convolutions and additions can read a value whose normalisation is pending.
@@ -97,8 +98,7 @@ static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
     bool changed = false;
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
-        bool pools = step->kernel == &fast_max_pool || step->kernel == &fast_global_pool;
-        bool lacks = pools && !schedule->slots[step->inputs[0]].layout;
+        bool lacks = step->kernel == &fast_global_pool && !schedule->slots[step->inputs[0]].layout;
         if (step->kernel == &fast_concat) {
             lacks =
                 !schedule->slots[step->outputs[0]].layout || !step_concat_fits(ops, schedule, step);

@@ -6,6 +6,8 @@
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
+#include "agent/engine/device/cpu/product/product.h"
+#include "agent/engine/device/cpu/product/strided.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/rnn/rnn.h"
 #include "agent/engine/graph/resident.h"
@@ -71,7 +73,11 @@ static void choose_products(struct cpu_device *cpu, struct schedule *schedule) {
         if (step->node && !step->kernel) {
             rnn_step_try(cpu, schedule, step);
         }
+        if (step->node && !step->kernel) {
+            product_try(cpu, schedule, step);
+        }
     }
+    strided_drop_unread(schedule);
 }
 
 // Lets the step's own kernel get ready for its runs; the step may turn out to need none.
@@ -81,8 +87,10 @@ static int prepare_kernel(struct cpu_device *cpu, struct schedule *schedule, str
         step_conv_prepare(cpu, schedule, step);
     } else if (step->kernel == &fast_combine) {
         step_combine_prepare(schedule, step);
-    } else if (step->kernel == &fast_max_pool) {
+    } else if (step->kernel == &fast_pool) {
         step_pool_prepare(cpu, schedule, step);
+    } else if (step->kernel == &fast_resize) {
+        step_resize_prepare(cpu, schedule, step);
     } else if (step->kernel == &fast_norm) {
         step_norm_prepare(schedule, step);
     } else if (step->kernel == &fast_norm_gradient) {
@@ -126,6 +134,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
             }
         }
     }
+    attention_fuse(cpu, schedule);
     hold_constants(schedule);
     return device_fill_kernels(device, reference_kernels, schedule, err);
 }

@@ -261,6 +261,34 @@ int64_t resize_nearest_pixel(const struct resize *resize, float source, float sc
     return pixel < 0 ? 0 : MIN((int64_t)pixel, size - 1);
 }
 
+static int64_t clamped(float pixel, int64_t size) {
+    return pixel < 0 ? 0 : pixel >= (float)size ? size - 1 : MIN((int64_t)pixel, size - 1);
+}
+
+int resize_pixels(const struct resize *resize, float source, int axis, int64_t size,
+                  struct resize_pixel ret_pixels[static 4]) {
+    if (resize->is_cubic) {
+        float weights[4];
+        resize_cubic_weights(resize, source, size, weights);
+        for (int k = 0; k < 4; k++) {
+            ret_pixels[k] =
+                (struct resize_pixel){clamped(floorf(source) - 1 + (float)k, size), weights[k]};
+        }
+        return 4;
+    }
+    if (resize->is_linear) {
+        source = fmaxf(0, fminf(source, (float)(size - 1)));
+        int64_t first = clamped(source, size);
+        float second = source - (float)first;
+        ret_pixels[0] = (struct resize_pixel){first, 1 - second};
+        ret_pixels[1] = (struct resize_pixel){MIN(first + 1, size - 1), second};
+        return 2;
+    }
+    int64_t nearest = resize_nearest_pixel(resize, source, resize->scales[axis], size);
+    ret_pixels[0] = (struct resize_pixel){nearest, 1};
+    return 1;
+}
+
 int infer_resize(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                  struct error *err) {
     struct resize resize;

@@ -29,6 +29,11 @@ struct resize {
     struct shape output;
     float scales[TENSOR_RANK_MAX];
 };
+struct resize_pixel {
+    int64_t at;
+    float weight;
+};
+
 NODISCARD int resize_params(const struct node *node, const struct fact *const *inputs,
                             struct resize *ret_resize, struct error *err);
 /* The position in the input, in pixels, of output pixel `out` of dimension `axis`. */
@@ -41,5 +46,9 @@ void resize_cubic_weights(const struct resize *resize, float source, int64_t siz
                           float ret_weights[static 4]);
 /* The input pixel that `nearest` chooses for a source position, clamped to the input. */
 int64_t resize_nearest_pixel(const struct resize *resize, float source, float scale, int64_t size);
+/* The pixels, in a dimension of `size`, that an output pixel at `source` of dimension `axis` is
+ * made from, and their weights: 1, 2 (linear) or 4 (cubic), which is returned. */
+int resize_pixels(const struct resize *resize, float source, int axis, int64_t size,
+                  struct resize_pixel ret_pixels[static 4]);
 NODISCARD int infer_resize(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err);

@@ -28,6 +28,23 @@ bool chain_is_full(const struct schedule *schedule, const struct step *step, int
 bool chain_blocks_fit(const struct schedule *schedule, const struct step *step, int block);
 void chain_refuse_blocks(struct step *step);
 
+/* A prepared chain whose rows another kernel makes and takes (product/attention.c). */
+struct chain_rows {
+    const struct tensor *const *inputs; /* of the chain's step */
+    int input;                          /* the one that is in `in` instead */
+    const float *in;                    /* rows first .. first + count - 1 of it */
+    float *out;                         /* the same rows of the result; may be `in` */
+    int64_t first;                      /* counted over all dimensions but the last */
+    int count;
+    float *registers;
+};
+/* Whether this can be: the chain reduces the last dimension, has one result of float32 of the full
+ * shape, and reads the slot only as one of the full shape. */
+bool chain_has_rows(const struct schedule *schedule, const struct step *step, int slot);
+size_t chain_register_floats(const void *state);
+void chain_run_rows(const void *state, const struct chain_rows *rows);
+void chain_free(void *state);
+
 /* Completes the step's state once layouts are chosen, and sets step->scratch_bytes. */
 void chain_prepare(const struct cpu_device *cpu, const struct schedule *schedule,
                    struct step *step);

@@ -22,7 +22,7 @@ enum chain_op {
     CHAIN_AFFINE, /* a * p + q */
     CHAIN_CLIP,   /* to [p, q] */
     CHAIN_ABS,
-    CHAIN_EXP,
+    CHAIN_EXP,   /* 0 where it would be below 1.2e-38 */
     CHAIN_EXPM1, /* e^a - 1 and ln(1 + a), precise near 0 */
     CHAIN_LOG,
     CHAIN_LOG1P,

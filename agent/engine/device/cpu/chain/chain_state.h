@@ -101,5 +101,3 @@ struct chain {
  * which is unchanged then. With an empty chain (value_count 0, domain.rank -1) the node sets the
  * domain. */
 bool chain_lower(const struct schedule *schedule, const struct step *step, struct chain *chain);
-
-void chain_free(void *state);

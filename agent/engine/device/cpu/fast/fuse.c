@@ -71,23 +71,30 @@ static void drop_maker(struct schedule *schedule, struct step *conv, struct step
     *maker = (struct step){0};
 }
 
+// Reads a Pad of height and width alone. False: it pads other dimensions, too much, or with another
+// number than 0.
+static bool read_pad(const struct schedule *schedule, const struct step *step,
+                     struct pad *ret_pad) {
+    struct node_facts facts;
+    struct error err = {0};
+    if (pad_params(step->node, schedule_facts(schedule, step->node, &facts), ret_pad, &err) < 0) {
+        return false;
+    }
+    bool whole = !ret_pad->begin[0] && !ret_pad->end[0] && !ret_pad->begin[1] && !ret_pad->end[1];
+    for (int i = 2; i < 4; i++) {
+        whole = whole && ret_pad->begin[i] >= 0 && ret_pad->end[i] >= 0 &&
+                ret_pad->begin[i] <= WINDOW_MAX && ret_pad->end[i] <= WINDOW_MAX;
+    }
+    bool has_value = step->node->input_count > 2 && step->node->inputs[2] >= 0;
+    const float *value = has_value ? constant_of(schedule, step->node, 2) : &ret_pad->value;
+    return whole && (ret_pad->mode != PAD_CONSTANT || (value && *value == 0));
+}
+
 static void take_pad(struct schedule *schedule, struct step *conv, struct conv_shape *shape) {
     struct step *maker = maker_for(schedule, conv, OP_PAD);
-    struct node_facts facts;
     struct pad pad;
-    struct error err = {0};
     if (!maker || shape->pad_top || shape->pad_left || shape->pad_bottom || shape->pad_right ||
-        pad_params(maker->node, schedule_facts(schedule, maker->node, &facts), &pad, &err) < 0) {
-        return;
-    }
-    bool whole = !pad.begin[0] && !pad.end[0] && !pad.begin[1] && !pad.end[1];
-    for (int i = 2; i < 4; i++) {
-        whole = whole && pad.begin[i] >= 0 && pad.end[i] >= 0 && pad.begin[i] <= WINDOW_MAX &&
-                pad.end[i] <= WINDOW_MAX;
-    }
-    bool has_value = maker->node->input_count > 2 && maker->node->inputs[2] >= 0;
-    const float *value = has_value ? constant_of(schedule, maker->node, 2) : &pad.value;
-    if (!whole || (pad.mode == PAD_CONSTANT && (!value || *value != 0))) {
+        !read_pad(schedule, maker, &pad)) {
         return;
     }
     shape->border = pad.mode == PAD_REFLECT ? BORDER_REFLECT
@@ -100,6 +107,26 @@ static void take_pad(struct schedule *schedule, struct step *conv, struct conv_s
     shape->in_h -= shape->pad_top + shape->pad_bottom;
     shape->in_w -= shape->pad_left + shape->pad_right;
     drop_maker(schedule, conv, maker);
+}
+
+// Zeros around the input of an average pool that has no padding of its own: they count.
+static void take_pool_pad(struct schedule *schedule, struct step *step, struct pool_step *pool) {
+    struct window *window = &pool->window;
+    struct step *maker = maker_for(schedule, step, OP_PAD);
+    struct pad pad;
+    bool has_own =
+        window->pad_begin[1] || window->pad_begin[2] || window->pad_end[1] || window->pad_end[2];
+    if (!pool->is_average || !maker || has_own || !read_pad(schedule, maker, &pad) ||
+        pad.mode != PAD_CONSTANT) {
+        return;
+    }
+    for (int i = 1; i < WINDOW_RANK; i++) {
+        window->pad_begin[i] = pad.begin[i + 1];
+        window->pad_end[i] = pad.end[i + 1];
+        window->in[i] -= pad.begin[i + 1] + pad.end[i + 1];
+    }
+    pool->counts_pads = true;
+    drop_maker(schedule, step, maker);
 }
 
 // Whether the resize repeats every pixel of the source twice.
@@ -340,6 +367,26 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     absorb_users(schedule, step);
 }
 
+// Whether the step that makes the slot will be part of a chain (../chain): then it is better that
+// its reader is, too.
+static bool is_made_by_chain(const struct schedule *schedule, int slot) {
+    const struct step *maker = schedule_producer(schedule, slot);
+    switch (maker && !maker->kernel ? maker->node->op->id : -1) {
+    case OP_BATCH_NORMALIZATION:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_SIGMOID:
+    case OP_HARD_SIGMOID:
+    case OP_HARD_SWISH:
+    case OP_TANH:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // Additions of two activations of the same shape, and relus that are not fused.
 static void make_combine(struct schedule *schedule, struct step *step) {
     struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
@@ -347,7 +394,9 @@ static void make_combine(struct schedule *schedule, struct step *step) {
     if (!fuse_is_activation(schedule, step->inputs[0]) ||
         !fuse_is_activation(schedule, step->outputs[0]) ||
         (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
-        (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high))) {
+        (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high)) ||
+        is_made_by_chain(schedule, step->inputs[0]) ||
+        (adds && is_made_by_chain(schedule, step->inputs[1]))) {
         return;
     }
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
@@ -395,10 +444,13 @@ static void make_pool(struct schedule *schedule, struct step *step) {
         !fuse_window_fits(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }
+    pool.is_average = step->node->op->id == OP_AVERAGE_POOL;
+    pool.counts_pads = node_integer(step->node, "count_include_pad", 0);
+    take_pool_pad(schedule, step, &pool);
     step->state = x_calloc(1, sizeof pool);
     *(struct pool_step *)step->state = pool;
     step->release = free;
-    step->kernel = &fast_max_pool;
+    step->kernel = &fast_pool;
 }
 
 // Concatenations of channels; whether blocks can be copied is decided when the layouts are known.
@@ -411,6 +463,23 @@ static void make_concat(struct schedule *schedule, struct step *step) {
     if (fits && (axis == 1 || axis == -3)) {
         step->kernel = &fast_concat;
     }
+}
+
+// Those that no convolution takes.
+static void make_resize(struct schedule *schedule, struct step *step) {
+    struct node_facts facts;
+    struct resize resize;
+    struct error err = {0};
+    if (!fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->outputs[0]) ||
+        resize_params(step->node, schedule_facts(schedule, step->node, &facts), &resize, &err) <
+            0) {
+        error_clear(&err);
+        return;
+    }
+    step->state = step_resize_new(&resize, &schedule->slots[step->inputs[0]].shape);
+    step->release = step->state ? step_resize_free : NULL;
+    step->kernel = step->state ? &fast_resize : NULL;
 }
 
 void fuse_steps(struct schedule *schedule) {
@@ -434,12 +503,19 @@ void fuse_steps(struct schedule *schedule) {
         case OP_REDUCE_MEAN:
             step->kernel = means_planes(schedule, step) ? &fast_global_pool : NULL;
             break;
+        case OP_AVERAGE_POOL:
         case OP_MAX_POOL:
         case OP_GLOBAL_AVERAGE_POOL:
             make_pool(schedule, step);
             break;
         default:
             break;
+        }
+    }
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (is_op(step, OP_RESIZE) || is_op(step, OP_UPSAMPLE)) {
+            make_resize(schedule, step);
         }
     }
 }

@@ -3,10 +3,10 @@
 // or clip that follows. A product is computed as a 1x1 convolution whose pixels are the rows of the
 // other matrix.
 //
-// With several rows, they are first copied to tiles of TILE rows, [k / b][rows of the tile][b], a
-// block of TILES tiles at a time. Then each unit of work, some pairs of blocks of columns,
-// processes k in pieces: a piece of a block of rows stays in the second-level cache for all columns
-// of the unit, and the weights are read from memory once for each block of rows.
+// With several rows, a unit of work is a block of at most BLOCK_ROWS rows and some pairs of blocks
+// of columns. It processes k in pieces: a piece of the rows stays in the second-level cache for all
+// columns of the unit. Rows whose distance makes them compete for the same lines of the nearest
+// cache are first copied to another distance, a block at a time.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +16,22 @@
 #include "agent/engine/device/cpu/fast/weights_cache.h"
 #include "agent/engine/ops/table.h"
 
-enum { TILE = 28, TILES = 10, PIECE = 512, PAIRS = 4 /* the maximum of a unit */ };
+enum {
+    BLOCK_ROWS = 280, // a multiple of the rows that vector_ops.direct computes at once
+    PIECE = 384,
+    PAIRS = 4,     // of a unit, at most
+    ALIASED = 512, // floats: rows at multiples of this distance compete
+    APART = 16,    // floats that are added to it then
+};
 
 struct gemm_step {
     int m, k, n;
     float low, high;                    /* the results are clamped to these */
     const struct conv_weights *weights; /* borrowed from the cache */
-    int tiles, runs;                    /* of a block; of a tile: blocks of k */
+    int block_rows, pieces;             /* rows of a block; pieces of k */
     int pairs, unit_pairs;              /* pairs of blocks of columns: all, and per unit */
-    size_t tile_floats, lane_floats;    /* in the scratch: tiles, then a piece per thread */
+    bool copies;                        /* the rows of a block, before it is computed */
+    size_t copy_floats, lane_floats; /* in the scratch: the copy, then the last pair per thread */
 };
 
 static bool is_constant(const struct schedule *schedule, int slot) {
@@ -104,15 +111,14 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     if (gemm->m == 1) {
         return; // it is read in place
     }
-    gemm->tiles = MIN((gemm->m + TILE - 1) / TILE, TILES);
-    gemm->runs = (gemm->k + b - 1) / b;
+    int blocks = (gemm->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    gemm->block_rows = MIN(((gemm->m + blocks - 1) / blocks + 13) / 14 * 14, gemm->m);
+    gemm->pieces = (gemm->k + PIECE - 1) / PIECE;
     gemm->unit_pairs = MAX(MIN(gemm->pairs / (4 * threads), PAIRS), 1);
-    gemm->tile_floats = (size_t)gemm->runs * (size_t)(TILE * b);
-    size_t room = (size_t)(gemm->unit_pairs * DIRECT_BLOCKS_MAX * gemm->tiles * TILE * b);
-    gemm->lane_floats = room;
-    step->scratch_bytes =
-        ((size_t)gemm->tiles * gemm->tile_floats + (size_t)threads * gemm->lane_floats) *
-        sizeof(float);
+    gemm->copies = gemm->k % ALIASED == 0;
+    gemm->copy_floats = gemm->copies ? (size_t)gemm->block_rows * (size_t)(gemm->k + APART) : 0;
+    gemm->lane_floats = (size_t)(gemm->block_rows * DIRECT_BLOCKS_MAX * b);
+    step->scratch_bytes = (gemm->copy_floats + (size_t)threads * gemm->lane_floats) * sizeof(float);
 }
 
 void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
@@ -149,9 +155,10 @@ void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct ste
 struct product {
     const struct vector_ops *ops;
     const struct gemm_step *step;
-    const float *a;
-    float *out, *tiles, *rooms;
-    int first, rows; /* of the present block of rows */
+    const float *a; /* rows, `a_row` apart */
+    size_t a_row;
+    float *out, *copy, *rooms;
+    int first, rows; /* that are computed now */
 };
 
 // A job for the pair of blocks of columns that begins at `column`, from row `k` of the weights on.
@@ -188,82 +195,70 @@ static void row_unit(void *context, int index, int lane UNUSED) {
     memcpy(p->out + column, room, (size_t)MIN(job.blocks * b, step->n - column) * sizeof(float));
 }
 
-static void lay_out_tile(void *context, int index, int lane UNUSED) {
+static void copy_row(void *context, int index, int lane UNUSED) {
     const struct product *p = context;
-    const struct gemm_step *step = p->step;
-    int b = p->ops->block, rows = MIN(TILE, p->rows - index * TILE);
-    const float *from = p->a + (size_t)(p->first + index * TILE) * (size_t)step->k;
-    float *to = p->tiles + (size_t)index * step->tile_floats;
-    for (int k = 0; k < step->k; k += b) {
-        for (int row = 0; row < rows; row++, to += b) {
-            memcpy(to, from + (size_t)row * (size_t)step->k + k,
-                   (size_t)MIN(b, step->k - k) * sizeof(float));
-        }
-    }
+    size_t k = (size_t)p->step->k;
+    memcpy(p->copy + (size_t)index * (k + APART), p->a + (size_t)(p->first + index) * k,
+           k * sizeof(float));
 }
 
-// Multiplies a piece of k, `length` from `k` on, for one tile and one pair of blocks of columns.
-static void multiply_piece(const struct product *p, int tile, int column, int k, int length,
-                           float *out) {
+// Where a pair of blocks of columns is written.
+struct target {
+    float *data;
+    size_t block, pixel;
+};
+
+// Multiplies piece `piece` of k for a block of rows and one pair of blocks of columns.
+static void multiply_piece(const struct product *p, int row, int rows, int column, int piece,
+                           struct target to) {
+    static const ptrdiff_t runs[1] = {0};
     const struct gemm_step *step = p->step;
-    int b = p->ops->block, rows = MIN(TILE, p->rows - tile * TILE);
-    ptrdiff_t runs[PIECE / 4] = {0};
+    int k = (int)((int64_t)step->k * piece / step->pieces);
+    int end = (int)((int64_t)step->k * (piece + 1) / step->pieces);
     struct direct_job job = job_at(p, column, k);
     job.width = rows;
-    job.in = p->tiles + (size_t)tile * step->tile_floats + (size_t)k * (size_t)rows;
-    job.pixel = (size_t)b;
+    job.in = p->a + (size_t)row * p->a_row + (size_t)k;
+    job.pixel = p->a_row;
     job.runs = runs;
-    job.run_count = length / b;
-    job.run_length = b;
-    job.out = out;
-    job.out_block = (size_t)(p->rows * b);
-    job.add = k ? out : NULL;
-    bool is_last = k + length == step->k;
-    int rest = length % b; // of the last block of k
-    for (int i = 0; i < job.run_count; i++) {
-        runs[i] = (ptrdiff_t)i * rows * b;
-    }
-    if (job.run_count) {
-        job.low = is_last && !rest ? step->low : -INFINITY;
-        job.high = is_last && !rest ? step->high : INFINITY;
-        p->ops->direct(&job);
-    }
-    if (rest) {
-        int begin = k + length - rest;
-        job.weights += (size_t)(length - rest) * (size_t)(job.blocks * b);
-        job.in += (size_t)(length - rest) * (size_t)rows;
-        job.bias = begin ? NULL : job.bias;
-        job.add = begin ? out : NULL;
-        job.run_count = 1;
-        job.run_length = rest;
-        job.low = step->low;
-        job.high = step->high;
-        p->ops->direct(&job);
-    }
+    job.run_count = 1;
+    job.run_length = end - k;
+    job.out = to.data;
+    job.out_block = to.block;
+    job.out_pixel = to.pixel;
+    job.add = k ? to.data : NULL;
+    job.low = end == step->k ? step->low : -INFINITY;
+    job.high = end == step->k ? step->high : INFINITY;
+    p->ops->direct(&job);
 }
 
 static void product_unit(void *context, int index, int lane) {
     const struct product *p = context;
     const struct gemm_step *step = p->step;
-    int b = p->ops->block, pair = index * step->unit_pairs;
-    int pairs = MIN(step->unit_pairs, step->pairs - pair), wide = DIRECT_BLOCKS_MAX * b;
-    size_t pair_floats = (size_t)(p->rows * wide);
+    int units = (step->pairs + step->unit_pairs - 1) / step->unit_pairs;
+    int b = p->ops->block, wide = DIRECT_BLOCKS_MAX * b;
+    int pair = index % units * step->unit_pairs, row = index / units * step->block_rows;
+    int rows = MIN(step->block_rows, p->rows - row);
+    int pairs = MIN(step->unit_pairs, step->pairs - pair);
+    float *out = p->out + (size_t)(p->first + row) * (size_t)step->n;
     float *room = p->rooms + (size_t)lane * step->lane_floats;
-    for (int k = 0; k < step->k; k += PIECE) {
+    // The last pair may have lanes beyond the columns.
+    bool has_rest = (pair + pairs) * wide > step->n && step->n % b;
+    for (int piece = 0; piece < step->pieces; piece++) {
         for (int i = 0; i < pairs; i++) {
-            for (int tile = 0; tile * TILE < p->rows; tile++) {
-                multiply_piece(p, tile, (pair + i) * wide, k, MIN(PIECE, step->k - k),
-                               room + (size_t)i * pair_floats + (size_t)(tile * TILE * b));
+            int column = (pair + i) * wide;
+            struct target to = {out + column, (size_t)b, (size_t)step->n};
+            if (has_rest && i == pairs - 1) {
+                to = (struct target){room, (size_t)(rows * b), (size_t)b};
             }
+            multiply_piece(p, row, rows, column, piece, to);
         }
     }
-    for (int i = 0; i < pairs * DIRECT_BLOCKS_MAX; i++) {
-        int at = pair * wide + i * b;
-        for (int row = 0; row < p->rows && at < step->n; row++) {
-            memcpy(p->out + (size_t)(p->first + row) * (size_t)step->n + at,
-                   room + ((size_t)i * (size_t)p->rows + (size_t)row) * (size_t)b,
-                   (size_t)MIN(b, step->n - at) * sizeof(float));
+    for (int column = (pair + pairs - 1) * wide; has_rest && column < step->n; column += b) {
+        for (int i = 0; i < rows; i++) {
+            memcpy(out + (size_t)i * (size_t)step->n + column, room + (size_t)(i * b),
+                   (size_t)MIN(b, step->n - column) * sizeof(float));
         }
+        room += (size_t)(rows * b);
     }
 }
 
@@ -273,18 +268,27 @@ static int gemm_run(const struct call *call, struct error *err UNUSED) {
     struct product product = {.ops = cpu->vectors,
                               .step = step,
                               .a = call->inputs[0]->data,
+                              .a_row = (size_t)step->k,
                               .out = call->outputs[0]->data,
-                              .tiles = call->scratch};
+                              .copy = call->scratch};
     if (step->m == 1) {
         parallel_for(cpu->threads, step->pairs, row_unit, &product);
         return 0;
     }
-    product.rooms = product.tiles + (size_t)step->tiles * step->tile_floats;
+    product.rooms = product.copy + step->copy_floats;
+    int units = (step->pairs + step->unit_pairs - 1) / step->unit_pairs;
+    int at_once = step->copies ? step->block_rows : step->m;
     for (; product.first < step->m; product.first += product.rows) {
-        product.rows = MIN(step->m - product.first, TILES * TILE);
-        parallel_for(cpu->threads, (product.rows + TILE - 1) / TILE, lay_out_tile, &product);
-        parallel_for(cpu->threads, (step->pairs + step->unit_pairs - 1) / step->unit_pairs,
-                     product_unit, &product);
+        product.rows = MIN(step->m - product.first, at_once);
+        struct product now = product;
+        now.a += (size_t)product.first * (size_t)step->k;
+        if (step->copies) {
+            parallel_for(cpu->threads, product.rows, copy_row, &product);
+            now.a = product.copy;
+            now.a_row = (size_t)(step->k + APART);
+        }
+        int blocks = (product.rows + step->block_rows - 1) / step->block_rows;
+        parallel_for(cpu->threads, blocks * units, product_unit, &now);
     }
     return 0;
 }

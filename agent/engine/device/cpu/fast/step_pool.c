@@ -4,10 +4,12 @@
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/vector_training.h"
+#include "agent/engine/device/cpu/fast/vector_window.h"
 
 struct pool {
     const struct vector_ops *ops;
-    const struct shape *x, *y;
+    const struct shape *x;
     const struct pool_step *step;
     struct conv_operand in, out;
     float *scratch;
@@ -21,29 +23,49 @@ static size_t row_floats(const struct vector_ops *ops, const struct window *wind
     return (size_t)(MAX(padded, reached) * ops->block);
 }
 
-void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
-    if (step->kernel == &fast_max_pool) {
-        struct pool_step *state = step->state;
-        const struct window *window = &state->window;
-        state->out_layout = schedule->slots[step->outputs[0]].layout;
-        size_t floats = row_floats(cpu->vectors, window) * (size_t)window->kernel[1] +
-                        (size_t)(window->out[2] * cpu->vectors->block);
-        step->scratch_bytes = floats * sizeof(float) * (size_t)threads_count(cpu->threads);
+// A thread's scratch: the rows of a window, a row of results and how many cells each of them sums,
+// a plane in blocks if the input is not.
+struct room {
+    float *rows, *line, *cells, *plane;
+    size_t floats;
+};
+
+static struct room room_of(const struct vector_ops *ops, const struct pool_step *step,
+                           float *scratch) {
+    const struct window *window = &step->window;
+    size_t b = (size_t)ops->block, line = (size_t)window->out[2] * b;
+    size_t rows = row_floats(ops, window) * (size_t)window->kernel[1];
+    size_t plane = step->in_layout ? 0 : (size_t)(window->in[1] * window->in[2]) * b;
+    struct room room = {.rows = scratch, .floats = rows + 2 * line + plane};
+    if (scratch) {
+        room.line = scratch + rows;
+        room.cells = room.line + line;
+        room.plane = room.cells + line;
     }
+    return room;
 }
 
-// Loads padded rows of the window into the thread's scratch; padding is -infinity.
+void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+    struct pool_step *state = step->state;
+    state->in_layout = schedule->slots[step->inputs[0]].layout;
+    state->out_layout = schedule->slots[step->outputs[0]].layout;
+    step->scratch_bytes = room_of(cpu->vectors, state, NULL).floats * sizeof(float) *
+                          (size_t)threads_count(cpu->threads);
+}
+
+// Loads padded rows of the window; padding is -infinity, or 0 for averages.
 static void load_rows(const struct pool *pool, const float *plane, int64_t row, float *rows) {
     const struct window *window = &pool->step->window;
     size_t b = (size_t)pool->ops->block, length = row_floats(pool->ops, window);
     size_t width = (size_t)window->in[2] * b, left = (size_t)window->pad_begin[2] * b;
+    float padding = pool->step->is_average ? 0 : -INFINITY;
     for (int64_t k = 0; k < window->kernel[1]; k++) {
         int64_t y = row * window->stride[1] - window->pad_begin[1] + k;
         bool inside = y >= 0 && y < window->in[1];
         float *to = rows + (size_t)k * length;
         for (size_t i = 0; i < length; i++) {
             if (!inside || i < left || i >= left + width) {
-                to[i] = -INFINITY;
+                to[i] = padding;
             } else {
                 memcpy(to + i, plane + (size_t)y * width, width * sizeof(float));
                 i += width - 1;
@@ -52,49 +74,81 @@ static void load_rows(const struct pool *pool, const float *plane, int64_t row, 
     }
 }
 
+// How many cells each result of a row sums.
+static void count_cells(const struct pool_step *step, int64_t row, float *cells) {
+    const struct window *window = &step->window;
+    struct window_span down = window_span(window, 1, row);
+    for (int64_t x = 0; x < window->out[2]; x++) {
+        struct window_span across = window_span(window, 2, x);
+        cells[x] = step->counts_pads
+                       ? (float)(down.cells * across.cells)
+                       : (float)((down.last - down.first) * (across.last - across.first));
+    }
+}
+
+static void pool_row(const struct pool *pool, const struct room *room, int64_t y, float *out) {
+    const struct window *window = &pool->step->window;
+    struct pool_row_job job = {.out = out,
+                               .in = room->rows,
+                               .in_row = row_floats(pool->ops, window),
+                               .kernel_h = (int)window->kernel[1],
+                               .kernel_w = (int)window->kernel[2],
+                               .stride = (int)window->stride[2],
+                               .count = (int)window->out[2]};
+    if (pool->step->is_average) {
+        count_cells(pool->step, y, room->cells);
+        job.cells = room->cells;
+        pool->ops->average_row(&job);
+    } else {
+        pool->ops->max_row(&job);
+    }
+}
+
 static void pool_block(void *context, int index, int lane) {
     const struct pool *pool = context;
     const struct window *window = &pool->step->window;
     int b = pool->ops->block, channels = (int)pool->x->dims[1], blocks = (channels + b - 1) / b;
-    int n = index / blocks, block = index % blocks;
-    size_t in_plane = (size_t)(window->in[1] * window->in[2]) * (size_t)b;
+    int n = index / blocks, block = index % blocks, lanes = MIN(b, channels - block * b);
+    size_t pixels = (size_t)(window->in[1] * window->in[2]);
     size_t out_plane = (size_t)(window->out[1] * window->out[2]);
-    float *rows = pool->scratch + (size_t)lane * pool->lane_floats;
-    float *line = rows + row_floats(pool->ops, window) * (size_t)window->kernel[1];
+    struct room room =
+        room_of(pool->ops, pool->step, pool->scratch + (size_t)lane * pool->lane_floats);
+    const float *plane = pool->in.data + (size_t)index * pixels * (size_t)b;
     const struct pending none = {0};
+    if (!pool->in.blocked) {
+        pool->ops->from_planar(room.plane,
+                               pool->in.data + (size_t)(n * channels + block * b) * pixels, pixels,
+                               lanes, pixels);
+        plane = room.plane;
+    }
     for (int64_t y = 0; y < window->out[1]; y++) {
         size_t at = (size_t)index * out_plane * (size_t)b + (size_t)(y * window->out[2] * b);
-        float *out = pool->out.blocked ? pool->out.data + at : line;
-        load_rows(pool, pool->in.data + (size_t)index * in_plane, y, rows);
-        pool->ops->max_row(out, rows, row_floats(pool->ops, window), (int)window->kernel[1],
-                           (int)window->kernel[2], (int)window->stride[2], (int)window->out[2]);
+        float *out = pool->out.blocked ? pool->out.data + at : room.line;
+        load_rows(pool, plane, y, room.rows);
+        pool_row(pool, &room, y, out);
         if (!pool->out.blocked) {
             float *to = pool->out.data + (size_t)(n * channels + block * b) * out_plane +
                         (size_t)(y * window->out[2]);
-            pool->ops->to_planar(to, out_plane, MIN(b, channels - block * b), out, &none,
-                                 (size_t)window->out[2]);
+            pool->ops->to_planar(to, out_plane, lanes, out, &none, (size_t)window->out[2]);
         }
     }
 }
 
-static int max_pool_run(const struct call *call, struct error *err UNUSED) {
+static int pool_run(const struct call *call, struct error *err UNUSED) {
     struct cpu_device *cpu = (struct cpu_device *)call->device;
     const struct pool_step *step = call->state;
-    const struct window *window = &step->window;
     struct pool pool = {.ops = cpu->vectors,
                         .x = &call->inputs[0]->shape,
-                        .y = &call->outputs[0]->shape,
                         .step = step,
-                        .in = step_operand(cpu->vectors, call->inputs[0], LAYOUT_BLOCKED),
+                        .in = step_operand(cpu->vectors, call->inputs[0], step->in_layout),
                         .out = step_operand(cpu->vectors, call->outputs[0], step->out_layout),
                         .scratch = call->scratch};
-    pool.lane_floats = row_floats(pool.ops, window) * (size_t)window->kernel[1] +
-                       (size_t)(window->out[2] * pool.ops->block);
+    pool.lane_floats = room_of(pool.ops, step, NULL).floats;
     int b = pool.ops->block, blocks = ((int)pool.x->dims[1] + b - 1) / b;
     parallel_for(cpu->threads, (int)pool.x->dims[0] * blocks, pool_block, &pool);
     return 0;
 }
-const struct kernel fast_max_pool = {"fast MaxPool", max_pool_run};
+const struct kernel fast_pool = {"fast pool", pool_run};
 
 static void average_block(void *context, int index, int lane UNUSED) {
     const struct pool *pool = context;

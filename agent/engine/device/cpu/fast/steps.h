@@ -4,6 +4,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/conv.h"
+#include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
 
 /* Bits of slot->layout of this device; 0 is row-major. */
@@ -45,10 +46,11 @@ struct combine_step {
     int in_layout[2], out_layout;
 };
 
-/* A maximum pool, or the gradient of one; the state of its step. */
+/* A maximum or average pool, or the gradient of the first; the state of its step. */
 struct pool_step {
     struct window window;
-    int out_layout;
+    bool is_average, counts_pads; /* of an average: all cells inside the padded input count */
+    int in_layout, out_layout;
 };
 
 /* A normalisation over the batch, fused with the addition and relu that follow it; the state of its
@@ -71,8 +73,8 @@ struct norm_gradient_step {
     int kept_layout; /* of the last output, the gradient behind the relu */
 };
 
-extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
-    fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient;
+extern const struct kernel fast_conv, fast_combine, fast_concat, fast_pool, fast_global_pool,
+    fast_resize, fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient;
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
@@ -102,8 +104,12 @@ void step_conv_free(void *state);
 void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void step_combine_prepare(struct schedule *schedule, struct step *step);
 void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void step_resize_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void step_norm_prepare(const struct schedule *schedule, struct step *step);
 void step_norm_gradient_prepare(const struct schedule *schedule, struct step *step);
+/* The state of a Resize of height and width; NULL: it is another one. */
+void *step_resize_new(const struct resize *resize, const struct shape *x);
+void step_resize_free(void *state);
 /* Whether the operands' layouts make it possible to copy whole blocks. */
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                       const struct step *step);

@@ -27,8 +27,9 @@ struct direct_job {
     const float *weights; /* [run_count * run_length, blocks, b] */
     const float *bias;    /* [blocks * b] or NULL */
     float low, high;      /* the result is clamped to these */
-    float *out;           /* blocked */
+    float *out;           /* blocked, or rows of a matrix if out_pixel is their distance */
     size_t out_row, out_block;
+    size_t out_pixel;     /* 0: b */
     const float *add;     /* added before clamping, at the same offsets as out; or NULL */
     bool in_far, out_far; /* inputs, or outputs and `add`, are not in the cache: prefetch them */
     /* What the next job reads (weights from memory). It is prefetched into the second-level cache
@@ -72,28 +73,10 @@ struct load_job {
     struct pending pending;
 };
 
-/* A piece of a block in the gradient of a normalisation, fused with the addition and relu around
- * it: g = dy + other where the relu's input was positive, else 0. */
-struct norm_job {
-    size_t count;                /* pixels; the arrays below have b numbers or `count` pixels */
-    const float *dy, *other, *x; /* other NULL: dy alone */
-    const float *y;              /* the relu's output; NULL: see scale */
-    const float *scale, *shift;  /* the relu's input: x * scale + shift. NULL and y NULL: no relu */
-    const float *mean;
-    float *kept;          /* receives g; NULL: g is not stored */
-    float *sum, *product; /* from norm_sums: sums of g and g * (x - mean) over the piece */
-    float *dx;            /* from norm_slopes: g * factor + (x - mean) * slope + base */
-    const float *factor, *slope, *base;
-};
-
-/* A row of the gradient of a maximum pool: each dy is added at the first greatest x of its
- * window. */
-struct spread_job {
-    const float *x, *dy; /* x, dx: the first row of the window that is in the activation */
-    float *dx;           /* dy is added to it */
-    size_t in_row;       /* floats */
-    int rows, in_width, kernel_w, stride, pad_left, count; /* count: pixels of dy */
-};
+struct pool_row_job; /* vector_window.h */
+struct resample_job;
+struct norm_job;   /* vector_training.h */
+struct spread_job; /* vector_training.h */
 
 struct vector_ops {
     enum isa isa;
@@ -115,9 +98,21 @@ struct vector_ops {
     /* Sums of (x - pivot) and of its square over count pixels, per lane. A pivot near the mean
      * avoids cancellation. */
     void (*moments)(const float *in, size_t count, const float *pivot, float *sum, float *squares);
-    /* out[x] = max over a kh x kw window of pixels; in points at the window of pixel 0. */
-    void (*max_row)(float *out, const float *in, size_t in_row, int kh, int kw, int stride,
-                    int count);
+    void (*max_row)(const struct pool_row_job *job);
+    void (*average_row)(const struct pool_row_job *job);
+    /* out = the sum over k < taps of weights[k] rows[k], count pixels. */
+    void (*blend)(float *out, const float *const *rows, const float *weights, int taps,
+                  size_t count);
+    void (*resample)(const struct resample_job *job);
+
+    /* vector_moves.inc. out[c * out_row + r] = in[r * in_row + c] */
+    void (*transpose)(float *out, size_t out_row, const float *in, size_t in_row, int rows,
+                      int columns);
+    /* A row times a matrix: sums over i < count of a[i] b[j * b_row + i], or of
+     * a[i] b[i * b_row + j], for each of the columns j. */
+    void (*dots)(float *out, const float *a, int count, const float *b, size_t b_row, int columns);
+    void (*weighted)(float *out, const float *a, int count, const float *b, size_t b_row,
+                     int columns);
 
     /* vector_training.inc */
     void (*norm_sums)(const struct norm_job *job);

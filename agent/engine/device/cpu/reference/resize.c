@@ -18,30 +18,6 @@ struct taps {
     bool *is_outside;
 };
 
-static int64_t clamped(float pixel, int64_t size) {
-    return pixel < 0 ? 0 : pixel >= (float)size ? size - 1 : MIN((int64_t)pixel, size - 1);
-}
-
-static void fill_pixel(const struct resize *resize, float source, int axis, int64_t size,
-                       int64_t *pixels, float *weights) {
-    float base = floorf(source);
-    weights[0] = 1;
-    if (resize->is_cubic) {
-        resize_cubic_weights(resize, source, size, weights);
-        for (int k = 0; k < 4; k++) {
-            pixels[k] = clamped(base - 1 + (float)k, size);
-        }
-    } else if (resize->is_linear) {
-        source = fmaxf(0, fminf(source, (float)(size - 1)));
-        pixels[0] = clamped(source, size);
-        pixels[1] = MIN(pixels[0] + 1, size - 1);
-        weights[1] = source - (float)pixels[0];
-        weights[0] = 1 - weights[1];
-    } else {
-        pixels[0] = resize_nearest_pixel(resize, source, resize->scales[axis], size);
-    }
-}
-
 static void fill_taps(const struct resize *resize, const struct shape *x, int axis, int64_t stride,
                       struct arena *arena, struct taps *taps) {
     int64_t size = x->dims[axis], out = resize->output.dims[axis];
@@ -53,16 +29,16 @@ static void fill_taps(const struct resize *resize, const struct shape *x, int ax
     taps->weights = arena_array(arena, (size_t)(out * taps->count), sizeof *taps->weights);
     taps->is_outside = arena_array(arena, (size_t)out, sizeof *taps->is_outside);
     for (int64_t i = 0; i < out; i++) {
-        float source = resize_source(resize, x, axis, i), weights[4] = {1};
-        int64_t pixels[4] = {i};
+        float source = resize_source(resize, x, axis, i);
+        struct resize_pixel pixels[4] = {{i, 1}};
         if (!is_same) {
             taps->is_outside[i] = resize_is_outside(resize, source, size);
             source = taps->is_outside[i] ? 0 : source; /* it may be NaN */
-            fill_pixel(resize, source, axis, size, pixels, weights);
+            resize_pixels(resize, source, axis, size, pixels);
         }
         for (int k = 0; k < taps->count; k++) {
-            taps->offsets[i * taps->count + k] = pixels[k] * stride;
-            taps->weights[i * taps->count + k] = weights[k];
+            taps->offsets[i * taps->count + k] = pixels[k].at * stride;
+            taps->weights[i * taps->count + k] = pixels[k].weight;
         }
     }
 }

@@ -1,0 +1,24 @@
+/* vector_window.h: the jobs of vector.h's inner loops for pools and resizing. */
+#pragma once
+
+#include "agent/engine/device/cpu/fast/vector.h"
+
+/* A row of a pool: out[x] = the maximum, or the sum / cells[x], over the window of pixel x; `in`
+ * points at the window of pixel 0. */
+struct pool_row_job {
+    float *out;
+    const float *in, *cells;
+    size_t in_row; /* floats */
+    int kernel_h, kernel_w, stride, count;
+};
+
+/* A row of pixels: out[x] = the sum over k < taps of weights[x * taps + k] in[pixels[x * taps +
+ * k]].
+ */
+struct resample_job {
+    float *out;
+    const float *in;
+    int taps, count; /* count: of out */
+    const int *pixels;
+    const float *weights;
+};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/product/multiply.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIECE = 512,  // of k: a packed piece of two blocks and some rows stay in the nearest caches
+    ALIASED = 512 // floats: rows at multiples of this distance compete for the same cache lines
+};
+
+static int pair_lanes(const struct vector_ops *ops, int columns, int first) {
+    int wide = DIRECT_BLOCKS_MAX * ops->block, rest = columns - first;
+    return rest > ops->block ? wide : ops->block;
+}
+
+size_t multiply_packed_floats(const struct vector_ops *ops, int k, int columns) {
+    size_t block = (size_t)ops->block;
+    return ((size_t)columns + block - 1) / block * block * (size_t)k;
+}
+
+// Two blocks of columns, or one: [k][lanes].
+static void pack_pair(const struct vector_ops *ops, const struct matrix *b, int k, int columns,
+                      int lanes, float *to) {
+    const float *from = b->data;
+    if (columns < lanes) {
+        memset(to, 0, (size_t)k * (size_t)lanes * sizeof *to);
+    }
+    if (b->column == 1) {
+        for (int i = 0; i < k; i++) {
+            memcpy(to + (size_t)i * (size_t)lanes, from + i * b->row, (size_t)columns * sizeof *to);
+        }
+    } else if (b->row == 1) {
+        ops->transpose(to, (size_t)lanes, from, (size_t)b->column, columns, k);
+    } else {
+        for (int i = 0; i < k; i++) {
+            for (int j = 0; j < columns; j++) {
+                to[i * lanes + j] = from[i * b->row + j * b->column];
+            }
+        }
+    }
+}
+
+void multiply_pack(const struct vector_ops *ops, struct factor *b, float *packed) {
+    int wide = DIRECT_BLOCKS_MAX * ops->block;
+    b->packed = packed;
+    for (int first = 0; first < b->columns; first += wide) {
+        struct matrix part = b->matrix;
+        part.data += first * part.column;
+        pack_pair(ops, &part, b->k, MIN(wide, b->columns - first),
+                  pair_lanes(ops, b->columns, first), packed + (size_t)first * (size_t)b->k);
+    }
+}
+
+static size_t tile_row(int k) {
+    return (size_t)(k % ALIASED ? k : k + 16);
+}
+
+size_t multiply_tile_floats(int rows, int k) {
+    return (size_t)rows * tile_row(k);
+}
+
+struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
+                               int k, float *tile) {
+    if (a->column == 1 && (a->row % ALIASED || rows == 1) && a->row >= 0) {
+        return *a;
+    }
+    struct matrix copy = {.data = tile, .row = (int64_t)tile_row(k), .column = 1};
+    if (a->row == 1 && a->column > 0) {
+        ops->transpose(tile, tile_row(k), a->data, (size_t)a->column, k, rows);
+        return copy;
+    }
+    for (int i = 0; i < rows; i++) {
+        const float *from = a->data + i * a->row;
+        float *to = tile + (size_t)i * tile_row(k);
+        if (a->column == 1) {
+            memcpy(to, from, (size_t)k * sizeof *to);
+        }
+        for (int j = 0; a->column != 1 && j < k; j++) {
+            to[j] = from[j * a->column];
+        }
+    }
+    return copy;
+}
+
+size_t multiply_room_floats(const struct vector_ops *ops, int rows) {
+    return (size_t)rows * (size_t)(DIRECT_BLOCKS_MAX * ops->block);
+}
+
+// From [blocks][rows][lanes of a block].
+static void write_pair(const struct vector_ops *ops, const float *room, int rows, int columns,
+                       const struct matrix *out) {
+    int b = ops->block;
+    for (int first = 0; first < columns; first += b) {
+        const float *from = room + (size_t)first * (size_t)rows;
+        float *to = out->data + first * out->column;
+        int lanes = MIN(b, columns - first);
+        if (out->row == 1) {
+            ops->transpose(to, (size_t)out->column, from, (size_t)b, rows, lanes);
+            continue;
+        }
+        for (int i = 0; i < rows; i++) {
+            if (out->column == 1) {
+                memcpy(to + i * out->row, from + (size_t)(i * b), (size_t)lanes * sizeof *to);
+            }
+            for (int j = 0; out->column != 1 && j < lanes; j++) {
+                to[i * out->row + j * out->column] = from[i * b + j];
+            }
+        }
+    }
+}
+
+void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
+                   const struct factor *b, const struct matrix *out, float *room) {
+    static const ptrdiff_t runs[1] = {0};
+    int wide = DIRECT_BLOCKS_MAX * ops->block;
+    for (int first = 0; first < b->columns; first += wide) {
+        int lanes = pair_lanes(ops, b->columns, first), left = b->columns - first;
+        const float *weights = b->packed + (size_t)first * (size_t)b->k;
+        struct matrix part = *out;
+        part.data += first * out->column;
+        bool in_place = out->column == 1 && out->row > 0 && left >= lanes;
+        for (int at = 0; at < b->k; at += PIECE) {
+            struct direct_job job = {.width = rows,
+                                     .rows = 1,
+                                     .blocks = lanes / ops->block,
+                                     .in = a->data + at,
+                                     .pixel = (size_t)a->row,
+                                     .runs = runs,
+                                     .run_count = 1,
+                                     .run_length = MIN(PIECE, b->k - at),
+                                     .weights = weights + (size_t)at * (size_t)lanes,
+                                     .low = -INFINITY,
+                                     .high = INFINITY};
+            job.out = in_place ? part.data : room;
+            job.out_block = (size_t)(in_place ? ops->block : rows * ops->block);
+            job.out_pixel = in_place ? (size_t)out->row : 0;
+            job.add = at ? job.out : NULL;
+            ops->direct(&job);
+        }
+        if (!in_place) {
+            write_pair(ops, room, rows, MIN(wide, left), &part);
+        }
+    }
+}
+
+void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int rows,
+                       const struct factor *b, const struct matrix *out) {
+    const struct matrix *m = &b->matrix;
+    for (int i = 0; i < rows; i++) {
+        const float *from = a->data + i * a->row;
+        float *to = out->data + i * out->row;
+        if (m->row == 1) {
+            ops->dots(to, from, b->k, m->data, (size_t)m->column, b->columns);
+        } else {
+            ops->weighted(to, from, b->k, m->data, (size_t)m->row, b->columns);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* multiply.h: the product of two matrices in memory, with any strides, on one thread. The right
+ * one is packed first, as vector_ops.direct reads weights; then blocks of rows are multiplied. */
+#pragma once
+
+#include "agent/engine/device/cpu/fast/vector.h"
+
+/* Element (r, c) is at data + r * row + c * column, in floats. */
+struct matrix {
+    float *data;
+    int64_t row, column;
+};
+
+/* The right operand [k, columns]. */
+struct factor {
+    struct matrix matrix;
+    int k, columns;
+    const float *packed; /* from multiply_pack */
+};
+
+/* The floats of a packed matrix [k, columns]. */
+size_t multiply_packed_floats(const struct vector_ops *ops, int k, int columns);
+/* Packs b to `packed`, which b borrows. */
+void multiply_pack(const struct vector_ops *ops, struct factor *b, float *packed);
+
+/* The floats of `tile` for the next function. */
+size_t multiply_tile_floats(int rows, int k);
+/* a [rows, k] with adjacent columns: itself, or a copy in `tile`. */
+struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
+                               int k, float *tile);
+
+/* The floats of `room` for the next function. */
+size_t multiply_room_floats(const struct vector_ops *ops, int rows);
+/* out = a [rows, k], which has adjacent columns, times the packed b. Sums are in the same order for
+ * each `rows`, but for rows = 1. */
+void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
+                   const struct factor *b, const struct matrix *out, float *room);
+/* The same with b as it is in memory, with adjacent rows or adjacent columns. out->column is 1. For
+ * a few rows. */
+void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int rows,
+                       const struct factor *b, const struct matrix *out);

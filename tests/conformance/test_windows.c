@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools, resizing and concatenations (device/cpu/fast) against the plain kernels: drawn sizes and
+// parameters, before and behind convolutions whose values are in blocks, in every instruction set
+// of this processor.
+#include "agent/engine/device/cpu/isa.h"
+#include "tests/conformance/attributes.h"
+#include "tests/conformance/network_run.h"
+#include "tests/seed.h"
+#include "tests/test.h"
+
+#define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
+
+struct draw {
+    struct network net;
+    uint64_t state;
+    int64_t batch, channels, height, width;
+};
+
+static int below(struct draw *d, int limit) {
+    return (int)(test_random(&d->state) % (uint64_t)limit);
+}
+
+static int conv(struct draw *d, int x, int64_t from, int64_t to) {
+    const struct shape shape = {4, {to, from, 1, 1}};
+    int w = network_constant(&d->net, shape, 1 / sqrtf((float)from), 0);
+    return network_node(&d->net, "Conv", (int[]){x, w, -2}, NULL);
+}
+
+static int pad(struct draw *d, int x) {
+    const int64_t all[] = {0, 0, below(d, 3), below(d, 3), 0, 0, below(d, 3), below(d, 3)};
+    int sizes = network_integers(&d->net, all, 8);
+    return network_node(&d->net, "Pad", (int[]){x, sizes, -2}, NULL);
+}
+
+static int pool(struct draw *d, int x) {
+    bool is_average = below(d, 2), is_padded = below(d, 2);
+    x = is_average && !is_padded && below(d, 2) ? pad(d, x) : x;
+    const int64_t kernel[] = {1 + below(d, 4), 1 + below(d, 4)};
+    const int64_t strides[] = {1 + below(d, 3), 1 + below(d, 3)};
+    int64_t pads[4] = {0};
+    for (int i = 0; i < 4 && is_padded; i++) {
+        pads[i] = below(d, (int)kernel[i % 2]);
+    }
+    struct attribute last = INT("count_include_pad", below(d, 2));
+    last.name = is_average ? last.name : NULL;
+    return network_node(&d->net, is_average ? "AveragePool" : "MaxPool", (int[]){x, -2},
+                        ATTRIBUTES(INTS("kernel_shape", kernel[0], kernel[1]),
+                                   INTS("strides", strides[0], strides[1]),
+                                   INTS("pads", pads[0], pads[1], pads[2], pads[3]),
+                                   INT("ceil_mode", below(d, 2)), last));
+}
+
+static int resize(struct draw *d, int x) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const positions[] = {"half_pixel", "align_corners", "asymmetric",
+                                            "pytorch_half_pixel"};
+    const int64_t sizes[] = {d->batch, d->channels, 1 + below(d, 30), 1 + below(d, 30)};
+    int to = network_integers(&d->net, sizes, 4);
+    const char *mode = modes[below(d, 3)], *position = positions[below(d, 4)];
+    return network_node(
+        &d->net, "Resize", (int[]){x, -1, -1, to, -2},
+        ATTRIBUTES(TXT("mode", mode), TXT("coordinate_transformation_mode", position)));
+}
+
+/* Channels of several values, in blocks and not, that do not fill whole blocks. */
+static int concat(struct draw *d, int x) {
+    int inputs[5] = {x, -2, -2, -2, -2}, count = 1 + below(d, 3);
+    int64_t channels = d->channels;
+    for (int i = 1; i <= count; i++) {
+        const int64_t more = 1 + below(d, 40);
+        const struct shape shape = {4, {d->batch, more, d->height, d->width}};
+        inputs[i] = below(d, 2) ? conv(d, x, d->channels, more) : network_input(&d->net, shape);
+        channels += more;
+    }
+    d->channels = channels;
+    return network_node(&d->net, "Concat", inputs, ATTRIBUTES(INT("axis", 1)));
+}
+
+static void draw_network(struct draw *d, uint64_t seed) {
+    *d = (struct draw){.state = seed};
+    network_init(&d->net, 13);
+    d->batch = 1 + below(d, 2);
+    d->channels = 1 + below(d, 40);
+    d->height = 4 + below(d, 20);
+    d->width = 4 + below(d, 20);
+    const struct shape shape = {4, {d->batch, d->channels, d->height, d->width}};
+    int x = network_input(&d->net, shape);
+    if (below(d, 3)) {
+        const int64_t channels = 1 + below(d, 40);
+        x = conv(d, x, d->channels, channels);
+        d->channels = channels;
+    }
+    int which = below(d, 3);
+    x = which == 0 ? pool(d, x) : which == 1 ? resize(d, x) : concat(d, x);
+    network_output(&d->net, below(d, 3) ? conv(d, x, d->channels, 1 + below(d, 40)) : x);
+}
+
+static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
+    double largest = 1, worst = 0;
+    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
+        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
+        largest = fmax(largest, fabs(b));
+        worst = a == a ? fmax(worst, fabs(a - b)) : INFINITY;
+    }
+    return shape_equal(&seen->shape, &wanted->shape) && worst <= 2e-5 * largest;
+}
+
+/* With a device of its own, since packed weights are found again by their address. */
+static void check_draw(uint64_t seed, struct device *reference) {
+    struct draw d;
+    struct error err = {0};
+    struct device *cpu = NULL;
+    struct tensor wanted = {0}, seen = {0};
+    draw_network(&d, seed);
+    CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
+    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
+    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
+    if (!wanted.data || !seen.data || !agrees(&seen, &wanted)) {
+        printf("# seed %llu: the devices differ\n", (unsigned long long)seed);
+        test_failures++;
+    }
+    tensor_release(&wanted);
+    tensor_release(&seen);
+    device_close(cpu);
+    arena_release(&d.net.graph.arena);
+}
+
+static void check_isa(enum isa isa) {
+    if (!isa_runs_here(isa)) {
+        SKIP("this processor has no %s", isa_name(isa));
+    }
+    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
+    struct error err = {0};
+    struct device *reference = NULL;
+    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
+    for (int64_t round = 0; round < test_rounds(200); round++) {
+        check_draw(test_mix(test_seed(20261130) + (uint64_t)round), reference);
+    }
+    device_close(reference);
+    unsetenv("WINDLASS_CPU_ISA");
+}
+
+static void test_windows_plain(void) {
+    check_isa(ISA_PLAIN);
+}
+
+static void test_windows_avx2(void) {
+    check_isa(ISA_AVX2);
+}
+
+static void test_windows_avx512(void) {
+    check_isa(ISA_AVX512);
+}
+
+int main(void) {
+    TEST(test_windows_plain);
+    TEST(test_windows_avx2);
+    TEST(test_windows_avx512);
+    return TEST_END();
+}
