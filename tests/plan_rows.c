@@ -4,6 +4,7 @@
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/spec.h"
+#include "operator/kinds/job/spec_snapshot.h"
 #include "tests/load_json.h"
 #include "tests/plan_result_json.h"
 #include "tests/test.h"
@@ -216,6 +217,19 @@ static struct ensured_objects read_ensured(const json_t *from,
     return ensured;
 }
 
+/* In the annotation of a pod, "*" stands for the digest of the record on the row's Service. */
+static void fill_digests(const json_t *row, const char *digest) {
+    size_t i;
+    json_t *pod;
+    json_array_foreach(json_object_get(row, "pods"), i, pod) {
+        const char *value = owned_annotation(pod, ANNOTATION_BEGUN_DIGEST);
+        if (value && strcmp(value, "*") == 0) {
+            json_object_set_new(tree_get(pod, "metadata.annotations"), ANNOTATION_BEGUN_DIGEST,
+                                json_string(digest));
+        }
+    }
+}
+
 static void check_row(const struct plan_rows *rows, const char *file) {
     struct error err = {0};
     AUTO(tree_freep) json_t *base = plan_rows_base(rows);
@@ -223,11 +237,15 @@ static void check_row(const struct plan_rows *rows, const char *file) {
     merge(base, row);
     const json_t *want = json_object_get(row, "want"),
                  *fresh = json_object_get(base, "credentials");
+    char digest[SPEC_SNAPSHOT_DIGEST] = "none";
+    spec_snapshot_digest_of(json_object_get(base, "service"), digest);
+    fill_digests(base, digest);
     struct credentials credentials = {.secret = tree_text(fresh, "secret", ""),
                                       .token = "TOKEN",
                                       .certificate = "PEM",
                                       .certificate_sha256 = "cd34",
                                       .key = "KEY",
+                                      .begun = tree_bool(fresh, "begun", false) ? digest : NULL,
                                       .is_confirmed = tree_bool(fresh, "confirmed", false)};
     const json_t *all = json_object_get(base, "runs");
     AUTO(tree_freep) json_t *runs = rows->keep_runs ? rows->keep_runs(all) : NULL;

@@ -35,7 +35,10 @@ enum { ANSWERED_MAX = 4096 };
 
 struct kube {
     struct cluster base;
-    uint64_t answered[ANSWERED_MAX]; /* versions, at their remainder: they grow by one or a few */
+    /* At the remainder of the version: versions grow by one or a few. */
+    struct answered {
+        uint64_t version, object; /* object: hash of its uid */
+    } answered[ANSWERED_MAX];
     bool skips_answered;
     struct config *config;
     struct loop *loop;
@@ -64,14 +67,26 @@ static void on_event(void *context, enum cluster_event event, const json_t *obje
     }
 }
 
-static void note_answered(struct kube *kube, const json_t *stored) {
-    uint64_t version = strtoull(tree_text(stored, "metadata.resourceVersion", ""), NULL, 10);
-    kube->answered[version % ANSWERED_MAX] = version;
+/* FNV-1a. */
+static uint64_t hash_of(const char *text, size_t size) {
+    uint64_t hash = 0xcbf29ce484222325ULL;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ULL;
+    }
+    return hash;
 }
 
-static bool knows(void *context, uint64_t version) {
+static void note_answered(struct kube *kube, const json_t *stored) {
+    uint64_t version = strtoull(tree_text(stored, "metadata.resourceVersion", ""), NULL, 10);
+    const char *uid = tree_text(stored, "metadata.uid", "");
+    kube->answered[version % ANSWERED_MAX] = (struct answered){version, hash_of(uid, strlen(uid))};
+}
+
+static bool knows(void *context, const struct stream_identity *identity) {
     const struct kube *kube = context;
-    return kube->answered[version % ANSWERED_MAX] == version;
+    const struct answered *answered = &kube->answered[identity->version % ANSWERED_MAX];
+    return answered->version == identity->version &&
+           answered->object == hash_of(identity->uid, identity->uid_size);
 }
 
 static int kube_watch(struct cluster *cluster, const char *api_version, const char *kind,

@@ -280,16 +280,9 @@ static bool is_text(const char *at, const char *end, const char *text) {
            memcmp(at + 1, text, length) == 0;
 }
 
-uint64_t stream_event_version(const char *text, size_t size) {
+/* The number in a text of digits; 0: it is none. */
+static uint64_t read_version(const char *at, const char *end) {
     enum { DIGITS_MAX = 18 };
-    const char *end = text + size, *at = jsontext_space(text, end);
-    const char *type = find_member(at, end, "type");
-    if (!is_text(type, end, event_names[STREAM_ADDED]) &&
-        !is_text(type, end, event_names[STREAM_MODIFIED])) {
-        return 0;
-    }
-    at = find_member(find_member(find_member(at, end, "object"), end, "metadata"), end,
-                     "resourceVersion");
     uint64_t version = 0;
     size_t digits = 0;
     if (!at || at >= end || *at != '"') {
@@ -299,6 +292,21 @@ uint64_t stream_event_version(const char *text, size_t size) {
         version = version * 10 + (uint64_t)(*at - '0');
     }
     return at < end && *at == '"' ? version : 0;
+}
+
+struct stream_identity stream_event_identity(const char *text, size_t size) {
+    const struct stream_identity none = {0};
+    const char *end = text + size, *at = jsontext_space(text, end);
+    const char *type = find_member(at, end, "type");
+    if (!is_text(type, end, event_names[STREAM_ADDED]) &&
+        !is_text(type, end, event_names[STREAM_MODIFIED])) {
+        return none;
+    }
+    const char *metadata = find_member(find_member(at, end, "object"), end, "metadata");
+    uint64_t version = read_version(find_member(metadata, end, "resourceVersion"), end);
+    const char *uid = version ? find_member(metadata, end, "uid") : NULL;
+    const char *after = uid && *uid == '"' ? jsontext_value(uid, end) : NULL;
+    return after ? (struct stream_identity){version, uid + 1, (size_t)(after - uid) - 2} : none;
 }
 
 int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,

@@ -58,9 +58,16 @@ struct stream_event {
 NODISCARD int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
                                  struct error *err);
 
-/* The resourceVersion of an event ADDED or MODIFIED, without parsing the rest of it; 0: it is
- * another event, or its version is not a number. */
-uint64_t stream_event_version(const char *text, size_t size);
+/* A version of an object: a number alone may be another object's, of a kind that the server keeps
+ * in another etcd. */
+struct stream_identity {
+    uint64_t version;
+    const char *uid; /* not terminated; borrowed, as spelled in JSON */
+    size_t uid_size;
+};
+/* Of an event ADDED or MODIFIED, without parsing the rest of it; version 0: it is another event, it
+ * has no uid, or its version is not a number. */
+struct stream_identity stream_event_identity(const char *text, size_t size);
 
 /* Parses one object of an API server, without metadata.managedFields. */
 NODISCARD int stream_object_parse(const char *text, size_t size, json_t **ret_object,

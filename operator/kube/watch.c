@@ -18,7 +18,7 @@ struct watch {
     struct client *client;
     struct loop *loop;
     cluster_listener *listener;
-    bool (*knows)(void *context, uint64_t version);
+    bool (*knows)(void *context, const struct stream_identity *identity);
     void *context;
     char *path;                       /* of the collection */
     char *other_path, *other_version; /* under an older apiVersion; NULL: there is none */
@@ -283,11 +283,14 @@ static void take_bookmark(struct watch *watch, const json_t *object) {
 
 /* The answer to our own write has told that version: most events of a job that begins. */
 static bool skips(struct watch *watch, const char *text, size_t size) {
-    uint64_t version = watch->knows && !watch->is_initial ? stream_event_version(text, size) : 0;
-    if (!version || !watch->knows(watch->context, version)) {
+    struct stream_identity identity = {0};
+    if (watch->knows && !watch->is_initial) {
+        identity = stream_event_identity(text, size);
+    }
+    if (!identity.version || !watch->knows(watch->context, &identity)) {
         return false;
     }
-    AUTO(text_freep) char *told = x_printf("%llu", (unsigned long long)version);
+    AUTO(text_freep) char *told = x_printf("%llu", (unsigned long long)identity.version);
     settle(watch);
     set_text(&watch->resource_version, told);
     return true;

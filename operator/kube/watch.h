@@ -10,6 +10,7 @@
 
 #include "operator/cluster.h"
 #include "operator/kube/client.h"
+#include "operator/kube/stream.h"
 
 enum {
     WATCH_FIRST_PAGE = 20,     /* objects of the first page, which shows whether requests succeed */
@@ -31,7 +32,7 @@ struct watch_options {
     cluster_listener *listener;
     /* Whether the listener has that version of an object already, and need not get its event; NULL:
      * it gets all events. */
-    bool (*knows)(void *context, uint64_t version);
+    bool (*knows)(void *context, const struct stream_identity *identity);
     void *context;
 };
 

@@ -11,7 +11,7 @@ static int take(void *context, const char *text, size_t size, struct error *err)
     struct stream_event event = {0};
     struct error ignored = {0};
     AUTO(tree_freep) json_t *object = NULL;
-    (void)stream_event_version(text, size);
+    (void)stream_event_identity(text, size);
     if (size == 0 || (stream_event_parse(text, size, &event, &ignored) == 0 && !event.object)) {
         abort();
     }

@@ -65,20 +65,24 @@ static json_t *wait_for(const char *reason, size_t count, int series) {
 }
 
 /* A pass over the job reports it; minute: of the recorder's clock. */
-static void tell(const char *reason, const char *note, int minute) {
+static void tell_of(const char *name, const char *reason, const char *note, int minute) {
     AUTO(tree_freep)
     json_t *object = json_pack("{s:s, s:{s:s, s:s}}", "apiVersion", "windlass.dev/v1beta1",
-                               "metadata", "name", "job", "uid", "u");
+                               "metadata", "name", name, "uid", "u");
     AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {.kind = "BatchScore",
                                 .namespace = "default",
-                                .name = "job",
+                                .name = name,
                                 .object = object,
                                 .wall_ms = clock_wall_ms() + minute * 60000LL,
                                 .events = events};
     const struct reconcile_event event = {.type = "Warning", .reason = reason, .note = note};
     event_recorder_add(&request, &event);
     event_recorder_send(recorder, tree_get(json_array_get(events, 0), "event"), minute * 60000LL);
+}
+
+static void tell(const char *reason, const char *note, int minute) {
+    tell_of("job", reason, note, minute);
 }
 
 static void step(int minute) {
@@ -122,6 +126,127 @@ static void test_other_notes_are_a_second_event(void) {
     event_recorder_free(recorder);
 }
 
+/* ---- the server's own rules ---- */
+
+struct answer {
+    bool ended;
+    struct error err;
+};
+
+static void on_written(void *context, const json_t *stored UNUSED, const struct error *err) {
+    struct answer *answer = context;
+    answer->ended = true;
+    answer->err = err ? *err : (struct error){0};
+}
+
+/* The kind of its error; 0: it was taken. */
+static int write_event(enum cluster_verb verb, const json_t *event) {
+    struct answer answer = {0};
+    struct error err = {0};
+    cluster->ops->write(cluster, verb, event, on_written, &answer);
+    while (!answer.ended) {
+        CHECK_OK(cluster->ops->wait(cluster, 1000, NULL, NULL, &err), &err);
+    }
+    return answer.err.kind;
+}
+
+/* An Event as the recorder makes it. Owned. */
+static json_t *plain_event(const char *name) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s,"
+                     " s:s, s:s}}",
+                     "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", name,
+                     "namespace", "default", "eventTime", "2026-11-28T10:00:00.000000Z", "type",
+                     "Normal", "reason", "Running", "action", "Reconcile", "note", "x",
+                     "reportingController", "windlass.dev/controller", "reportingInstance", "pod-1",
+                     "regarding", "apiVersion", "windlass.dev/v1beta1", "kind", "BatchScore",
+                     "namespace", "default", "name", "job", "uid", "u");
+}
+
+/* That the server refuses these shows that it would refuse ours. */
+static void test_what_the_server_refuses(void) {
+    static const struct {
+        const char *field, *value; /* NULL: without the field */
+    } rows[] = {{"eventTime", NULL},
+                {"eventTime", "yesterday"},
+                {"type", "Error"},
+                {"reason", NULL},
+                {"action", NULL},
+                {"reportingController", NULL},
+                {"reportingController", "a b"},
+                {"reportingInstance", NULL},
+                {"reportingInstance", ""}};
+    AUTO(text_freep) char *long_text = x_malloc(1026);
+    memset(long_text, 'x', 1025);
+    long_text[1025] = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *name = x_printf("refused-%zu", i);
+        AUTO(tree_freep) json_t *event = plain_event(name);
+        if (rows[i].value) {
+            json_object_set_new(event, rows[i].field, json_string(rows[i].value));
+        } else {
+            json_object_del(event, rows[i].field);
+        }
+        CHECK_INT(write_event(CLUSTER_CREATE, event), ERROR_INVALID);
+    }
+    static const char *const limited[] = {"note", "reason", "action", "reportingInstance"};
+    for (size_t i = 0; i < ARRAY_LEN(limited); i++) {
+        AUTO(tree_freep) json_t *event = plain_event("too-long");
+        json_object_set_new(event, limited[i], json_string(long_text));
+        CHECK_INT(write_event(CLUSTER_CREATE, event), ERROR_INVALID);
+    }
+}
+
+/* An update may change the series alone, and that to no less than 2. */
+static void test_what_an_update_may_change(void) {
+    AUTO(tree_freep) json_t *event = plain_event("updated");
+    CHECK_INT(write_event(CLUSTER_CREATE, event), 0);
+    static const char *const fields[] = {"reason", "note", "action", "reportingInstance"};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        AUTO(tree_freep)
+        json_t *change = json_pack("{s:s, s:s, s:{s:s, s:s}, s:s}", "apiVersion",
+                                   "events.k8s.io/v1", "kind", "Event", "metadata", "name",
+                                   "updated", "namespace", "default", fields[i], "other");
+        CHECK_INT(write_event(CLUSTER_MERGE, change), ERROR_INVALID);
+    }
+    for (int count = 1; count <= 2; count++) {
+        AUTO(tree_freep)
+        json_t *change =
+            json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:i, s:s}}", "apiVersion", "events.k8s.io/v1",
+                      "kind", "Event", "metadata", "name", "updated", "namespace", "default",
+                      "series", "count", count, "lastObservedTime", "2026-11-28T10:00:00.000000Z");
+        CHECK_INT(write_event(CLUSTER_APPLY, change), count < 2 ? ERROR_INVALID : 0);
+    }
+}
+
+/* The longest name, note and instance that there may be are within the server's limits. */
+static void test_the_longest_event_is_taken(void) {
+    static const char two_bytes[] = "\xc3\xa9";
+    char name[64] = "", host[300] = "";
+    AUTO(text_freep) char *note = x_malloc(4001);
+    memset(name, 'n', 63);
+    memset(host, 'h', sizeof host - 1);
+    for (size_t i = 0; i < 4000; i++) {
+        note[i] = two_bytes[i % 2];
+    }
+    note[4000] = 0;
+    const char *before = getenv("HOSTNAME");
+    AUTO(text_freep) char *kept = before ? x_strdup(before) : NULL;
+    setenv("HOSTNAME", host, 1);
+    recorder = event_recorder_new(cluster);
+    tell_of(name, "Longest", note, 0);
+    tell_of(name, "Longest", note, 1);
+    AUTO(tree_freep) json_t *one = wait_for("Longest", 1, 0);
+    step(10);
+    AUTO(tree_freep) json_t *series = wait_for("Longest", 1, 2);
+    CHECK_STR(tree_text(series, "[0].regarding.name", ""), name);
+    event_recorder_free(recorder);
+    if (kept) {
+        setenv("HOSTNAME", kept, 1);
+    } else {
+        unsetenv("HOSTNAME");
+    }
+}
+
 int main(void) {
     struct error err = {0};
     const char *folder = getenv("WINDLASS_TEST_FOLDER");
@@ -134,6 +259,9 @@ int main(void) {
     CHECK_OK(kube_open(&options, &cluster, &err), &err);
     TEST(test_what_repeats_is_a_series);
     TEST(test_other_notes_are_a_second_event);
+    TEST(test_what_the_server_refuses);
+    TEST(test_what_an_update_may_change);
+    TEST(test_the_longest_event_is_taken);
     cluster->ops->free(cluster);
     json_decref(listed);
     return TEST_END();

@@ -143,17 +143,18 @@ static const json_t *service_of(const struct live *live, const json_t *job) {
 /* Anybody who may create Services can give one to a job. */
 static bool is_recorded(json_t *const *jobs, size_t count, const char *uid, const json_t *service) {
     for (size_t i = 0; i < count; i++) {
-        const char *secret = tree_text(jobs[i], "status.credentials.secret", NULL);
-        const char *theirs = owned_annotation(service, ANNOTATION_SECRET);
+        const json_t *recorded = tree_get(jobs[i], "status.credentials");
+        const char *secret = tree_text(recorded, "secret", NULL);
         if (strcmp(tree_text(jobs[i], "metadata.uid", ""), uid) == 0) {
-            return !secret || (theirs && strcmp(secret, theirs) == 0);
+            return secret && owned_is_service_of(service, secret,
+                                                 tree_text(recorded, "certificateSHA256", NULL));
         }
     }
     return false;
 }
 
-/* Several Services may have a job's label; the one with its uid as the owner's, and the Secret that
- * its status has, is its own. */
+/* Several Services may have a job's label; the one with its uid as the controller's, and the Secret
+ * and the certificate that its status has, is its own. */
 static void note_services(struct live *live, json_t *const *jobs, size_t count,
                           const json_t *list) {
     size_t i;

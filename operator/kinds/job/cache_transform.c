@@ -45,10 +45,16 @@ static json_t *keep_owners(const json_t *metadata) {
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
-    static const char *const annotations[] = {
-        ANNOTATION_SECRET,     ANNOTATION_CERTIFICATE,   ANNOTATION_CERTIFICATE_SHA256,
-        ANNOTATION_READ_TOKEN, ANNOTATION_SPEC_SNAPSHOT, ANNOTATION_DEATHS,
-        ANNOTATION_FINISHES,   ANNOTATION_WATCH,         NULL};
+    static const char *const annotations[] = {ANNOTATION_SECRET,
+                                              ANNOTATION_CERTIFICATE,
+                                              ANNOTATION_CERTIFICATE_SHA256,
+                                              ANNOTATION_READ_TOKEN,
+                                              ANNOTATION_SPEC_SNAPSHOT,
+                                              ANNOTATION_DEATHS,
+                                              ANNOTATION_FINISHES,
+                                              ANNOTATION_WATCH,
+                                              ANNOTATION_BEGUN_DIGEST,
+                                              NULL};
     const json_t *metadata = json_object_get(object, "metadata");
     json_t *kept = cache_transform_pick(metadata, fields);
     put(kept, "labels", cache_transform_pick(json_object_get(metadata, "labels"), labels));

@@ -28,15 +28,9 @@ static bool has_annotation(const json_t *object, const char *name, const char *t
     return !text || (value && strcmp(value, text) == 0);
 }
 
-const json_t *owned_choose_service(const json_t *services, const char *secret, const char *sha256) {
-    for (size_t i = 0; secret && i < json_array_size(services); i++) {
-        const json_t *service = json_array_get(services, i);
-        if (has_annotation(service, ANNOTATION_SECRET, secret) &&
-            has_annotation(service, ANNOTATION_CERTIFICATE_SHA256, sha256)) {
-            return service;
-        }
-    }
-    return json_array_get(services, 0);
+bool owned_is_service_of(const json_t *service, const char *secret, const char *sha256) {
+    return has_annotation(service, ANNOTATION_SECRET, secret) &&
+           has_annotation(service, ANNOTATION_CERTIFICATE_SHA256, sha256);
 }
 
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {

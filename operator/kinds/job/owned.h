@@ -35,6 +35,8 @@
     "windlass.dev/begun" /* the spec that the job began with (spec_snapshot.h) */
 /* On the Service and on pods: the name of the Secret that they use. */
 #define ANNOTATION_SECRET "windlass.dev/secret"
+/* On pods: the digest of what the job began with (spec_snapshot.h), 32 hexadecimal digits. */
+#define ANNOTATION_BEGUN_DIGEST "windlass.dev/begun-digest"
 /* Keys of the Secret. */
 #define SECRET_TOKEN "token"
 #define SECRET_CERTIFICATE "tls.crt"
@@ -57,7 +59,8 @@ struct credentials {
     const char *secret; /* the Secret's name, random at its end */
     const char *token, *certificate, *certificate_sha256, *key; /* PEM; 64 hex digits */
     const char *read_token; /* of ANNOTATION_READ_TOKEN; not a secret of the job's */
-    bool is_confirmed;      /* the Secret is known to be stored; token and key may be forgotten */
+    const char *begun; /* digest of the record on the Service that was made with them; NULL: none */
+    bool is_confirmed; /* the Secret is known to be stored; token and key may be forgotten */
     /* The job's NetworkPolicy (network_policy.h), made beside the Secret. */
     bool has_policy;            /* it is stored */
     int policy_tries;           /* writes that were answered */
@@ -87,11 +90,8 @@ char *owned_next_name(const char *name, int tried);
 
 /* Of a Service of ours, borrowed. NULL: it has none, or what is there is not one. */
 const char *owned_read_token(const json_t *service);
-/* Which of a job's Services is its hub's: the one of that Secret and of the certificate with that
- * SHA-256, as the job's status or this controller has them; anybody who may create Services can
- * give one to a job. Without such a Service, or while neither is known (secret NULL), the first.
- * Borrowed; NULL: there is none. */
-const json_t *owned_choose_service(const json_t *services, const char *secret, const char *sha256);
+/* Whether the Service names that Secret, and the certificate with that SHA-256 (NULL: any). */
+bool owned_is_service_of(const json_t *service, const char *secret, const char *sha256);
 /* False until the Service has an address and our annotations. */
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 

@@ -39,8 +39,9 @@ void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                               .result = {.create = json_array(), .apply = json_array()}};
     plan->conditions.images = read_images(observed->pods);
     if (is_under_way) {
-        plan->object = spec_snapshot_restore(observed->object, observed->service,
-                                             json_array_size(observed->pods) > 0);
+        const struct spec_snapshot_known known = {observed->object, observed->pods,
+                                                  observed->credentials};
+        plan->object = spec_snapshot_restore(&known, observed->service);
         plan->seen.object = plan->object;
     }
 }

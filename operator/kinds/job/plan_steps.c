@@ -4,6 +4,7 @@
 
 #include "operator/control/claim.h"
 #include "operator/kinds/job/plan_phases.h"
+#include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,10 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
         annotations = json_object();
         json_object_set_new(metadata, "annotations", annotations);
     }
+    char begun[SPEC_SNAPSHOT_DIGEST];
+    spec_snapshot_digest(json_object_get(plan->observed->object, "status"), begun);
     json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
+    json_object_set_new(annotations, ANNOTATION_BEGUN_DIGEST, json_string(begun));
     if (deaths > 0) {
         json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
     }

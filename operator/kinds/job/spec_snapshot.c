@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/spec_snapshot.h"
 
+#include "lib/digest.h"
 #include "lib/text/jsontext.h"
 #include "operator/kinds/job/owned.h"
 
@@ -125,12 +126,99 @@ static json_t *status_of(const json_t *object, const json_t *service, const json
     return status;
 }
 
-json_t *spec_snapshot_restore(const json_t *object, const json_t *service, bool has_pods) {
+/* ---- whose record is believed ---- */
+
+void spec_snapshot_digest(const json_t *status, char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
+    const json_t *credentials = json_object_get(status, "credentials");
+    AUTO(tree_freep)
+    json_t *what =
+        json_pack("[s, s, s, s, s]", tree_text(credentials, "secret", ""),
+                  tree_text(credentials, "certificateSHA256", ""), tree_text(status, "run", ""),
+                  tree_text(status, "specHash", ""), tree_text(status, "agentImage", ""));
+    AUTO(text_freep) char *text = tree_canonical(what);
+    char hex[65];
+    digest_sha256(text, strlen(text), hex);
+    memcpy(ret_digest, hex, SPEC_SNAPSHOT_DIGEST - 1);
+    ret_digest[SPEC_SNAPSHOT_DIGEST - 1] = 0;
+}
+
+static void digest_of_begun(const json_t *service, const json_t *begun,
+                            char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
+    AUTO(tree_freep) json_t *status = status_of(NULL, service, begun);
+    spec_snapshot_digest(status, ret_digest);
+}
+
+bool spec_snapshot_digest_of(const json_t *service, char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
+    AUTO(tree_freep) json_t *begun = read_begun(service, false);
+    if (begun) {
+        digest_of_begun(service, begun, ret_digest);
+    }
+    return begun != NULL;
+}
+
+static bool is_digest(const char *text, const char *digest) {
+    return text && strcmp(text, digest) == 0;
+}
+
+static bool has_pod(const json_t *pods, const char *digest) {
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        if (is_digest(owned_annotation(json_array_get(pods, i), ANNOTATION_BEGUN_DIGEST), digest)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_by_status(const struct spec_snapshot_known *known, const json_t *service) {
+    const char *secret = tree_text(known->object, "status.credentials.secret", NULL);
+    const char *sha256 = tree_text(known->object, "status.credentials.certificateSHA256", NULL);
+    return secret && owned_is_service_of(service, secret, sha256);
+}
+
+static bool is_made_here(const struct spec_snapshot_known *known, const json_t *service) {
+    const struct credentials *made = known->credentials;
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    return made && made->begun && spec_snapshot_digest_of(service, digest) &&
+           is_digest(made->begun, digest);
+}
+
+static bool is_by_pods(const struct spec_snapshot_known *known, const json_t *service) {
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    return !tree_get(known->object, "status.credentials") && json_array_size(known->pods) > 0 &&
+           spec_snapshot_digest_of(service, digest) && has_pod(known->pods, digest);
+}
+
+const json_t *spec_snapshot_choose(const struct spec_snapshot_known *known, const json_t *services,
+                                   bool *ret_is_known) {
+    static bool (*const by[])(const struct spec_snapshot_known *known,
+                              const json_t *service) = {is_by_status, is_made_here, is_by_pods};
+    *ret_is_known = true;
+    for (size_t i = 0; i < ARRAY_LEN(by); i++) {
+        for (size_t k = 0; k < json_array_size(services); k++) {
+            const json_t *service = json_array_get(services, k);
+            if (by[i](known, service)) {
+                return service;
+            }
+        }
+    }
+    *ret_is_known = false;
+    return json_array_get(services, 0);
+}
+
+json_t *spec_snapshot_restore(const struct spec_snapshot_known *known, const json_t *service) {
+    const json_t *object = known->object;
+    const struct credentials *made = known->credentials;
     bool is_written = tree_get(object, "status.credentials") != NULL;
     AUTO(tree_freep) json_t *begun = is_written ? NULL : read_begun(service, false);
+    if (!begun) {
+        return json_incref((json_t *)object);
+    }
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    digest_of_begun(service, begun, digest);
     bool is_same =
         tree_integer(begun, "generation", -1) == tree_integer(object, "metadata.generation", 0);
-    if (!begun || (!has_pods && !is_same && !tree_bool(begun, "begun", false))) {
+    bool goes_on = is_same || json_array_size(known->pods) > 0 || tree_bool(begun, "begun", false);
+    if (!has_pod(known->pods, digest) && !(goes_on && made && is_digest(made->begun, digest))) {
         return json_incref((json_t *)object);
     }
     json_t *recalled = json_copy((json_t *)object);

@@ -45,6 +45,7 @@ void job_credentials_free(struct credentials *credentials) {
         free((char *)credentials->certificate_sha256);
         free((char *)credentials->key);
         free((char *)credentials->policy_refused);
+        free((char *)credentials->begun);
         free(credentials);
     }
 }

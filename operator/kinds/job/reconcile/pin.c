@@ -321,7 +321,6 @@ static json_t *settle_other(struct reconcile *request, struct pin *pin, const js
 
 bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rules *rules,
                 const struct pin_seen *seen, json_t **ret_object) {
-    bool has_pods = json_array_size(seen->pods) > 0;
     *ret_object = NULL;
     pin->rules = rules;
     pin->is_accepted = false;
@@ -331,7 +330,9 @@ bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rul
         return true;
     }
     AUTO(tree_freep)
-    json_t *object = spec_snapshot_restore(request->object, seen->service, has_pods);
+    json_t *object = spec_snapshot_restore(
+        &(struct spec_snapshot_known){request->object, seen->pods, seen->credentials},
+        seen->service);
     if (!is_other(pin, object)) {
         settle_same(request, pin, seen->service);
         return true;

@@ -69,6 +69,7 @@ struct pin {
 struct pin_seen {
     const json_t *service; /* NULL: none, or the kind has none */
     const json_t *pods;
+    const struct credentials *credentials; /* of this controller, not yet in use; NULL: none */
 };
 
 void pin_release(struct pin *pin);

@@ -10,6 +10,7 @@
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
+#include "operator/kinds/job/spec_snapshot.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -109,25 +110,15 @@ static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
     return false;
 }
 
-/* As the status has it, else as this controller made it. */
-static const json_t *choose_service(const struct kept *kept, const json_t *object,
-                                    const json_t *services) {
-    const struct credentials *fresh = kept->credentials;
-    const char *secret = tree_text(object, "status.credentials.secret", NULL);
-    return secret ? owned_choose_service(
-                        services, secret,
-                        tree_text(object, "status.credentials.certificateSHA256", NULL))
-                  : owned_choose_service(services, fresh ? fresh->secret : NULL,
-                                         fresh ? fresh->certificate_sha256 : NULL);
-}
-
-/* Whether the Service's certificate is the one that the status has. */
-static bool is_recorded(const json_t *object, const char *certificate) {
-    const char *recorded = tree_text(object, "status.credentials.certificateSHA256", NULL);
+/* Whether the certificate is the one that the status has, or the Service that is known to be ours.
+ */
+static bool is_recorded(const json_t *object, const json_t *service, const char *certificate) {
+    const char *recorded = tree_text(object, "status.credentials.certificateSHA256",
+                                     owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256));
     struct error ignored = {0};
     char sha256[65];
-    return !recorded || (tls_certificate_sha256(certificate, sha256, &ignored) == 0 &&
-                         strcmp(sha256, recorded) == 0);
+    return recorded && tls_certificate_sha256(certificate, sha256, &ignored) == 0 &&
+           strcmp(sha256, recorded) == 0;
 }
 
 /* The hub's last answer, owned by the caller. NULL without a valid one: the hub may be
@@ -138,7 +129,7 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
     int64_t port = tree_integer(service, "spec.ports[0].port", 0);
     if (!ip || !certificate || port < 1 || !hub_runs(ops, pods) ||
-        !is_recorded(request->object, certificate)) {
+        !is_recorded(request->object, service, certificate)) {
         return NULL;
     }
     bool is_v6 = strchr(ip, ':') != NULL;
@@ -423,6 +414,22 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct
     return ops->plan(request, observed, ret_plan, err);
 }
 
+/* So that the Service is known as ours when it is seen. */
+static void note_begun(struct kept *kept, const json_t *objects) {
+    struct credentials *made = kept->credentials;
+    size_t i;
+    json_t *object;
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    json_array_foreach(objects, i, object) {
+        if (made && strcmp(tree_text(object, "kind", ""), "Service") == 0 &&
+            owned_is_service_of(object, made->secret, made->certificate_sha256) &&
+            spec_snapshot_digest_of(object, digest)) {
+            free((char *)made->begun);
+            made->begun = x_strdup(digest);
+        }
+    }
+}
+
 static void trim_all(const struct job_ops *ops, const struct reconcile *request,
                      const json_t *objects) {
     size_t i;
@@ -456,15 +463,18 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     holders_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
-    const json_t *service = choose_service(kept, object, services);
-    const struct pin_seen seen = {service, pods};
+    bool is_known = false;
+    const struct spec_snapshot_known known = {object, pods, kept->credentials};
+    const json_t *service = spec_snapshot_choose(&known, services, &is_known);
+    const struct pin_seen seen = {service, pods, kept->credentials};
     AUTO(tree_freep) json_t *accepted = NULL;
     if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
         return 0;
     }
     note_ended(kept, pods, request->wall_ms);
     ensured_forget(&kept->ensured, request->monotonic_ms);
-    AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
+    AUTO(tree_freep)
+    json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {.object = accepted ? accepted : object,
@@ -485,6 +495,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     }
     job_mounts_query(request, &kept->mounts, pods);
     pin_add(request, &kept->pin, "Service", plan.create);
+    note_begun(kept, plan.create);
+    note_begun(kept, plan.apply);
     kept->status.may_begin_late = state->is_current;
     ensured_want_all(&kept->ensured, plan.apply);
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which events of a watch need not be parsed: those of versions that the answers to our own writes
- * had. */
+ * had, of the same objects. */
 #include "tests/kube/script_world.h"
 
 static bool has_query(const struct script_request *request, const char *part) {
@@ -14,7 +14,7 @@ static void answer_versions(void *context UNUSED, const struct script_request *r
     if (strcmp(request->method, "POST") == 0) {
         script_reply(request->connection, 201, "",
                      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\","
-                     "\"resourceVersion\":\"60\"}}");
+                     "\"resourceVersion\":\"60\",\"uid\":\"u-60\"}}");
     } else if (has_query(request, "sendInitialEvents")) {
         script_reply(request->connection, 422, "", "{\"kind\":\"Status\"}");
     } else if (has_query(request, "watch=true")) {
@@ -29,13 +29,19 @@ static void answer_versions(void *context UNUSED, const struct script_request *r
     }
 }
 
-static void send_version(int version) {
+static void send(const char *name, int version, const char *uid) {
     AUTO(text_freep)
     char *line = x_printf("{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\",\"metadata\":{"
-                          "\"name\":\"v%d\",\"resourceVersion\":\"%d\"}}}\n",
-                          version, version);
+                          "\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"}}}\n",
+                          name, uid, version);
     script_send(stream, line);
     world_run(100);
+}
+
+static void send_version(int version) {
+    AUTO(text_freep) char *name = x_printf("v%d", version);
+    AUTO(text_freep) char *uid = x_printf("u-%d", version);
+    send(name, version, uid);
 }
 
 /* The event of a version that the answer to a write had is not reported; that of a list's version
@@ -56,6 +62,9 @@ static void test_events_of_answered_writes(void) {
         CHECK(list.ended && !list.err.kind && write.ended && !write.err.kind);
         send_version(50);
         send_version(60);
+        /* of a kind in another etcd, which counts its own versions */
+        send("other", 60, "u-61");
+        CHECK(json_object_get(world.names, "other") != NULL);
         CHECK(json_object_get(world.names, "v50") != NULL);
         CHECK_INT(json_object_get(world.names, "v60") == NULL, skips);
         script_cut(stream);

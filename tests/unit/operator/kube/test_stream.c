@@ -164,25 +164,33 @@ static void test_events(void) {
             CHECK_INT(event.type, rows[i].type);
             CHECK_STR(event.resource_version, rows[i].version);
             bool is_change = rows[i].type == STREAM_ADDED || rows[i].type == STREAM_MODIFIED;
-            uint64_t version = stream_event_version(rows[i].text, strlen(rows[i].text));
-            CHECK(version == (is_change ? strtoull(rows[i].version, NULL, 10) : 0));
+            struct stream_identity identity =
+                stream_event_identity(rows[i].text, strlen(rows[i].text));
+            bool has_uid = strstr(rows[i].text, "\"uid\":") != NULL;
+            CHECK(identity.version ==
+                  (is_change && has_uid ? strtoull(rows[i].version, NULL, 10) : 0));
             CHECK_STR(text, rows[i].object);
         }
     }
 }
 
-/* Only what is the version of the whole object, and a number. */
+/* Only what is the version of the whole object, and a number; with the object's uid. */
 static void test_the_version_of_an_event(void) {
     static const struct {
         const char *text;
         uint64_t version;
     } rows[] = {
         {"{ \"type\" : \"MODIFIED\" , \"object\" : { \"metadata\" : { \"resourceVersion\" : \"12\" "
-         "} } }",
+         ", \"uid\" : \"U\" } } }",
          12},
         {"{\"object\":{\"metadata\":{\"annotations\":{\"resourceVersion\":\"5\"},"
-         "\"resourceVersion\":\"6\"}},\"type\":\"ADDED\"}",
+         "\"ownerReferences\":[{\"uid\":\"V\"}],\"resourceVersion\":\"6\",\"uid\":\"U\"}},"
+         "\"type\":\"ADDED\"}",
          6},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"6\","
+         "\"ownerReferences\":[{\"uid\":\"V\"}]}}}",
+         0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"6\",\"uid\":6}}}", 0},
         {"{\"type\":\"ADDED\",\"object\":{\"spec\":{\"metadata\":{\"resourceVersion\":\"5\"}},"
          "\"metadata\":{\"name\":\"\\\"resourceVersion\\\":\\\"5\\\"\"}}}",
          0},
@@ -201,7 +209,9 @@ static void test_the_version_of_an_event(void) {
         {"", 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        CHECK(stream_event_version(rows[i].text, strlen(rows[i].text)) == rows[i].version);
+        struct stream_identity identity = stream_event_identity(rows[i].text, strlen(rows[i].text));
+        CHECK(identity.version == rows[i].version);
+        CHECK(!identity.version || (identity.uid_size == 1 && *identity.uid == 'U'));
     }
 }
 

@@ -35,10 +35,10 @@ static struct {
     const char *services;
 } api = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-#define SERVICE(name, uid, port) SERVICE_WITH(name, uid, port, "s", "")
-#define SERVICE_WITH(name, uid, port, secret, more)                                                \
+#define SERVICE(name, uid, port) SERVICE_WITH(name, uid, port, "s", "c", "")
+#define SERVICE_WITH(name, uid, port, secret, sha256, more)                                        \
     "{\"metadata\":{\"name\":\"" name "\",\"annotations\":{\"windlass.dev/secret\":\"" secret      \
-    "\"" more "},"                                                                                 \
+    "\",\"windlass.dev/certificate-sha256\":\"" sha256 "\"" more "},"                              \
     "\"ownerReferences\":[{\"kind\":\"ConfigMap\","                                                \
     "\"uid\":\"u9\"},{\"controller\":true,\"uid\":\"" uid                                          \
     "\"}]},\"spec\":{\"ports\":[{\"port\":" #port "}]}}"
@@ -47,16 +47,18 @@ static struct {
     "{\"metadata\":{\"name\":\"x\",\"ownerReferences\":[{\"uid\":\"u1\"},{\"controller\":true,"    \
     "\"uid\":\"u8\"}]},\"spec\":{\"ports\":[{\"port\":1}]}}"
 #define SERVICES(items) "{\"kind\":\"ServiceList\",\"items\":[" items "]}"
-/* The last one is not the job's, whatever it says: it names another Secret than the job's status.
- */
+/* The last two are not the job's, whatever they say: they name another Secret, or another
+ * certificate, than its status. */
+#define READ_TOKEN ",\"windlass.dev/read-token\":\"00ff\""
 #define ALL                                                                                        \
     SERVICES(SERVICE("a-coordinator", "u-of-another", 1) "," SERVICE(                              \
         "a-coordinator-b", "u1",                                                                   \
-        8443) "," SERVICE_WITH("t", "u2", 8444, "s",                                               \
-                               ",\"windlass.dev/read-token\":\"00ff\"") "," NOT_CONTROLLED         \
-                                                                        "," SERVICE_WITH(          \
-                                                                            "zz", "u1", 2,         \
-                                                                            "theirs", ""))
+        8443) "," SERVICE_WITH("t", "u2", 8444, "s", "c",                                          \
+                               READ_TOKEN) "," NOT_CONTROLLED                                      \
+                                           "," SERVICE_WITH("zz", "u1", 2, "theirs", "c",          \
+                                                            "") "," SERVICE_WITH("zzz", "u1", 3,   \
+                                                                                 "s", "theirs",    \
+                                                                                 ""))
 
 static void answer(void *context UNUSED, const struct script_request *request) {
     pthread_mutex_lock(&api.lock);
@@ -168,13 +170,13 @@ static bool is_count(const int *requests, int expected) {
 
 static json_t *job(const char *kind, const char *name, const char *uid, const char *state,
                    const char *waiting) {
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{}, s:{s:{s:s}, s:[{s:s, s:s, s:s}, "
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{}, s:{s:{s:s, s:s}, s:[{s:s, s:s, s:s}, "
                      "{s:s, s:s, s:s}], s:{s:i, s:i}}}",
                      "apiVersion", "windlass.dev/v1beta1", "kind", kind, "metadata", "name", name,
                      "namespace", "lab", "uid", uid, "spec", "status", "credentials", "secret", "s",
-                     "conditions", "type", "Succeeded", "status", "Unknown", "reason", state,
-                     "type", "Waiting", "status", waiting, "reason", "QuotaExceeded", "items",
-                     "total", 280, "done", 16);
+                     "certificateSHA256", "c", "conditions", "type", "Succeeded", "status",
+                     "Unknown", "reason", state, "type", "Waiting", "status", waiting, "reason",
+                     "QuotaExceeded", "items", "total", 280, "done", 16);
 }
 
 #define PROGRESS                                                                                   \

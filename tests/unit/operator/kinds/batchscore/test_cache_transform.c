@@ -84,6 +84,14 @@ static void release(struct world *world) {
     *world = (struct world){.cache = world->cache};
 }
 
+/* As the plan does. */
+static void set_digest(json_t *pod, const json_t *service) {
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    CHECK(spec_snapshot_digest_of(service, digest));
+    json_object_set_new(tree_part(json_object_get(pod, "metadata"), "annotations"),
+                        ANNOTATION_BEGUN_DIGEST, json_string(digest));
+}
+
 static void make_job(struct world *world, const json_t *like, int number, bool finished) {
     struct error err = {0};
     release(world);
@@ -108,12 +116,14 @@ static void make_job(struct world *world, const json_t *like, int number, bool f
     CHECK(owned_endpoint_read(world->service, &endpoint));
     world->coordinator = batchscore_coordinator_pod(&spec, &endpoint, 1);
     store(world->coordinator, "cccccccc", number);
+    set_digest(world->coordinator, world->service);
     AUTO(tree_freep) json_t *words = progress(finished);
     AUTO(text_freep) char *message = json_dumps(words, JSON_COMPACT);
     set_pod_status(world->coordinator, finished ? message : NULL);
     for (int i = 0; i < WORKERS; i++) {
         world->workers[i] = batchscore_worker_pod(&spec, &endpoint, i, 1);
         store(world->workers[i], "dddddddd", number * 10 + i);
+        set_digest(world->workers[i], world->service);
         set_pod_status(world->workers[i], NULL);
     }
     batchscore_spec_release(&spec);

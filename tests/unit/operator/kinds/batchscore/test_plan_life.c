@@ -13,6 +13,7 @@
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/job/spec_snapshot.h"
 #include "operator/object.h"
 #include "tests/plan_result_json.h"
 #include "tests/seed.h"
@@ -197,7 +198,10 @@ static void pass_time(struct world *world) {
 static json_t *look(struct world *world, bool answers) {
     struct error err = {0};
     AUTO(tree_freep) json_t *progress = progress_of(world);
-    struct credentials stored = {.secret = "s", .certificate_sha256 = "ab", .is_confirmed = true};
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    CHECK(spec_snapshot_digest_of(world->service, digest));
+    struct credentials stored = {
+        .secret = "s", .certificate_sha256 = "ab", .begun = digest, .is_confirmed = true};
     struct batchscore_observed observed = {.job.object = world->object,
                                            .job.credentials = world->in_rush ? &stored : NULL,
                                            .job.service = world->service,

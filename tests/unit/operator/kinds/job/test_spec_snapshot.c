@@ -6,6 +6,7 @@
 #include "operator/kinds/job/owned.h"
 #include "tests/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const no_fields[] = {"workers.max", NULL};
@@ -26,9 +27,20 @@ static struct job_spec read_spec(const json_t *object) {
     return spec;
 }
 
+/* As the controller that made the Service. */
+static json_t *restore(const json_t *object, const json_t *service) {
+    char digest[SPEC_SNAPSHOT_DIGEST];
+    const struct credentials made = {.begun = digest};
+    const struct spec_snapshot_known known = {.object = object, .credentials = &made};
+    if (!spec_snapshot_digest_of(service, digest)) {
+        snprintf(digest, sizeof digest, "none");
+    }
+    return spec_snapshot_restore(&known, service);
+}
+
 static void check_restored(const json_t *object, const char *begun, const struct job_spec *spec) {
     AUTO(tree_freep) json_t *service = service_of(begun);
-    AUTO(tree_freep) json_t *restored = spec_snapshot_restore(object, service, true);
+    AUTO(tree_freep) json_t *restored = restore(object, service);
     CHECK_STR(tree_text(restored, "status.run", ""), spec->run);
     CHECK_STR(tree_text(restored, "status.specHash", ""), spec->hash);
     CHECK_STR(tree_text(restored, "status.agentImage", ""), "agent:1");
@@ -70,7 +82,7 @@ static void test_records_that_do_not_count(void) {
     json_t *object = json_pack("{s:{s:i}, s:{}}", "metadata", "generation", 1, "spec");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         AUTO(tree_freep) json_t *service = service_of(texts[i]);
-        AUTO(tree_freep) json_t *restored = spec_snapshot_restore(object, service, true);
+        AUTO(tree_freep) json_t *restored = restore(object, service);
         CHECK(!tree_get(restored, "status"));
         CHECK(!spec_snapshot_has(service, "other"));
         AUTO(text_freep) char *moved = spec_snapshot_move(service, object);
@@ -107,11 +119,107 @@ static void test_a_long_spec_is_left_out(void) {
     AUTO(text_freep) char *begun = spec_snapshot_write(&spec, false);
     AUTO(tree_freep) json_t *service = service_of(begun);
     CHECK(!spec_snapshot_has(service, spec.hash));
-    AUTO(tree_freep) json_t *restored = spec_snapshot_restore(object, service, true);
+    AUTO(tree_freep) json_t *restored = restore(object, service);
     CHECK_STR(tree_text(restored, "status.specHash", ""), spec.hash);
 }
 
+/* ---- whose Service it is ---- */
+
+#define RUN "0123456789abcdef"
+
+/* A Service with that name, and a record of that run and image. */
+static json_t *named(const char *name, const char *secret, const char *sha256, const char *image) {
+    AUTO(text_freep)
+    char *begun = x_printf(
+        "{\"agentImage\":\"%s\",\"generation\":1,\"run\":\"" RUN "\",\"specHash\":\"h\"}", image);
+    return json_pack("{s:{s:s, s:{s:s, s:s, s:s}}}", "metadata", "name", name, "annotations",
+                     ANNOTATION_SECRET, secret, ANNOTATION_CERTIFICATE_SHA256, sha256,
+                     ANNOTATION_SPEC_SNAPSHOT, begun);
+}
+
+/* What is known: the status' Secret and certificate; those of this controller; those of a pod, each
+ * with the image of its record. "": nothing. The wanted Service; is it known; what is restored. */
+static const struct {
+    const char *status_secret, *status_sha256, *made, *pod, *chosen;
+    bool is_known;
+    const char *restored; /* the image; "": nothing */
+} choices[] = {
+    {"job-1", "c1", "", "", "ours", true, ""},           /* the status has it already */
+    {"job-1", "c2", "", "", "forged", true, ""},         /* each by its certificate */
+    {"job-1", "c3", "", "", "forged", false, ""},        /* of a Secret's name alone: none */
+    {"job-9", "c1", "", "", "forged", false, ""},        /* what the status names is gone */
+    {"job-9", "c1", "agent:1", "", "ours", true, ""},    /* this controller moved on */
+    {"job-9", "c1", "", "agent:1", "forged", false, ""}, /* pods say nothing beside a status */
+    {"", "", "agent:1", "", "ours", true, "agent:1"},    /* made by this controller */
+    {"", "", "", "agent:1", "ours", true, "agent:1"},    /* another one made it, and a pod */
+    {"", "", "agent:0", "agent:1", "ours", true, "agent:1"},
+    {"", "", "", "", "forged", false, ""}, /* a controller that knows nothing begins again */
+    {"", "", "agent:0", "agent:0", "forged", false, ""},
+};
+
+/* The digest that the one with that image has whose Secret and certificate are job-1's. */
+static void digest_with(const char *image, char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
+    AUTO(tree_freep) json_t *like = named("like", "job-1", "c1", image);
+    CHECK(spec_snapshot_digest_of(like, ret_digest));
+}
+
+/* Somebody's Service comes first: of the same job by its owner, with the name of its Secret. */
+static void test_whose_service(void) {
+    for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+        char made[SPEC_SNAPSHOT_DIGEST], pod[SPEC_SNAPSHOT_DIGEST];
+        digest_with(choices[i].made, made);
+        digest_with(choices[i].pod, pod);
+        const struct credentials credentials = {.begun = made};
+        AUTO(tree_freep)
+        json_t *object = json_pack("{s:{s:i}, s:{}}", "metadata", "generation", 1, "spec");
+        AUTO(tree_freep)
+        json_t *pods = *choices[i].pod ? json_pack("[{s:{s:{s:s}}}]", "metadata", "annotations",
+                                                   ANNOTATION_BEGUN_DIGEST, pod)
+                                       : json_array();
+        AUTO(tree_freep)
+        json_t *services = json_pack("[o, o]", named("forged", "job-1", "c2", "evil:1"),
+                                     named("ours", "job-1", "c1", "agent:1"));
+        if (*choices[i].status_secret) {
+            json_object_set_new(object, "status",
+                                json_pack("{s:{s:s, s:s}}", "credentials", "secret",
+                                          choices[i].status_secret, "certificateSHA256",
+                                          choices[i].status_sha256));
+        }
+        const struct spec_snapshot_known known = {object, pods,
+                                                  *choices[i].made ? &credentials : NULL};
+        bool is_known = false;
+        const json_t *chosen = spec_snapshot_choose(&known, services, &is_known);
+        CHECK_STR(tree_text(chosen, "metadata.name", ""), choices[i].chosen);
+        CHECK_INT(is_known, choices[i].is_known);
+        AUTO(tree_freep) json_t *restored = spec_snapshot_restore(&known, chosen);
+        CHECK_STR(tree_text(restored, "status.agentImage", ""), choices[i].restored);
+    }
+}
+
+/* Each part of what a job began with is in the digest. */
+static void test_the_digest_has_every_part(void) {
+    static const char *const paths[] = {"run", "specHash", "agentImage"};
+    static const char *const parts[] = {"secret", "certificateSHA256"};
+    AUTO(tree_freep)
+    json_t *status =
+        json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "run", "r", "specHash", "h", "agentImage", "i",
+                  "credentials", "secret", "s", "certificateSHA256", "c");
+    char first[SPEC_SNAPSHOT_DIGEST], other[SPEC_SNAPSHOT_DIGEST];
+    spec_snapshot_digest(status, first);
+    CHECK_INT((long)strlen(first), SPEC_SNAPSHOT_DIGEST - 1);
+    for (size_t i = 0; i < ARRAY_LEN(paths) + ARRAY_LEN(parts); i++) {
+        AUTO(tree_freep) json_t *changed = json_deep_copy(status);
+        bool is_part = i >= ARRAY_LEN(paths);
+        json_object_set_new(is_part ? json_object_get(changed, "credentials") : changed,
+                            is_part ? parts[i - ARRAY_LEN(paths)] : paths[i], json_string("x"));
+        spec_snapshot_digest(changed, other);
+        CHECK(strcmp(first, other) != 0);
+    }
+}
+
 int main(void) {
+    TEST(test_whose_service);
+    TEST(test_the_digest_has_every_part);
     TEST(test_what_is_written_is_restored);
     TEST(test_records_that_do_not_count);
     TEST(test_the_record_moves);

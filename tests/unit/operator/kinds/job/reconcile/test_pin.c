@@ -400,8 +400,9 @@ static bool has_status(void) {
     return tree_get(job(), "status.specHash") != NULL;
 }
 
-/* After a change that was taken, the status is lost (a restored backup has none): the job goes on
- * with the spec that was taken last, whether it runs or still rests, and no revision is left. */
+/* After a change that was taken, the status is lost (a restored backup has none), and no revision
+ * is left. A job that runs goes on with the spec that was taken last: its pods show that the record
+ * on its Service is true. One that rests has nothing that shows it, and begins with its spec. */
 static void test_wiped_status(void) {
     for (int rests = 0; rests <= 1; rests++) {
         open_world();
@@ -422,9 +423,11 @@ static void test_wiped_status(void) {
         send(CLUSTER_STATUS, wiped);
         change("{\"suspend\": false, \"miniBatchSize\": 7}");
         run_until(has_status, true);
-        run_until(is_changed, true);
+        if (!rests) {
+            run_until(is_changed, true);
+        }
         run_until(runs_with, true);
-        CHECK(runs_with() && is_changed() && !is_stalled());
+        CHECK(runs_with() && is_changed() == !rests && !is_stalled());
         close_world();
     }
 }
