@@ -17,6 +17,8 @@
 struct write {
     struct kube *kube;
     struct write *next, **link; /* in kube->writes */
+    struct write *next_held;    /* in kube->held, from the first that was held */
+    bool is_held;
     char *namespace;
     enum cluster_verb verb;
     struct write_request request;
@@ -50,6 +52,9 @@ struct kube {
     struct fair_queue *fair;    /* by namespace: the queue, and the writes under way */
     struct write_pace *pace;    /* what the server bears */
     struct loop_timer start;    /* starts queued writes */
+    struct write *held;         /* by the pace: looked at together, not each by its own timer */
+    struct write **held_end;
+    struct loop_timer release;  /* looks at them */
     cluster_listener *listener; /* of the current wait */
     void *listener_context;
     bool has_reported; /* something was reported in this wait */
@@ -110,7 +115,25 @@ static int kube_watch(struct cluster *cluster, const char *api_version, const ch
 
 /* ---- writes ---- */
 
+/* Releases a held write that is freed; those that are looked at are taken off before. */
+static void let_go(struct write *write) {
+    struct kube *kube = write->kube;
+    struct write **at = &kube->held;
+    if (!write->is_held) {
+        return;
+    }
+    while (*at != write) {
+        at = &(*at)->next_held;
+    }
+    *at = write->next_held;
+    if (kube->held_end == &write->next_held) {
+        kube->held_end = at;
+    }
+    write->is_held = false;
+}
+
 static void write_free(struct write *write) {
+    let_go(write);
     *write->link = write->next;
     if (write->next) {
         write->next->link = write->link;
@@ -136,19 +159,65 @@ static void write_finish(struct write *write, const json_t *stored, const struct
     }
 }
 
+static void hold(struct write *write) {
+    struct kube *kube = write->kube;
+    write->is_held = true;
+    write->next_held = NULL;
+    *kube->held_end = write;
+    kube->held_end = &write->next_held;
+}
+
+/* Queues it or holds it. Returns when a held one may go: in ms; below 0: once another write of its
+ * namespace has ended; 0: it was queued. */
+static int64_t queue_or_hold(struct write *write) {
+    struct kube *kube = write->kube;
+    int64_t hold_ms = 0;
+    if (!write->refusal.kind) {
+        hold_ms = write_pace_hold_ms(kube->pace, write->namespace, clock_monotonic_ms(),
+                                     &write->is_counted);
+    }
+    if (hold_ms) {
+        hold(write);
+        return hold_ms;
+    }
+    fair_queue_push(kube->fair, write->namespace, write);
+    loop_set(kube->loop, &kube->start, 0);
+    return 0;
+}
+
+/* No later than it is set already. */
+static void release_within(struct kube *kube, int64_t delay_ms) {
+    if (!kube->release.link || kube->release.due_ms > clock_monotonic_ms() + delay_ms) {
+        loop_set(kube->loop, &kube->release, delay_ms);
+    }
+}
+
 static void write_enqueue(void *context) {
     struct write *write = context;
-    int64_t now_ms = clock_monotonic_ms(), hold_ms = 0;
-    if (!write->refusal.kind) {
-        hold_ms =
-            write_pace_hold_ms(write->kube->pace, write->namespace, now_ms, &write->is_counted);
-    }
+    struct kube *kube = write->kube;
+    int64_t hold_ms = queue_or_hold(write);
     if (hold_ms > 0) {
-        loop_set(write->kube->loop, &write->timer, hold_ms);
-        return;
+        release_within(kube, hold_ms);
     }
-    fair_queue_push(write->kube->fair, write->namespace, write);
-    loop_set(write->kube->loop, &write->kube->start, 0);
+}
+
+/* Hundreds of writes may be held: all are looked at when a write has ended, or when the next probe
+ * is due. */
+static void release_held(void *context) {
+    struct kube *kube = context;
+    struct write *held = kube->held;
+    int64_t next_ms = INT64_MAX;
+    kube->held = NULL;
+    kube->held_end = &kube->held;
+    for (struct write *next; held; held = next) {
+        next = held->next_held;
+        held->is_held = false;
+        int64_t hold_ms = queue_or_hold(held);
+        next_ms = hold_ms > 0 ? MIN(next_ms, hold_ms) : next_ms;
+    }
+    if (next_ms < INT64_MAX) {
+        release_within(kube, next_ms);
+    }
 }
 
 /* The server asks all of us for less, or is not there. A 500 is about this write: a webhook. */
@@ -178,6 +247,9 @@ static void on_written(void *context, const struct client_answer *answer) {
     write->is_counted = false;
     if (fair_queue_size(kube->fair) > 0) {
         loop_set(kube->loop, &kube->start, 0);
+    }
+    if (kube->held) {
+        loop_set(kube->loop, &kube->release, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
     int most = is_lasting(answer) ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
@@ -360,6 +432,9 @@ int kube_open(const struct kube_options *options, struct cluster **ret_cluster, 
     kube->skips_answered = options->skips_answered;
     kube->start.fire = start_writes;
     kube->start.context = kube;
+    kube->held_end = &kube->held;
+    kube->release.fire = release_held;
+    kube->release.context = kube;
     if (config_load(&options->config, &kube->config, err) < 0 || loop_open(&kube->loop, err) < 0 ||
         client_open(kube->config, kube->loop, &kube->client, err) < 0) {
         kube_free(&kube->base);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOLD_MS = 1000 /* until a write of a full window is looked at again */ };
-
 /* A namespace with failures. */
 struct failing {
     struct failing *next;
@@ -64,7 +62,7 @@ int64_t write_pace_hold_ms(struct write_pace *pace, const char *namespace, int64
         write_window_begin(&failing->window);
         *ret_is_counted = true;
     }
-    return wait_ms < 0 ? HOLD_MS : wait_ms;
+    return wait_ms;
 }
 
 int64_t write_pace_wait_ms(const struct write_pace *pace, int64_t now_ms) {

@@ -15,8 +15,9 @@ struct write_pace;
 struct write_pace *write_pace_new(int max); /* writes under way, of a namespace and of all */
 void write_pace_free(struct write_pace *pace);
 
-/* How long a write of that namespace has to wait before it is queued: 0: not at all. A write that
- * is queued counts in its namespace until write_pace_end: is_counted is then true. */
+/* How long a write of that namespace has to wait before it is queued: 0: not at all, -1: until one
+ * that counts there has ended. A write that is queued counts in its namespace until write_pace_end:
+ * is_counted is then true. */
 int64_t write_pace_hold_ms(struct write_pace *pace, const char *namespace, int64_t now_ms,
                            bool *ret_is_counted);
 

@@ -25,6 +25,7 @@ struct world {
     struct world_seen *seen;
     size_t count;
     int listings, listed, applied, deleted; /* what the listener heard */
+    int wakes;                              /* times at which a timer was due */
     json_t *names;                          /* objects since the last LISTING */
     char folder[64];
 };
@@ -105,6 +106,7 @@ static inline void world_run(int64_t ms) {
     while (stepped_clock_ms() < end_ms) {
         int64_t next_ms = stepped_clock_next_ms(), left_ms = end_ms - stepped_clock_ms();
         next_ms = next_ms < 0 ? left_ms : MAX(next_ms, 1);
+        world.wakes += next_ms <= left_ms;
         stepped_clock_advance(MIN(next_ms, left_ms));
         world_settle();
     }

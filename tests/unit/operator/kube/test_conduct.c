@@ -219,6 +219,43 @@ static void answer_agent(void *context, const struct script_request *request) {
     script_reply(request->connection, 201, "", OBJECT);
 }
 
+static void answer_nothing(void *context UNUSED, const struct script_request *request UNUSED) {}
+
+/* The server is away, or takes requests and never answers, and hundreds of writes wait: they are
+ * looked at together, when a probe is due or has ended. */
+static void test_writes_that_wait_cost_nothing(void) {
+    enum { COUNT = 600 };
+    for (int hangs = 0; hangs < 2; hangs++) {
+        static struct world_write results[COUNT];
+        world_open(hangs ? answer_nothing : answer_writes, "token: t");
+        writes.cuts = true;
+        writes.times = -1;
+        for (int i = 0; i < COUNT; i++) {
+            AUTO(text_freep) char *name = x_printf("x-%d", i);
+            world_begin(CLUSTER_CREATE, name, &results[i]);
+            world_run(3); /* each at another time */
+        }
+        world_run(120000);
+        size_t requests = world.count;
+        world.wakes = 0;
+        world_run(60000);
+        printf("# %d writes wait for a server that %s: %zu requests in a minute, %d wakes\n",
+               COUNT, hangs ? "hangs" : "is away", world.count - requests, world.wakes);
+        CHECK(world.count - requests < 40);
+        CHECK(world.wakes < 200);
+        world.answer = answer_writes;
+        writes.times = 0;
+        writes.cuts = false;
+        world_run(120000);
+        int ended = 0;
+        for (int i = 0; i < COUNT; i++) {
+            ended += results[i].ended;
+        }
+        CHECK_INT(ended, COUNT);
+        world_close();
+    }
+}
+
 static void test_the_user_agent_has_the_version(void) {
     struct world_write write;
     world_open(answer_agent, "token: t");
@@ -530,6 +567,7 @@ int main(void) {
     TEST(test_429_names_the_queue);
     TEST(test_warnings_of_the_server_are_told_once);
     TEST(test_a_storm_of_refusals);
+    TEST(test_writes_that_wait_cost_nothing);
     TEST(test_a_sick_namespace_slows_no_other);
     TEST(test_the_user_agent_has_the_version);
     TEST(test_a_token_is_rotated);
