@@ -266,6 +266,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .ensured = &ensured,
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
+        .leaving = json_object_get(base, "leaving"),
         .dropped = tree_text(base, "dropped", NULL),
     };
     struct trial trial = {.rows = rows,

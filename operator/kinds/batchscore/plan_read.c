@@ -55,7 +55,7 @@ void batchscore_read_pods(struct batchscore_plan *plan) {
     for (size_t i = 0; i < count; i++) {
         const json_t *pod = json_array_get(plan->job.observed->pods, i);
         struct pod_phase *phase = &plan->job.phases[plan->job.phase_count];
-        *phase = pod_phase_read(pod);
+        *phase = job_plan_read_pod(&plan->job, pod);
         if (is_of_other_kind(plan, pod)) {
             if (phase->stage != POD_PHASE_LEAVING) {
                 job_plan_remove_pod(&plan->job, phase);

@@ -24,7 +24,7 @@ void disttrain_read_pods(struct disttrain_plan *gang) {
     job->phases = x_calloc(count + 1, sizeof *job->phases);
     for (size_t i = 0; i < count; i++) {
         struct pod_phase *phase = &job->phases[job->phase_count++];
-        *phase = pod_phase_read(json_array_get(job->observed->pods, i));
+        *phase = job_plan_read_pod(job, json_array_get(job->observed->pods, i));
         phase->over_ms = job_plan_ended_ms(job, phase);
         if (!job_plan_drop_stray(job, phase)) {
             job_plan_note_lost(job, phase);

@@ -43,7 +43,8 @@ static json_t *keep_owners(const json_t *metadata) {
 }
 
 static json_t *keep_owned_metadata(const json_t *object) {
-    static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
+    static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp",
+                                         "deletionGracePeriodSeconds", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
     static const char *const annotations[] = {ANNOTATION_SECRET,
                                               ANNOTATION_CERTIFICATE,

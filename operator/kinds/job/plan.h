@@ -46,6 +46,8 @@ struct job_observed {
     /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
      * For pods that are not in it (NULL: for all) the time in their status, by the node's clock. */
     const json_t *ended;
+    /* The same of pods that are being deleted: the API server's clock may be wrong, too. */
+    const json_t *leaving;
     const json_t *mounts; /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
 };
 

@@ -78,6 +78,15 @@ void job_plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) 
     plan->progress = json_incref((json_t *)plan->observed->progress);
 }
 
+struct pod_phase job_plan_read_pod(const struct job_plan *plan, const json_t *pod) {
+    struct pod_phase phase = pod_phase_read(pod);
+    const json_t *seen = json_object_get(plan->observed->leaving, phase.name);
+    if (json_is_integer(seen) && phase.gone_ms > 0 && phase.grace_ms >= 0) {
+        phase.gone_ms = json_integer_value(seen) + phase.grace_ms;
+    }
+    return phase;
+}
+
 void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
     if (phase->stage != POD_PHASE_LEAVING || phase->gone_ms <= 0) {
         return;

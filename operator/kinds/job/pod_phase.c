@@ -159,6 +159,7 @@ struct pod_phase pod_phase_read(const json_t *pod) {
         .image = tree_text(agent, "image", ""),
         .born_ms = time_of(pod, "metadata.creationTimestamp"),
         .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
+        .grace_ms = 1000 * tree_integer(pod, "metadata.deletionGracePeriodSeconds", -1),
         .wants_gpus =
             json_object_get(tree_get(agent, "resources.limits"), "nvidia.com/gpu") != NULL,
     };

@@ -40,6 +40,7 @@ struct pod_phase {
     int64_t placed_ms;   /* since when it has had a node; 0: not known */
     int64_t running_ms;  /* since when its program has run; 0: it does not, or not known */
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
+    int64_t grace_ms;    /* of a leaving one: from the deletion to gone_ms; below 0: not known */
     const char *image;   /* of its container */
     int64_t ended_ms;    /* of a dead or succeeded one, by its node's clock; 0: not known */
     int64_t over_ms;     /* the same by our clock, when first seen; set by the plan */

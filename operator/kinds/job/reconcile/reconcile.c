@@ -29,7 +29,8 @@ struct kept {
     struct job_mounts mounts;
     struct pin pin;
     struct ensured_objects ensured;
-    json_t *ended; /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
+    json_t *ended;   /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
+    json_t *leaving; /* the same of pods that are being deleted; owned */
 };
 
 struct state {
@@ -52,6 +53,7 @@ static void kept_free(void *opaque) {
     ensured_release(&kept->ensured);
     json_decref(kept->mounts.messages);
     json_decref(kept->ended);
+    json_decref(kept->leaving);
     free(kept->namespace);
     free(kept->name);
     free(kept->uid);
@@ -366,19 +368,26 @@ void job_carry_out(struct reconcile *request, const struct refusals *refusals,
 
 /* ---- one pass ---- */
 
+static void note_since(json_t *now, const json_t *before, const char *name, int64_t wall_ms) {
+    json_t *since = json_object_get(before, name);
+    json_object_set_new(now, name, since ? json_incref(since) : json_integer(wall_ms));
+}
+
 /* By our clock; for existing pods only. */
-static void note_ended(struct kept *kept, const json_t *pods, int64_t wall_ms) {
-    json_t *ended = json_object();
+static void note_pods(struct kept *kept, const json_t *pods, int64_t wall_ms) {
+    json_t *ended = json_object(), *leaving = json_object();
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
         if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
-            json_t *since = json_object_get(kept->ended, phase.name);
-            json_object_set_new(ended, phase.name,
-                                since ? json_incref(since) : json_integer(wall_ms));
+            note_since(ended, kept->ended, phase.name, wall_ms);
+        } else if (phase.gone_ms > 0) {
+            note_since(leaving, kept->leaving, phase.name, wall_ms);
         }
     }
     json_decref(kept->ended);
+    json_decref(kept->leaving);
     kept->ended = ended;
+    kept->leaving = leaving;
 }
 
 /* Avoids a first plan whose only result, for every job that begins, would be that it needs them. */
@@ -471,7 +480,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
         return 0;
     }
-    note_ended(kept, pods, request->wall_ms);
+    note_pods(kept, pods, request->wall_ms);
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
@@ -487,6 +496,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                                     .write_failures = &write_failures,
                                     .ensured = &kept->ensured,
                                     .ended = kept->ended,
+                                    .leaving = kept->leaving,
                                     .dropped = kept->status.dropped,
                                     .mounts = kept->mounts.messages};
     AUTO(plan_result_release) struct plan_result plan = {0};
