@@ -49,10 +49,10 @@ struct kube {
     struct watch *watches[KUBE_WATCHES_MAX];
     size_t watch_count;
     struct write *writes;
-    struct fair_queue *fair;    /* by namespace: the queue, and the writes under way */
-    struct write_pace *pace;    /* what the server bears */
-    struct loop_timer start;    /* starts queued writes */
-    struct write *held;         /* by the pace: looked at together, not each by its own timer */
+    struct fair_queue *fair; /* by namespace: the queue, and the writes under way */
+    struct write_pace *pace; /* what the server bears */
+    struct loop_timer start; /* starts queued writes */
+    struct write *held;      /* by the pace: looked at together, not each by its own timer */
     struct write **held_end;
     struct loop_timer release;  /* looks at them */
     cluster_listener *listener; /* of the current wait */
@@ -220,17 +220,16 @@ static void release_held(void *context) {
     }
 }
 
-/* The server asks all of us for less, or is not there. A 500 is about this write: a webhook. */
+/* The server asks all of us for less, is too slow, or is not there. A 500 is about this write. */
 static bool is_overloaded(const struct client_answer *answer) {
-    return answer->status == 429 || answer->status == 503 || (answer->err && !answer->status);
+    return answer->status == 429 || answer->status == 503 || answer->status == 504 ||
+           (answer->err && !answer->status);
 }
 
-/* A 500 that repeating does not cure soon: a webhook fails, or etcd is full. The controller waits
- * longer. */
+/* A webhook fails, a kind's conversion, or etcd is full: repeating at once cures it seldom, and the
+ * controller has a longer wait for each object. */
 static bool is_lasting(const struct client_answer *answer) {
-    const char *sentence = tree_text(answer->tree, "message", "");
-    return answer->status == 500 && !answer->retry_after_s &&
-           (strstr(sentence, "webhook") || strstr(sentence, "database space exceeded"));
+    return answer->status == 500 && !answer->retry_after_s;
 }
 
 static void on_written(void *context, const struct client_answer *answer) {

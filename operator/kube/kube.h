@@ -13,7 +13,7 @@ enum {
     KUBE_FIGURES_MS = 10000,    /* cluster.h's figures_ms */
     KUBE_LIST_MAX = 50,         /* objects of a one-time list */
     KUBE_WRITE_TRIES_MAX = 8,   /* of one write, before its error is reported */
-    KUBE_REFUSED_TRIES_MAX = 1, /* the same, when a webhook fails or etcd is full */
+    KUBE_REFUSED_TRIES_MAX = 1, /* the same, of a 500 without Retry-After */
 };
 
 struct kube_options {

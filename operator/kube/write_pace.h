@@ -29,7 +29,7 @@ void write_pace_begin(struct write_pace *pace);
 struct write_pace_end {
     const char *namespace;
     bool is_counted; /* write_pace_hold_ms */
-    bool is_refused; /* the server said 429 or 503, or nothing at all */
+    bool is_refused; /* the server said 429, 503 or 504, or nothing at all */
     int retry_after_s;
 };
 void write_pace_end(struct write_pace *pace, const struct write_pace_end *end, int64_t now_ms);

@@ -28,8 +28,8 @@ int64_t write_window_wait_ms(const struct write_window *window, int64_t now_ms);
 
 void write_window_begin(struct write_window *window);
 
-/* is_refused: the server said 429 or 503, or nothing at all. retry_after_s: what it asked for; 0:
- * nothing. */
+/* is_refused: the server said 429, 503 or 504, or nothing at all. retry_after_s: what it asked for;
+ * 0: nothing. */
 void write_window_end(struct write_window *window, bool is_refused, int retry_after_s,
                       int64_t now_ms);
 bool write_window_is_open(const struct write_window *window); /* as wide as at first, and unused */

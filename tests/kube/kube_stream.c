@@ -175,7 +175,7 @@ static void test_answers_of_trouble_are_tried_again(void) {
     things_open(&things, straight, NULL);
     remove_all(&things);
     things_close(&things);
-    set_faults("[{\"watch\": false, \"share\": 0.1, \"status\": 500},"
+    set_faults("[{\"watch\": false, \"share\": 0.1, \"status\": 500, \"retryAfter\": 1},"
                " {\"watch\": false, \"share\": 0.1, \"status\": 429, \"retryAfter\": 1},"
                " {\"watch\": false, \"share\": 0.05, \"status\": 503}]");
     things_open(&things, broken, NULL);

@@ -35,7 +35,7 @@ void spec_snapshot_digest(const json_t *status, char ret_digest[static SPEC_SNAP
 /* The same of the record on a Service; false: there is no whole one. */
 bool spec_snapshot_digest_of(const json_t *service, char ret_digest[static SPEC_SNAPSHOT_DIGEST]);
 
-/* What is known of a job whose Services are looked at. All borrowed. */
+/* What is known about a job whose Services are looked at. All borrowed. */
 struct spec_snapshot_known {
     const json_t *object, *pods;           /* the resource; an array of its pods */
     const struct credentials *credentials; /* of this controller, not yet in use; NULL: none */

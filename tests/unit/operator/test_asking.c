@@ -6,6 +6,7 @@
  * not counted. ASKING_STATE=words: only states with these words; ASKING_JOBS=1000: how many. */
 #include "lib/file.h"
 #include "operator/control/controller.h"
+#include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/kinds.h"
 #include "operator/kube/kube.h"
 #include "operator/resource.h"
@@ -13,6 +14,7 @@
 #include "tests/kube/stepped_clock.h"
 #include "tests/seed.h"
 #include "tests/test.h"
+#include "tests/unit/operator/asking_refusals.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,7 +34,6 @@ static struct api_double *api;
 static struct cluster *cluster;
 static struct controller *controller;
 static struct kind_set *kinds;
-static int64_t start_ms;
 static int job_count;
 
 struct state {
@@ -80,138 +81,6 @@ static char *numbered(const char *text, int number) {
     }
     AUTO(text_freep) char *before = result;
     return x_printf("%s%s", before, text);
-}
-
-/* ---- what refuses ---- */
-
-static bool is_creation_of(const struct api_request *request, const char *plural) {
-    return strcmp(request->verb, "create") == 0 && strcmp(request->plural, plural) == 0;
-}
-
-static bool is_write(const struct api_request *request) {
-    return strcmp(request->verb, "create") == 0 || strcmp(request->verb, "update") == 0 ||
-           strcmp(request->verb, "patch") == 0 || strcmp(request->verb, "delete") == 0;
-}
-
-#define REFUSES_PODS(function, code, reason, message)                                              \
-    static bool function(void *context UNUSED, struct api_double *double_ UNUSED,                  \
-                         const struct api_request *request) {                                      \
-        if (is_creation_of(request, "pods")) {                                                     \
-            api_double_refuse(request, code, reason, message);                                     \
-            return true;                                                                           \
-        }                                                                                          \
-        return false;                                                                              \
-    }
-REFUSES_PODS(quota, 403, "Forbidden",
-             "pods is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: "
-             "pods=0")
-REFUSES_PODS(limit_range, 403, "Forbidden",
-             "pods is forbidden: minimum memory usage per Container is 8Gi, but request is 1Gi")
-REFUSES_PODS(webhook_denies, 403, "Forbidden", "admission webhook w denied the request: no")
-REFUSES_PODS(webhook_fails, 500, "InternalError", "failed calling webhook w: connection refused")
-REFUSES_PODS(no_right_to_create, 403, "Forbidden",
-             "pods is forbidden: User windlass cannot create resource pods")
-REFUSES_PODS(refused_for_ever, 422, "Invalid", "Pod is invalid: spec.x: Invalid value")
-
-static bool webhook_hangs(void *context UNUSED, struct api_double *double_ UNUSED,
-                          const struct api_request *request) {
-    return is_creation_of(request, "pods");
-}
-
-static bool services_refused(void *context UNUSED, struct api_double *double_ UNUSED,
-                             const struct api_request *request) {
-    if (is_creation_of(request, "services")) {
-        api_double_refuse(request, 403, "Forbidden", "services is forbidden: exceeded quota: q");
-        return true;
-    }
-    return false;
-}
-
-static bool status_refused(void *context UNUSED, struct api_double *double_ UNUSED,
-                           const struct api_request *request) {
-    if (strcmp(request->part, "status") == 0) {
-        api_double_refuse(request, 403, "Forbidden", "cannot update resource jobs/status");
-        return true;
-    }
-    return false;
-}
-
-static bool etcd_is_full(void *context UNUSED, struct api_double *double_ UNUSED,
-                         const struct api_request *request) {
-    if (is_write(request)) {
-        api_double_refuse(request, 500, "", "etcdserver: mvcc: database space exceeded");
-        return true;
-    }
-    return false;
-}
-
-static bool too_many_requests(void *context UNUSED, struct api_double *double_ UNUSED,
-                              const struct api_request *request) {
-    if (stepped_clock_ms() - start_ms > 30000) { /* not while the job begins */
-        api_double_refuse(request, 429, "TooManyRequests", "too many requests");
-        return true;
-    }
-    return false;
-}
-
-static bool server_is_away(void *context UNUSED, struct api_double *double_ UNUSED,
-                           const struct api_request *request) {
-    if (stepped_clock_ms() - start_ms > 30000) {
-        script_cut(request->http->connection);
-        return true;
-    }
-    return false;
-}
-
-static bool no_right_to_watch_pods(void *context UNUSED, struct api_double *double_ UNUSED,
-                                   const struct api_request *request) {
-    bool is_read = strcmp(request->verb, "list") == 0 || strcmp(request->verb, "watch") == 0;
-    if (is_read && strcmp(request->plural, "pods") == 0) {
-        api_double_refuse(request, 403, "Forbidden", "cannot list resource pods");
-        return true;
-    }
-    return false;
-}
-
-/* Of a JSON patch of a status; NULL: it is none. */
-static json_t *status_of(const struct api_request *request) {
-    json_t *operation = strcmp(request->part, "status") == 0
-                            ? (json_t *)(uintptr_t)tree_find(request->body, "path", "/status")
-                            : NULL;
-    return json_object_get(operation, "value");
-}
-
-static void drop_fields(const struct api_request *request, const char *const *names) {
-    for (; *names; names++) {
-        json_object_del(status_of(request), *names);
-    }
-}
-
-/* A definition that lacks fields of the status: what is written there is not stored. */
-static bool definition_is_old(void *context UNUSED, struct api_double *double_ UNUSED,
-                              const struct api_request *request) {
-    static const char *const names[] = {"items", "credentials", "progress", NULL};
-    drop_fields(request, names);
-    return false;
-}
-
-/* The same, of fields without which a job goes on. */
-static bool definition_lacks_figures(void *context UNUSED, struct api_double *double_ UNUSED,
-                                     const struct api_request *request) {
-    static const char *const names[] = {"startTime", "waiting", "observedGeneration",
-                                        "images",    "workers", NULL};
-    drop_fields(request, names);
-    return false;
-}
-
-/* 200, and the object as it was: a webhook or a proxy that takes the change out. */
-static bool status_is_not_stored(void *context UNUSED, struct api_double *double_ UNUSED,
-                                 const struct api_request *request) {
-    json_t *status = status_of(request);
-    if (status) {
-        json_object_clear(status);
-    }
-    return false;
 }
 
 /* ---- what is there before ---- */
@@ -365,6 +234,13 @@ static void pause_controller(int second) {
     }
 }
 
+/* As the namespace's controller deletes them. */
+static void lose_pods(int second) {
+    if (second == 40) {
+        each_pod(json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
+    }
+}
+
 static void running_quietly(int second UNUSED) {
     each_pod(json_pack("{s:s, s:[{s:s, s:s}], s:[{s:s, s:b, s:i, s:{s:{s:s}}}]}", "phase",
                        "Running", "conditions", "type", "Ready", "status", "True",
@@ -411,6 +287,16 @@ static const struct state states[] = {
     {"no right to create pods", batch, no_right_to_create, NULL, NULL, EASY},
     {"no right to watch pods", batch, no_right_to_watch_pods, NULL, NULL, EASY},
     {"no right to write the status", batch, status_refused, NULL, NULL, EASY},
+    {"500 for all of pods", batch, pods_fail, NULL, NULL, HARD},
+    {"500 for all of Services", batch, services_fail, NULL, NULL, EASY},
+    {"500 for all of Secrets", batch, secrets_fail, NULL, NULL, EASY},
+    {"500 for all of NetworkPolicies", batch, policies_fail, NULL, running_quietly, POLLS},
+    {"500 for all of Events", batch, events_fail, NULL, bad_image, EASY},
+    {"500 for all of a Sweep's trials", sweep, trainings_fail, NULL, NULL, EASY},
+    {"the namespace goes", batch, namespace_goes, NULL, delete_jobs, EASY},
+    {"the namespace goes before the job begins", batch, namespace_has_gone, NULL, NULL, HARD},
+    {"the namespace of a gang goes, its pods die", gang, namespace_goes, NULL, lose_pods, EASY},
+    {"the namespace of a Sweep goes", sweep, namespace_has_gone, NULL, NULL, EASY},
 };
 
 /* ---- the world ---- */
@@ -432,7 +318,8 @@ static void open_cluster(void) {
     CHECK_OK(file_write(path, text, strlen(text), &err), &err);
     struct kube_options options = {.config.kubeconfig = path};
     CHECK_OK(kube_open(&options, &cluster, &err), &err);
-    static const struct job_options jobs = {0};
+    static const struct network_policy_options policy = {0};
+    static const struct job_options jobs = {.network_policy = &policy};
     CHECK_OK(kind_set_new(NULL, &jobs, &kinds, &err), &err);
     CHECK_OK(controller_new(cluster, kind_set_kinds(kinds), report, NULL, &controller, &err), &err);
     unlink(path);

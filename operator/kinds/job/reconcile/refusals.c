@@ -37,10 +37,16 @@ void refusals_begin(struct refusals *record, int64_t generation) {
     }
 }
 
+/* A job has one Secret, and another name for it after each failure. */
+static bool is_same(struct object_key a, struct object_key b) {
+    bool is_secret = strcmp(a.kind, "Secret") == 0;
+    return is_secret ? strcmp(b.kind, "Secret") == 0 : object_key_equal(a, b);
+}
+
 static size_t find(const struct refusals *record, struct object_key object, enum refusal_of of) {
     size_t at = 0;
     while (at < record->count &&
-           (record->at[at].of != of || !object_key_equal(record->at[at].object, object))) {
+           (record->at[at].of != of || !is_same(record->at[at].object, object))) {
         at++;
     }
     return at;
@@ -112,6 +118,10 @@ static void note(struct refusals *record, enum refusal_of of, const struct writt
         return;
     }
     struct refusal *row = at < record->count ? &record->at[at] : add(record, of, written->object);
+    if (!object_key_equal(row->object, key)) {
+        object_key_release(&row->object);
+        row->object = object_key_copy(key);
+    }
     refusals_explain(row, err);
     refusals_delay(row);
     if (err->kind == ERROR_CONFLICT) {
