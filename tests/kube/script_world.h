@@ -25,7 +25,7 @@ struct world {
     struct world_seen *seen;
     size_t count;
     int listings, listed, applied, deleted; /* what the listener heard */
-    int wakes;                              /* times at which a timer was due */
+    int wakes;                              /* how often a timer was due */
     json_t *names;                          /* objects since the last LISTING */
     char folder[64];
 };
@@ -94,9 +94,7 @@ static inline void world_settle(void) {
         size_t before = world.count;
         bool any = script_server_poll(world.server);
         CHECK_OK(world.cluster->ops->wait(world.cluster, 0, world_hear, NULL, &err), &err);
-        if (any || world.count != before) {
-            quiet = 0;
-        }
+        quiet = any || world.count != before ? 0 : quiet;
     }
 }
 
@@ -112,7 +110,7 @@ static inline void world_run(int64_t ms) {
     }
 }
 
-/* Requests from since_ms on that begin with the text. */
+/* From since_ms on, that begin with the text. */
 static inline int world_count(const char *begins, int64_t since_ms) {
     int count = 0;
     for (size_t i = 0; i < MIN(world.count, (size_t)WORLD_SEEN_MAX); i++) {
@@ -127,8 +125,8 @@ struct world_write {
     struct error err;
 };
 
-static inline void world_written(void *context, const json_t *stored, const struct error *err) {
-    (void)stored;
+static inline void world_written(void *context, const json_t *stored UNUSED,
+                                 const struct error *err) {
     struct world_write *write = context;
     write->ended = true;
     write->err = err ? *err : (struct error){0};

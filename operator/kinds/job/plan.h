@@ -40,15 +40,13 @@ struct job_observed {
     /* Objects of kinds that are not watched (PodGroups). The plan asks again for those that are not
      * known to be there: they may change or go unseen. NULL: there are none. */
     const struct ensured_objects *ensured;
-    /* The first field of the status that the cluster dropped at the last write, because its
-     * definition does not have it; NULL: none. */
+    /* The first field of the status that the cluster's definition dropped; NULL: none. */
     const char *dropped;
     /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
      * For pods that are not in it (NULL: for all) the time in their status, by the node's clock. */
     const json_t *ended;
-    /* The same of pods that are being deleted: the API server's clock may be wrong, too. */
-    const json_t *leaving;
-    const json_t *mounts; /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
+    const json_t *leaving; /* the same of pods that are being deleted */
+    const json_t *mounts;  /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
 };
 
 /* Texts that differ between kinds. */

@@ -38,8 +38,7 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
  * to be made, under the first name that is free. */
 static json_t *make_service(struct job_plan *plan, const struct credentials *fresh) {
     const struct job_observed *observed = plan->observed;
-    bool has_begun = tree_get(plan->stored, "status.specHash") != NULL;
-    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec, has_begun);
+    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     json_t *service = owned_service(observed->object, &plan->words->hub, fresh, begun);
     json_t *metadata = json_object_get(service, "metadata");
     if (observed->service) {

@@ -17,15 +17,12 @@ static char *write_line(json_t *begun) {
     return tree_canonical(begun);
 }
 
-char *spec_snapshot_write(const struct job_spec *spec, bool has_begun) {
+char *spec_snapshot_write(const struct job_spec *spec) {
     const char *standard = spec->is_image_given ? NULL : spec->image;
     AUTO(tree_freep)
     json_t *begun = json_pack("{s:s*, s:I, s:s, s:s, s:O}", "agentImage", standard, "generation",
                               (json_int_t)spec->generation, "run", spec->run, "specHash",
                               spec->hash, "spec", spec->json);
-    if (has_begun) {
-        json_object_set_new(begun, "begun", json_true());
-    }
     return write_line(begun);
 }
 
@@ -103,7 +100,6 @@ char *spec_snapshot_move(const json_t *service, const json_t *object) {
     json_object_set(begun, "specHash", hash);
     json_object_set(begun, "spec", json_object_get(object, "spec"));
     json_object_set(begun, "generation", tree_get(object, "metadata.generation"));
-    json_object_set_new(begun, "begun", json_true());
     return write_line(begun);
 }
 
@@ -217,7 +213,7 @@ json_t *spec_snapshot_restore(const struct spec_snapshot_known *known, const jso
     digest_of_begun(service, begun, digest);
     bool is_same =
         tree_integer(begun, "generation", -1) == tree_integer(object, "metadata.generation", 0);
-    bool goes_on = is_same || json_array_size(known->pods) > 0 || tree_bool(begun, "begun", false);
+    bool goes_on = is_same || json_array_size(known->pods) > 0;
     if (!has_pod(known->pods, digest) && !(goes_on && made && is_digest(made->begun, digest))) {
         return json_incref((json_t *)object);
     }

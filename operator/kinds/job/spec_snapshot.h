@@ -13,10 +13,9 @@
 enum { SPEC_SNAPSHOT_MAX = 32 << 10 }; /* bytes; a spec that makes it longer is left out */
 
 /* The value of ANNOTATION_SPEC_SNAPSHOT, one line of JSON; owned by the caller:
- *    {"agentImage": absent when the spec has an image, "begun": true once the status had it,
- *     "generation": of the spec, "run", "spec": the spec itself, absent when it is too long,
- *     "specHash"} */
-char *spec_snapshot_write(const struct job_spec *spec, bool has_begun);
+ *    {"agentImage": absent when the spec has an image, "generation": of the spec, "run",
+ *     "spec": the spec itself, absent when it is too long, "specHash"} */
+char *spec_snapshot_write(const struct job_spec *spec);
 /* The spec on the Service, owned by the caller; NULL unless it has that hash: no one can plant
  * another. mutable_fields: paths that the hash leaves out (job_hash). */
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
@@ -51,7 +50,6 @@ const json_t *spec_snapshot_choose(const struct spec_snapshot_known *known, cons
 /* The resource as if its status had been written already: with credentials, run, specHash,
  * agentImage and observedGeneration from its Service. It is the unmodified resource when its status
  * has credentials, when the Service has no record that is believed (no Service, one of an older
- * controller, somebody else's), or when the job has not begun: there are no pods, no status ever
- * had the record, and the spec has changed since, so that it may begin again. Owned by the caller.
- */
+ * controller, somebody else's), or when the job has not begun: there are no pods, and the spec has
+ * changed since, so that it may begin again. Owned by the caller. */
 json_t *spec_snapshot_restore(const struct spec_snapshot_known *known, const json_t *service);

@@ -14,7 +14,7 @@
 #include "tests/kube/stepped_clock.h"
 #include "tests/seed.h"
 #include "tests/test.h"
-#include "tests/unit/operator/asking_refusals.h"
+#include "tests/unit/operator/asking_failures.h"
 
 #include <stdlib.h>
 #include <unistd.h>

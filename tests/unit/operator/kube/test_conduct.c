@@ -218,7 +218,8 @@ static void answer_agent(void *context, const struct script_request *request) {
     script_reply(request->connection, 201, "", OBJECT);
 }
 
-static void answer_nothing(void *context UNUSED, const struct script_request *request UNUSED) {}
+static void answer_nothing(void *context UNUSED, const struct script_request *request UNUSED) {
+}
 
 /* The server is away, or takes requests and never answers, and hundreds of writes wait: they are
  * looked at together, when a probe is due or has ended. */
@@ -238,8 +239,8 @@ static void test_writes_that_wait_cost_nothing(void) {
         size_t requests = world.count;
         world.wakes = 0;
         world_run(60000);
-        printf("# %d writes wait for a server that %s: %zu requests in a minute, %d wakes\n",
-               COUNT, hangs ? "hangs" : "is away", world.count - requests, world.wakes);
+        printf("# %d writes wait for a server that %s: %zu requests in a minute, %d wakes\n", COUNT,
+               hangs ? "hangs" : "is away", world.count - requests, world.wakes);
         CHECK(world.count - requests < 40);
         CHECK(world.wakes < 200);
         world.answer = answer_writes;

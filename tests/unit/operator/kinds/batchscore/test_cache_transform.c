@@ -107,7 +107,7 @@ static void make_job(struct world *world, const json_t *like, int number, bool f
     credentials.certificate = pem;
     struct batchscore_spec spec;
     CHECK_OK(batchscore_spec_read(world->job, NULL, &spec, &err), &err);
-    AUTO(text_freep) char *begun = spec_snapshot_write(&spec.job, false);
+    AUTO(text_freep) char *begun = spec_snapshot_write(&spec.job);
     world->service = owned_service(world->job, &batchscore_words.hub, &credentials, begun);
     json_object_set_new(json_object_get(world->service, "spec"), "clusterIP",
                         json_string("10.96.7.7"));

@@ -57,7 +57,7 @@ static void test_what_is_written_is_restored(void) {
                                "generation", 1, "spec", "workers", "min", 1, "max", 2, "command",
                                "\"spec\":{", "specHash", "x", "zone", "a\\\"}");
     const struct job_spec spec = read_spec(object);
-    AUTO(text_freep) char *begun = spec_snapshot_write(&spec, false);
+    AUTO(text_freep) char *begun = spec_snapshot_write(&spec);
     check_restored(object, begun, &spec);
     AUTO(tree_freep) json_t *service = service_of(begun);
     CHECK(spec_snapshot_has(service, spec.hash) && !spec_snapshot_has(service, "other"));
@@ -95,7 +95,7 @@ static void test_the_record_moves(void) {
     AUTO(tree_freep)
     json_t *object = json_pack("{s:{s:i}, s:{s:s}}", "metadata", "generation", 1, "spec", "a", "1");
     const struct job_spec spec = read_spec(object);
-    AUTO(text_freep) char *begun = spec_snapshot_write(&spec, false);
+    AUTO(text_freep) char *begun = spec_snapshot_write(&spec);
     AUTO(tree_freep) json_t *service = service_of(begun);
     AUTO(tree_freep)
     json_t *changed = json_pack("{s:{s:i}, s:{s:s}, s:{s:s}}", "metadata", "generation", 2, "spec",
@@ -116,7 +116,7 @@ static void test_a_long_spec_is_left_out(void) {
     json_t *object =
         json_pack("{s:{s:i}, s:{s:s}}", "metadata", "generation", 1, "spec", "a", text);
     const struct job_spec spec = read_spec(object);
-    AUTO(text_freep) char *begun = spec_snapshot_write(&spec, false);
+    AUTO(text_freep) char *begun = spec_snapshot_write(&spec);
     AUTO(tree_freep) json_t *service = service_of(begun);
     CHECK(!spec_snapshot_has(service, spec.hash));
     AUTO(tree_freep) json_t *restored = restore(object, service);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/* asking_failures.h: how an API server fails, for test_asking.c: hooks of api_double.h. */
+#pragma once
+
+#include "tests/unit/operator/asking_refusals.h"
+
+/* Of a JSON patch of a status; NULL: it is none. */
+static json_t *status_of(const struct api_request *request) {
+    json_t *operation = strcmp(request->part, "status") == 0
+                            ? (json_t *)(uintptr_t)tree_find(request->body, "path", "/status")
+                            : NULL;
+    return json_object_get(operation, "value");
+}
+
+static void drop_fields(const struct api_request *request, const char *const *names) {
+    for (; *names; names++) {
+        json_object_del(status_of(request), *names);
+    }
+}
+
+/* A definition that lacks fields of the status: what is written there is not stored. */
+static bool definition_is_old(void *context UNUSED, struct api_double *double_ UNUSED,
+                              const struct api_request *request) {
+    static const char *const names[] = {"items", "credentials", "progress", NULL};
+    drop_fields(request, names);
+    return false;
+}
+
+/* The same, of fields without which a job goes on. */
+static bool definition_lacks_figures(void *context UNUSED, struct api_double *double_ UNUSED,
+                                     const struct api_request *request) {
+    static const char *const names[] = {"startTime", "waiting", "observedGeneration",
+                                        "images",    "workers", NULL};
+    drop_fields(request, names);
+    return false;
+}
+
+/* 200, and the object as it was: a webhook or a proxy that takes the change out. */
+static bool status_is_not_stored(void *context UNUSED, struct api_double *double_ UNUSED,
+                                 const struct api_request *request) {
+    json_t *status = status_of(request);
+    if (status) {
+        json_object_clear(status);
+    }
+    return false;
+}
+
+/* Everything that is asked about one kind ends with 500: its storage or its conversion fails. */
+#define FAILS_FOR(function, kind)                                                                  \
+    static bool function(void *context UNUSED, struct api_double *double_ UNUSED,                  \
+                         const struct api_request *request) {                                      \
+        if (strcmp(request->plural, kind) == 0) {                                                  \
+            api_double_refuse(request, 500, "InternalError", "no such luck");                      \
+            return true;                                                                           \
+        }                                                                                          \
+        return false;                                                                              \
+    }
+FAILS_FOR(pods_fail, "pods")
+FAILS_FOR(services_fail, "services")
+FAILS_FOR(secrets_fail, "secrets")
+FAILS_FOR(policies_fail, "networkpolicies")
+FAILS_FOR(events_fail, "events")
+FAILS_FOR(trainings_fail, "disttrains")
+
+/* Nothing is made in a namespace that is being deleted. */
+static bool namespace_goes(void *context UNUSED, struct api_double *double_ UNUSED,
+                           const struct api_request *request) {
+    if (stepped_clock_ms() - start_ms > 30000 && strcmp(request->verb, "create") == 0) {
+        api_double_refuse(request, 403, "Forbidden",
+                          "unable to create new content in namespace default because it is being "
+                          "terminated");
+        return true;
+    }
+    return false;
+}
+
+/* The same from the first moment. */
+static bool namespace_has_gone(void *context UNUSED, struct api_double *double_ UNUSED,
+                               const struct api_request *request) {
+    if (strcmp(request->verb, "create") == 0) {
+        api_double_refuse(request, 403, "Forbidden",
+                          "unable to create new content in namespace default because it is being "
+                          "terminated");
+        return true;
+    }
+    return false;
+}
