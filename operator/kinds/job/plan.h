@@ -12,7 +12,7 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/write_failure.h"
 
-/* An object of a kind that is not watched, which a plan has asked for (reconcile/ensured.h). */
+/* An object of a kind that is not watched, as asked for by a plan (reconcile/ensured.h). */
 struct ensured_object {
     struct object_key object;
     bool is_there;
@@ -24,26 +24,27 @@ struct ensured_objects {
     size_t count;
 };
 
-/* What the controller has observed of one resource. All borrowed; NULL: it does not exist (yet). */
+/* What was observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
     const json_t *object; /* the resource, spec with defaults filled in; its last status */
-    /* object has the spec that the job began with; the resource's own has other values in these
-     * fields (reconcile/accepted.h). NULL, "": it has none. */
+    /* object has the spec that the job began with; the resource has others in these fields
+     * (reconcile/accepted.h). NULL, "": none. */
     const char *changed_fields;
     bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
-    const json_t *service;                 /* its Service, with its clusterIP and our annotations */
-    const json_t *pods;                    /* array of the job's Pods, any order */
-    const json_t *progress;                /* the last /progress answer; NULL: none yet */
-    const struct job_options *options;     /* what the controller was started with */
-    const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
+    const json_t *service;  /* its Service, with its clusterIP and our annotations */
+    int64_t hold_ms;        /* above 0: another controller may be at it (other_leader.h) */
+    const json_t *pods;     /* array of the job's Pods, any order */
+    const json_t *progress; /* the last /progress answer; NULL: none yet */
+    const struct job_options *options;           /* what the controller was started with */
+    const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    /* Objects of kinds that are not watched (PodGroups). The plan asks again for those that are not
-     * known to be there: they may change or go unseen. NULL: there are none. */
+    /* Objects of kinds that are not watched (PodGroups), which may go unseen: the plan asks again
+     * for those that are not known to be there. NULL: there are none. */
     const struct ensured_objects *ensured;
     /* The first field of the status that the cluster's definition dropped; NULL: none. */
     const char *dropped;
-    /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
-     * For pods that are not in it (NULL: for all) the time in their status, by the node's clock. */
+    /* When each ended pod was first seen as ended, on the clock of now_ms: {POD NAME: ms}. Of pods
+     * that are not in it (NULL: of all) their status has it, by the node's clock. */
     const json_t *ended;
     const json_t *leaving; /* the same of pods that are being deleted */
     const json_t *mounts;  /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
@@ -125,8 +126,8 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
                        int deaths);
 /* Marks a pod that may not run twice at once, even if the first loses the job's label. */
 void job_plan_mark_alone(json_t *pod);
-/* For a loop over the names of an object to create, `tried` from 0: true while *made is NULL, or a
- * foreign object has its name: then it is released. At most OWNED_NAMES_MAX are tried. */
+/* For a loop over an object's names, `tried` from 0: true while *made is NULL, or a foreign object
+ * has its name: then it is released. At most OWNED_NAMES_MAX are tried. */
 bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried);
 /* Gives an object that is to be created, and has no attempts, the first of its names that no
  * foreign object has: NAME, NAME-b, NAME-c, ... (owned_next_name). */

@@ -115,6 +115,10 @@ static bool credentials(struct job_plan *plan) {
             return true;
         }
     }
+    if (observed->hold_ms > 0) {
+        job_plan_wake(plan, plan->now_ms + observed->hold_ms);
+        return false;
+    }
     const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
     if (named && is_recorded_one && !placed && strcmp(named, recorded) == 0) {
         return false; /* its address is not set yet */

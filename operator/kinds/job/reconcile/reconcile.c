@@ -8,6 +8,7 @@
 #include "operator/kinds/job/reconcile/ensured.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
+#include "operator/kinds/job/reconcile/other_leader.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/kinds/job/spec_snapshot.h"
@@ -31,6 +32,7 @@ struct kept {
     struct ensured_objects ensured;
     json_t *ended;   /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
     json_t *leaving; /* the same of pods that are being deleted; owned */
+    struct other_leader other;
 };
 
 struct state {
@@ -435,6 +437,7 @@ static void note_begun(struct kept *kept, const json_t *objects) {
             spec_snapshot_digest_of(object, digest)) {
             free((char *)made->begun);
             made->begun = x_strdup(digest);
+            other_leader_note_own(&kept->other, digest);
         }
     }
 }
@@ -484,12 +487,16 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
+    int64_t hold_ms = tree_bool(object, "status.credentials.created", false)
+                          ? 0
+                          : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {.object = accepted ? accepted : object,
                                     .changed_fields = kept->pin.fields,
                                     .is_accepted = kept->pin.is_accepted,
                                     .service = service,
+                                    .hold_ms = hold_ms,
                                     .pods = pods,
                                     .progress = progress,
                                     .options = request->options,
