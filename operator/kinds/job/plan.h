@@ -27,8 +27,7 @@ struct ensured_objects {
 /* What was observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
     const json_t *object; /* the resource, spec with defaults filled in; its last status */
-    /* object has the spec that the job began with; the resource has others in these fields
-     * (reconcile/accepted.h). NULL, "": none. */
+    /* Where the resource's spec differs from object's, with which the job began. NULL, "": none. */
     const char *changed_fields;
     bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
     const json_t *service;  /* its Service, with its clusterIP and our annotations */
