@@ -4,8 +4,8 @@
 #include <string.h>
 
 enum {
-    HOLD_MS = 5000,
-    DOUBLINGS_MAX = 4,
+    HOLD_MS = 2000,
+    DOUBLINGS_MAX = 5,
 };
 
 void other_leader_note_own(struct other_leader *other,

@@ -17,5 +17,5 @@ struct other_leader {
 void other_leader_note_own(struct other_leader *other,
                            const char digest[static SPEC_SNAPSHOT_DIGEST]);
 /* How long the Service must not be written anew: by then the controller that made it has pods or a
- * status. 5 s, doubling with each other record up to 80 s; 0: it is our own, or there is none. */
+ * status. 2 s, doubling with each other record up to 64 s; 0: it is our own, or there is none. */
 int64_t other_leader_hold_ms(struct other_leader *other, const json_t *service, int64_t now_ms);
