@@ -14,8 +14,9 @@
 
 struct asked {
     const char *model, *input, *target, *folder, *loss, *smoothing, *device;
-    struct option_list keep, freeze;
-    int64_t threads, ignored;
+    struct option_list keep, freeze, weights;
+    int64_t threads, ignored, blank;
+    float class_weights[ARRAY_LEN(((struct option_list *)NULL)->values)];
 };
 
 /* Released at the end, also after an error. */
@@ -48,34 +49,58 @@ static void once_release(struct once *once) {
     model_free(once->model);
 }
 
-static int read_options(const struct asked *asked, struct training_options *ret_options,
-                        struct error *err) {
-    struct training_options options = {
-        .freeze = asked->freeze.values,
-        .freeze_count = asked->freeze.count,
-        .keep = asked->keep.values,
-        .keep_count = asked->keep.count,
-    };
+/* A number in text, from low to below high. */
+static int read_number(const char *option, const char *text, double high, float *ret_number,
+                       struct error *err) {
+    char *end = NULL;
+    float number = strtof(text, &end);
+    if (end == text || *end || !(number >= 0 && (double)number < high)) {
+        return error_set(err, ERROR_INVALID, "--%s %.64s: a number from 0 to below %g", option,
+                         text, high);
+    }
+    *ret_number = number;
+    return 0;
+}
+
+static int read_loss(const struct asked *asked, enum training_loss *ret_loss, struct error *err) {
     static const char *const losses[] = {"cross-entropy", "mean-squared", "binary-cross-entropy",
-                                         "huber"};
+                                         "huber", "ctc"};
     size_t loss = 0;
     while (loss < ARRAY_LEN(losses) && strcmp(asked->loss, losses[loss]) != 0) {
         loss++;
     }
     if (loss == ARRAY_LEN(losses)) {
         return error_set(err, ERROR_INVALID,
-                         "--loss %.64s: cross-entropy, mean-squared, binary-cross-entropy or huber "
-                         "is expected",
+                         "--loss %.64s: cross-entropy, mean-squared, binary-cross-entropy, huber "
+                         "or ctc is expected",
                          asked->loss);
     }
-    options.loss = (enum training_loss)loss;
-    options.has_ignored = true;
-    options.ignored = asked->ignored;
-    char *end = NULL;
-    options.smoothing = strtof(asked->smoothing, &end);
-    if (end == asked->smoothing || *end || !(options.smoothing >= 0 && options.smoothing < 1)) {
-        return error_set(err, ERROR_INVALID, "--smoothing %.64s: a number from 0 to below 1",
-                         asked->smoothing);
+    *ret_loss = (enum training_loss)loss;
+    return 0;
+}
+
+static int read_options(struct asked *asked, struct training_options *ret_options,
+                        struct error *err) {
+    struct training_options options = {
+        .has_ignored = true,
+        .ignored = asked->ignored,
+        .blank = asked->blank,
+        .class_weights = asked->class_weights,
+        .class_weight_count = asked->weights.count,
+        .freeze = asked->freeze.values,
+        .freeze_count = asked->freeze.count,
+        .keep = asked->keep.values,
+        .keep_count = asked->keep.count,
+    };
+    if (read_loss(asked, &options.loss, err) < 0 ||
+        read_number("smoothing", asked->smoothing, 1, &options.smoothing, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < asked->weights.count; i++) {
+        if (read_number("class-weight", asked->weights.values[i], 1e6, &asked->class_weights[i],
+                        err) < 0) {
+            return -1;
+        }
     }
     *ret_options = options;
     return 0;
@@ -91,15 +116,18 @@ static void fill_variables(struct once *once) {
     }
 }
 
-/* The samples, or, where labels have places, those that count. */
-static int64_t count_places(const struct once *once, const struct asked *asked) {
+/* By how much the samples count: for classes the places that do, by their weights. */
+static double count_places(const struct once *once, const struct asked *asked) {
     const struct tensor *target = &once->inputs[once->graph.target];
-    int64_t count = 0, all = shape_count(&target->shape);
-    if (target->type != TENSOR_INT64) {
-        return once->inputs[0].shape.dims[0];
+    bool is_ctc = strcmp(asked->loss, "ctc") == 0;
+    double count = 0;
+    if (target->type != TENSOR_INT64 || is_ctc) {
+        return (double)once->inputs[0].shape.dims[0];
     }
-    for (int64_t i = 0; i < all; i++) {
-        count += ((const int64_t *)target->data)[i] != asked->ignored;
+    for (int64_t i = 0; i < shape_count(&target->shape); i++) {
+        int64_t label = ((const int64_t *)target->data)[i];
+        bool has_weight = label >= 0 && label < (int64_t)asked->weights.count;
+        count += label == asked->ignored ? 0 : has_weight ? (double)asked->class_weights[label] : 1;
     }
     return count;
 }
@@ -123,7 +151,11 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
     if (shape->rank < 1 || shape->dims[0] < 1) {
         return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
     }
-    *(float *)scale->data = 1 / (float)MAX(count_places(once, asked), 1);
+    double count = count_places(once, asked);
+    *(float *)scale->data = (float)(count > 0 ? 1 / count : 1);
+    if (training_place_samples(&once->graph, &once->inputs[0], err) < 0) {
+        return -1;
+    }
     if (graph->keys) { /* for dropout: the index of the sample */
         struct tensor *keys = &once->inputs[graph->keys];
         const struct shape each = {1, {shape->dims[0]}};
@@ -212,7 +244,7 @@ static int save(const struct once *once, const struct asked *asked, struct error
     return result;
 }
 
-static int run(struct once *once, const struct asked *asked, struct error *err) {
+static int run(struct once *once, struct asked *asked, struct error *err) {
     struct training_options options;
     if (read_options(asked, &options, err) < 0 || model_open(asked->model, &once->model, err) < 0 ||
         device_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
@@ -247,9 +279,14 @@ int model_gradients_command(int argc, char **argv, struct error *err) {
         {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or the expected output",
          &asked.target},
         {"loss", 0, OPTION_TEXT, "NAME",
-         "cross-entropy (default), mean-squared, binary-cross-entropy or huber", &asked.loss},
+         "cross-entropy (default), mean-squared, binary-cross-entropy, huber or ctc", &asked.loss},
         {"ignore-label", 0, OPTION_INTEGER, "N",
-         "cross-entropy: a label whose places do not count (default: -100)", &asked.ignored},
+         "cross-entropy, ctc: a label whose places do not count (default: -100)", &asked.ignored},
+        {"class-weight", 0, OPTION_LIST, "NUMBER",
+         "cross-entropy: by how much a class counts; once for each class, in their order",
+         &asked.weights},
+        {"blank-label", 0, OPTION_INTEGER, "N", "ctc: the class of blanks (default: 0)",
+         &asked.blank},
         {"smoothing", 0, OPTION_TEXT, "NUMBER", "label smoothing, from 0 to below 1 (default: 0)",
          &asked.smoothing},
         {"freeze", 0, OPTION_LIST, "PATTERN", "weights that are not trained: \"conv1*\"",

@@ -60,6 +60,13 @@ void training_optimizer_norm_graph(int64_t count, struct graph *ret_graph);
 /* Makes the graph that adds: inputs a and b, float32 [count], one output, a + b. */
 void training_optimizer_sum_graph(int64_t count, struct graph *ret_graph);
 
+/* Finds where the samples are in what each dropout reads (sequences first, heads of attention), and
+ * tells its nodes. To be called once, before training_open, with the types and shapes of the
+ * network's inputs; their first axis is the samples', of any size. ERROR_UNSUPPORTED: names a
+ * dropout of which the graph does not show this. */
+NODISCARD int training_place_samples(struct training_graph *training, const struct tensor *samples,
+                                     struct error *err);
+
 /* A graph prepared for one combination of input shapes. Outputs can be bound to memory of the
  * caller: gradients are computed directly in the buffers that are sent to other ranks. A step is
  * one kernel call. */

@@ -66,15 +66,20 @@ enum training_loss {
     TRAINING_MEAN_SQUARED,
     TRAINING_BINARY_CROSS_ENTROPY, /* of logits; targets from 0 to 1 */
     TRAINING_HUBER,                /* squared / 2 up to 1, linear beyond (SmoothL1) */
+    TRAINING_CTC,                  /* sequences of labels (ctc_loss) */
 };
+bool training_graph_has_classes(enum training_loss loss); /* targets are classes, not numbers */
 
 struct training_options {
     enum training_loss loss;
     bool is_bfloat;   /* mixed precision: products read bfloat16 (ops/rewrite/bfloat.h) */
     bool is_synced;   /* norms use the statistics of all ranks' samples (RankSum, training.h) */
     float smoothing;  /* label smoothing, 0 to 1; only for cross entropy */
-    bool has_ignored; /* places with the label `ignored` do not count; only for cross entropy */
+    bool has_ignored; /* cross entropy: places with this label do not count; CTC: it fills rows */
     int64_t ignored;
+    int64_t blank;              /* CTC: the class of blanks */
+    const float *class_weights; /* cross entropy: a factor for each class; borrowed; NULL: 1 */
+    size_t class_weight_count;
     /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
      * A batch normalization whose scale is frozen uses its running statistics and does not change
      * them. */
@@ -131,11 +136,6 @@ void training_graph_evaluation(const struct training_graph *training, struct gra
 /* What a classifier's output is, judged by its last node. */
 enum training_scores { TRAINING_LOGITS, TRAINING_PROBABILITIES, TRAINING_LOG_PROBABILITIES };
 enum training_scores training_graph_scores(const struct graph *network);
-
-/* ERROR_INVALID, with both shapes: they are not the same, or not of samples. A loss of numbers must
- * not broadcast: each output would be pulled to the targets of others. */
-NODISCARD int loss_check_target(const struct shape *output, const struct shape *target,
-                                struct error *err);
 
 /* Scores of a cross entropy, one class for each place (a pixel, a token) of each
  * sample: [samples, classes, places...] as PyTorch has them, or, if only that fits the labels

@@ -235,7 +235,7 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
                  (double)trainer->scalars[SCALAR_LOSS]);
-    double total = (double)trainer->counted;
+    double total = trainer->counted;
     trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * total;
     trainer->sums.correct += (double)trainer->scalars[SCALAR_CORRECT];
     trainer->sums.samples += total;

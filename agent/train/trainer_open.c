@@ -127,40 +127,53 @@ static int check_shapes(const struct trainer *trainer, struct error *err) {
     return 0;
 }
 
+/* [0, sample...] */
+static struct shape batch_shape(const struct trainer *trainer) {
+    struct shape batch = {.rank = trainer->augment.shape.rank + 1};
+    memcpy(batch.dims + 1, trainer->augment.shape.dims, sizeof batch.dims - sizeof *batch.dims);
+    return batch;
+}
+
 static int build_graphs(struct trainer *trainer, const json_t *spec, struct error *err) {
-    static const char *const losses[] = {"CrossEntropy", "MeanSquared", "BinaryCrossEntropy",
-                                         "Huber", NULL};
     static const char *const precisions[] = {"FP32", "BF16", NULL};
     const char *freeze[FREEZE_MAX];
     const json_t *patterns = json_object_get(json_object_get(spec, "model"), "freeze");
     struct training_options *options = &trainer->options;
-    double smoothing;
-    int loss, precision;
-    if (fields_choice(spec, "loss", losses, &loss, err) < 0 ||
-        fields_choice(spec, "precision", precisions, &precision, err) < 0 ||
-        fields_number(spec, "labelSmoothing", &smoothing, err) < 0) {
+    const struct criterion *loss = &trainer->loss;
+    int precision;
+    if (criterion_read(spec, &trainer->loss, err) < 0 ||
+        fields_choice(spec, "precision", precisions, &precision, err) < 0) {
         return -1;
     }
-    *options = (struct training_options){
-        .loss = (enum training_loss)loss, .smoothing = (float)smoothing, .freeze = freeze};
+    *options = (struct training_options){.loss = loss->loss,
+                                         .smoothing = loss->smoothing,
+                                         .blank = loss->blank,
+                                         .class_weights = loss->class_weights,
+                                         .class_weight_count = loss->class_count,
+                                         .freeze = freeze};
     options->is_bfloat = precision == 1;
     options->is_synced = trainer->is_synced;
-    options->has_ignored = trainer->train->counted || trainer->train->is_late;
+    options->has_ignored = trainer->train->counted || trainer->train->is_late ||
+                           trainer->augment.moves_places || loss->loss == TRAINING_CTC;
     options->ignored = trainer->train->ignored;
     if (options->is_bfloat && trainer->device->is_host) {
         trainer_say(trainer, "precision: BF16 is made for GPUs: on this processor it costs more "
                              "time than FP32, as each number is computed as that and rounded");
     }
     bool has_classes = trainer->train->classes > 0;
-    if (has_classes != (options->loss == TRAINING_CROSS_ENTROPY)) {
+    if (has_classes != training_graph_has_classes(loss->loss)) {
         return error_set(err, ERROR_INVALID, "loss: %s does not fit targets that are %s",
-                         losses[loss], has_classes ? "classes" : "numbers");
+                         json_string_value(json_object_get(spec, "loss")),
+                         has_classes ? "classes" : "numbers");
     }
     for (size_t i = 0; i < MIN(json_array_size(patterns), (size_t)FREEZE_MAX); i++) {
         const char *pattern = json_string_value(json_array_get(patterns, i));
         freeze[options->freeze_count++] = pattern ? pattern : "";
     }
-    if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
+    struct tensor sample = {.type = trainer->augment.result};
+    sample.shape = batch_shape(trainer);
+    if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0 ||
+        training_place_samples(&trainer->graph, &sample, err) < 0) {
         return -1;
     }
     trainer_say_forms(trainer);
@@ -312,13 +325,11 @@ static int lay_out(struct trainer *trainer, struct error *err) {
         trainer->evaluation_inputs[1 + variables + i] =
             number_tensor(network, value, trainer->statistics[i]);
     }
-    struct shape batch = {.rank = trainer->augment.shape.rank + 1};
-    memcpy(batch.dims + 1, trainer->augment.shape.dims, sizeof batch.dims - sizeof *batch.dims);
     trainer->inputs[0] = trainer->evaluation_inputs[0] =
-        (struct tensor){.type = trainer->augment.result, .shape = batch};
+        (struct tensor){.type = trainer->augment.result, .shape = batch_shape(trainer)};
     struct tensor *target = &trainer->inputs[graph->target];
     if (trainer->train->classes) {
-        const struct shape *places = &trainer->train->places;
+        const struct shape *places = &trainer->augment.places;
         *target = (struct tensor){.type = TENSOR_INT64, .shape = {.rank = 1 + places->rank}};
         memcpy(target->shape.dims + 1, places->dims, (size_t)places->rank * sizeof *places->dims);
     } else {
@@ -443,6 +454,7 @@ void trainer_close(struct trainer *trainer) {
     for (size_t i = 0; trainer->statistics && i < 2 * trainer->graph.norm_count; i++) {
         free(trainer->statistics[i]);
     }
+    criterion_release(&trainer->loss);
     free(trainer->statistics);
     free(trainer->inputs);
     free(trainer->outputs);

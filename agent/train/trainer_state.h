@@ -10,6 +10,7 @@
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
+#include "agent/train/loss/criterion.h"
 #include "agent/train/metrics_log.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
@@ -54,6 +55,7 @@ struct trainer {
     struct bad_samples *bad_train, *bad_test;
     struct augment augment;
     struct loader *loader;
+    struct criterion loss;
     struct training_options options; /* of `graph`; `freeze` is valid only while it is built */
     /* time */
     int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: training steps done */
@@ -91,7 +93,8 @@ struct trainer {
         double loss, correct, samples;
     } sums;
     struct bad_sums bad_sums;
-    int64_t counted; /* places of the step's batch that count, over all ranks */
+    double counted; /* by how much the step's batch counts, over all ranks: places
+                       (criterion_weight) */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */

@@ -109,7 +109,7 @@ static void set_inputs(struct trainer *trainer, const struct batch *batch,
     input->shape.dims[0] = target->shape.dims[0] = part.count;
     input->data = part_of(input, batch->samples, part);
     target->data = part_of(target, targets, part);
-    trainer->scale = 1 / (float)MAX(trainer->counted, 1);
+    trainer->scale = (float)(trainer->counted > 0 ? 1 / trainer->counted : 1);
     if (graph->keys) {
         set_keys(trainer, batch, part);
     }
@@ -230,29 +230,37 @@ static int apply(struct trainer *trainer, const struct moment *moment, struct er
 }
 
 /* Of all ranks. */
-struct place_sum {
-    int64_t own, sum;
+struct weight_sum {
+    double own, sum;
 };
 
-static int gather_places(struct comm *comm, void *context, struct error *err) {
-    struct place_sum *places = context;
-    int64_t *all = x_calloc((size_t)comm->size, sizeof *all);
-    int result = comm_gather(comm, &places->own, sizeof places->own, all, err);
-    places->sum = 0;
+static int gather_weights(struct comm *comm, void *context, struct error *err) {
+    struct weight_sum *weights = context;
+    double *all = x_calloc((size_t)comm->size, sizeof *all);
+    int result = comm_gather(comm, &weights->own, sizeof weights->own, all, err);
+    weights->sum = 0;
     for (int i = 0; i < comm->size; i++) {
-        places->sum += all[i];
+        weights->sum += all[i];
     }
     free(all);
     return result;
 }
 
 static int count_places(struct trainer *trainer, const struct batch *batch, struct error *err) {
-    struct place_sum places = {batch->counted, batch->counted};
-    bool is_shared = batch->counts_own && trainer->comm->size > 1;
-    if (is_shared && reducer_call(trainer->reducer, gather_places, &places, err) < 0) {
+    const struct dataset *train = trainer->train;
+    const struct criterion_labels labels = {.samples = batch->count,
+                                            .places = shape_count(&trainer->augment.places),
+                                            .labels = batch->labels,
+                                            .has_ignored = trainer->options.has_ignored,
+                                            .ignored = train->ignored};
+    bool weighs = criterion_weighs(&trainer->loss);
+    double own = weighs ? criterion_weight(&trainer->loss, &labels) : (double)batch->counted;
+    struct weight_sum weights = {own, own};
+    bool is_shared = (batch->counts_own || weighs) && trainer->comm->size > 1;
+    if (is_shared && reducer_call(trainer->reducer, gather_weights, &weights, err) < 0) {
         return -1;
     }
-    trainer->counted = places.sum;
+    trainer->counted = weights.sum;
     return 0;
 }
 

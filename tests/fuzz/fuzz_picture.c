@@ -44,5 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         picture_release(&picture);
     }
+    if (!is_large(data, size) && image_decode_mask(data, size, &picture, &err) == 0) {
+        picture_release(&picture);
+    }
     return 0;
 }

@@ -67,7 +67,8 @@ static void train(struct device *device, const struct graph *network, enum train
     }
     struct tensor inputs[INPUTS_MAX] = {0};
     if (training.graph.input_count <= INPUTS_MAX &&
-        make_inputs(network, &training, output, inputs, &err) == 0) {
+        make_inputs(network, &training, output, inputs, &err) == 0 &&
+        training_place_samples(&training, inputs, &err) == 0) {
         run(device, &training.graph, inputs);
     }
     for (size_t i = 0; i < INPUTS_MAX; i++) {

@@ -369,9 +369,18 @@ static void take_picture(struct decoder *decoder, const struct decoder_message *
     *ret_picture = picture;
 }
 
-static int image_once(struct decoder *decoder, const void *bytes, size_t size,
+/* A file, as a picture or as a mask. */
+struct image_file {
+    const void *bytes;
+    size_t size;
+    bool is_mask;
+};
+
+static int image_once(struct decoder *decoder, const struct image_file *file,
                       struct picture *ret_picture, struct error *err) {
-    struct decoder_message message = {.kind = DECODER_IMAGE, .values = {(int64_t)size}};
+    const size_t size = file->size;
+    struct decoder_message message = {.kind = DECODER_IMAGE,
+                                      .values = {(int64_t)size, file->is_mask}};
     if (size > IMAGE_BYTES_MAX) {
         return error_set(err, ERROR_INVALID, "has %zu bytes, at most %d can be read", size,
                          IMAGE_BYTES_MAX);
@@ -379,7 +388,7 @@ static int image_once(struct decoder *decoder, const void *bytes, size_t size,
     if (begin(decoder, err) < 0) {
         return -1;
     }
-    memcpy(decoder->process.window + DECODER_FILE_AT, bytes, size);
+    memcpy(decoder->process.window + DECODER_FILE_AT, file->bytes, size);
     int result = call(decoder, (struct service){0}, &message, err);
     if (size > KEPT_BYTES) {
         decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
@@ -390,18 +399,28 @@ static int image_once(struct decoder *decoder, const void *bytes, size_t size,
     return result;
 }
 
-int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
-                  struct picture *ret_picture, struct error *err) {
+static int image_twice(struct decoder *decoder, const struct image_file *file,
+                       struct picture *ret_picture, struct error *err) {
     struct error cause = {0};
-    int result = image_once(decoder, bytes, size, ret_picture, &cause);
+    int result = image_once(decoder, file, ret_picture, &cause);
     if (result < 0 && decoder->is_interrupted) {
         error_clear(&cause);
-        result = image_once(decoder, bytes, size, ret_picture, &cause);
+        result = image_once(decoder, file, ret_picture, &cause);
     }
     if (result < 0) {
         *err = cause;
     }
     return result;
+}
+
+int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
+                  struct picture *ret_picture, struct error *err) {
+    return image_twice(decoder, &(struct image_file){bytes, size, false}, ret_picture, err);
+}
+
+int decoder_mask(struct decoder *decoder, const void *bytes, size_t size,
+                 struct picture *ret_picture, struct error *err) {
+    return image_twice(decoder, &(struct image_file){bytes, size, true}, ret_picture, err);
 }
 
 /* The request of a call, and the process for it. */

@@ -73,6 +73,9 @@ struct decoder_files {
 /* As image_decode (image.h). */
 NODISCARD int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
                             struct picture *ret_picture, struct error *err);
+/* As image_decode_mask (image.h). */
+NODISCARD int decoder_mask(struct decoder *decoder, const void *bytes, size_t size,
+                           struct picture *ret_picture, struct error *err);
 /* Begins a lease. request: {"path": spec path, "work": the lease's (media.h)}, at most
  * DECODER_RANGE_BYTES of JSON; done: its frames that are not wanted any more. */
 NODISCARD int decoder_video_open(struct decoder *decoder, const struct decoder_source *source,
@@ -91,3 +94,5 @@ struct decoder_pool *decoder_pool_new(void);
 void decoder_pool_free(struct decoder_pool *pool); /* accepts NULL */
 NODISCARD int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size,
                                  struct picture *ret_picture, struct error *err);
+NODISCARD int decoder_pool_mask(struct decoder_pool *pool, const void *bytes, size_t size,
+                                struct picture *ret_picture, struct error *err);

@@ -96,9 +96,11 @@ static int answer_picture(const struct decoder_child *child, struct picture *pic
 static int decode_image(const struct decoder_child *child, const struct decoder_message *call,
                         struct decoder_message *answer, struct error *err) {
     struct picture picture = {0};
-    return image_decode(child->window + DECODER_FILE_AT, (size_t)call->values[0], &picture, err) < 0
-               ? -1
-               : answer_picture(child, &picture, answer);
+    const char *bytes = child->window + DECODER_FILE_AT;
+    size_t size = (size_t)call->values[0];
+    int result = call->values[1] ? image_decode_mask(bytes, size, &picture, err)
+                                 : image_decode(bytes, size, &picture, err);
+    return result < 0 ? -1 : answer_picture(child, &picture, answer);
 }
 
 static int open_video(struct decoder_child *child, const struct decoder_message *call,

@@ -13,8 +13,8 @@
  * Until then the child may ask for ranges of the video by READ, and during a FILM give the parent
  * ranges of what it makes by WRITE; the parent answers each with BYTES. */
 enum decoder_kind {
-    DECODER_HELLO = 1,  /* the child's first: values[0] is what confines it (confine.h) */
-    DECODER_IMAGE,      /* [0] bytes of the file, which are at DECODER_FILE_AT */
+    DECODER_HELLO = 1, /* the child's first: values[0] is what confines it (confine.h) */
+    DECODER_IMAGE, /* [0] bytes of the file, which are at DECODER_FILE_AT; [1] 1: it is a mask */
     DECODER_VIDEO_OPEN, /* [0] bytes of the lease (JSON), which is at DECODER_RANGE_AT; [1] bytes of
                            the video; [2] frames of the lease that are done already */
     DECODER_VIDEO_NEXT, /* nothing */

@@ -74,3 +74,14 @@ int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size
     give_back(pool, decoder);
     return result;
 }
+
+int decoder_pool_mask(struct decoder_pool *pool, const void *bytes, size_t size,
+                      struct picture *ret_picture, struct error *err) {
+    if (!decoder_is_apart()) {
+        return image_decode_mask(bytes, size, ret_picture, err);
+    }
+    struct decoder *decoder = take(pool);
+    int result = decoder_mask(decoder, bytes, size, ret_picture, err);
+    give_back(pool, decoder);
+    return result;
+}

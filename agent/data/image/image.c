@@ -26,6 +26,18 @@ int image_decode(const void *bytes, size_t size, struct picture *ret_picture, st
                              size ? "has an unknown format" : "is empty (0 bytes)");
 }
 
+int image_decode_mask(const void *bytes, size_t size, struct picture *ret_picture,
+                      struct error *err) {
+    const struct image_codec *codec = find(bytes, size);
+    return codec && codec->decode_mask
+               ? codec->decode_mask(bytes, size, ret_picture, err)
+               : error_set(err, ERROR_INVALID,
+                           "%s; a mask is a PNG, as JPEG would change its numbers",
+                           codec  ? "is a picture of another format"
+                           : size ? "has an unknown format"
+                                  : "is empty (0 bytes)");
+}
+
 int image_encode(const struct picture *picture, enum image_format format, uint8_t **ret_bytes,
                  size_t *ret_size, struct error *err) {
     const struct image_codec *const *codec = image_codecs;

@@ -20,8 +20,10 @@ struct image_codec {
     enum image_format format;
     const char *magic; /* the first bytes of such a file */
     size_t magic_size;
-    /* Contracts: image_decode, image_encode. */
+    /* Contracts: image_decode, image_decode_mask (NULL: not for masks), image_encode. */
     int (*decode)(const void *bytes, size_t size, struct picture *ret_picture, struct error *err);
+    int (*decode_mask)(const void *bytes, size_t size, struct picture *ret_picture,
+                       struct error *err);
     int (*encode)(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
                   struct error *err);
 };
@@ -38,6 +40,12 @@ enum image_format image_sniff(const void *bytes, size_t size);
  * picture.h allows. Errors do not name the file; the caller adds it. Any thread. */
 NODISCARD int image_decode(const void *bytes, size_t size, struct picture *ret_picture,
                            struct error *err);
+/* A mask: a file whose pixels are classes. The caller releases *ret_picture, in which the three
+ * bytes of a pixel are its class: the number in the file, of grey or, where it has a palette, into
+ * that, as it is there. INVALID: as image_decode, and all but PNG of grey or palette with up to 8
+ * bits. */
+NODISCARD int image_decode_mask(const void *bytes, size_t size, struct picture *ret_picture,
+                                struct error *err);
 /* The picture as a file of that format: JPEG with IMAGE_JPEG_QUALITY, PNG without loss. The caller
  * frees *ret_bytes. */
 NODISCARD int image_encode(const struct picture *picture, enum image_format format,

@@ -2,7 +2,9 @@
 #include "agent/data/image/image.h"
 
 #include <png.h>
+#include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
     png_image image = {.version = PNG_IMAGE_VERSION};
@@ -26,6 +28,101 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
     picture = (struct picture){0};
     return 0;
 }
+
+/* ---- masks: libpng's simplified reader would convert what the numbers mean ------------------- */
+
+struct mask {
+    const uint8_t *bytes;
+    size_t size, at;
+    struct error *err;
+    png_bytep *rows; /* of picture.pixels; NULL until the header is read */
+    struct picture picture;
+};
+
+/* Does not return. */
+static void fail(png_structp png, png_const_charp text) {
+    struct mask *mask = png_get_error_ptr(png);
+    error_set(mask->err, ERROR_INVALID, "corrupt PNG: %.100s", text);
+    longjmp(png_jmpbuf(png), 1); /* NOLINT(cert-err52-cpp): libpng's way back */
+}
+
+static void ignore(png_structp png UNUSED, png_const_charp text UNUSED) {
+}
+
+static void take_bytes(png_structp png, png_bytep to, size_t size) {
+    struct mask *mask = png_get_io_ptr(png);
+    if (size > mask->size - mask->at) {
+        png_error(png, "it is truncated");
+    }
+    memcpy(to, mask->bytes + mask->at, size);
+    mask->at += size;
+}
+
+static int check_mask(const struct mask *mask, png_structp png, png_infop info) {
+    int type = png_get_color_type(png, info), bits = png_get_bit_depth(png, info);
+    if ((type != PNG_COLOR_TYPE_GRAY && type != PNG_COLOR_TYPE_PALETTE) || bits > 8) {
+        return error_set(mask->err, ERROR_INVALID,
+                         "a mask is a PNG of grey or palette with up to 8 bits, this one has %d "
+                         "channels of %d bits",
+                         png_get_channels(png, info), bits);
+    }
+    return picture_check_size(png_get_image_width(png, info), png_get_image_height(png, info),
+                              mask->err);
+}
+
+/* The rows are read into the last third of the pixels, so that spreading them runs forwards. */
+static int read_mask(struct mask *mask, png_structp png, png_infop info) {
+    if (setjmp(png_jmpbuf(png))) { /* NOLINT(cert-err52-cpp) */
+        return -1;
+    }
+    png_set_read_fn(png, mask, take_bytes);
+    png_read_info(png, info);
+    if (check_mask(mask, png, info) < 0) {
+        return -1;
+    }
+    png_set_packing(png); /* one byte a pixel, with the number that the file has */
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    picture_init(&mask->picture, (int)png_get_image_width(png, info),
+                 (int)png_get_image_height(png, info));
+    size_t width = (size_t)mask->picture.width, height = (size_t)mask->picture.height;
+    mask->rows = x_calloc(height, sizeof *mask->rows);
+    for (size_t y = 0; y < height; y++) {
+        mask->rows[y] = mask->picture.pixels + 2 * width * height + y * width;
+    }
+    png_read_image(png, mask->rows);
+    png_read_end(png, NULL);
+    return 0;
+}
+
+static void spread(struct picture *picture) {
+    size_t count = (size_t)picture->width * (size_t)picture->height;
+    const uint8_t *classes = picture->pixels + 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t class = classes[i];
+        memset(picture->pixels + 3 * i, class, 3);
+    }
+}
+
+static int decode_mask(const void *bytes, size_t size, struct picture *ret_picture,
+                       struct error *err) {
+    struct mask mask = {.bytes = bytes, .size = size, .err = err};
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &mask, fail, ignore);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    int result =
+        info ? read_mask(&mask, png, info) : error_set(err, ERROR_EXHAUSTED, "no memory for a PNG");
+    png_destroy_read_struct(&png, &info, NULL);
+    free(mask.rows);
+    if (result < 0) {
+        picture_release(&mask.picture);
+        return -1;
+    }
+    spread(&mask.picture);
+    *ret_picture = mask.picture;
+    return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* One byte of each pixel; the caller frees. */
 static uint8_t *take_grey(const struct picture *picture) {
@@ -62,5 +159,6 @@ const struct image_codec image_png = {
     .magic = "\x89PNG\r\n\x1A\n",
     .magic_size = 8,
     .decode = decode,
+    .decode_mask = decode_mask,
     .encode = encode,
 };

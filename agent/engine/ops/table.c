@@ -299,6 +299,7 @@ static const struct op rows[] = {
     {OP_CONV_GRADIENT_INPUT, "ConvGradientInput", 0, 0, 3, 3, 1, "flf", NULL, infer_to_shape, 0},
     {OP_CONV_GRADIENT_WEIGHTS, "ConvGradientWeights", 0, 0, 3, 3, 2, "flf", NULL,
      infer_conv_gradient_weights, 0},
+    {OP_CTC_LOSS, "CtcLoss", 0, 0, 3, 3, 3, "flf", NULL, infer_ctc_loss, 0},
     {OP_DROPOUT_TRAINING, "DropoutTraining", 0, 0, 2, 2, 1, "fl", NULL, infer_dropout_training, 0},
     {OP_FROM_BYTES, "FromBytes", 0, 0, 1, 1, 1, "u", NULL, infer_from_bytes, 0},
     {OP_GLOBAL_NORM, "GlobalNorm", 0, 0, 1, 1, 1, "f", NULL, infer_global_norm, 0},

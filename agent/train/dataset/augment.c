@@ -60,6 +60,13 @@ static int read_normalize(const json_t *normalize, struct augment *augment, stru
     return 0;
 }
 
+/* Its labels are those of its pixels. */
+static bool has_pixels(const struct dataset *dataset) {
+    const struct shape *places = &dataset->places, *shape = &dataset->shape;
+    return places->rank == 2 && shape->rank == 3 && places->dims[0] == shape->dims[1] &&
+           places->dims[1] == shape->dims[2];
+}
+
 static int check(const struct augment *augment, const struct dataset *dataset, struct error *err) {
     bool is_picture = dataset->shape.rank == 3;
     int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
@@ -75,6 +82,11 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
         return error_set(
             err, ERROR_INVALID,
             "augment: pad and flip need pictures [c, h, w], which the samples are not");
+    }
+    if (augment->moves_places && !has_pixels(dataset)) {
+        return error_set(err, ERROR_INVALID,
+                         "augment: crop, size, pad and flip would have to move the labels with the "
+                         "pixels, and these are not one for each pixel [h, w]");
     }
     for (int i = 0; i < augment->shape.rank; i++) {
         if (augment->shape.dims[i] < 0) {
@@ -107,6 +119,14 @@ int augment_read(const json_t *object, const json_t *normalize, const struct dat
     augment.channels = augment.shape.rank == 3 ? augment.shape.dims[0] : 1;
     if (size && augment.shape.rank == 3) {
         augment.shape.dims[1] = augment.shape.dims[2] = size;
+    }
+    augment.places = dataset->places;
+    augment.ignored = dataset->ignored;
+    /* Labels of one axis are not those of pixels: letters of a line. */
+    augment.moves_places =
+        dataset->places.rank > 1 && (augment.crop || size || pad || augment.flip);
+    if (augment.moves_places && size) {
+        augment.places.dims[0] = augment.places.dims[1] = size;
     }
     if (check(&augment, dataset, err) < 0 || read_normalize(normalize, &augment, err) < 0) {
         return -1;
@@ -247,6 +267,11 @@ static void fill_integers(const struct augment *augment, const struct sample *sa
     }
 }
 
+static bool is_cut(const struct augment *augment, int64_t height, int64_t width) {
+    return augment->size && (augment->crop == AUGMENT_CROP_RANDOM_RESIZED ||
+                             height != augment->size || width != augment->size);
+}
+
 void augment_fill(const struct augment *augment, const struct sample *sample,
                   const struct augment_draw *draw, void *result) {
     if (augment->result != TENSOR_FLOAT32) {
@@ -261,8 +286,7 @@ void augment_fill(const struct augment *augment, const struct sample *sample,
     }
     AUTO(picture_release) struct picture scaled = {0};
     struct view view = view_of(sample, augment->type);
-    if (augment->size && (augment->crop == AUGMENT_CROP_RANDOM_RESIZED ||
-                          view.height != augment->size || view.width != augment->size)) {
+    if (is_cut(augment, view.height, view.width)) {
         AUTO(picture_release) struct picture cut = {0};
         struct region region = choose_region(augment, draw, view.width, view.height);
         cut_picture(&view, augment->channels, region, &cut);
@@ -279,5 +303,29 @@ void augment_fill(const struct augment *augment, const struct sample *sample,
     assert(view.height == augment->shape.dims[1] && view.width == augment->shape.dims[2]);
     for (int64_t c = 0; c < augment->channels; c++) {
         fill_channel(augment, &view, c, shift, (float *)result + c * view.height * view.width);
+    }
+}
+
+void augment_labels(const struct augment *augment, const struct sample *sample,
+                    const struct augment_draw *draw, int64_t *result) {
+    if (!augment->moves_places) {
+        memcpy(result, sample->labels, (size_t)shape_count(&augment->places) * sizeof *result);
+        return;
+    }
+    int64_t from_height = sample->shape.dims[1], from_width = sample->shape.dims[2];
+    int64_t height = augment->places.dims[0], width = augment->places.dims[1];
+    struct region region = {0, 0, from_width, from_height};
+    if (is_cut(augment, from_height, from_width)) {
+        region = choose_region(augment, draw, from_width, from_height);
+    }
+    struct shift shift = choose_shift(augment, draw);
+    for (int64_t y = 0; y < height; y++) {
+        for (int64_t x = 0; x < width; x++) {
+            int64_t to_y = y + shift.y, to_x = (shift.is_flipped ? width - 1 - x : x) + shift.x;
+            bool is_inside = to_y >= 0 && to_y < height && to_x >= 0 && to_x < width;
+            int64_t from_y = region.y + (2 * to_y + 1) * region.height / (2 * height);
+            int64_t from_x = region.x + (2 * to_x + 1) * region.width / (2 * width);
+            *result++ = is_inside ? sample->labels[from_y * from_width + from_x] : augment->ignored;
+        }
     }
 }

@@ -11,6 +11,8 @@
  * without crop.
  * pad, flip: in training only. pad: adds this many zeros on each side, then takes a random crop of
  * the former size (as for CIFAR). flip: exchanges left and right with probability 1/2.
+ * Where labels are those of pixels, [h, w], they are moved as the pixels are: the nearest one's;
+ * those of padding do not count.
  * normalize: (x - mean) / deviation, with one value for all channels or one per channel; bytes are
  * divided by 255 first. */
 #pragma once
@@ -27,6 +29,9 @@ struct augment {
     int pad;
     bool flip;
     struct shape shape;    /* of the result */
+    struct shape places;   /* of its labels; rank 0: it has one */
+    bool moves_places;     /* labels are moved with the pixels */
+    int64_t ignored;       /* the label of places that do not count */
     enum tensor_type type; /* of samples */
     /* Of the result: float32, unless a network takes integers: int64 or int32, as they are. */
     enum tensor_type result;
@@ -50,3 +55,6 @@ struct augment_draw {
 /* Fills shape_count(&augment->shape) elements of augment->result, pictures as [c, h, w]. */
 void augment_fill(const struct augment *augment, const struct sample *sample,
                   const struct augment_draw *draw, void *result);
+/* The labels of the same sample, with the same draw: shape_count(&augment->places). */
+void augment_labels(const struct augment *augment, const struct sample *sample,
+                    const struct augment_draw *draw, int64_t *result);

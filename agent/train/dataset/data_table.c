@@ -4,7 +4,7 @@
  * in all rows makes as many texts as the file has rows. */
 #include "agent/train/dataset/dataset.h"
 
-#include "agent/data/table/table_file.h"
+#include "agent/data/table/table_rows.h"
 #include "agent/train/dataset/fields.h"
 #include "lib/digest.h"
 
@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 1 << 14, PIECE = 1 << 20, TEXT_HEAD = 24 /* of the allocator, rounded up */ };
+enum { COLUMNS_MAX = 1 << 14, TEXT_HEAD = 24 /* of the allocator, rounded up */ };
+
+enum { PARQUET = SPLIT_LINES + 1 }; /* a format beside those of split.h */
 
 struct row {
-    int64_t at; /* byte of its file */
+    int64_t at; /* byte of its file; of Parquet the row */
     int32_t label;
     uint16_t file;
     char *fault; /* NULL: it is good; owned */
@@ -28,6 +30,8 @@ struct table_set {
     json_t *columns; /* names, of the samples and then of the targets */
     size_t sample_count;
     char *label; /* NULL: targets are numbers */
+    bool is_parquet;
+    json_t *wanted; /* of Parquet: the columns that are read */
     bool fills;
     float filling; /* what a missing value of a sample is */
     struct row *rows;
@@ -46,6 +50,7 @@ static void table_close(struct dataset *dataset) {
     free(set->values);
     json_decref(set->paths);
     json_decref(set->columns);
+    json_decref(set->wanted);
     free(set->label);
     free(set);
 }
@@ -165,46 +170,28 @@ static int add_row(struct table_set *set, size_t file, int64_t at, const struct 
 
 /* ---- a file --------------------------------------------------------------------------------- */
 
-static int take_rows(struct table_set *set, size_t index, const struct table_file *file,
-                     struct error *err) {
+static int read_file(struct table_set *set, size_t index, const struct source *source,
+                     struct table_file *file, struct error *err) {
+    AUTO(table_rows_release) struct table_rows rows = {0};
     AUTO(buffer_release) struct buffer json;
     const char *fault = NULL;
     int more;
     buffer_init(&json, 2 * (size_t)ROW_BYTES_MAX);
-    while ((more = row_parser_next(file->rows, &json, &fault, err)) > 0) {
-        if (add_row(set, index, row_parser_place(file->rows), &json, fault, err) < 0) {
+    table_rows_start(&rows, source->store, file, file->first, file->end);
+    while ((more = table_rows_next(&rows, &json, &fault, err)) > 0) {
+        if (add_row(set, index, table_rows_place(&rows), &json, fault, err) < 0) {
             return -1;
         }
-        buffer_clear(&json);
     }
     return more;
 }
 
-static int read_file(struct table_set *set, size_t index, const struct source *source,
-                     const struct table_file *file, struct error *err) {
-    AUTO(text_freep) char *piece = x_malloc(PIECE);
-    int64_t size = file->info.size_bytes;
-    row_parser_start(file->rows, file->first);
-    for (int64_t at = file->first; at < size; at += PIECE) {
-        size_t part = (size_t)MIN((int64_t)PIECE, size - at);
-        if (table_file_read(source->store, file, at, piece, part, err) < 0) {
-            return -1;
-        }
-        row_parser_add(file->rows, piece, part);
-        if (take_rows(set, index, file, err) < 0) {
-            return -1;
-        }
-    }
-    row_parser_end(file->rows);
-    return take_rows(set, index, file, err);
-}
-
 /* All columns of the header but the label, in their order, unless the spec names them. */
 static int choose_columns(struct table_set *set, const struct table_file *file, struct error *err) {
-    AUTO(tree_freep) json_t *names = json_loads(row_parser_columns(file->rows), 0, NULL);
     if (set->columns) {
         return 0;
     }
+    AUTO(tree_freep) json_t *names = json_loads(row_parser_columns(file->rows), 0, NULL);
     set->columns = json_array();
     for (size_t i = 0; i < json_array_size(names); i++) {
         json_t *name = json_array_get(names, i);
@@ -230,6 +217,9 @@ static bool has_name(const json_t *names, const char *wanted) {
 
 static int check_columns(const struct table_set *set, const struct table_file *file,
                          struct error *err) {
+    if (file->parquet) { /* it was opened with these */
+        return 0;
+    }
     AUTO(tree_freep) json_t *names = json_loads(row_parser_columns(file->rows), 0, NULL);
     for (size_t i = 0; names && i <= json_array_size(set->columns); i++) {
         const char *column = i < json_array_size(set->columns)
@@ -284,15 +274,17 @@ static int read_names(const json_t *fields, const char *name, json_t *to, struct
 
 static int read_settings(struct table_set *set, const json_t *fields, struct table_format *format,
                          struct error *err) {
-    static const char *const formats[] = {"CSV", "TSV", "JSONLines", NULL};
+    static const char *const formats[] = {"CSV", "TSV", "JSONLines", "Parquet", NULL};
     int choice = 0;
     double filling = 0;
     bool has_targets = json_object_get(fields, "targets") != NULL;
     if (fields_choice(fields, "format", formats, &choice, err) < 0) {
         return -1;
     }
+    set->is_parquet = choice == PARQUET;
     *format = (struct table_format){.split = (enum split_format)choice,
-                                    .has_header = choice != SPLIT_LINES};
+                                    .has_header = choice < SPLIT_LINES,
+                                    .is_parquet = set->is_parquet};
     set->fills = json_object_get(fields, "missing") != NULL;
     if (set->fills && fields_number(fields, "missing", &filling, err) < 0) {
         return -1;
@@ -315,10 +307,21 @@ static int read_settings(struct table_set *set, const json_t *fields, struct tab
         set->base.target_count = (int64_t)(json_array_size(set->columns) - set->sample_count);
         return 0;
     }
-    return choice == SPLIT_LINES || has_targets
+    return choice >= SPLIT_LINES || has_targets
                ? error_set(err, ERROR_INVALID,
-                           "columns must be given with format JSONLines or with targets")
+                           "columns must be given with JSONLines, Parquet or targets")
                : 0;
+}
+
+/* Of Parquet only the columns that are used are read. */
+static void want_columns(struct table_set *set, struct table_format *format) {
+    if (set->is_parquet) {
+        set->wanted = json_copy(set->columns);
+        if (set->label) {
+            json_array_append_new(set->wanted, json_string(set->label));
+        }
+        format->columns = set->wanted;
+    }
 }
 
 /* All labels may be of bad rows. */
@@ -345,7 +348,7 @@ static void take_columns(struct table_set *set, const struct dataset *like) {
 
 static int table_open(const json_t *fields, const struct dataset_options *options,
                       struct dataset **ret_dataset, struct error *err) {
-    static const char *const patterns[] = {"*.csv", "*.tsv", "*.jsonl"};
+    static const char *const patterns[] = {"*.csv", "*.tsv", "*.jsonl", "*.parquet"};
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct table_set));
     struct table_set *set = (struct table_set *)base;
     struct table_format format;
@@ -358,6 +361,7 @@ static int table_open(const json_t *fields, const struct dataset_options *option
         return -1;
     }
     take_columns(set, options->like);
+    want_columns(set, &format);
     for (size_t i = 0; i < json_array_size(set->paths); i++) {
         if (add_file(set, i, format, err) < 0) {
             return -1;
@@ -375,10 +379,14 @@ static int table_open(const json_t *fields, const struct dataset_options *option
 static void table_describe(const struct dataset *dataset, int64_t index,
                            char text[static DATASET_NAME_MAX]) {
     const struct table_set *set = (const struct table_set *)dataset;
-    int64_t first = set->first[set->rows[index].file];
-    snprintf(text, DATASET_NAME_MAX, "%.300s: row %lld (byte %lld)",
-             json_string_value(json_array_get(set->paths, set->rows[index].file)),
-             (long long)(index - first + 1), (long long)set->rows[index].at);
+    const struct row *row = &set->rows[index];
+    int written = snprintf(text, DATASET_NAME_MAX, "%.300s: row %lld",
+                           json_string_value(json_array_get(set->paths, row->file)),
+                           (long long)(index - set->first[row->file] + 1));
+    if (!set->is_parquet) {
+        snprintf(text + written, DATASET_NAME_MAX - (size_t)written, " (byte %lld)",
+                 (long long)row->at);
+    }
 }
 
 static int table_read(struct dataset *dataset, int64_t index, struct sample *sample,

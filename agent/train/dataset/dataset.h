@@ -7,6 +7,9 @@
  *                                                  those named test*, to train with the others
  *   {"folder": {"path": PATH}}                     CLASS/any/x.jpg (.jpeg, .png); classes are
  *                                                  numbered in the order of their names' bytes
+ *   {"masks": {"images": PATH, "masks": PATH, "classes": N}}   two folders: NAME.jpg (.jpeg, .png)
+ *                                                  and NAME.png, in which each pixel is a class
+ *                                                  (image_decode_mask): a label for each pixel
  *   {"webdataset": {"path": PATH}}                 tar archives, of which each sample has several
  *                                                  members KEY.FIELD: a picture (jpg, jpeg, png),
  *                                                  its class (cls, txt; json: its "label"). A file,
@@ -97,7 +100,7 @@ struct dataset_ops {
     void (*close)(struct dataset *dataset);
 };
 extern const struct dataset_ops dataset_idx, dataset_cifar, dataset_folder, dataset_tensors,
-    dataset_webdataset, dataset_table, dataset_synthetic;
+    dataset_webdataset, dataset_masks, dataset_table, dataset_synthetic;
 
 /* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt;
  * CANCELLED: is_stopped. */

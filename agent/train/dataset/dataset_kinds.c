@@ -4,8 +4,8 @@
 #include <assert.h>
 
 static const struct dataset_ops *const kinds[] = {
-    &dataset_idx,        &dataset_cifar, &dataset_folder,   &dataset_tensors,
-    &dataset_webdataset, &dataset_table, &dataset_synthetic};
+    &dataset_idx,   &dataset_cifar,      &dataset_folder, &dataset_tensors,
+    &dataset_masks, &dataset_webdataset, &dataset_table,  &dataset_synthetic};
 
 static const int64_t memory_usual = (int64_t)1 << 30;
 
@@ -68,5 +68,5 @@ int dataset_open(const json_t *spec, const struct dataset_options *options,
     }
     return error_set(
         err, ERROR_INVALID,
-        "one of idx, cifar, folder, tensors, webdataset, table, synthetic is expected");
+        "one of idx, cifar, folder, masks, tensors, webdataset, table, synthetic is expected");
 }

@@ -61,7 +61,8 @@ static void count_places(const struct loader *loader, const struct order_batch *
 /* Which samples the other ranks' bad ones were replaced by is not known here. */
 static bool counts_own(const struct loader_options *options) {
     const struct dataset *dataset = options->dataset;
-    return dataset->is_late || (dataset->counted && bad_samples_skips(options->bad));
+    return dataset->is_late || options->augment->moves_places ||
+           (dataset->counted && bad_samples_skips(options->bad));
 }
 
 /* The lock is held. */
@@ -74,7 +75,7 @@ static void begin_step(struct loader *loader, int64_t step) {
     slot->batch.epoch = whole.epoch;
     slot->batch.count = slice.count;
     slot->batch.total = whole.count;
-    slot->batch.counted = whole.count * dataset_places(options->dataset);
+    slot->batch.counted = whole.count * shape_count(&options->augment->places);
     slot->batch.bad = 0;
     slot->batch.counts_own = counts_own(options);
     if (slot->batch.counts_own) {
@@ -160,21 +161,26 @@ static int read_place(struct loader *loader, struct piece *piece, int64_t place,
                      BAD_SAMPLES_DRAWS);
 }
 
-/* Places of the sample that count. */
-static int64_t count_labels(const struct dataset *dataset, const struct sample *sample,
-                            int64_t index) {
-    int64_t places = dataset_places(dataset), counted = 0;
-    for (int64_t i = 0; dataset->is_late && i < places; i++) {
-        counted += sample->labels[i] != dataset->ignored;
+/* Places that count of the sample, whose labels are in the batch already. */
+static int64_t count_labels(const struct loader_options *options, const struct batch *batch,
+                            int64_t at, int64_t index) {
+    const struct dataset *dataset = options->dataset;
+    int64_t places = shape_count(&options->augment->places), counted = 0;
+    if (!dataset->is_late && !options->augment->moves_places) {
+        return dataset_counted(dataset, index);
     }
-    return dataset->is_late ? counted : dataset_counted(dataset, index);
+    for (int64_t i = at * places; i < (at + 1) * places; i++) {
+        counted += batch->labels[i] != dataset->ignored;
+    }
+    return counted;
 }
 
-static void put_target(const struct dataset *dataset, const struct sample *sample, int64_t at,
-                       struct batch *batch) {
-    int64_t places = dataset_places(dataset);
+static void put_target(const struct loader_options *options, const struct sample *sample,
+                       const struct augment_draw *draw, int64_t at, struct batch *batch) {
+    const struct dataset *dataset = options->dataset;
     if (batch->labels && dataset->places.rank > 0) {
-        memcpy(batch->labels + at * places, sample->labels, (size_t)places * sizeof(int64_t));
+        augment_labels(options->augment, sample, draw,
+                       batch->labels + at * shape_count(&options->augment->places));
     } else if (batch->labels) {
         batch->labels[at] = sample->label;
     } else {
@@ -186,7 +192,7 @@ static void put_target(const struct dataset *dataset, const struct sample *sampl
 /* A sample of zeros, which the caller does not count. */
 static void put_none(struct loader *loader, int64_t at, struct batch *batch) {
     const struct dataset *dataset = loader->options.dataset;
-    int64_t places = dataset_places(dataset);
+    int64_t places = shape_count(&loader->options.augment->places);
     memset((char *)batch->samples + at * loader->sample_bytes, 0, (size_t)loader->sample_bytes);
     if (batch->labels) {
         memset(batch->labels + at * places, 0, (size_t)places * sizeof(int64_t));
@@ -199,7 +205,6 @@ static void put_none(struct loader *loader, int64_t at, struct batch *batch) {
 static int make_sample(struct loader *loader, struct piece *piece, int64_t at,
                        struct sample *sample, struct error *err) {
     const struct loader_options *options = &loader->options;
-    struct dataset *dataset = options->dataset;
     struct batch *batch = &piece->slot->batch;
     int64_t place = piece->slot->first + at, index;
     int found = read_place(loader, piece, place, sample, &index, err);
@@ -218,8 +223,8 @@ static int make_sample(struct loader *loader, struct piece *piece, int64_t at,
     struct augment_draw draw = {options->is_training, options->seed, batch->epoch, index};
     augment_fill(options->augment, sample, &draw,
                  (char *)batch->samples + at * loader->sample_bytes);
-    put_target(dataset, sample, at, batch);
-    piece->counted += batch->counts_own ? count_labels(dataset, sample, index) : 0;
+    put_target(options, sample, &draw, at, batch);
+    piece->counted += batch->counts_own ? count_labels(options, batch, at, index) : 0;
     atomic_fetch_add(&loader->made, 1);
     return 0;
 }
@@ -259,7 +264,7 @@ static int make_room(struct loader *loader, struct error *err) {
     const struct loader_options *options = &loader->options;
     const struct dataset *dataset = options->dataset;
     int64_t count = MIN(options->batch_size, dataset->count) / options->size + 1;
-    int64_t places = dataset_places(dataset);
+    int64_t places = shape_count(&options->augment->places);
     int64_t bytes =
         loader->sample_bytes + (dataset->target_count + 2 * places + 2) * (int64_t)sizeof(float);
     if (count > ring_bytes_max / LOADER_RING / bytes) {

@@ -164,27 +164,29 @@ static int check_metrics(const json_t *spec, struct error *err) {
 
 static int check_table(const json_t *table, const char *field, struct error *err) {
     bool has_targets = json_object_get(table, "targets") != NULL;
-    bool is_named = strcmp(tree_text(table, "format", ""), "JSONLines") == 0 || has_targets;
+    const char *format = tree_text(table, "format", "");
+    bool is_named =
+        strcmp(format, "JSONLines") == 0 || strcmp(format, "Parquet") == 0 || has_targets;
     if (table && has_targets == (json_object_get(table, "label") != NULL)) {
         return job_refuse(err, field, "exactly one of label and targets must be given");
     }
     return table && is_named && !json_object_get(table, "columns")
-               ? job_refuse(err, field, "columns must be given with JSONLines or targets")
+               ? job_refuse(err, field, "columns must be given with JSONLines, Parquet or targets")
                : 0;
 }
 
 static int check_source(const json_t *spec, const char *which, struct error *err) {
-    static const char *const kinds[] = {"idx",        "cifar", "folder",   "tensors",
-                                        "webdataset", "table", "synthetic"};
-    static const char *const paths[] = {"idx.images",      "idx.labels",      "cifar.path",
-                                        "folder.path",     "tensors.samples", "tensors.labels",
-                                        "webdataset.path", "table.path"};
+    static const char *const kinds[] = {"idx",     "cifar",      "folder", "masks",
+                                        "tensors", "webdataset", "table",  "synthetic"};
+    static const char *const paths[] = {
+        "idx.images",  "idx.labels",      "cifar.path",     "folder.path",     "masks.images",
+        "masks.masks", "tensors.samples", "tensors.labels", "webdataset.path", "table.path"};
     AUTO(text_freep) char *field = x_printf("trainer.data.%s", which);
     const json_t *source = tree_get(spec, field);
     if (source && !job_only_one(source, kinds, ARRAY_LEN(kinds))) {
         return job_refuse(err, field,
-                          "exactly one of idx, cifar, folder, tensors, webdataset, table and "
-                          "synthetic must be given");
+                          "exactly one of idx, cifar, folder, masks, tensors, webdataset, table "
+                          "and synthetic must be given");
     }
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         AUTO(text_freep) char *at = x_printf("%s.%s", field, paths[i]);
@@ -241,6 +243,22 @@ static int check_numbers(const json_t *spec, struct error *err) {
             if (!(value >= rows[i].least && value <= rows[i].most)) {
                 return job_refuse(err, field, rows[i].sentence);
             }
+        }
+    }
+    return 0;
+}
+
+static int check_loss(const json_t *spec, struct error *err) {
+    static const struct {
+        const char *field, *loss, *sentence;
+    } rows[] = {
+        {"trainer.classWeights", "CrossEntropy", "belongs to loss: CrossEntropy"},
+        {"trainer.blankLabel", "CTC", "belongs to loss: CTC"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (tree_get(spec, rows[i].field) &&
+            strcmp(tree_text(spec, "trainer.loss", ""), rows[i].loss) != 0) {
+            return job_refuse(err, rows[i].field, rows[i].sentence);
         }
     }
     return 0;
@@ -312,7 +330,8 @@ static int check_optimizer(const json_t *optimizer, struct error *err) {
 }
 
 static int check_settings(const json_t *spec, struct error *err) {
-    if (check_numbers(spec, err) < 0 || check_schedule(spec, err) < 0 ||
+    if (check_numbers(spec, err) < 0 || check_loss(spec, err) < 0 ||
+        check_schedule(spec, err) < 0 ||
         check_optimizer(tree_get(spec, "trainer.optimizer"), err) < 0) {
         return -1;
     }

@@ -33,9 +33,9 @@ class Net(nn.Module):
 NETWORKS = {}
 
 
-def add(name, shape, run, opset=14, train=False, tokens=0, loss="cross-entropy", target=None, **parts):
+def add(name, shape, run, opset=14, train=False, tokens=0, loss="cross-entropy", target=None, weights=None, **parts):
     """parts: functions that make a module or parameter; shape: of one sample; tokens: the vocabulary, if they are."""
-    NETWORKS[name] = dict(shape=shape, run=run, opset=opset, train=train, tokens=tokens, loss=loss, target=target, parts=parts)
+    NETWORKS[name] = dict(shape=shape, run=run, opset=opset, train=train, tokens=tokens, loss=loss, target=target, weights=weights, parts=parts)
 
 
 def head(width):
@@ -239,16 +239,32 @@ add("several labels", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="binary-c
 add("robust regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))) * 2, loss="huber", i=lambda: nn.Linear(6, 5), o=head(5))
 add("a class per pixel", (2, 5, 6), lambda s, x: s.o(torch.tanh(s.c(x))), target=(5, 6), c=conv, o=lambda: nn.Conv2d(4, CLASSES, 1))
 add("a class per token", (9,), lambda s, x: s.o(s.r(s.e(x))[0]), tokens=11, target=(9,), e=lambda: nn.Embedding(11, 5), r=lambda: nn.LSTM(5, 4, batch_first=True, bidirectional=True), o=head(8))
+add("classes with weights", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), weights=(0.3, 2.5, 1), i=lambda: nn.Linear(6, 5), o=head(5))
+add("a class per pixel, with weights", (2, 5, 6), lambda s, x: s.o(torch.tanh(s.c(x))), target=(5, 6), weights=(0.3, 2.5, 0), c=conv, o=lambda: nn.Conv2d(4, CLASSES, 1))
+add("letters of a line", (9, 5), lambda s, x: s.o(s.r(x)[0]), loss="ctc", target=(4,), r=lambda: nn.LSTM(5, 4, batch_first=True, bidirectional=True), o=head(8))
+add("letters, as logarithms", (9, 5), lambda s, x: f.log_softmax(s.o(torch.tanh(s.i(x))), 2), loss="ctc", target=(4,), i=lambda: nn.Linear(5, 6), o=head(6))
+add("letters, as probabilities", (12, 5), lambda s, x: f.softmax(s.o(torch.tanh(s.i(x))), 2), loss="ctc", target=(6,), i=lambda: nn.Linear(5, 6), o=head(6))
 add("the next token", (8,), lambda s, x: (s.t(s.e(x), torch.triu(torch.full((8, 8), float("-inf")), 1).to(s.e.weight.dtype)) @ s.e.weight.t())[..., :CLASSES], opset=17, tokens=11, target=(8,),
     e=lambda: nn.Embedding(11, 8), t=lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True))
 
 
 # ---- the comparison
+def letters_loss(y, target):
+    """Scores of any kind: logits, probabilities or their logarithms."""
+    is_share = bool(((y > 0).all() and (abs(y.sum(2) - 1) < 1e-5).all()))
+    logarithms = (y.log() if is_share else f.log_softmax(y, 2)).transpose(0, 1)
+    counts = (target >= 0).sum(1)
+    return nn.CTCLoss()(logarithms, target.clamp(min=0), torch.full((len(y),), y.shape[1], dtype=torch.long), counts)
+
+
 def loss_of(spec, y, target):
+    if spec["loss"] == "ctc":
+        return letters_loss(y, target)
     if spec["loss"] != "cross-entropy":
         kinds = {"mean-squared": f.mse_loss, "binary-cross-entropy": f.binary_cross_entropy_with_logits, "huber": f.smooth_l1_loss}
         return kinds[spec["loss"]](y, target.to(y.dtype))
-    return f.cross_entropy(y if y.shape[0] == target.shape[0] and y.shape[2:] == target.shape[1:] else y.transpose(1, -1), target)
+    weights = torch.tensor(spec["weights"], dtype=y.dtype) if spec["weights"] else None
+    return f.cross_entropy(y if y.shape[0] == target.shape[0] and y.shape[2:] == target.shape[1:] else y.transpose(1, -1), target, weights)
 
 
 def gradients_of(spec, state, x, target, dtype):
@@ -280,9 +296,12 @@ def export(name, folder):
             p += 0.2 * torch.randn_like(p)
     x = torch.randint(0, spec["tokens"], (BATCH, *spec["shape"])) if spec["tokens"] else torch.randn(BATCH, *spec["shape"])
     y = torch.randint(0, CLASSES, (BATCH, *(spec["target"] or ())))
-    if spec["target"]:  # places that do not count
+    if spec["loss"] == "ctc":  # rows of labels, of which some are shorter
+        y = torch.randint(1, CLASSES, y.shape)
+        y[torch.arange(y.shape[1]) >= torch.randint(0, y.shape[1] + 1, (BATCH, 1))] = -100
+    elif spec["target"]:  # places that do not count
         y[torch.rand(y.shape) < 0.3] = -100
-    if spec["loss"] != "cross-entropy":
+    if spec["loss"] not in ("cross-entropy", "ctc"):
         y = torch.rand(BATCH, CLASSES) if spec["loss"] == "binary-cross-entropy" else 2 * torch.randn(BATCH, CLASSES)
     state = {key: value.clone() for key, value in network.state_dict().items()}
     exact, single = (gradients_of(spec, state, x, y, dtype) for dtype in (torch.float64, torch.float32))
@@ -317,7 +336,8 @@ def check(agent, name, made):
     base, (loss, exact), single = made
     spec = NETWORKS[name]
     run = subprocess.run([agent, "model", "gradients", base + "/model.onnx", "--input", base + "/x.pb", "--target", base + "/y.pb", "--loss", spec["loss"],
-                          "--output-dir", base, "--threads", "1"], capture_output=True, text=True, timeout=60)
+                          "--output-dir", base, "--threads", "1",
+                          *(word for weight in spec["weights"] or () for word in ("--class-weight", str(weight)))], capture_output=True, text=True, timeout=60)
     if run.returncode:
         return f"{name}: {run.stderr.strip()}"
     files = {file[:-3] for file in os.listdir(base + "/gradients")}

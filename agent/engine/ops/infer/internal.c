@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/infer/internal.h"
 
+#include "agent/engine/ops/ctc.h"
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/infer/params.h"
@@ -96,21 +97,13 @@ int infer_norm_gradient(const struct node *node, const struct fact *const *input
     return 0;
 }
 
-void internal_dropout(const struct shape *x, int64_t n, struct dropout_samples *ret_samples) {
-    int axis = 0;
-    while (axis < x->rank && x->dims[axis] != n) {
-        axis++;
-    }
-    for (int i = 0; axis == x->rank && i < x->rank; i++) {
-        axis = n > 0 && x->dims[i] > 0 && x->dims[i] % n == 0 ? i : axis;
-    }
-    ret_samples->samples = axis < x->rank ? n : 1;
-    ret_samples->outer = 1;
-    for (int i = 0; i < axis && axis < x->rank; i++) {
-        ret_samples->outer *= x->dims[i];
-    }
-    int64_t rows = ret_samples->outer * ret_samples->samples;
-    ret_samples->each = rows ? shape_count(x) / rows : 0;
+void internal_dropout(const struct node *node, const struct shape *x, int64_t n,
+                      struct dropout_samples *ret_samples) {
+    int64_t count = shape_count(x), each = node_integer(node, "each", 0);
+    ret_samples->samples = each ? n : 1;
+    ret_samples->each = each ? each : count;
+    ret_samples->outer =
+        n > 0 && count > 0 ? count / (ret_samples->samples * ret_samples->each) : 0;
 }
 
 int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
@@ -118,6 +111,10 @@ int infer_dropout_training(const struct node *node, const struct fact *const *in
     const struct shape *x = &inputs[0]->shape, *keys = &inputs[1]->shape;
     if (keys->rank != 1 || (keys->dims[0] == 0 && shape_count(x) > 0)) {
         return error_set(err, ERROR_INVALID, "dropout wants one key for each sample");
+    }
+    int64_t each = node_integer(node, "each", -1);
+    if (each < 0 || (each > 0 && shape_count(x) % (MAX(keys->dims[0], 1) * each) != 0)) {
+        return error_set(err, ERROR_INVALID, "it is not known where the samples are");
     }
     return infer_same(node, inputs, outputs, err);
 }
@@ -132,6 +129,24 @@ int infer_softmax_cross_entropy(const struct node *node, const struct fact *cons
                                 struct fact *outputs, struct error *err) {
     struct label_places places;
     if (loss_places(&inputs[0]->shape, &inputs[1]->shape, &places, err) < 0) {
+        return -1;
+    }
+    const struct attribute *weights = node_attribute(node, "weights");
+    if (weights && (int64_t)weights->count != places.classes) {
+        return error_set(err, ERROR_INVALID, "classWeights: there are %zu, and %lld classes",
+                         weights->count, (long long)places.classes);
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i].shape = i == 1 ? inputs[0]->shape : (struct shape){0};
+    }
+    return check_scale(inputs[2], err);
+}
+
+int infer_ctc_loss(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                   struct error *err) {
+    struct ctc_shape shape;
+    if (ctc_shape_of(&inputs[0]->shape, &inputs[1]->shape, node_integer(node, "blank", 0), &shape,
+                     err) < 0) {
         return -1;
     }
     for (int i = 0; i < node->output_count; i++) {

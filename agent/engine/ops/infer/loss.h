@@ -15,8 +15,11 @@ struct likelihood {
 };
 NODISCARD int likelihood_params(const struct node *node, const struct shape *x,
                                 struct likelihood *ret_likelihood, struct error *err);
-/* Of an elementwise node of a loss: its inputs, output and target, must pass loss_check_target
- * (training_graph.h). */
+/* ERROR_INVALID, with both shapes: they are not the same, or not of samples. A loss of numbers must
+ * not broadcast: each output would be pulled to the targets of others. */
+NODISCARD int loss_check_target(const struct shape *output, const struct shape *target,
+                                struct error *err);
+/* Of an elementwise node of a loss: its inputs, output and target, must pass loss_check_target. */
 #define ATTRIBUTE_ALIKE "alike"
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 NODISCARD int infer_likelihood_loss(const struct node *node, const struct fact *const *inputs,

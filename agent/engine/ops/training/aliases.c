@@ -9,15 +9,19 @@
 
 #include <string.h>
 
-static bool is_uniform(const struct value *value) {
+/* Made by a rule and not drawn: zeros, ones, an identity matrix. Such tensors are equal by chance:
+ * they hold one number, or more than two elements of only two different numbers. */
+static bool is_plain(const struct value *value) {
     const float *numbers = value->constant.data;
-    int64_t count = shape_count(&value->shape);
+    int64_t count = shape_count(&value->shape), other = 0;
     for (int64_t i = 1; i < count; i++) {
-        if (!(numbers[i] == numbers[0])) {
+        bool is_first = numbers[i] == numbers[0];
+        other = !is_first && other == 0 ? i : other;
+        if (!is_first && numbers[i] != numbers[other]) {
             return false;
         }
     }
-    return true;
+    return other == 0 || count > 2;
 }
 
 /* An output without a name has no value. */
@@ -170,9 +174,10 @@ static void tie_again(struct builder *builder, const struct graph *network, cons
                       struct forms *forms) {
     for (size_t v = 0; v < network->value_count; v++) {
         const struct value *value = &network->values[v];
-        int source = is_computed(value) && value->shape.rank == 2 && !is_uniform(value)
-                         ? find_source(network, reads, (int)v)
-                         : -1;
+        /* A symmetric matrix does not show whether it was transposed. */
+        bool may_tie = is_computed(value) && value->shape.rank == 2 && !is_plain(value) &&
+                       !is_transposed(value, value);
+        int source = may_tie ? find_source(network, reads, (int)v) : -1;
         if (source >= 0) {
             tie(builder, &network->nodes[0], source, (int)v);
             aliases_note(&forms->tied, network->values[source].name);
@@ -194,7 +199,7 @@ void aliases_resolve(const struct graph *network, struct forms *forms, struct gr
         const struct value *source = is_alias(node) ? &builder.graph.values[node->inputs[0]] : NULL;
         bool is_shared =
             source && source->is_constant && source->type == TENSOR_FLOAT32 &&
-            (statistics[node->outputs[0]] || statistics[node->inputs[0]] || is_uniform(source));
+            (statistics[node->outputs[0]] || statistics[node->inputs[0]] || is_plain(source));
         if (is_shared) {
             own(&builder, node->inputs[0], node->outputs[0]);
         } else {

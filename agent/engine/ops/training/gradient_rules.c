@@ -177,4 +177,5 @@ gradient_rule *const gradient_rules[OP_COUNT] = {
     [OP_RANK_SUM] = gradient_rank_sum,
     [OP_ROUND_BFLOAT] = gradient_round_bfloat,
     [OP_SOFTMAX_CROSS_ENTROPY] = gradient_loss,
+    [OP_CTC_LOSS] = gradient_loss,
 };

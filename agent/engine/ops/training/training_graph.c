@@ -189,37 +189,76 @@ static bool is_softmax(const struct node *node) {
     return node && (node->op->id == OP_SOFTMAX || node->op->id == OP_LOG_SOFTMAX);
 }
 
+/* The losses that are one internal operator: (y, target, scale) -> loss, dy[, correct]. */
+static const struct own_loss {
+    enum training_loss loss;
+    enum op_id op;
+    bool has_classes;
+} own_losses[] = {{TRAINING_CROSS_ENTROPY, OP_SOFTMAX_CROSS_ENTROPY, true},
+                  {TRAINING_CTC, OP_CTC_LOSS, true},
+                  {TRAINING_MEAN_SQUARED, OP_MEAN_SQUARED, false}};
+
+static const struct own_loss *find_own_loss(enum training_loss loss) {
+    for (size_t i = 0; i < ARRAY_LEN(own_losses); i++) {
+        if (own_losses[i].loss == loss) {
+            return &own_losses[i];
+        }
+    }
+    return NULL;
+}
+
+bool training_graph_has_classes(enum training_loss loss) {
+    const struct own_loss *own = find_own_loss(loss);
+    return own && own->has_classes;
+}
+
 /* Returns the loss; *ret_correct is -1 if there is none. */
 static int add_loss(struct build *build, int *ret_correct) {
     const struct training_options *options = build->options;
     struct builder *builder = &build->builder;
     int y = build->network->outputs[0];
-    bool is_entropy = options->loss == TRAINING_CROSS_ENTROPY;
-    if (is_entropy && is_softmax(maker_of(build, y))) {
+    const struct own_loss *own = find_own_loss(options->loss);
+    bool has_classes = own && own->has_classes;
+    if (has_classes && is_softmax(maker_of(build, y))) {
         y = maker_of(build, y)->inputs[0];
     }
-    int target = builder_input(builder, "target", is_entropy ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
+    int target =
+        builder_input(builder, "target", has_classes ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
     const struct shape one = {0};
     int scale = builder_input(builder, "scale", TENSOR_FLOAT32, &one);
-    if (options->loss == TRAINING_HUBER || options->loss == TRAINING_BINARY_CROSS_ENTROPY) {
+    if (!own) {
         *ret_correct = -1;
         return training_loss_add(builder, options->loss, y, target, scale);
     }
-    const struct attribute attributes[] = {
-        {.name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing},
-        {.name = "ignored", .kind = ATTRIBUTE_INTEGER, .integer = options->ignored}};
-    const struct builder_node node = {
-        .op = op_of_id(is_entropy ? OP_SOFTMAX_CROSS_ENTROPY : OP_MEAN_SQUARED),
-        .name = "loss",
-        .inputs = V(y, target, scale),
-        .input_count = 3,
-        .output_count = is_entropy ? 3 : 2,
-        .attribute_count = !is_entropy            ? 0
-                           : options->has_ignored ? 2
-                                                  : 1,
-        .attributes = attributes};
+    struct attribute attributes[4];
+    size_t count = 0;
+    if (options->loss == TRAINING_CTC) {
+        attributes[count++] = (struct attribute){
+            .name = "blank", .kind = ATTRIBUTE_INTEGER, .integer = options->blank};
+    }
+    if (options->loss == TRAINING_CROSS_ENTROPY) {
+        attributes[count++] = (struct attribute){
+            .name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing};
+    }
+    if (options->loss == TRAINING_CROSS_ENTROPY && options->class_weight_count > 0) {
+        attributes[count++] = (struct attribute){.name = "weights",
+                                                 .kind = ATTRIBUTE_NUMBERS,
+                                                 .count = options->class_weight_count,
+                                                 .numbers = options->class_weights};
+    }
+    if (has_classes && options->has_ignored) {
+        attributes[count++] = (struct attribute){
+            .name = "ignored", .kind = ATTRIBUTE_INTEGER, .integer = options->ignored};
+    }
+    const struct builder_node node = {.op = op_of_id(own->op),
+                                      .name = "loss",
+                                      .inputs = V(y, target, scale),
+                                      .input_count = 3,
+                                      .output_count = has_classes ? 3 : 2,
+                                      .attribute_count = count,
+                                      .attributes = attributes};
     int loss = builder_node(builder, &node);
-    *ret_correct = is_entropy ? loss + 2 : -1;
+    *ret_correct = has_classes ? loss + 2 : -1;
     return loss;
 }
 

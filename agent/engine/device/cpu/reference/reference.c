@@ -186,6 +186,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_RESIZE_GRADIENT] = &reference_resize_gradient,
     [OP_ROUND_BFLOAT] = &reference_round_bfloat,
     [OP_SOFTMAX_CROSS_ENTROPY] = &reference_softmax_cross_entropy,
+    [OP_CTC_LOSS] = &reference_ctc_loss,
     [OP_SOFTMAX_GRADIENT] = &reference_softmax_gradient,
     [OP_SUM_TO] = &reference_sum_to,
     [OP_TO_BYTES] = &reference_to_bytes,

@@ -140,10 +140,10 @@ REFERENCE(recurrent_gradient);
 /* gradient_move.c, resize.c */
 REFERENCE(move_gradient);
 REFERENCE(resize_gradient);
-/* loss.c */
+/* loss.c, round_bfloat.c, optimizer_step.c, bytes.c */
 REFERENCE(mean_squared);
 REFERENCE(softmax_cross_entropy);
-/* round_bfloat.c, optimizer_step.c, bytes.c */
+REFERENCE(ctc_loss);
 REFERENCE(round_bfloat);
 REFERENCE(global_norm);
 extern const struct kernel reference_optimizer_step, reference_from_bytes, reference_to_bytes;

@@ -263,7 +263,7 @@ static int dropout_training_run(const struct call *call, struct error *err UNUSE
                               .keys = call->inputs[1]->data,
                               .salt = (uint64_t)node_integer(call->node, "salt", 0),
                               .ratio = node_number(call->node, "ratio", 0.5f)};
-    internal_dropout(shape, call->inputs[1]->shape.dims[0], &dropout.samples);
+    internal_dropout(call->node, shape, call->inputs[1]->shape.dims[0], &dropout.samples);
     threads_run(cpu_threads(call), dropout.samples.outer * dropout.samples.samples, 1, dropout_body,
                 &dropout);
     return 0;

@@ -192,7 +192,7 @@ int dropout_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     struct kernels_dropout *dropout = task->params = x_calloc(1, sizeof *dropout);
     struct dropout_samples samples;
-    internal_dropout(&task->inputs[0].shape, task->inputs[1].shape.dims[0], &samples);
+    internal_dropout(task->node, &task->inputs[0].shape, task->inputs[1].shape.dims[0], &samples);
     dropout->outer = samples.outer;
     dropout->samples = samples.samples;
     dropout->each = samples.each;
@@ -230,8 +230,10 @@ int loss_prepare(struct preparation *prepare, struct error *err) {
             return preparation_refuse(err, "a loss of which not all is wanted");
         }
     }
-    if (is_entropy && (shape->rank != 2 || node_attribute(task->node, "ignored"))) {
-        return preparation_refuse(err, "a cross entropy with places, or labels that do not count");
+    if (is_entropy && (shape->rank != 2 || node_attribute(task->node, "ignored") ||
+                       node_attribute(task->node, "weights"))) {
+        return preparation_refuse(err, "a cross entropy with places, labels that do not count, or "
+                                       "weights of classes");
     }
     struct kernels_loss *loss = task->params = x_calloc(1, sizeof *loss);
     loss->samples = shape->dims[0];

@@ -329,6 +329,7 @@ static void test_dropout(void) {
     const int64_t labels[2] = {0, 1}, keys[2] = {5, -9}, other[2] = {-9, 5};
     float scale = 0.5f;
     f.inputs[0] = (struct tensor){.shape = {2, {2, COUNT}}, .data = ones};
+    CHECK_OK(training_place_samples(&f.graph, f.inputs, &err), &err);
     f.inputs[1] = w;
     f.inputs[2] =
         (struct tensor){.type = TENSOR_INT64, .shape = {1, {2}}, .data = (void *)(uintptr_t)labels};

@@ -196,7 +196,69 @@ static void test_what_does_not_fit_is_named(void) {
     }
 }
 
+/* Labels say from which pixel they are. */
+static void check_labels(const char *fields, int64_t slack) {
+    enum { HIGH = 14, WIDE = 20, DRAWS = 200, IGNORED = -7 };
+    struct dataset dataset = pictures(3, HIGH, WIDE);
+    dataset.places = (struct shape){2, {HIGH, WIDE}};
+    dataset.ignored = IGNORED;
+    struct augment augment = read_augment(fields, "", &dataset);
+    int64_t height = augment.places.dims[0], width = augment.places.dims[1], outside = 0;
+    static float pixels[3 * HIGH * WIDE];
+    static int64_t labels[HIGH * WIDE];
+    AUTO(sample_release) struct sample sample = {0};
+    make_sample(&sample, HIGH, WIDE, true);
+    for (int64_t i = 0, *to = sample_labels_room(&sample, HIGH * WIDE); i < HIGH * WIDE; i++) {
+        to[i] = i;
+    }
+    CHECK(augment.moves_places && height == augment.shape.dims[1]);
+    for (int k = 0; k < 2 * DRAWS; k++) {
+        struct augment_draw draw = {k < DRAWS, 5, 2, k};
+        augment_fill(&augment, &sample, &draw, pixels);
+        augment_labels(&augment, &sample, &draw, labels);
+        for (int64_t i = 0; i < height * width; i++) {
+            int64_t x = llroundf(pixels[i] * 255), y = llroundf(pixels[height * width + i] * 255);
+            if (labels[i] == IGNORED) {
+                CHECK(x == 0 && y == 0 && k < DRAWS);
+                outside++;
+                continue;
+            }
+            CHECK(llabs(labels[i] % WIDE - x) <= slack && llabs(labels[i] / WIDE - y) <= slack);
+        }
+    }
+    CHECK((outside > 0) == (strstr(fields, "pad") != NULL));
+}
+
+static void test_labels_of_pixels_move_with_them(void) {
+    check_labels("{\"flip\": true}", 0);
+    check_labels("{\"flip\": true, \"pad\": 3}", 0);
+    check_labels("{\"size\": 14}", 0);
+    check_labels("{\"size\": 7, \"flip\": true, \"pad\": 1}", 1);
+    check_labels("{\"size\": 9, \"crop\": \"RandomResized\", \"flip\": true}", 1);
+}
+
+/* Labels that are none of pixels: a sequence stays as it is, a smaller mask is refused. */
+static void test_other_labels(void) {
+    struct dataset dataset = pictures(3, 4, 4);
+    struct augment augment;
+    struct error err = {0};
+    int64_t labels[3] = {4, 5, 6}, seen[3] = {0};
+    struct sample sample = {.shape = dataset.shape, .labels = labels};
+    dataset.places = (struct shape){1, {3}};
+    augment = read_augment("{\"flip\": true}", "", &dataset);
+    augment_labels(&augment, &sample, &(struct augment_draw){.is_training = true}, seen);
+    CHECK(!augment.moves_places && memcmp(labels, seen, sizeof seen) == 0);
+    dataset.places = (struct shape){2, {2, 2}};
+    json_t *fields = json_pack("{s:b}", "flip", 1);
+    fill_part("crds/disttrain.yaml", "spec.trainer.data.augment", fields);
+    CHECK_INT(augment_read(fields, NULL, &dataset, &augment, &err), -1);
+    CHECK(strstr(err.text, "augment: crop, size, pad and flip would have to move the labels"));
+    json_decref(fields);
+}
+
 int main(void) {
+    TEST(test_labels_of_pixels_move_with_them);
+    TEST(test_other_labels);
     TEST(test_plain_samples_are_normalized);
     TEST(test_flip_and_pad_move_every_pixel_alike);
     TEST(test_random_resized_cuts_what_it_says);

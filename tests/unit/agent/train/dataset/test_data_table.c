@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of CSV, TSV and JSON Lines as samples: columns by name, missing values, bad rows by number.
+/* Rows of CSV, TSV, JSON Lines and Parquet as samples: columns by name, missing values, bad rows by
+ * number.
  */
+#include "agent/data/parquet/write/parquet_writer.h"
 #include "lib/buffer.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/train/dataset/sets.h"
@@ -51,6 +53,51 @@ static void test_three_formats_are_the_same(void) {
     CHECK_OK(dataset_read(numbers, 1, &sample, &err), &err);
     CHECK(numbers->classes == 0 && numbers->target_count == 2);
     CHECK(sample.target[0] == 3 && sample.target[1] == 2 && *(float *)sample.data == 1000);
+}
+
+static int collect(void *context, const void *data, size_t size, struct error *err) {
+    return buffer_append(context, data, size, err);
+}
+
+/* Columns a (numbers), name (texts) and kind (integers); the third row has no number. */
+static void put_parquet(const char *name) {
+    static const struct parquet_column columns[] = {
+        {"a", PARQUET_KIND_NUMBER}, {"name", PARQUET_KIND_TEXT}, {"kind", PARQUET_KIND_INTEGER}};
+    static const double numbers[] = {1.5, 3};
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer file;
+    buffer_init(&file, 1 << 20);
+    const struct parquet_writer_options options = {
+        .columns = columns, .count = ARRAY_LEN(columns), .take = collect, .context = &file};
+    struct parquet_writer *writer = parquet_writer_new(&options);
+    for (int i = 0; i < 3; i++) {
+        struct chunk_writer *a = parquet_writer_column(writer, 0);
+        CHECK_OK(i < 2 ? chunk_writer_number(a, numbers[i], &err) : chunk_writer_null(a, &err),
+                 &err);
+        CHECK_OK(chunk_writer_text(parquet_writer_column(writer, 1), "x", 1, &err), &err);
+        CHECK_OK(chunk_writer_integer(parquet_writer_column(writer, 2), i, &err), &err);
+        CHECK_OK(parquet_writer_end_row(writer, &err), &err);
+    }
+    CHECK_OK(parquet_writer_finish(writer, &err), &err);
+    parquet_writer_free(writer);
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
+    CHECK_OK(file_write(path, file.data, file.size, &err), &err);
+}
+
+static void test_parquet(void) {
+    put_parquet("t.parquet");
+    AUTO(dataset_closep)
+    struct dataset *dataset =
+        must_open("{\"table\": {\"path\": \"out/t.parquet\", \"format\": \"Parquet\", "
+                  "\"label\": \"kind\", \"columns\": [\"a\"]}}",
+                  NULL);
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    CHECK(dataset->count == 3 && dataset->classes == 2);
+    check_row(dataset, 0, (const float[]){1.5F}, 0);
+    check_row(dataset, 1, (const float[]){3}, 1);
+    CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
+    CHECK(strstr(err.text, "out/t.parquet: row 3: column \"a\" is missing") != NULL);
 }
 
 static void test_columns_of_the_training_data(void) {
@@ -124,6 +171,11 @@ static void test_what_cannot_be_a_table_is_refused(void) {
          "has no column \"x\""},
         {"{\"path\": \"out/t.csv\"}", "exactly one of label and targets"},
         {"{\"path\": \"out/t.csv\", \"targets\": [\"a\"]}", "columns must be given"},
+        {"{\"path\": \"out/t.parquet\", \"format\": \"Parquet\", \"label\": \"kind\", "
+         "\"columns\": [\"b\"]}",
+         "has no column \"b\", but a, name, kind"},
+        {"{\"path\": \"out/t.parquet\", \"format\": \"Parquet\", \"label\": \"kind\"}",
+         "columns must be given with JSONLines, Parquet or targets"},
         {"{\"path\": \"out/none.csv\", \"label\": \"k\"}", "none.csv"},
         {"{\"path\": \"out/head.csv\", \"label\": \"k\"}", "it has no row that can be used"},
         {"{\"path\": \"out/words.csv\", \"label\": \"k\"}",
@@ -221,6 +273,7 @@ static void test_rows_are_counted_from_their_file(void) {
 int main(void) {
     fixtures_start("data-table");
     TEST(test_three_formats_are_the_same);
+    TEST(test_parquet);
     TEST(test_columns_of_the_training_data);
     TEST(test_bad_rows_are_named);
     TEST(test_what_cannot_be_a_table_is_refused);

@@ -435,7 +435,8 @@ static void test_synthetic_can_be_learned(void) {
 
 static void test_fields_are_named(void) {
     static const char *const rows[][2] = {
-        {"{}", "one of idx, cifar, folder, tensors, webdataset, table, synthetic is expected"},
+        {"{}",
+         "one of idx, cifar, folder, masks, tensors, webdataset, table, synthetic is expected"},
         {"{\"mnist\": {}}", "one of idx"},
         {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
         {"{\"idx\": {\"images\": 3}}", "idx: images: a string is expected"},

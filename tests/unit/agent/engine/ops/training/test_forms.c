@@ -291,6 +291,54 @@ static void test_transposed_weights(void) {
     }
 }
 
+/* Both matrices get these numbers. */
+static void fill_squares(struct network *network, const float *diagonal_beside_corner) {
+    for (size_t v = 0; v < network->graph.value_count; v++) {
+        struct value *value = &network->values[v];
+        bool is_square = value->is_constant && shape_count(&value->shape) == WIDTH * WIDTH;
+        for (int k = 0; is_square && k < WIDTH * WIDTH; k++) {
+            int which = k == 1 || k == WIDTH ? 2 : k / WIDTH == k % WIDTH ? 0 : 1;
+            ((float *)value->constant.data)[k] = diagonal_beside_corner[which];
+        }
+    }
+}
+
+/* A symmetric matrix equals its transposed one; an identity matrix is equal by its making. */
+static void test_matrices_that_are_equal_by_chance(void) {
+    static const float cases[][3] = {{1, 0, 0}, {1, 2, 3}, {1, 1, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture fixture;
+        turned(&fixture, "onnx::MatMul_22", 0, true);
+        fill_squares(&fixture.network, cases[i]);
+        CHECK_OK(normalize(&fixture), &fixture.err);
+        CHECK_INT((int)fixture.forms.tied.count, 0);
+        CHECK(find_node(&fixture.graph, OP_TRANSPOSE) == NULL);
+        end(&fixture);
+    }
+}
+
+/* An Identity of a weight: tied, but a tensor of its own if equal numbers say nothing. */
+static void test_identities(void) {
+    static const struct {
+        float numbers[4];
+        bool is_tied;
+    } cases[] = {{{0, 0, 0, 0}, false}, {{1, 0, 0, 1}, false}, {{1, 2, 3, 1}, true}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture fixture;
+        begin(&fixture, 13);
+        struct network *network = &fixture.network;
+        int w = network_constant(network, (struct shape){2, {2, 2}}, 1, 0);
+        memcpy(network->values[w].constant.data, cases[i].numbers, sizeof cases[i].numbers);
+        int same = network_node(network, "Identity", (int[]){w, -2}, NULL);
+        int x = network_node(network, "MatMul", (int[]){w, same, -2}, NULL);
+        network_output(network, x);
+        CHECK_OK(normalize(&fixture), &fixture.err);
+        CHECK_INT((int)fixture.forms.tied.count, cases[i].is_tied);
+        CHECK(fixture.graph.values[same].is_constant == !cases[i].is_tied);
+        end(&fixture);
+    }
+}
+
 /* What only the log can say: one folded tensor in two places, and one that is a formula. */
 static void test_computed(void) {
     struct fixture fixture;
@@ -313,6 +361,8 @@ static void test_computed(void) {
 
 int main(void) {
     TEST(test_transposed_weights);
+    TEST(test_matrices_that_are_equal_by_chance);
+    TEST(test_identities);
     TEST(test_computed);
     TEST(test_norms);
     TEST(test_statistics_that_are_read);
