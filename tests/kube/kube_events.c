@@ -2,7 +2,8 @@
 /* The Events that the controller sends, on a real API server: one for each reason in ten minutes,
  * then their number in its series, or a second Event when the notes differ. The recorder gets the
  * times; the requests are the controller's.
- *   WINDLASS_TEST_FOLDER   the server's folder, with a kubeconfig */
+ *   WINDLASS_TEST_FOLDER   the server's folder, with a kubeconfig
+ *   WINDLASS_TEST_SERVER   the script that started it, of 1.20 */
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/control/event_recorder.h"
@@ -196,8 +197,11 @@ static void test_what_the_server_refuses(void) {
     }
 }
 
-/* An update may change the series alone, and that to no less than 2. */
+/* An update may change the series alone, and that to no less than 2. 1.20 takes every update. */
 static void test_what_an_update_may_change(void) {
+    if (getenv("WINDLASS_TEST_SERVER")) { /* 1.20: tests/cluster/api-server.sh */
+        return;
+    }
     AUTO(tree_freep) json_t *event = plain_event("updated");
     CHECK_INT(write_event(CLUSTER_CREATE, event), 0);
     static const char *const fields[] = {"reason", "note", "action", "reportingInstance"};
