@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in the program, one at a time, and sees that a test fails for each (make mutants).
 
-  tests/mutants/run.py [--sample N] [--seed S] [--jobs N] [NAME...]
+  tests/mutants/run.py [--sample N] [--seed S] [--share K/N] [--jobs N] [NAME...]
   tests/mutants/run.py --check    only: are the lines of all faults there, and their tests?
 
 A fault ("mutant") is a block of tests/mutants/*.txt:
@@ -16,6 +16,11 @@ Lines with - must be in the file once, one after the other, whatever their inden
 Several files, and several places of one file, may be changed. `test:` names unit programs (without build/tests/) and
 scripts (e2e/score/test_table.sh) that run until one fails; what such a line has behind the name are its arguments.
 
+A test that runs too long does so because of the fault only if it passes in a quarter of that time when it runs right
+behind it without the fault. Otherwise the machine is busy: both again, with four times as long, and then the fault counts
+as not caught. So what a load does is not taken for a catch.
+
+--share 2/8 is the second eighth of the faults. The shares can run one after the other, with other work between them.
 Every job has a copy of the tree and its objects in build/mutants/JOB; the tree itself is never changed. The tests must
 pass there before anything is planted. A fault that no test notices, does not compile, or whose lines are gone is a
 failure: "not ok". The last line says how many were caught."""
@@ -34,6 +39,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 600  # of one test without a fault; with one it may take 60 s and four times that
+PATIENCE = 4  # times as long: what a busy machine may do to a test
 printing = threading.Lock()
 
 
@@ -147,7 +153,7 @@ class Tree:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test(self, words, seconds_max=SECONDS_MAX):
-        """None: the test passes; else its first complaint. A test that hangs fails."""
+        """None: the test passes; else its first complaint. Raises TimeoutError if it runs longer than seconds_max."""
         program = "tests/" + words[0] if words[0].endswith(".sh") else "build/tests/" + words[0]
         command = (["bash"] if program.endswith(".sh") else []) + [program] + words[1:]
         if not program.endswith(".sh"):
@@ -159,7 +165,7 @@ class Tree:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return f"ran longer than {seconds_max:.0f} s"
+            raise TimeoutError(f"ran longer than {seconds_max:.0f} s") from None
         lines = output.decode(errors="replace").splitlines()
         refused = [each for each in lines if each.startswith("not ok")]
         if refused or process.returncode != 0:
@@ -185,28 +191,70 @@ def first_error(built):
     return next((each for each in lines if "error" in each), lines[-1] if lines else "make failed")
 
 
+def seconds_without(tree, mutant, texts, words, seconds_max):
+    """How long the test takes without the planted fault, or infinity: it does not pass within seconds_max."""
+    tree.restore(texts)
+    try:
+        tree.make([words])
+        start = time.time()
+        try:
+            complaint = tree.test(words, seconds_max)
+        except TimeoutError as late:
+            complaint = str(late)
+        return float("inf") if complaint else time.time() - start
+    finally:
+        tree.plant(mutant)
+        tree.make([words], texts)
+
+
+def notices(tree, mutant, texts, words, limit):
+    """(does this test fail because of the planted fault, what was seen). limit: its seconds."""
+    for seconds in limit, PATIENCE * limit:
+        try:
+            complaint = tree.test(words, seconds)
+            return bool(complaint), complaint
+        except TimeoutError as late:
+            if seconds_without(tree, mutant, texts, words, seconds) < seconds / PATIENCE:
+                return True, str(late)
+    return False, "ran too long, and not much shorter without the fault: the machine is busy"
+
+
 def try_one(tree, mutant, seconds):
     """(is it caught, what was seen). seconds: of each test without a fault."""
     texts, error = tree.plant(mutant)
+    seen = "no test noticed it"
     try:
         if error:
             return False, error
-        built = tree.make(mutant.tests, {each.path for each in mutant.changes})
+        built = tree.make(mutant.tests, texts)
         if built.returncode != 0:
             return False, "does not compile: " + first_error(built)
         for words in mutant.tests:
-            complaint = tree.test(words, 60 + 4 * seconds[words[0]])
-            if complaint:
+            is_noticed, complaint = notices(tree, mutant, texts, words, 60 + 4 * seconds[words[0]])
+            if is_noticed:
                 return True, f"{words[0]}: {complaint}"
-        return False, "no test noticed it"
+            if complaint:
+                seen = f"{words[0]}: {complaint}"
+        return False, seen
     finally:
         tree.restore(texts)
+
+
+def share_of(mutants, share):
+    """share: "K/N", the K-th of N parts whose sizes differ by one at most."""
+    try:
+        part, parts = (int(each) for each in share.split("/"))
+        assert 1 <= part <= parts
+    except (ValueError, AssertionError):
+        stop(f"--share {share}: expected K/N, as 2/8")
+    return mutants[len(mutants) * (part - 1) // parts:len(mutants) * part // parts]
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/mutants/run.py")
     parser.add_argument("--sample", type=int, default=0, help="this many, chosen by the seed")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SOAK_SEED", time.time())))
+    parser.add_argument("--share", default="1/1", help="K/N: the K-th of N parts of the faults")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--check", action="store_true", help="only see whether all faults can be planted")
     parser.add_argument("names", nargs="*", help="faults whose name or file contains this")
@@ -219,6 +267,7 @@ def main():
         sys.exit(bad > 0)
     mutants = [each for each in every
                if not args.names or any(name in each.name or name in each.where for name in args.names)]
+    mutants = share_of(mutants, args.share)
     if args.sample:
         mutants = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))
         print(f"# {len(mutants)} of {len(every)} faults, seed {args.seed}")
@@ -239,7 +288,10 @@ def main():
         with checked:
             if words[0] not in healthy:
                 built, start = tree.make([words]), time.time()
-                healthy[words[0]] = first_error(built) if built.returncode != 0 else tree.test(words)
+                try:
+                    healthy[words[0]] = first_error(built) if built.returncode != 0 else tree.test(words)
+                except TimeoutError as late:
+                    healthy[words[0]] = str(late)
                 seconds[words[0]] = time.time() - start
             return healthy[words[0]]
 
