@@ -143,8 +143,9 @@ class Tree:
             if os.path.exists(f"{TOP}/build/{part}"):
                 subprocess.run(["cp", "-a", f"{TOP}/build/{part}", self.path + "/build"], check=True)
 
-    def make(self, tests, changed=()):
+    def make(self, tests, mutant=None):
         """Builds the tests' programs. The compiler's warnings about a planted fault are not errors."""
+        changed = {each.path for each in mutant.changes} if mutant else ()
         targets = {"build/tests/" + words[0] for words in tests if not words[0].endswith(".sh")}
         if any(words[0].endswith(".sh") for words in tests):
             targets |= {"all"}
@@ -204,7 +205,7 @@ def seconds_without(tree, mutant, texts, words, seconds_max):
         return float("inf") if complaint else time.time() - start
     finally:
         tree.plant(mutant)
-        tree.make([words], texts)
+        tree.make([words], mutant)
 
 
 def notices(tree, mutant, texts, words, limit):
@@ -226,7 +227,7 @@ def try_one(tree, mutant, seconds):
     try:
         if error:
             return False, error
-        built = tree.make(mutant.tests, texts)
+        built = tree.make(mutant.tests, mutant)
         if built.returncode != 0:
             return False, "does not compile: " + first_error(built)
         for words in mutant.tests:
