@@ -190,6 +190,16 @@ static int broken_list_infos(struct store *base, const char *prefix, const char 
     return fault == FAULT_NONE ? result : fail(base, prefix, err);
 }
 
+static int broken_list_all(struct store *base, const char *prefix, const char *after,
+                           store_each *each, void *context, struct error *err) {
+    bool is_absent = false;
+    enum fault fault = next(base, &is_absent);
+    int result = fault == FAULT_BEFORE
+                     ? 0
+                     : store_list_all(inner_of(base), prefix, after, each, context, err);
+    return fault == FAULT_NONE ? result : fail(base, prefix, err);
+}
+
 static int broken_upload_open(struct store *base, const char *name,
                               struct store_upload **ret_upload, struct error *err) {
     struct store_upload *inner = NULL;
@@ -239,6 +249,7 @@ static const struct store_ops broken_ops = {
     .remove = broken_remove,
     .list = broken_list,
     .list_infos = broken_list_infos,
+    .list_all = broken_list_all,
     .upload_open = broken_upload_open,
     .upload_add = broken_upload_add,
     .upload_commit = broken_upload_commit,

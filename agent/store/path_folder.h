@@ -46,6 +46,8 @@ int path_folder_list(struct store *base, const char *prefix, const char *after, 
                      void *context, struct error *err);
 int path_folder_list_infos(struct store *base, const char *prefix, const char *after,
                            store_each *each, void *context, struct error *err);
+int path_folder_list_all(struct store *base, const char *prefix, const char *after,
+                         store_each *each, void *context, struct error *err);
 void path_folder_info(const struct store *base, const struct stat *status,
                       struct store_info *ret_info);
 

@@ -20,12 +20,14 @@ enum { BUDGET_BYTES = 16 << 20, BUDGET_BYTES_MIN = 64 << 10 };
 
 struct listing {
     const struct store *store;
-    bool wants_infos;
+    bool wants_infos, wants_all; /* all: also what is left out */
     store_each *each;
     void *context;
 };
 
-/* Contiguous keys, each with its NUL and a byte that says whether it is a link. */
+enum key_kind { KEY_PLAIN, KEY_LINK, KEY_LEFT_OUT };
+
+/* Contiguous keys, each with its NUL and a byte, its enum key_kind. */
 struct keys {
     char *bytes;
     size_t size, room, budget;
@@ -67,7 +69,7 @@ static void keys_halve(struct keys *keys) {
     keys->count = kept;
 }
 
-static void keys_add(struct keys *keys, const char *key, bool is_link) {
+static void keys_add(struct keys *keys, const char *key, enum key_kind kind) {
     size_t length = strlen(key) + 1;
     if (keys->cutoff && strcmp(key, keys->cutoff) >= 0) {
         return;
@@ -82,32 +84,39 @@ static void keys_add(struct keys *keys, const char *key, bool is_link) {
     }
     memcpy(keys->bytes + keys->size, key, length);
     keys->starts[keys->count++] = (uint32_t)keys->size;
-    keys->bytes[keys->size + length] = is_link;
+    keys->bytes[keys->size + length] = (char)kind;
     keys->size += length + 1;
     if (keys->size + keys->count * sizeof *keys->starts > keys->budget) {
         keys_halve(keys);
     }
 }
 
-/* "name", "name/" for a folder, or "" for skipped ones: hidden names, pipes, removed files. */
-static void key_of(int folder_fd, const struct dirent *entry, char *key, size_t room,
-                   bool *ret_is_link) {
+/* Names that nobody wants: the folder itself and its parent, and ours. */
+static bool is_nobodys(const char *name) {
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || text_starts(name, ".windlass");
+}
+
+/* "name", "name/" for a folder, or "" for a name that has gone or is nobody's. What is hidden or no
+ * file is left out. */
+static enum key_kind key_of(int folder_fd, const struct dirent *entry, char *key, size_t room) {
     struct stat status = {0};
     unsigned char type = entry->d_type;
     key[0] = 0;
     size_t length = strlen(entry->d_name);
-    if (entry->d_name[0] == '.' || length + 2 > room) {
-        return;
+    if (is_nobodys(entry->d_name) || length + 2 > room) {
+        return KEY_LEFT_OUT;
     }
     if (type == DT_UNKNOWN &&
         fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         type = (unsigned char)IFTODT(status.st_mode);
     }
-    *ret_is_link = type == DT_LNK;
-    if (type == DT_REG || type == DT_LNK || type == DT_DIR) {
-        memcpy(key, entry->d_name, length + 1);
-        memcpy(key + length, type == DT_DIR ? "/" : "", type == DT_DIR ? 2 : 1);
+    if (type == DT_UNKNOWN) {
+        return KEY_LEFT_OUT;
     }
+    memcpy(key, entry->d_name, length + 1);
+    memcpy(key + length, type == DT_DIR ? "/" : "", type == DT_DIR ? 2 : 1);
+    bool is_file = type == DT_REG || type == DT_LNK || type == DT_DIR;
+    return key[0] == '.' || !is_file ? KEY_LEFT_OUT : type == DT_LNK ? KEY_LINK : KEY_PLAIN;
 }
 
 /* from: the part of `after` that is in this folder, or "". A folder that contains it is visited.
@@ -117,7 +126,8 @@ static bool is_behind(const char *key, const char *from) {
 }
 
 /* Reads the smallest keys after `told` (the last key of the pass before, "" at first), in order. */
-static int read_pass(struct keys *keys, DIR *entries, const char *from, const char *told) {
+static int read_pass(const struct listing *listing, struct keys *keys, DIR *entries,
+                     const char *from, const char *told) {
     char key[NAME_MAX + 2];
     keys->size = keys->count = 0;
     free(TAKE(keys->cutoff));
@@ -128,10 +138,10 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
         if (!entry) {
             break;
         }
-        bool is_link = false;
-        key_of(dirfd(entries), entry, key, sizeof key, &is_link);
-        if (key[0] && strcmp(key, told) > 0 && is_behind(key, from)) {
-            keys_add(keys, key, is_link);
+        enum key_kind kind = key_of(dirfd(entries), entry, key, sizeof key);
+        if (key[0] && (kind != KEY_LEFT_OUT || listing->wants_all) && strcmp(key, told) > 0 &&
+            is_behind(key, from)) {
+            keys_add(keys, key, kind);
         }
     }
     if (errno) {
@@ -141,6 +151,12 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
         qsort_r(keys->starts, keys->count, sizeof *keys->starts, by_bytes, keys->bytes);
     }
     return 0;
+}
+
+static int tell_left_out(const struct listing *listing, const char *name, struct error *err) {
+    size_t length = strlen(name);
+    const struct store_info info = {.is_left_out = true, .is_folder = name[length - 1] == '/'};
+    return listing->wants_all ? listing->each(listing->context, name, &info, err) : 0;
 }
 
 /* A link to a folder is not followed, and nothing is missed if that folder is listed, too. */
@@ -174,7 +190,7 @@ static int tell_link(const struct listing *listing, const char *name, struct err
             return tell_folder_link(listing, name, spec_path, err);
         }
         if (!S_ISREG(status.st_mode)) {
-            return 0;
+            return tell_left_out(listing, name, err);
         }
         path_folder_info(listing->store, &status, &info);
         return listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err);
@@ -223,9 +239,12 @@ static int list_entry(const struct listing *listing, const struct level *level, 
         return error_set(err, ERROR_INVALID, "%s/%.80s...: a name of more than %d bytes",
                          listing->store->path, name, STORE_NAME_MAX);
     }
+    if (key[length + 1] == KEY_LEFT_OUT) {
+        return tell_left_out(listing, name, err);
+    }
     if (key[length - 1] != '/') {
         struct store_info info = {0};
-        if (key[length + 1]) {
+        if (key[length + 1] == KEY_LINK) {
             return tell_link(listing, name, err);
         }
         int is_file = look(listing, level->fd, level->folder, key, &info, err);
@@ -268,7 +287,7 @@ static int list_folder(const struct listing *listing, const struct level *level,
     AUTO(text_freep) char *listed = x_strdup("");
     int result = 0;
     do {
-        if (read_pass(&keys, entries, level->from, listed) < 0) {
+        if (read_pass(listing, &keys, entries, level->from, listed) < 0) {
             result = error_from_errno(err, errno, "%s/%s: cannot read the folder",
                                       listing->store->path, level->folder);
         }
@@ -322,6 +341,16 @@ int path_folder_list_infos(struct store *store, const char *prefix, const char *
                            store_each *each, void *context, struct error *err) {
     struct listing listing = {
         .store = store, .wants_infos = true, .each = each, .context = context};
+    return list_below(&listing, prefix, after, err);
+}
+
+int path_folder_list_all(struct store *store, const char *prefix, const char *after,
+                         store_each *each, void *context, struct error *err) {
+    struct listing listing = {.store = store,
+                              .wants_infos = true,
+                              .wants_all = true,
+                              .each = each,
+                              .context = context};
     return list_below(&listing, prefix, after, err);
 }
 

@@ -280,6 +280,7 @@ const struct store_ops path_store_ops = {
     .remove = path_folder_remove,
     .list = path_folder_list,
     .list_infos = path_folder_list_infos,
+    .list_all = path_folder_list_all,
     .clear = path_folder_clear,
     .sweep = path_folder_sweep,
     .upload_open = path_folder_upload_open,

@@ -213,6 +213,13 @@ int store_list_infos(struct store *store, const char *prefix, const char *after,
                                                       store, prefix, after, each, context, err);
 }
 
+int store_list_all(struct store *store, const char *prefix, const char *after, store_each *each,
+                   void *context, struct error *err) {
+    return check_prefix(store, prefix, err) < 0
+               ? -1
+               : store->ops->list_all(store, prefix, after, each, context, err);
+}
+
 static int remove_listed(void *context, const char *name, const struct store_info *info UNUSED,
                          struct error *err) {
     struct store *store = context;

@@ -27,7 +27,8 @@ struct store_info {
     /* Of a link that leads to nothing in the volume, or a blob with a name that is none here: why;
      * all else is 0. Else NULL. Borrowed. */
     const char *fault;
-    bool is_folder; /* ... of a link to a folder */
+    bool is_folder;   /* ... of a link to a folder, or left out */
+    bool is_left_out; /* only from store_list_all */
 };
 struct store_can {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
@@ -115,6 +116,12 @@ NODISCARD int store_list_links(struct store *store, const char *prefix, const ch
  * when not cached, a request to the server. */
 NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
+
+/* Like store_list_infos, and with what all of these skip: names that begin with a dot (for a folder
+ * one name with a slash at its end, whatever is in it), pipes, sockets and devices. They have
+ * is_left_out, and all else is 0. Our own names, ".windlass...", are not told. */
+NODISCARD int store_list_all(struct store *store, const char *prefix, const char *after,
+                             store_each *each, void *context, struct error *err);
 
 /* Removes all below prefix, a folder's name with a slash at the end; not "". */
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);

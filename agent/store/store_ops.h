@@ -30,6 +30,8 @@ struct store_ops {
     /* NULL: list passes infos already. */
     int (*list_infos)(struct store *store, const char *prefix, const char *after, store_each *each,
                       void *context, struct error *err);
+    int (*list_all)(struct store *store, const char *prefix, const char *after, store_each *each,
+                    void *context, struct error *err);
     /* NULL: store.c uses list and remove; for sweep: writers never leave anything. */
     int (*clear)(struct store *store, const char *prefix, struct error *err);
     int (*sweep)(struct store *store, struct error *err);

@@ -188,6 +188,33 @@ static void list_tells_what_stat_tells(void) {
     CHECK_INT(told, 6);
 }
 
+/* Appends "NAME ", in parentheses if it is left out. */
+static int note_all(void *context, const char *name, const struct store_info *info,
+                    struct error *err UNUSED) {
+    char *told = context;
+    size_t size = strlen(told);
+    CHECK(info && info->is_folder == (name[strlen(name) - 1] == '/'));
+    snprintf(told + size, 1024 - size, info->is_left_out ? "(%s) " : "%s ", name);
+    return 0;
+}
+
+static void list_all_tells_what_is_left_out(void) {
+    static const char *const more[] = {"l/.hid/a/y", "l/.windlass/x", "l/.windlass-tmp-1"};
+    struct error err = {0};
+    char told[1024] = "";
+    for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+        CHECK_OK(put(more[i], more[i], STORE_REPLACE, &err), &err);
+    }
+    CHECK_OK(store_list_all(store, "l/", NULL, note_all, told, &err), &err);
+    CHECK_STR(told, "(l/.h) (l/.hid/) l/a.txt (l/a/.hidden) l/a/b/c l/a/z l/a0 l/b l/\xC3\xA4 ");
+    told[0] = 0; /* behind a name only what is behind it */
+    CHECK_OK(store_list_all(store, "l/", "l/a.txt", note_all, told, &err), &err);
+    CHECK_STR(told, "(l/a/.hidden) l/a/b/c l/a/z l/a0 l/b l/\xC3\xA4 ");
+    told[0] = 0;
+    CHECK_OK(store_list_all(store, "l/", "l/a/b/c", note_all, told, &err), &err);
+    CHECK_STR(told, "l/a/z l/a0 l/b l/\xC3\xA4 ");
+}
+
 static int refuse(void *context UNUSED, const char *name, const struct store_info *info UNUSED,
                   struct error *err) {
     return error_set(err, ERROR_CANCELLED, "enough of %s", name);
@@ -399,6 +426,7 @@ int store_suite(struct store *tested, size_t longest_name) {
     TEST(limits);
     TEST(lists_in_order);
     TEST(list_tells_what_stat_tells);
+    TEST(list_all_tells_what_is_left_out);
     TEST(list_hands_on_errors);
     TEST(uploads);
     TEST(large_objects);

@@ -63,6 +63,9 @@ struct input_listing {
     struct store *scratch;    /* for sorting what does not fit into memory */
     const char *scratch_name; /* prefix of those objects, which are removed afterwards */
     const char *kept_name;    /* prefix of objects that lines refer to; they are kept */
+    /* Counts what is left out behind `after`, before the line that comes next: hidden names that
+     * the pattern covers, hidden folders, and what is no file; NULL: nobody asks. */
+    int64_t *left_out;
 };
 
 struct input_reader;

@@ -56,6 +56,7 @@ struct list {
     struct list_merge *merge; /* of a rerun, while it lists */
     char *mark;               /* after the last page */
     int64_t skips;            /* lines to skip that are listed again, for want of a mark */
+    int64_t left_out;         /* by the listing, since the last line */
     int64_t page_started_ms;  /* when the page's first line came */
     bool is_overtaken;        /* another coordinator has stored a page: list again after it */
     bool cannot_store;        /* for this or another reason */
@@ -83,6 +84,7 @@ static void add_page(struct list *list, const struct list_page *page) {
     sum->changed += page->counts.changed;
     sum->again += page->counts.again;
     sum->removed += page->counts.removed;
+    sum->left_out += page->counts.left_out;
     pthread_mutex_unlock(&list->lock);
     if (list->options.wake) {
         list->options.wake(list->options.context);
@@ -180,6 +182,12 @@ static void count_removed(struct list *list) {
     }
 }
 
+/* What comes before a line is in the page of that line, as the listing continues after lines. */
+static void count_left_out(struct list *list) {
+    list->writer.counts.left_out += list->left_out;
+    list->left_out = 0;
+}
+
 static int store_page(struct list *list, bool is_last, struct error *err) {
     count_removed(list);
     list->cannot_store = true; /* until a page is stored */
@@ -238,6 +246,7 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
     }
     if (list->skips > 0) {
         list->skips--;
+        list->left_out = 0; /* the line's page has them */
         return 0;
     }
     enum list_flag flag = LIST_PLAIN;
@@ -254,6 +263,7 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
         }
         added = list_writer_add(&list->writer, line, size, flag, mark, err);
     }
+    count_left_out(list);
     if (list->writer.count == 1) {
         list->page_started_ms = clock_monotonic_ms();
     }
@@ -281,7 +291,9 @@ static int list_on(struct list *list, struct error *err) {
                                     .after = after,
                                     .scratch = list->options.output,
                                     .scratch_name = scratch,
-                                    .kept_name = kept};
+                                    .kept_name = kept,
+                                    .left_out = &list->left_out};
+    list->left_out = 0;
     list->skips = after ? 0 : list->told.all;
     list->is_overtaken = list->cannot_store = false;
     list_writer_release(&list->writer);
@@ -295,6 +307,7 @@ static int list_on(struct list *list, struct error *err) {
         return error_set(err, ERROR_INVALID, "the input has %lld items fewer than before",
                          (long long)list->skips);
     }
+    count_left_out(list);
     return store_page(list, /* is_last= */ true, err);
 }
 

@@ -44,7 +44,7 @@ NODISCARD int list_turn(struct list *list, int64_t *ret_lines, struct error *err
 /* True once list_turn has returned the last line. */
 bool list_is_complete(const struct list *list);
 
-/* What a rerun has found so far, in the lines that are listed. */
+/* What a rerun has found so far, in the lines that are listed; of each run what is left out. */
 struct list_counts list_found(struct list *list);
 
 /* Appends lines [first, first + count), which list_turn has returned, as one JSON array. Reads a

@@ -102,6 +102,10 @@ static int read_end(const char *text, size_t size, struct list_page *page, struc
     }
     page->mark = x_strdup(mark);
     page->is_last = json_is_true(json_object_get(tree, "last"));
+    page->counts.left_out = tree_integer(tree, "leftOut", 0);
+    if (page->counts.left_out < 0 || page->counts.left_out > INT64_MAX / 1024) {
+        return error_set(err, ERROR_INVALID, "has counts that are not numbers");
+    }
     int64_t *const numbers[] = {&page->counts.kept, &page->counts.added, &page->counts.changed,
                                 &page->counts.again, &page->counts.removed};
     for (size_t i = 0; counts && i < ARRAY_LEN(numbers); i++) {
@@ -230,6 +234,9 @@ char *list_writer_text(const struct list_writer *writer, const char *run, int64_
                             json_pack("[I,I,I,I,I]", (json_int_t)counts->kept,
                                       (json_int_t)counts->added, (json_int_t)counts->changed,
                                       (json_int_t)counts->again, (json_int_t)counts->removed));
+    }
+    if (counts->left_out) {
+        json_object_set_new(end, "leftOut", json_integer(counts->left_out));
     }
     AUTO(text_freep) char *end_text = json_dumps(end, JSON_COMPACT);
     char *text =

@@ -9,8 +9,8 @@
  * A line is JSON, then possibly the fingerprint of its content (input.h), then possibly a letter:
  * how a rerun treats it (enum list_flag). Kept lines are not scored and have no number. first: the
  * number of the first line that is scored; end: the number of all lines; mark: where the kind
- * continues after them (absent: it starts over); counts: see struct list_counts, of this page; crc:
- * CRC-32C of all bytes before ,"crc". Format 1, of earlier releases, has neither fingerprints nor
+ * continues after them (absent: it starts over); counts, and "leftOut" if it is not 0: see struct
+ * list_counts, of this page; crc: CRC-32C of all bytes before ,"crc". Format 1, of earlier releases, has neither fingerprints nor
  * counts. */
 #pragma once
 
@@ -32,9 +32,9 @@ enum list_flag {
     LIST_AGAIN = 'a',   /* it had no result, or has lost it */
 };
 
-/* removed: lines of the earlier list that are not in this one. */
+/* removed: lines of the earlier list that are not in this one; left_out: of struct input_listing. */
 struct list_counts {
-    int64_t kept, added, changed, again, removed;
+    int64_t kept, added, changed, again, removed, left_out;
 };
 
 struct list_line {
@@ -63,7 +63,7 @@ struct list_writer {
     struct buffer lines;
     size_t count, scored; /* lines; of them those that are scored */
     char *mark;
-    struct list_counts counts; /* its `removed` is the caller's */
+    struct list_counts counts; /* its `removed` and `left_out` are the caller's */
 };
 void list_writer_init(struct list_writer *writer);
 void list_writer_release(struct list_writer *writer);

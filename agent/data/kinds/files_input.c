@@ -28,7 +28,7 @@ struct walk {
     const struct input_listing *listing;
     struct store *store;
     const char *folder, *pattern; /* spec path */
-    char *left_out;               /* the output's folder, whose names are skipped; NULL: none */
+    char *own_output;             /* the output's folder, whose names are skipped; NULL: none */
     int64_t found;
     struct output_name names;
     struct sorter *sorter; /* order Modified */
@@ -171,10 +171,25 @@ static int collect(struct walk *walk, const char *name, const struct store_info 
                       TIME_BYTES + MIN((size_t)size, sizeof key - TIME_BYTES - 1), err);
 }
 
+/* (In the order of times, all names are read before the first line: a listing that continues has
+ * them in its first page.) */
+static void count_left_out(const struct walk *walk, const char *name,
+                           const struct store_info *info) {
+    int64_t *count = walk->listing->left_out;
+    if (count && !(walk->sorter && walk->after) &&
+        (info->is_folder || name_pattern_covers(walk->pattern, name))) {
+        ++*count;
+    }
+}
+
 static int on_name(void *context, const char *name, const struct store_info *info,
                    struct error *err) {
     struct walk *walk = context;
-    if ((walk->left_out && text_starts(name, walk->left_out)) ||
+    if (info && info->is_left_out) {
+        count_left_out(walk, name, info);
+        return 0;
+    }
+    if ((walk->own_output && text_starts(name, walk->own_output)) ||
         (!name_pattern_matches(walk->pattern, name) && !(info && info->is_folder))) {
         return 0;
     }
@@ -238,7 +253,7 @@ static int leave_out(struct walk *walk, struct error *err) {
                          "beside it",
                          walk->folder);
     }
-    walk->left_out = x_printf("%s/", output + length + 1);
+    walk->own_output = x_printf("%s/", output + length + 1);
     return 0;
 }
 
@@ -297,7 +312,7 @@ static int walk_folder(struct walk *walk, struct error *err) {
     if (is_behind && catch_up(walk, after, err) < 0) {
         return -1;
     }
-    int listed = store_list_infos(walk->store, "", by_time ? NULL : after, on_name, walk, err);
+    int listed = store_list_all(walk->store, "", by_time ? NULL : after, on_name, walk, err);
     if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
         return -1;
     }
@@ -420,7 +435,7 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
         result = walk_folder(&walk, &cause);
         store_free(walk.store);
     }
-    free(walk.left_out);
+    free(walk.own_output);
     output_name_release(&walk.names);
     buffer_release(&walk.text);
     if (result < 0) {

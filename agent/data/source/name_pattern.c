@@ -6,7 +6,15 @@
 #include <fnmatch.h>
 #include <string.h>
 
+static bool matches(const char *pattern, const char *name, int flags) {
+    return strchr(pattern, '/') ? fnmatch(pattern, name, FNM_PATHNAME | flags) == 0
+                                : fnmatch(pattern, file_basename(name), flags) == 0;
+}
+
 bool name_pattern_matches(const char *pattern, const char *name) {
-    return strchr(pattern, '/') ? fnmatch(pattern, name, FNM_PATHNAME | FNM_PERIOD) == 0
-                                : fnmatch(pattern, file_basename(name), FNM_PERIOD) == 0;
+    return matches(pattern, name, FNM_PERIOD);
+}
+
+bool name_pattern_covers(const char *pattern, const char *name) {
+    return matches(pattern, name, 0);
 }

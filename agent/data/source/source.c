@@ -49,6 +49,10 @@ int source_open(const char *spec_path, struct source *ret_source, struct error *
                  : store_open(spec_path, /* writes= */ false, &ret_source->store, err);
 }
 
+void source_count(void *count, const char *name UNUSED) {
+    ++*(int64_t *)count;
+}
+
 struct listing {
     const struct source *source;
     const char *pattern;
@@ -60,6 +64,12 @@ static int on_name(void *context, const char *name, const struct store_info *inf
                    struct error *err) {
     struct listing *listing = context;
     size_t length = strlen(name);
+    if (info && info->is_left_out) {
+        if (info->is_folder || name_pattern_covers(listing->pattern, name)) {
+            listing->source->leave(listing->source->leave_context, name);
+        }
+        return 0;
+    }
     if (!name_pattern_matches(listing->pattern, name) && !(info && info->is_folder)) {
         return 0;
     }
@@ -79,7 +89,8 @@ int source_list(const struct source *source, const char *pattern, const char *af
                 source_each *each, void *context, struct error *err) {
     struct listing listing = {source, pattern, each, context};
     if (!source->file) {
-        return store_list_links(source->store, "", after, on_name, &listing, err);
+        return (source->leave ? store_list_all : store_list_links)(source->store, "", after,
+                                                                      on_name, &listing, err);
     }
     return after && strcmp(source->file, after) <= 0 ? 0 : each(context, source->file, err);
 }

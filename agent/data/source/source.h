@@ -5,9 +5,15 @@
 
 #include "agent/store/store.h"
 
+typedef void source_leave(void *context, const char *name);
+
 struct source {
     struct store *store; /* the folder, or the folder of the file */
     char *file;          /* the file's name in the store; NULL: a folder */
+    /* Called by source_list for what it leaves out: hidden names that the pattern covers, hidden
+     * folders, and what is no file; NULL: nobody asks. */
+    source_leave *leave;
+    void *leave_context;
 };
 
 /* spec_path: VOLUME/path or az://...; errors begin with it. Call source_release even after a
@@ -15,6 +21,8 @@ struct source {
 NODISCARD int source_open(const char *spec_path, struct source *ret_source, struct error *err);
 void source_release(struct source *source); /* for AUTO, too */
 
+/* A source_leave: adds 1 to an int64_t. */
+void source_count(void *count, const char *name);
 /* -1 with *err ends the listing. */
 typedef int source_each(void *context, const char *name, struct error *err);
 /* Calls `each` for the names after `after` (NULL: all). A path that names a file need not match the

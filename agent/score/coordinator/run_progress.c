@@ -103,6 +103,9 @@ static json_t *items_json(const struct run_progress *progress, const struct ledg
     if (progress->items_kept > 0) {
         json_object_set_new(tree, "kept", json_integer(progress->items_kept));
     }
+    if (progress->items_left_out > 0) {
+        json_object_set_new(tree, "leftOut", json_integer(progress->items_left_out));
+    }
     return tree;
 }
 

@@ -108,10 +108,28 @@ int summary_write(struct summary *summary, struct store *output, struct error *e
     return store_put(output, SUMMARY_NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 
+/* Drops rows of what the outputs lack from the end, until the words are short enough; a last row
+ * says so. */
+static void shorten_lost(json_t *progress) {
+    json_t *lost = json_object_get(progress, "lost");
+    for (size_t dropped = 1; json_array_size(lost) > 1; dropped++) {
+        AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
+        if (strlen(words) <= JOB_TERMINATION_MESSAGE_MAX) {
+            return;
+        }
+        if (dropped > 1) {
+            json_array_remove(lost, json_array_size(lost) - 1);
+        }
+        AUTO(text_freep) char *what = x_printf("%zu more", dropped);
+        json_array_set_new(lost, json_array_size(lost) - 1,
+                           json_pack("{s:s,s:s}", "what", what, "why", "see summary.json"));
+    }
+}
+
 /* Only a long list of outputs or a program's output can make it too long. "report" is only for the
  * next coordinator. */
 void summary_leave_message(json_t *progress, int64_t kept) {
-    static const char *const long_ones[] = {"outputs", "failedLog", "lost"};
+    static const char *const long_ones[] = {"outputs", "failedLog"};
     json_object_del(progress, "report");
     if (kept > 0) {
         json_object_set_new(progress, "progress", json_integer(kept));
@@ -120,6 +138,11 @@ void summary_leave_message(json_t *progress, int64_t kept) {
     for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_TERMINATION_MESSAGE_MAX;
          i++) {
         json_object_del(progress, long_ones[i]);
+        free(words);
+        words = json_dumps(progress, JSON_COMPACT);
+    }
+    if (strlen(words) > JOB_TERMINATION_MESSAGE_MAX) {
+        shorten_lost(progress);
         free(words);
         words = json_dumps(progress, JSON_COMPACT);
     }

@@ -20,9 +20,12 @@ static bool copy_count(const json_t *tree, const char *field, json_t *words) {
         }
         json_object_set(count, numbers[i], number);
     }
-    json_t *kept = json_object_get(from, "kept");
-    if (json_is_integer(kept)) {
-        json_object_set(count, "kept", kept);
+    static const char *const others[] = {"kept", "leftOut"};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        json_t *number = json_object_get(from, others[i]);
+        if (json_is_integer(number)) {
+            json_object_set(count, others[i], number);
+        }
     }
     return true;
 }
@@ -46,6 +49,20 @@ static bool copy_texts(const json_t *tree, json_t *words) {
     return is_sound;
 }
 
+/* What the outputs lack (media.h); summaries of earlier releases may not say it. */
+static bool copy_lost(const json_t *tree, json_t *words) {
+    json_t *lost = json_object_get(tree, "lost"), *row;
+    size_t i;
+    bool is_sound = !lost || json_is_array(lost);
+    json_array_foreach(lost, i, row) {
+        is_sound = is_sound && tree_text(row, "what", NULL) && tree_text(row, "why", NULL);
+    }
+    if (lost) {
+        json_object_set(words, "lost", lost);
+    }
+    return is_sound;
+}
+
 /* True if the exit code is a verdict, not that of a coordinator that was stopped. */
 static bool is_verdict(const json_t *tree) {
     const char *state = tree_text(tree, "state", "");
@@ -61,7 +78,7 @@ json_t *summary_message(const struct job *job, bool any_uid, const char *text, s
     AUTO(tree_freep) json_t *words = json_object();
     if (tree_parse(text, size, SUMMARY_BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
         (!any_uid && strcmp(tree_text(tree, "uid", ""), job->uid) != 0) ||
-        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
+        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) || !copy_lost(tree, words) ||
         !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
         return NULL;
     }

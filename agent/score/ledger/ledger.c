@@ -144,8 +144,11 @@ static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease
     bool is_used_up =
         lease->cells == 1 && (bad->is_final || cell->tries >= ledger->options.max_tries ||
                               cell->losses >= LEDGER_LOSSES_MAX);
-    if (twin_goes_on && (is_used_up || (lease->cells > 1 && bad->fault != LEDGER_HANDED_BACK))) {
-        ledger->slots.leases[cell->lease_or_failed].is_only = true;
+    if (twin_goes_on) {
+        struct queued_lease *twin = &ledger->slots.leases[cell->lease_or_failed];
+        twin->losses += lease->cells > 1 && bad->fault == LEDGER_MACHINE;
+        twin->is_only = is_used_up || (lease->cells > 1 && bad->fault == LEDGER_SCORER) ||
+                        twin->losses >= LEDGER_LOSSES_MAX;
     }
     bool is_last = is_used_up && !twin_goes_on;
     if (is_last) {
@@ -550,6 +553,14 @@ static void measure(struct ledger *ledger, int32_t index, const struct ledger_re
     }
 }
 
+/* Waiting for the other run would put what this one has at risk. */
+static bool is_final(const struct ledger *ledger, const struct ledger_lease *lease,
+                     const struct bad_end *bad) {
+    bool is_last = ledger->cells.of[lease->first].tries + 1 >= ledger->options.max_tries;
+    return lease->cells == 1 &&
+           (bad->is_final || (is_last && bad->has_result && bad->failed < bad->items));
+}
+
 enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_report *report,
                                    int64_t now_ms, struct ledger_lease *ret_lease) {
     int32_t index = slots_find(&ledger->slots, report->lease);
@@ -569,7 +580,7 @@ enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_re
     measure(ledger, index, report, now_ms, is_done);
     bool goes_on = drop_lease(ledger, index, /* is_late= */ false, now_ms);
     enum ledger_decision decision = LEDGER_DONE;
-    if (goes_on && (is_done || (bad.is_final && lease.cells == 1))) {
+    if (goes_on && (is_done || is_final(ledger, &lease, &bad))) {
         supersede(ledger, lease.first, lease.first + lease.cells, now_ms);
         goes_on = false;
     }

@@ -29,6 +29,7 @@ struct queued_lease {
     bool is_alone;           /* has no twin: it is in the list of older and newer */
     bool is_only; /* its twin has ended badly, and it gets no other: its own end decides whether
                      the cells are tried again */
+    int losses;   /* of several cells: how many machines of its twins were lost */
 };
 
 struct ledger_slot {

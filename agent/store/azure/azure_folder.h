@@ -33,5 +33,7 @@ int azure_upload_open(struct store *base, const char *name, struct store_upload 
 int azure_upload_add(struct store_upload *base, const void *data, size_t size, struct error *err);
 int azure_upload_commit(struct store_upload *base, enum store_put how, struct error *err);
 void azure_upload_free(struct store_upload *base);
+int azure_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
+                   void *context, struct error *err);
 int azure_list(struct store *base, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err);

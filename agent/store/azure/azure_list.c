@@ -28,12 +28,32 @@ struct listing {
     const char *after;
     store_each *each;
     void *context;
+    bool wants_all;
     char last[STORE_NAME_MAX + 1], fault[STORE_NAME_MAX + 512];
+    char last_hidden[STORE_NAME_MAX + 1];
     bool has_stopped, is_too_large; /* the page */
 };
 
-static bool is_hidden(const char *below) {
-    return below[0] == '.' || strstr(below, "/.");
+/* The first part of the name that begins with a dot; NULL: none. */
+static const char *find_hidden(const char *below) {
+    const char *slash = strstr(below, "/.");
+    return below[0] == '.' ? below : slash ? slash + 1 : NULL;
+}
+
+/* part: of the name. What is below a hidden folder follows each other, and is told once. */
+static int tell_hidden(struct listing *listing, char *name, const char *part, struct error *err) {
+    char *end = name + (part - name) + strcspn(part, "/");
+    const struct store_info info = {.is_left_out = true, .is_folder = *end == '/'};
+    end[*end == '/'] = 0;
+    if (!listing->wants_all || text_starts(part, ".windlass") ||
+        strcmp(name, listing->last_hidden) == 0 ||
+        (listing->after && strcmp(name, listing->after) <= 0)) {
+        return 0;
+    }
+    snprintf(listing->last_hidden, sizeof listing->last_hidden, "%s", name);
+    int result = listing->each(listing->context, name, &info, err);
+    listing->has_stopped = result > 0;
+    return MIN(result, 0);
 }
 
 /* Why a blob cannot be read under its name (store.c refuses it); NULL: it can. */
@@ -97,9 +117,12 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
     const char *fault = find_fault(entry, whole);
     char name[STORE_NAME_MAX + 1];
     snprintf(name, sizeof name, "%.*s", (int)size_to_show(whole), whole);
+    const char *hidden = find_hidden(name + listing->hidden_from);
+    if (hidden) {
+        return tell_hidden(listing, name, hidden, err);
+    }
     bool is_again = fault && strcmp(name, listing->last) == 0; /* of two that are cut */
-    if (is_again || is_hidden(name + listing->hidden_from) ||
-        (listing->after && strcmp(name, listing->after) <= 0)) {
+    if (is_again || (listing->after && strcmp(name, listing->after) <= 0)) {
         return 0;
     }
     if (strcmp(name, listing->last) <= 0) {
@@ -147,33 +170,42 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
     return 0;
 }
 
-int azure_list(struct store *base, const char *prefix, const char *after, store_each *each,
-               void *context, struct error *err) {
-    const char *folder = ((struct azure_folder *)base)->place.folder;
-    struct listing listing = {.store = base,
-                              .folder_size = *folder ? strlen(folder) + 1 : 0,
-                              .hidden_from = strlen(prefix),
-                              .after = after,
-                              .each = each,
-                              .context = context};
+static int list_pages(struct listing *listing, const char *prefix, struct error *err) {
+    const char *folder = ((struct azure_folder *)listing->store)->place.folder;
     AUTO(text_freep) char *whole = x_printf("%s%s%s", folder, *folder ? "/" : "", prefix);
     AUTO(text_freep) char *page = x_malloc(PAGE_BYTES_MAX), *marker = x_strdup("");
-    listing.prefix = whole;
-    listing.page = page;
-    if (after && !text_starts(after, prefix) && strcmp(after, prefix) > 0) {
+    listing->folder_size = *folder ? strlen(folder) + 1 : 0;
+    listing->hidden_from = strlen(prefix);
+    listing->prefix = whole;
+    listing->page = page;
+    if (listing->after && !text_starts(listing->after, prefix) &&
+        strcmp(listing->after, prefix) > 0) {
         return 0; /* all names below prefix come before it */
     }
-    for (int names = PAGE_NAMES; marker && !listing.has_stopped;) {
+    for (int names = PAGE_NAMES; marker && !listing->has_stopped;) {
         struct error cause = {0};
-        listing.is_too_large = false;
-        if (read_page(&listing, names, &marker, &cause) == 0) {
+        listing->is_too_large = false;
+        if (read_page(listing, names, &marker, &cause) == 0) {
             continue;
         }
-        if (!listing.is_too_large || names == PAGE_NAMES_MIN) {
+        if (!listing->is_too_large || names == PAGE_NAMES_MIN) {
             *err = cause;
             return -1;
         }
         names /= 10;
     }
     return 0;
+}
+
+int azure_list(struct store *base, const char *prefix, const char *after, store_each *each,
+               void *context, struct error *err) {
+    struct listing listing = {.store = base, .after = after, .each = each, .context = context};
+    return list_pages(&listing, prefix, err);
+}
+
+int azure_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
+                   void *context, struct error *err) {
+    struct listing listing = {
+        .store = base, .after = after, .wants_all = true, .each = each, .context = context};
+    return list_pages(&listing, prefix, err);
 }

@@ -329,6 +329,7 @@ const struct store_ops azure_store_ops = {
     .put = azure_put,
     .remove = azure_remove,
     .list = azure_list,
+    .list_all = azure_list_all,
     .clear = azure_clear,
     .upload_open = azure_upload_open,
     .upload_add = azure_upload_add,

@@ -77,9 +77,10 @@ static int open_shard(struct cifar_set *set, size_t index, const struct dataset_
 }
 
 /* In a folder, files named test*, if there are any, are for evaluation. */
-static int find_files(const char *path, bool is_test, json_t **ret_files, struct error *err) {
+static int find_files(const char *path, bool is_test, struct strays *strays, json_t **ret_files,
+                      struct error *err) {
     json_t *all, *tests = json_array(), *others = json_array();
-    if (dataset_files(path, "*.bin", &all, err) < 0) {
+    if (dataset_files(path, "*.bin", strays, &all, err) < 0) {
         json_decref(tests);
         json_decref(others);
         return -1;
@@ -116,7 +117,7 @@ static int cifar_open(const json_t *fields, const struct dataset_options *option
         return error_set(err, ERROR_INVALID, "classes: 10 or 100 is expected");
     }
     set->label_bytes = base->classes == 100 ? LABELS_MAX : 1;
-    if (find_files(path, options->like != NULL, &set->paths, err) < 0) {
+    if (find_files(path, options->like != NULL, &base->strays, &set->paths, err) < 0) {
         return -1;
     }
     base->type = TENSOR_UINT8;

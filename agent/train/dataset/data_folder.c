@@ -80,6 +80,10 @@ static int add_item(void *context, const char *name, const struct store_info *in
                     struct error *err) {
     struct folder_set *set = context;
     const char *slash = strchr(name, '/');
+    if (info && info->is_left_out) {
+        strays_add_left_out(&set->base.strays, name);
+        return 0;
+    }
     if (info && info->fault && (info->is_folder || strays_is_picture(name))) {
         return leave_link(set, name, info->fault, err);
     }
@@ -173,7 +177,7 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     buffer_init(&set->names, names_bytes_max);
     if (fields_text(fields, "path", &path, err) < 0 ||
         store_open(path, /* writes= */ false, &set->store, err) < 0 ||
-        (options->sees_files ? store_list_infos : store_list_links)(set->store, "", NULL, add_item,
+        (options->sees_files ? store_list_all : store_list_links)(set->store, "", NULL, add_item,
                                                                     set, err) < 0) {
         return -1;
     }

@@ -357,7 +357,7 @@ static int table_open(const json_t *fields, const struct dataset_options *option
     set->memory_bytes = options->memory_bytes;
     if (fields_text(fields, "path", &path, err) < 0 ||
         read_settings(set, fields, &format, err) < 0 ||
-        dataset_files(path, patterns[format.split], &set->paths, err) < 0) {
+        dataset_files(path, patterns[format.split], &base->strays, &set->paths, err) < 0) {
         return -1;
     }
     take_columns(set, options->like);

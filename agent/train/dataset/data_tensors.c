@@ -243,8 +243,8 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
         fields_text(fields, "labels", &labels, err) < 0) {
         return -1;
     }
-    int result = dataset_files(samples, "*.npy", &sample_files, err) < 0 ||
-                         dataset_files(labels, "*.npy", &label_files, err) < 0 ||
+    int result = dataset_files(samples, "*.npy", &base->strays, &sample_files, err) < 0 ||
+                         dataset_files(labels, "*.npy", &base->strays, &label_files, err) < 0 ||
                          open_shards(set, sample_files, label_files, options, err) < 0
                      ? -1
                      : 0;

@@ -26,13 +26,16 @@ static int add_file(void *context, const char *name, struct error *err) {
     return 0;
 }
 
-int dataset_files(const char *path, const char *pattern, json_t **ret_files, struct error *err) {
+int dataset_files(const char *path, const char *pattern, struct strays *strays, json_t **ret_files,
+                  struct error *err) {
     AUTO(source_release) struct source source = {0};
     struct collecting collecting = {&source, json_array()};
     int result = source_open(path, &source, err);
     if (result == 0 && source.file) {
         json_array_append_new(collecting.files, json_string(path));
     } else if (result == 0) {
+        source.leave = strays_add_left_out;
+        source.leave_context = strays;
         result = source_list(&source, pattern, NULL, add_file, &collecting, err);
     }
     if (result == 0 && json_array_size(collecting.files) == 0) {

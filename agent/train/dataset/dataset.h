@@ -122,6 +122,7 @@ int64_t dataset_counted(const struct dataset *dataset, int64_t index);
 void dataset_see(struct dataset *dataset, const struct dataset_options *options,
                  const struct store *store, const struct store_info *info);
 /* For kinds: the file that a path names, or all files of that folder that match the pattern, sorted
- * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. */
-NODISCARD int dataset_files(const char *path, const char *pattern, json_t **ret_files,
-                            struct error *err);
+ * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. Hidden ones are added to
+ * the strays. */
+NODISCARD int dataset_files(const char *path, const char *pattern, struct strays *strays,
+                            json_t **ret_files, struct error *err);

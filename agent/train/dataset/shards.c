@@ -63,7 +63,7 @@ static int add_file(void *context, const char *name, struct error *err) {
     return 0;
 }
 
-static int list(const char *path, json_t *paths, struct error *err) {
+static int list(const char *path, struct strays *strays, json_t *paths, struct error *err) {
     AUTO(source_release) struct source source = {0};
     struct collecting collecting = {&source, paths};
     if (source_open(path, &source, err) < 0) {
@@ -73,6 +73,8 @@ static int list(const char *path, json_t *paths, struct error *err) {
         json_array_append_new(paths, json_string(path));
         return 0;
     }
+    source.leave = strays_add_left_out;
+    source.leave_context = strays;
     if (source_list(&source, "*.tar", NULL, add_file, &collecting, err) < 0) {
         return -1;
     }
@@ -81,11 +83,11 @@ static int list(const char *path, json_t *paths, struct error *err) {
                : error_set(err, ERROR_NOT_FOUND, "%s: no file matches *.tar", path);
 }
 
-int shards_find(const char *path, json_t **ret_paths, struct error *err) {
+int shards_find(const char *path, struct strays *strays, json_t **ret_paths, struct error *err) {
     json_t *paths = json_array();
     int result = shards_expand(path, paths, err);
     if (result == 0) {
-        result = list(path, paths, err);
+        result = list(path, strays, paths, err);
     }
     if (result < 0) {
         json_decref(paths);

@@ -28,6 +28,10 @@ void strays_add(struct strays *left, const char *reason, const char *name) {
     found->count++;
 }
 
+void strays_add_left_out(void *strays, const char *name) {
+    strays_add(strays, "hidden by a dot, or no file", name);
+}
+
 void strays_add_ending(struct strays *left, const char *name) {
     static const char *const pictures[] = {".gif", ".webp", ".bmp",  ".tif",  ".tiff",
                                            ".ppm", ".avif", ".heic", ".jfif", ".jxl"};

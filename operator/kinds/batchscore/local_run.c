@@ -92,6 +92,12 @@ void batchscore_print_success(const struct ending *ending) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
         ending_print_said(stdout, ending->status);
     }
+    int64_t left_out = tree_integer(ending->status, "items.leftOut", 0);
+    if (left_out > 0) {
+        printf("  %lld left out: %s\n", (long long)left_out,
+               left_out == 1 ? "its name begins with a dot, or it is no file"
+                             : "their names begin with a dot, or they are no files");
+    }
     size_t i;
     const json_t *lost;
     json_array_foreach(json_object_get(ending->status, "lost"), i, lost) {

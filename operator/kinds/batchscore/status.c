@@ -11,6 +11,7 @@ enum { FAILED_LOG_MAX = 1024, LOST_MAX = 16, LOST_TEXT_MAX = 512 };
 /* A replacement coordinator reports no counts while it lists: the earlier counts stay. */
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
     static const char *const counters[] = {"total", "done", "failed", "retried"};
+    static const char *const others[] = {"kept", "leftOut"}; /* absent: 0 */
     const json_t *from = json_object_get(progress, name);
     bool is_known = tree_integer(json_object_get(status, name), "total", 0) > 0;
     if (!json_is_object(from) || (is_known && tree_integer(from, "total", 0) <= 0)) {
@@ -21,9 +22,11 @@ static void copy_counters(json_t *status, const json_t *progress, const char *na
         int64_t count = tree_integer(from, counters[i], 0);
         json_object_set_new(to, counters[i], json_integer(MAX(count, 0)));
     }
-    json_t *kept = json_object_get(from, "kept");
-    if (json_is_integer(kept) && json_integer_value(kept) > 0) {
-        json_object_set(to, "kept", kept);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        json_t *count = json_object_get(from, others[i]);
+        if (json_is_integer(count) && json_integer_value(count) > 0) {
+            json_object_set(to, others[i], count);
+        }
     }
     json_object_set_new(status, name, to);
 }

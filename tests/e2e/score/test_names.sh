@@ -80,6 +80,23 @@ run hidden '{path: data/other}'
 out=$work/data/hidden
 check "nor is a hidden folder listed" failed behind 'such links are not followed'
 
+##### what is no item ##############################################################################
+mkdir -p "$work/data/dots/.git/objects" "$work/data/dots/a"
+for name in x.jpg .x.jpg a/y.jpg a/.y.txt .git/objects/z.jpg; do echo "$name" >"$work/data/dots/$name"; done
+mkfifo "$work/data/dots/pipe.jpg"
+counted() { jq -r '.items.done, .items.failed, .items.leftOut' "$work/data/$1/summary.json" | xargs; }
+run seen '{path: data/dots, pattern: "*.jpg"}'
+check "hidden names, a hidden folder and a pipe that the pattern covers are counted" [ "$code $(counted seen)" = "0 2 0 3" ]
+check "and told at the end" grep -qx '  3 left out: their names begin with a dot, or they are no files' "$work/log"
+rm "$work/data/dots/pipe.jpg" "$work/data/dots/.x.jpg"
+echo new >"$work/data/dots/z.jpg"
+run seen '{path: data/dots, pattern: "*.jpg"}'
+check "a rerun counts them anew" [ "$code $(counted seen)" = "0 3 0 1" ]
+run seen '{path: data/dots, pattern: "*.jpg"}'
+check "and one that has nothing to do still tells" grep -qx '  1 left out: its name begins with a dot, or it is no file' "$work/log"
+run timed '{path: data/dots, pattern: "*.jpg", order: Modified}'
+check "so does one in the order of times" [ "$code $(counted timed)" = "0 3 0 1" ]
+
 ##### a list of names, and pictures ################################################################
 mkdir "$in/.windlassx"
 echo hidden >"$in/.windlassx/h.txt"
@@ -127,4 +144,21 @@ ln -s ../other "$work/data/rows/z"
 timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
 code=$?
 check "and so are those in a folder behind a link" [ "$code $(grep -c 'data/rows/z: it is a link to a folder, and such links are not followed: remove it' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
+rm "$work/data/rows/z"
+cp "$work/data/rows/x.csv" "$work/data/rows/._x.csv"
+sed 's/open(p).read()/p/' "$work/score.py" >"$work/rows.py"
+cat >"$work/job.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: rows}
+spec:
+  input: {table: {path: data/rows}}
+  scorer: {command: {command: [python3, $work/rows.py]}}
+  output: {path: data/hidden-rows, mode: AppendRow}
+  workers: {max: 1}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+M
+timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
+code=$?
+check "a hidden table is counted" [ "$code $(jq -c "[.items.done, .items.leftOut]" "$work/data/hidden-rows/summary.json")" = "0 [1,1]" ]
 exit $((failures > 0))

@@ -33,13 +33,21 @@ static struct store *open_folder(int number) {
 /* ---- a made-up input ------------------------------------------------------------------------ */
 
 /* spec: {"count", "breaks": after this many lines of one listing, "marks", "step": of the numbers,
- * "delay": ms every 100 lines}. Line i is the number i * step. */
+ * "delay": ms every 100 lines, "hidden": before each line so many names are left out, and as many at
+ * the end}. Line i is the number i * step. */
+static void leave_out(const struct input_listing *listing, int64_t count) {
+    if (listing->left_out) { /* list_compare does not ask */
+        *listing->left_out += count;
+    }
+}
+
 static int numbers_list(const struct input_listing *listing, input_line *line, void *context,
                         struct error *err) {
     int64_t count = tree_integer(listing->spec, "count", 0);
     int64_t breaks = tree_integer(listing->spec, "breaks", INT64_MAX);
     int64_t step = tree_integer(listing->spec, "step", 1),
             delay = tree_integer(listing->spec, "delay", 0);
+    int64_t hidden = tree_integer(listing->spec, "hidden", 0);
     bool has_marks = tree_bool(listing->spec, "marks", true);
     int64_t first = listing->after ? strtoll(listing->after, NULL, 10) / step + 1 : 0;
     for (int64_t i = first; i < count; i++) {
@@ -51,10 +59,12 @@ static int numbers_list(const struct input_listing *listing, input_line *line, v
             poll(NULL, 0, (int)delay);
         }
         int size = snprintf(text, sizeof text, "%lld", (long long)(i * step));
+        leave_out(listing, hidden);
         if (line(context, text, (size_t)size, has_marks ? text : NULL, err) < 0) {
             return -1;
         }
     }
+    leave_out(listing, hidden);
     return 0;
 }
 
@@ -458,6 +468,35 @@ static int list_names(int64_t count) {
     return 0;
 }
 
+/* However often the listing breaks and is continued, each name that is left out counts once. */
+static void test_what_is_left_out_counts_once(void) {
+    for (int variant = 0; variant < 4; variant++) {
+        struct error err = {0};
+        bool has_marks = variant % 2 == 0, breaks = variant >= 2;
+        struct store *store = open_folder(folders++);
+        AUTO(tree_freep)
+        json_t *spec = json_pack("{s:i,s:i,s:b}", "count", 5000, "hidden", 3, "marks", has_marks);
+        struct list *list = NULL;
+        int tries = 0;
+        for (int64_t at = breaks ? 700 : 5001; !list || !list_is_complete(list); at += 700) {
+            list_free(TAKE(list));
+            error_clear(&err);
+            json_object_set_new(spec, "breaks", json_integer(has_marks && breaks ? 700 : at));
+            list = open_list(store, spec, &err);
+            CHECK(list && ++tries < 20);
+            (void)await(list, &err);
+        }
+        CHECK(breaks ? tries > 3 : tries == 1);
+        CHECK_INT(list_found(list).left_out, 3 * 5001);
+        list_free(list);
+        list = open_list(store, spec, &err); /* from the pages */
+        CHECK_INT(await(list, &err), 5000);
+        CHECK_INT(list_found(list).left_out, 3 * 5001);
+        list_free(list);
+        store_free(store);
+    }
+}
+
 static void test_many_names_take_little_memory(void) {
     int64_t count = getenv("SOAK_ROUNDS") ? 1000000 : 200000, start_ms = clock_monotonic_ms();
     struct rusage before, usage;
@@ -493,6 +532,7 @@ int main(void) {
     TEST(test_a_broken_listing_goes_on);
     TEST(test_pages_that_are_not_ours_are_refused);
     TEST(test_lines_that_no_page_may_hold_are_refused);
+    TEST(test_what_is_left_out_counts_once);
     TEST(test_two_coordinators_have_one_list);
     TEST(test_sorting_outside_memory_loses_nothing);
     CHECK_OK(file_remove_tree(volume, &err), &err);

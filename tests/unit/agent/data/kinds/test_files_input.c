@@ -138,6 +138,42 @@ static void test_modified_is_by_time_then_name(void) {
     }
 }
 
+/* Hidden names that the pattern covers and hidden folders, each once, wherever a listing that was
+ * broken continues; in the order of times, the part before has them all. */
+static void check_left_out(const char *more, const char *after, int64_t wanted) {
+    struct error err = {0};
+    struct told told = {.stop = INT64_MAX};
+    struct store *scratch = NULL;
+    int64_t left_out = 0;
+    AUTO(tree_freep) json_t *spec = spec_of(more);
+    CHECK_OK(store_open("out/scratch", /* writes= */ true, &scratch, &err), &err);
+    struct input_listing listing = {.spec = spec,
+                                    .after = after,
+                                    .scratch = scratch,
+                                    .scratch_name = "run-",
+                                    .left_out = &left_out};
+    CHECK_OK(files_input.list(&listing, on_line, &told, &err), &err);
+    CHECK_INT(left_out, wanted);
+    store_free(scratch);
+    free(told.lines);
+}
+
+static void test_what_is_left_out_is_counted(void) {
+    put_at("photos/a/.b.jpg", 5);
+    put_at("photos/a/.b.txt", 5);
+    put_at("photos/b/.git/x.jpg", 5);
+    put_at("photos/b/.git/objects/y.jpg", 5);
+    AUTO(text_freep) char *pipe = x_printf("%s/photos/c.jpg", fixtures_out);
+    CHECK_INT(mkfifo(pipe, 0600), 0);
+    check_left_out("", NULL, 5); /* two files, a folder, a pipe, and .hidden.jpg */
+    check_left_out(", \"pattern\": \"*.jpg\"", NULL, 4);
+    check_left_out(", \"pattern\": \"*.jpg\"", "a.jpg", 3);
+    check_left_out(", \"pattern\": \"*.jpg\"", "b.jpg", 2);
+    check_left_out(", \"pattern\": \"*.jpg\", \"order\": \"Modified\"", NULL, 4);
+    check_left_out(", \"pattern\": \"*.jpg\", \"order\": \"Modified\"", "8000000000000064 a.jpg",
+                   0);
+}
+
 static void test_the_folder_must_be_another_than_the_outputs(void) {
     struct error err = {0};
     struct told told = {.stop = INT64_MAX};
@@ -512,6 +548,7 @@ int main(void) {
     make_photos();
     TEST(test_names_come_in_order_of_their_bytes);
     TEST(test_modified_is_by_time_then_name);
+    TEST(test_what_is_left_out_is_counted);
     TEST(test_the_folder_must_be_another_than_the_outputs);
     TEST(test_a_manifest_gives_the_order);
     TEST(test_a_manifest_may_be_long);

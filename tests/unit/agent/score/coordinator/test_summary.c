@@ -100,6 +100,9 @@ static char *ended(const struct job *job, enum run_progress_state state, int exi
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
     progress.outputs = outputs;
+    AUTO(tree_freep) json_t *lost = json_pack("[{s:s,s:s}]", "what", "chapters", "why", "no room");
+    progress.lost = lost;
+    progress.items_left_out = 4;
     struct summary summary = {.job = job,
                               .progress = &progress,
                               .ledger = ledger,
@@ -142,6 +145,9 @@ static void test_a_summary_says_again_how_it_ended(void) {
             CHECK_STR(tree_text(words, "outputs[0]", ""), "out/x/film.mp4");
             CHECK_STR(tree_text(words, "summary", ""), "out/x/summary.json");
             CHECK_INT(tree_integer(words, "items.total", -1), 8);
+            CHECK_INT(tree_integer(words, "items.leftOut", -1), 4);
+            CHECK_STR(tree_text(words, "lost[0].what", ""), "chapters");
+            CHECK_STR(tree_text(words, "lost[0].why", ""), "no room");
             CHECK_INT(tree_integer(words, "secondsLeft", -1), 0);
             CHECK_INT(tree_bool(words, "report", false), rows[i].exit_code == 0);
         }
@@ -156,6 +162,7 @@ static void test_a_broken_summary_is_none(void) {
         "}",
         ", \"message\": \"\", \"itemsPerSecond\": \"1\", \"outputs\": [7]}",
         ", \"message\": \"\", \"itemsPerSecond\": \"1\", \"outputs\": [], \"items\": 3}",
+        ", \"message\": \"\", \"itemsPerSecond\": \"1\", \"outputs\": [], \"lost\": [{}]}",
     };
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .output = "out/x"};
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
@@ -164,6 +171,30 @@ static void test_a_broken_summary_is_none(void) {
         CHECK(!summary_message(&job, false, text, strlen(text), &code));
         CHECK_INT(code, -1);
     }
+}
+
+/* What does not fit into a pod's message is cut from the end, and the message says so. */
+static void test_what_is_lost_is_told_however_much_it_is(void) {
+    char why[256] = "";
+    AUTO(tree_freep) json_t *progress = json_pack("{s:s, s:[]}", "state", "Succeeded", "lost");
+    memset(why, 'y', sizeof why - 1);
+    for (int i = 0; i < 40; i++) {
+        AUTO(text_freep) char *what = x_printf("track %d", i);
+        json_array_append_new(json_object_get(progress, "lost"),
+                              json_pack("{s:s,s:s}", "what", what, "why", why));
+    }
+    AUTO(text_freep) char *file = x_printf("%s/termination", fixtures_out);
+    setenv("WINDLASS_TERMINATION_LOG", file, 1);
+    summary_leave_message(progress, 0);
+    unsetenv("WINDLASS_TERMINATION_LOG");
+    AUTO(tree_freep) json_t *told = json_load_file(file, 0, NULL);
+    json_t *lost = json_object_get(told, "lost");
+    size_t count = json_array_size(lost);
+    CHECK(told && count > 5 && count < 40);
+    CHECK_STR(tree_text(json_array_get(lost, 0), "what", ""), "track 0");
+    AUTO(text_freep) char *more = x_printf("%zu more", 40 - (count - 1));
+    CHECK_STR(tree_text(json_array_get(lost, count - 1), "what", ""), more);
+    CHECK_STR(tree_text(json_array_get(lost, count - 1), "why", ""), "see summary.json");
 }
 
 /* Writes the files of a run without results, to a store that dies after a number of calls (0:
@@ -225,6 +256,7 @@ int main(void) {
     TEST(test_the_summary_tells_what_failed_and_who_did_what);
     TEST(test_a_summary_says_again_how_it_ended);
     TEST(test_a_broken_summary_is_none);
+    TEST(test_what_is_lost_is_told_however_much_it_is);
     TEST(test_a_success_that_cannot_be_told_is_none);
     return TEST_END();
 }

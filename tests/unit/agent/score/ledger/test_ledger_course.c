@@ -88,6 +88,81 @@ static void test_a_final_failure_ends_both_runs(void) {
     ledger_free(ledger);
 }
 
+/* The results of a last try are not given up for those that a second run may have. */
+static void test_a_last_try_that_is_good_in_part_counts(void) {
+    struct ledger_options options = plain;
+    options.cell_items = 100;
+    options.max_tries = 2;
+    struct ledger *ledger = new_ledger(options, 2);
+    int a = join(ledger, "a"), b = join(ledger, "b");
+    struct ledger_lease first = grant(ledger, 0, a, 0), quick = grant(ledger, 0, b, 1);
+    CHECK_INT(finish(ledger, &quick, 100, 0, 1), LEDGER_DONE);
+    int64_t now_ms = 2 * LEDGER_SLOW_MS;
+    struct ledger_lease second = grant(ledger, now_ms, b, 0);
+    CHECK_INT(finish(ledger, &first, 100, 1, now_ms), LEDGER_RETRY); /* the other one may be whole */
+    now_ms += 2 * LEDGER_SLOW_MS;
+    struct ledger_lease third = grant(ledger, now_ms, a, 0);
+    CHECK_INT(third.try, 2);
+    CHECK_INT(finish(ledger, &second, 100, 1, now_ms), LEDGER_PARTIAL);
+    check_taken(ledger, now_ms, &third, LEDGER_IGNORED);
+    CHECK(ledger_is_accounted(ledger));
+    CHECK_INT(ledger_counts(ledger).items.failed, 1);
+    CHECK_INT(ledger_counts(ledger).items.done, 199);
+    ledger_free(ledger);
+}
+
+/* Both runs of a lease of many cells, one after the other. */
+static struct ledger *pair_of_many(struct ledger_lease ret_leases[static 2], int64_t *now_ms) {
+    struct ledger_options options = plain;
+    options.is_auto = true;
+    options.timeout_ms = 600000;
+    struct ledger *ledger = new_ledger(options, 40000);
+    join(ledger, "a");
+    struct ledger_lease lease;
+    while (ledger_grant(ledger, *now_ms, &lease) && lease.first + lease.cells < 40000) {
+        *now_ms += 20 + lease.cells;
+        struct ledger_report report = {.worker = lease.worker,
+                                       .lease = lease.lease,
+                                       .items = lease.cells,
+                                       .took_us = (20 + lease.cells) * 1000};
+        CHECK_INT(ledger_report(ledger, &report, *now_ms, NULL), LEDGER_DONE);
+    }
+    join(ledger, "b");
+    *now_ms += 2 * LEDGER_SLOW_MS;
+    CHECK(lease.cells > 1 && ledger_grant(ledger, *now_ms, &ret_leases[1]));
+    CHECK(ret_leases[1].is_second && ret_leases[1].cells == lease.cells);
+    ret_leases[0] = lease;
+    return ledger;
+}
+
+static void test_many_cells_run_twice_again_when_a_machine_is_lost(void) {
+    struct ledger_lease leases[2], again;
+    int64_t now_ms = 0;
+    int runs = 1;
+    struct ledger *ledger = pair_of_many(leases, &now_ms);
+    for (; runs < 100; runs++) { /* of a lease that kills each machine, not without end */
+        CHECK_INT(fail(ledger, &leases[1], LEDGER_MACHINE, "lost", now_ms), LEDGER_RETRY);
+        if (!ledger_grant(ledger, now_ms, &leases[1])) {
+            break;
+        }
+        CHECK(leases[1].is_second);
+    }
+    CHECK_INT(runs, LEDGER_LOSSES_MAX);
+    CHECK_INT(finish(ledger, &leases[0], leases[0].cells, 0, now_ms), LEDGER_DONE);
+    CHECK(ledger_is_accounted(ledger));
+    ledger_free(ledger);
+    /* A scorer that fails gets no second run while the first one goes on; the cells are halved
+     * when that ends, too. */
+    now_ms = 0;
+    ledger = pair_of_many(leases, &now_ms);
+    CHECK_INT(fail(ledger, &leases[1], LEDGER_SCORER, "no", now_ms), LEDGER_RETRY);
+    check_no_grant(ledger, now_ms + 50000);
+    CHECK_INT(fail(ledger, &leases[0], LEDGER_SCORER, "no", now_ms), LEDGER_RETRY);
+    CHECK(ledger_grant(ledger, now_ms, &again) && !again.is_second);
+    CHECK(again.cells < leases[0].cells);
+    ledger_free(ledger);
+}
+
 /* A lease waiting ahead of a busy slot goes to an idle one after a second. */
 static void test_nothing_waits_behind_a_slow_head(void) {
     struct ledger *ledger = new_ledger(plain, 3);
@@ -287,6 +362,8 @@ int main(void) {
     TEST(test_a_slow_last_lease_runs_twice);
     TEST(test_slow_tries_that_fail_come_to_an_end);
     TEST(test_a_final_failure_ends_both_runs);
+    TEST(test_a_last_try_that_is_good_in_part_counts);
+    TEST(test_many_cells_run_twice_again_when_a_machine_is_lost);
     TEST(test_nothing_waits_behind_a_slow_head);
     TEST(test_sizes_follow_the_costs);
     TEST(test_who_is_started_anew_for_each_gets_large_ones);

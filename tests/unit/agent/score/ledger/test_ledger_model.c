@@ -148,11 +148,11 @@ static enum ledger_decision end_badly(struct world *world, const struct ledger_l
     }
     cell->tries += fault == LEDGER_SCORER;
     cell->losses += fault == LEDGER_MACHINE;
-    if (cell->holders > 0 ||
-        (cell->tries < world->options.max_tries && cell->losses < LEDGER_LOSSES_MAX)) {
+    bool is_partial = failed > 0 && failed < items, has_tries = cell->tries < world->options.max_tries;
+    if ((cell->holders > 0 && (has_tries || !is_partial)) ||
+        (has_tries && cell->losses < LEDGER_LOSSES_MAX)) {
         return LEDGER_RETRY;
     }
-    bool is_partial = failed > 0 && failed < items;
     int64_t known = world->options.cell_items ? cell->items : MAX(items, 1);
     accept(world, lease, known, is_partial ? failed : known);
     return is_partial ? LEDGER_PARTIAL : LEDGER_FAILED;

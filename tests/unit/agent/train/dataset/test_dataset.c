@@ -230,10 +230,17 @@ static void test_a_folder_of_pictures(void) {
     make_picture("f/a-b/z.jpeg", 16, 8, 30);
     make_picture("f/B/1.png", 3, 3, 40);
     write_file("f/B/readme.txt", "no", 2);
+    make_picture("f/B/.1.png", 3, 3, 40);
+    make_picture("f/.c/x.png", 3, 3, 40);
     AUTO(dataset_closep) struct dataset *held = must_open(spec, NULL);
     AUTO(dataset_closep) struct dataset *read = must_open(spec, &none);
     check_same(held, read);
     check_same(held, read); /* now from memory */
+    struct dataset_options first = {.memory_bytes = 1, .sees_files = true}; /* the rank that tells */
+    AUTO(dataset_closep) struct dataset *seen = must_open(spec, &first);
+    AUTO(text_freep) char *strays = strays_text(&seen->strays);
+    CHECK_STR(strays, "3 files are left out: 2 hidden by a dot, or no file (such as .c/); 1 .txt "
+                      "(such as B/readme.txt)");
     CHECK(held->count == 4 && held->classes == 3);
     CHECK_STR(held->class_names[0], "B");
     CHECK_STR(held->class_names[1], "a");
