@@ -91,19 +91,19 @@ static void keys_add(struct keys *keys, const char *key, enum key_kind kind) {
     }
 }
 
-/* Names that nobody wants: the folder itself and its parent, and ours. */
-static bool is_nobodys(const char *name) {
+/* Names that no caller wants: the folder itself and its parent, and ours. */
+static bool is_unwanted(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || text_starts(name, ".windlass");
 }
 
-/* "name", "name/" for a folder, or "" for a name that has gone or is nobody's. What is hidden or no
- * file is left out. */
+/* "name", "name/" for a folder, or "" for a name that has gone or is not wanted. What is hidden or
+ * not a file is left out. */
 static enum key_kind key_of(int folder_fd, const struct dirent *entry, char *key, size_t room) {
     struct stat status = {0};
     unsigned char type = entry->d_type;
     key[0] = 0;
     size_t length = strlen(entry->d_name);
-    if (is_nobodys(entry->d_name) || length + 2 > room) {
+    if (is_unwanted(entry->d_name) || length + 2 > room) {
         return KEY_LEFT_OUT;
     }
     if (type == DT_UNKNOWN &&
@@ -346,11 +346,8 @@ int path_folder_list_infos(struct store *store, const char *prefix, const char *
 
 int path_folder_list_all(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err) {
-    struct listing listing = {.store = store,
-                              .wants_infos = true,
-                              .wants_all = true,
-                              .each = each,
-                              .context = context};
+    struct listing listing = {
+        .store = store, .wants_infos = true, .wants_all = true, .each = each, .context = context};
     return list_below(&listing, prefix, after, err);
 }
 

@@ -64,7 +64,7 @@ struct input_listing {
     const char *scratch_name; /* prefix of those objects, which are removed afterwards */
     const char *kept_name;    /* prefix of objects that lines refer to; they are kept */
     /* Counts what is left out behind `after`, before the line that comes next: hidden names that
-     * the pattern covers, hidden folders, and what is no file; NULL: nobody asks. */
+     * the pattern covers, hidden folders, and what is not a file; NULL: not asked. */
     int64_t *left_out;
 };
 

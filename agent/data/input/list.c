@@ -182,12 +182,6 @@ static void count_removed(struct list *list) {
     }
 }
 
-/* What comes before a line is in the page of that line, as the listing continues after lines. */
-static void count_left_out(struct list *list) {
-    list->writer.counts.left_out += list->left_out;
-    list->left_out = 0;
-}
-
 static int store_page(struct list *list, bool is_last, struct error *err) {
     count_removed(list);
     list->cannot_store = true; /* until a page is stored */
@@ -263,7 +257,7 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
         }
         added = list_writer_add(&list->writer, line, size, flag, mark, err);
     }
-    count_left_out(list);
+    list_writer_leave_out(&list->writer, &list->left_out);
     if (list->writer.count == 1) {
         list->page_started_ms = clock_monotonic_ms();
     }
@@ -307,7 +301,7 @@ static int list_on(struct list *list, struct error *err) {
         return error_set(err, ERROR_INVALID, "the input has %lld items fewer than before",
                          (long long)list->skips);
     }
-    count_left_out(list);
+    list_writer_leave_out(&list->writer, &list->left_out);
     return store_page(list, /* is_last= */ true, err);
 }
 

@@ -223,6 +223,11 @@ int list_writer_add(struct list_writer *writer, const char *line, size_t size, e
     return 1;
 }
 
+void list_writer_leave_out(struct list_writer *writer, int64_t *left_out) {
+    writer->counts.left_out += *left_out;
+    *left_out = 0;
+}
+
 char *list_writer_text(const struct list_writer *writer, const char *run, int64_t number,
                        int64_t first, bool is_last, size_t *ret_size) {
     AUTO(tree_freep)

@@ -10,8 +10,8 @@
  * how a rerun treats it (enum list_flag). Kept lines are not scored and have no number. first: the
  * number of the first line that is scored; end: the number of all lines; mark: where the kind
  * continues after them (absent: it starts over); counts, and "leftOut" if it is not 0: see struct
- * list_counts, of this page; crc: CRC-32C of all bytes before ,"crc". Format 1, of earlier releases, has neither fingerprints nor
- * counts. */
+ * list_counts, of this page; crc: CRC-32C of all bytes before ,"crc". Format 1, of earlier
+ * releases, has neither fingerprints nor counts. */
 #pragma once
 
 #include "agent/data/input/input.h"
@@ -32,7 +32,8 @@ enum list_flag {
     LIST_AGAIN = 'a',   /* it had no result, or has lost it */
 };
 
-/* removed: lines of the earlier list that are not in this one; left_out: of struct input_listing. */
+/* removed: lines of the earlier list that are not in this one; left_out: of struct input_listing.
+ */
 struct list_counts {
     int64_t kept, added, changed, again, removed, left_out;
 };
@@ -72,6 +73,9 @@ void list_writer_release(struct list_writer *writer);
  * long or not UTF-8. mark: copied; may be NULL. */
 NODISCARD int list_writer_add(struct list_writer *writer, const char *line, size_t size,
                               enum list_flag flag, const char *mark, struct error *err);
+/* Counts what comes before a line, in the page of that line, as a listing continues after lines;
+ * *left_out becomes 0. */
+void list_writer_leave_out(struct list_writer *writer, int64_t *left_out);
 /* The whole object; the caller frees. */
 char *list_writer_text(const struct list_writer *writer, const char *run, int64_t number,
                        int64_t first, bool is_last, size_t *ret_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/sink.h"
 
+#include "agent/data/rows/row_cells.h"
 #include "agent/data/rows/row_line.h"
 #include "lib/text/jsontext.h"
 
@@ -14,7 +15,9 @@ struct sink {
     const struct media *media;
     struct writer *writer; /* the media's, for PARTS and PACKS */
     struct staged_output *staged;
-    struct buffer line; /* scratch */
+    struct buffer line;       /* scratch */
+    struct row_columns types; /* spec.output.types */
+    struct row_cells cells;
 };
 
 enum sink_form sink_form(const json_t *spec, const struct media *media) {
@@ -33,9 +36,11 @@ int sink_open(const json_t *spec, const struct media *media, const json_t *work,
     struct sink *sink = x_calloc(1, sizeof *sink);
     *sink = (struct sink){.form = sink_form(spec, media), .media = media, .staged = staged};
     buffer_init(&sink->line, LINE_BYTES_MAX);
+    row_columns_init(&sink->types, NULL, tree_get(spec, "output.types"));
+    row_cells_init(&sink->cells, &sink->types);
     bool is_medias = sink->form == SINK_PARTS || sink->form == SINK_PACKS;
     if (is_medias && media->writer_open(spec, work, staged, &sink->writer, err) < 0) {
-        free(sink);
+        sink_free(sink);
         return -1;
     }
     *ret_sink = sink;
@@ -48,6 +53,8 @@ void sink_free(struct sink *sink) {
             sink->media->writer_free(sink->writer);
         }
         buffer_release(&sink->line);
+        row_cells_release(&sink->cells);
+        row_columns_release(&sink->types);
         free(sink);
     }
 }
@@ -91,14 +98,35 @@ static int put_row(struct buffer *line, const struct result *result, struct erro
     return done < 0 ? -1 : buffer_append(line, "\n", 1, err);
 }
 
-static int add_row(struct sink *sink, const struct result *result, struct error *err) {
+/* Makes the row in sink->line. A value that its type does not hold would end the job when the rows
+ * are put together, after all of them were scored. */
+static int make_row(struct sink *sink, const struct result *result, struct error *err) {
     if (!result->record && !result->json) {
         return error_set(err, ERROR_INVALID, "%s: a picture cannot be a row of text", result->name);
     }
     buffer_clear(&sink->line);
-    return put_row(&sink->line, result, err) < 0
-               ? error_context(err, "%s", result->name)
+    bool is_made = put_row(&sink->line, result, err) == 0;
+    bool has_types = result->head && sink->types.count > 0;
+    return is_made && (!has_types ||
+                       row_cells_check(&sink->cells, sink->line.data, sink->line.size, err) == 0)
+               ? 0
+               : error_context(err, "%s", result->name);
+}
+
+static int add_row(struct sink *sink, const struct result *result, struct error *err) {
+    return make_row(sink, result, err) < 0
+               ? -1
                : staged_output_add(sink->staged, sink->line.data, sink->line.size, err);
+}
+
+int sink_check(struct sink *sink, const struct result *result, struct error *err) {
+    bool is_typed = sink->form == SINK_ROWS && result->head && sink->types.count > 0;
+    struct error ignored = {0};
+    buffer_clear(&sink->line);
+    return is_typed && put_row(&sink->line, result, &ignored) == 0 &&
+                   row_cells_check(&sink->cells, sink->line.data, sink->line.size, err) < 0
+               ? error_context(err, "%s", result->name)
+               : 0;
 }
 
 int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err) {

@@ -25,6 +25,9 @@ NODISCARD int sink_open(const json_t *spec, const struct media *media, const jso
  * spec.output.format a row is the text of a JSON string if it has no control characters, otherwise
  * compact JSON; with it a row is an object that begins with its head (row_line.h). */
 NODISCARD int sink_add(struct sink *sink, const struct result *result, struct error *err);
+/* Whether the row of a result fits spec.output.types. INVALID names the column, and the item has
+ * failed; sink_add would fail alike. 0: also of other forms. */
+NODISCARD int sink_check(struct sink *sink, const struct result *result, struct error *err);
 /* One of the lease's items has failed; at any time before sink_finish. */
 void sink_skip(struct sink *sink);
 /* What rows need behind them; after the last result. heads: of this lease; NULL: none. */

@@ -397,6 +397,11 @@ static int take_lists(struct column_reader *reader, struct error *err) {
     struct column_window *window = &reader->window;
     for (bool ends = false; !ends;) {
         if (reader->ahead_at == reader->ahead_count && reader->page.left == 0) {
+            bool is_v2 = reader->head.type == PARQUET_PAGE_DATA_V2;
+            if (is_v2 && window->rows > 0) { /* a page ends with a row, and may be skipped: windows
+                                                do not depend on where reading began */
+                return 0;
+            }
             int got = find_page(reader, err);
             if (got <= 0) {
                 return got;

@@ -67,6 +67,7 @@ void row_reader_free(struct row_reader *reader) {
 void row_reader_start(struct row_reader *reader, int64_t first, int64_t end) {
     reader->next = first;
     reader->end = end;
+    reader->is_broken = false; /* what is read must not depend on what was read before */
 }
 
 int64_t row_reader_place(const struct row_reader *reader) {

@@ -2,7 +2,8 @@
  * their bytes are read. One thread.
  *
  * Values (value_json.h) are members by their columns' names, lists arrays; what is null is null. A
- * damaged page spoils the rows of its row group from there on, which have one fault. */
+ * damaged page spoils the rows of its row group from there on, as far as row_reader_start says, and
+ * they have one fault. Which rows that are depends on the file and on that range alone. */
 #pragma once
 
 #include "agent/data/parquet/parquet_file.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Npy (NEP 1, version 1): one array [rows, ...] of the numbers of each row: of the only list, or of
  * all columns with one number, in order; heads are left out. Elements are f4 where floats hold all
- * of them, else f8, i8 if all are integers and not all are floats; a null is NaN in floats. */
+ * of them, else f8, i8 if all are integers and none is null; a null is NaN in floats. */
 #include "agent/data/rows/rows_form.h"
 
 #include "lib/number/half.h"
@@ -111,8 +111,8 @@ static enum element element_of(const struct rows_writer *writer) {
         const struct row_column *column = &columns->columns[i];
         bool is_given = column->type == ROW_FLOATS;
         are_floats = are_floats && (column->is_head || column->fits_floats || is_given);
-        are_integers = are_integers && (column->is_head || column->type == ROW_INTEGER ||
-                                        column->type == ROW_INTEGERS);
+        bool is_integer = column->type == ROW_INTEGER || column->type == ROW_INTEGERS;
+        are_integers = are_integers && (column->is_head || (is_integer && !column->has_nulls));
     }
     return are_floats ? FLOAT32 : are_integers ? INT64 : FLOAT64;
 }
@@ -210,6 +210,7 @@ static int put_list(struct rows_writer *writer, const struct row_cells *cells, s
         size_t at = cell->first + (size_t)i;
         struct value value = {.is_null = !cell->is_there || cells->nulls[at]};
         if (!value.is_null) {
+            value.is_integer = cells->columns->columns[writer->list].type == ROW_INTEGERS;
             value.integer = cells->integers[at];
             value.number = cells->numbers[at];
         }

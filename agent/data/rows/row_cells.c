@@ -4,6 +4,7 @@
 #include "agent/data/rows/row_number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,11 +123,13 @@ static bool convert(const struct row_cell *text, enum row_type type, struct row_
 
 static int refuse(const struct row_cells *cells, const struct row_column *column,
                   const struct jsontext_member *member, struct error *err) {
+    char row[32] = "";
+    if (cells->rows >= 0) {
+        snprintf(row, sizeof row, "row %lld, ", (long long)cells->rows + 1);
+    }
     return error_set(err, ERROR_INVALID,
-                     "row %lld, column \"%.100s\": %.*s is not of type %s, which "
-                     "spec.output.types names",
-                     (long long)cells->rows + 1, column->name,
-                     (int)MIN(member->value_size, (size_t)SHOWN), member->value,
+                     "%scolumn \"%.100s\": %.*s is not of type %s, which spec.output.types names",
+                     row, column->name, (int)MIN(member->value_size, (size_t)SHOWN), member->value,
                      row_type_name(column->type));
 }
 
@@ -222,5 +225,23 @@ int row_cells_read(struct row_cells *cells, const char *row, size_t size, struct
         }
     }
     cells->rows++;
+    return 0;
+}
+
+int row_cells_check(struct row_cells *cells, const char *row, size_t size, struct error *err) {
+    const char *end = row + size, *at = jsontext_space(row, end);
+    struct jsontext_member member;
+    cells->rows = -1;
+    cells->elements = 0;
+    json_array_clear(cells->texts);
+    for (size_t i = 0; jsontext_member(&at, end, &member); i++) {
+        const struct row_column *column =
+            cells->columns->count ? row_columns_find(cells->columns, &member, i) : NULL;
+        struct row_cell ignored = {0};
+        if (column && column->is_given && *member.value != 'n' &&
+            read_given(cells, column, &member, &ignored, err) < 0) {
+            return -1;
+        }
+    }
     return 0;
 }

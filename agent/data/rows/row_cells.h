@@ -24,7 +24,7 @@ struct row_cells {
     bool *nulls;
     size_t elements, room;
     json_t *texts; /* private: strings that had escapes */
-    int64_t rows;  /* that were read */
+    int64_t rows;  /* that were read; -1: only checks */
 };
 
 /* columns: with their types; must outlive the cells. */
@@ -35,3 +35,7 @@ void row_cells_release(struct row_cells *cells); /* for AUTO, too */
  * types: "3.5" is a Number, "" is null. */
 NODISCARD int row_cells_read(struct row_cells *cells, const char *row, size_t size,
                              struct error *err);
+/* Whether the values of a row, which need not have been seen, fit the types that are given; other
+ * members are passed over. INVALID names the column. */
+NODISCARD int row_cells_check(struct row_cells *cells, const char *row, size_t size,
+                              struct error *err);

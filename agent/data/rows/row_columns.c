@@ -21,6 +21,7 @@ enum {
     LIST_NO_DOUBLE = 512,
     LIST_NO_FLOAT = 1024,
     LIST_NO_INTEGER = 2048,
+    LIST_NULL = 4096,
     SCALARS = SEEN_BOOLEAN | SEEN_INTEGER | SEEN_FRACTION | SEEN_TEXT,
 };
 
@@ -163,7 +164,7 @@ static unsigned see_element(const struct row_columns *columns, const struct row_
     struct row_number number;
     if (**at == 'n') {
         *at += strlen("null");
-        return 0;
+        return LIST_NULL;
     }
     *at = row_number_read(*at, end, &number);
     unsigned seen = number.is_integer ? 0 : LIST_FRACTION | LIST_NO_INTEGER;
@@ -249,6 +250,10 @@ static int see_member(struct row_columns *columns, const struct jsontext_member 
     }
     column->row = columns->rows;
     column->seen |= see_value(columns, member, column);
+    /* (An empty text is null where a type is given: an empty field of CSV.) */
+    bool is_empty = column->is_given && column->type != ROW_TEXT && column->type != ROW_JSON &&
+                    member->value_size == 2 && *member->value == '"';
+    column->values += *member->value != 'n' && !is_empty;
     return 0;
 }
 
@@ -298,5 +303,6 @@ void row_columns_end(struct row_columns *columns) {
         struct row_column *column = &columns->columns[i];
         column->type = column->is_given ? column->type : type_of(column->seen);
         column->fits_floats = !(column->seen & (NO_FLOAT | LIST_NO_FLOAT));
+        column->has_nulls = column->values < columns->rows || (column->seen & LIST_NULL);
     }
 }

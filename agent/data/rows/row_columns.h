@@ -31,8 +31,10 @@ struct row_column {
     /* The shortest and longest list; of no list: count_min > count_max. */
     int64_t count_min, count_max;
     bool fits_floats; /* the single numbers, too */
+    bool has_nulls;   /* also a row without it, or a null in one of its lists */
     unsigned seen;    /* private: what its values were */
     int64_t row;      /* private: the last row that has it */
+    int64_t values;   /* private: rows in which it is not null */
 };
 
 struct row_columns {

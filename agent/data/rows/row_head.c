@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/rows/row_head.h"
 
+#include "agent/data/rows/row_cells.h"
 #include "lib/text/jsontext.h"
 
 #include <stdlib.h>
@@ -15,6 +16,8 @@ struct row_heads {
     char *file;                               /* the last item's; NULL: none yet */
     int64_t rows;                             /* of it, in this lease */
     struct buffer lines;
+    struct row_columns types; /* spec.output.types */
+    struct row_cells *cells;  /* for these; owned */
 };
 
 static const json_t *keys_of(const json_t *spec) {
@@ -76,6 +79,9 @@ struct row_heads *row_heads_new(const json_t *spec) {
     heads->counts = row_heads_count(spec);
     heads->is_loose = strcmp(tree_text(spec, "input.table.format", ""), "JSONLines") == 0;
     buffer_init(&heads->lines, LINES_MAX_BYTES);
+    heads->cells = x_calloc(1, sizeof *heads->cells);
+    row_columns_init(&heads->types, NULL, tree_get(spec, "output.types"));
+    row_cells_init(heads->cells, &heads->types);
     return heads;
 }
 
@@ -85,6 +91,9 @@ void row_heads_free(struct row_heads *heads) {
             free(heads->columns[i]);
         }
         free(heads->columns);
+        row_cells_release(heads->cells);
+        free(heads->cells);
+        row_columns_release(&heads->types);
         free(heads->file);
         buffer_release(&heads->lines);
         free(heads);
@@ -175,6 +184,16 @@ static int add_column(const struct row_heads *heads, const struct row_place *pla
                : jsontext_compact(head, member.value, member.value_size, err);
 }
 
+/* Of a value that its type does not hold its item fails, before anything is scored. */
+static int check_types(const struct row_heads *heads, const struct buffer *head,
+                       struct error *err) {
+    if (heads->types.count == 0 || head->size == 0) {
+        return 0;
+    }
+    AUTO(text_freep) char *row = x_printf("{%.*s}", (int)head->size, head->data);
+    return row_cells_check(heads->cells, row, head->size + 2, err);
+}
+
 int row_heads_add(const struct row_heads *heads, const struct row_place *place, struct buffer *head,
                   struct error *err) {
     if (heads->has_file && add_place(heads, place, head, err) < 0) {
@@ -185,5 +204,5 @@ int row_heads_add(const struct row_heads *heads, const struct row_place *place, 
             return -1;
         }
     }
-    return 0;
+    return check_types(heads, head, err);
 }

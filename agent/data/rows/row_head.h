@@ -40,7 +40,8 @@ void row_heads_start(struct row_heads *heads);
 /* Counts the next item of the lease, which may have failed; for every one, in order. */
 void row_heads_see(struct row_heads *heads, const struct row_place *place);
 /* Appends the members of the item that was seen last, without braces: "file":"a.csv","row":3.
- * INVALID: the row has no such column. */
+ * INVALID: the row has no such column, or its value is not of the type that spec.output.types
+ * names. */
 NODISCARD int row_heads_add(const struct row_heads *heads, const struct row_place *place,
                             struct buffer *head, struct error *err);
 /* Appends the lines at the end of the part. */

@@ -87,13 +87,25 @@ int row_places_line(struct row_places *places, struct buffer *scratch, const cha
     return 1;
 }
 
+/* As the JSON string of a file's name is spelled; the caller releases the buffer. */
+static bool spell(const char *file, struct buffer *name) {
+    struct error full = {0};
+    buffer_init(name, NAME_BYTES_MAX);
+    return buffer_append(name, "\"", 1, &full) == 0 &&
+           jsontext_escape(name, file, strlen(file), &full) == 0 &&
+           buffer_append(name, "\"", 1, &full) == 0;
+}
+
+bool row_places_is_of(const char *line, size_t size, const char *file) {
+    AUTO(buffer_release) struct buffer name;
+    size_t skip = starts(line, size, "[") ? 1 : strlen("{\"file\":");
+    return spell(file, &name) && size >= skip + name.size &&
+           memcmp(line + skip, name.data, name.size) == 0;
+}
+
 void row_places_skip(struct row_places *places, const char *file, int64_t rows) {
     AUTO(buffer_release) struct buffer name;
-    struct error full = {0};
-    buffer_init(&name, NAME_BYTES_MAX);
-    if (buffer_append(&name, "\"", 1, &full) == 0 &&
-        jsontext_escape(&name, file, strlen(file), &full) == 0 &&
-        buffer_append(&name, "\"", 1, &full) == 0) {
+    if (spell(file, &name)) {
         add_rows(places, name.data, name.size, rows);
     }
 }

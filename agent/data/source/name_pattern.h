@@ -7,5 +7,5 @@
  * the name; one with a slash against the whole name, and `*` does not match a slash. No wildcard
  * matches a dot at the start of a part. */
 bool name_pattern_matches(const char *pattern, const char *name);
-/* The same, but a wildcard matches such a dot, too: would it match if it were no hidden name? */
+/* The same, but a wildcard matches such a dot, too: would it match but for its dot? */
 bool name_pattern_covers(const char *pattern, const char *name);

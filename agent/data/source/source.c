@@ -90,7 +90,7 @@ int source_list(const struct source *source, const char *pattern, const char *af
     struct listing listing = {source, pattern, each, context};
     if (!source->file) {
         return (source->leave ? store_list_all : store_list_links)(source->store, "", after,
-                                                                      on_name, &listing, err);
+                                                                   on_name, &listing, err);
     }
     return after && strcmp(source->file, after) <= 0 ? 0 : each(context, source->file, err);
 }

@@ -11,7 +11,7 @@ struct source {
     struct store *store; /* the folder, or the folder of the file */
     char *file;          /* the file's name in the store; NULL: a folder */
     /* Called by source_list for what it leaves out: hidden names that the pattern covers, hidden
-     * folders, and what is no file; NULL: nobody asks. */
+     * folders, and what is not a file; NULL: not asked. */
     source_leave *leave;
     void *leave_context;
 };

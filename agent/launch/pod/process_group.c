@@ -23,7 +23,7 @@ enum {
                            apart */
     FIRST_LINES = 200,  /* of a program, in which words about a wrong command line are looked for */
     LINE_SEEN_BYTES = 200, /* of each */
-    QUIET_MS = 10000,
+    QUIET_LINES = 40,      /* behind such words: more of them, and mpirun's own */
 };
 
 struct stream {
@@ -36,7 +36,7 @@ struct child {
     struct process process;
     struct stream out, errors;
     struct output_tail tail;
-    int64_t lines, quiet_until_ms;
+    int64_t lines, quiet_until; /* lines up to this number do not count */
     int64_t killed_before;
     struct child *next;
 };
@@ -45,7 +45,7 @@ struct process_group {
     struct child *children;
     size_t count;
     int64_t kill_ms; /* -1: no SIGKILL is due */
-    int64_t lines, now_ms;
+    int64_t lines;
     int64_t killed_before; /* the number of OOM kills when the oldest running process started */
 };
 
@@ -86,17 +86,17 @@ static void write_all(int fd, const char *data, size_t size) {
     }
 }
 
-/* A program that says that its command line is wrong, and mpirun behind it, take seconds for that
- * on a busy machine: such lines do not count as work. */
+/* A program that says that its command line is wrong, and mpirun behind it: such lines do not count
+ * as work, however long they take on a busy machine. */
 static void count_line(struct process_group *group, struct child *child, const char *line,
                        size_t size) {
     char text[LINE_SEEN_BYTES];
     if (child->lines++ < FIRST_LINES) {
         snprintf(text, sizeof text, "%.*s", (int)MIN(size, sizeof text), line);
-        child->quiet_until_ms =
-            usage_error_may_be(text) ? group->now_ms + QUIET_MS : child->quiet_until_ms;
+        child->quiet_until =
+            usage_error_may_be(text) ? child->lines + QUIET_LINES : child->quiet_until;
     }
-    group->lines += group->now_ms >= child->quiet_until_ms;
+    group->lines += child->lines > child->quiet_until;
 }
 
 /* Passes on complete lines, so that lines of several processes do not mix. */
@@ -219,7 +219,6 @@ static void reap_orphans(const struct process_group *group) {
 
 bool process_group_poll(struct process_group *group, int64_t now_ms,
                         struct process_group_end *ret_end) {
-    group->now_ms = now_ms;
     if (group->kill_ms >= 0 && now_ms >= group->kill_ms) {
         process_group_kill(group);
     }

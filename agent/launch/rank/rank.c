@@ -301,11 +301,11 @@ static bool pass_on(struct rank *rank, struct stream *stream) {
         return false;
     }
     output_tail_add(&rank->tail, data, (size_t)got);
-    write_all(stream->to, data, (size_t)got);
-    keep(rank, stream, data, (size_t)got);
-    if (stream == &rank->streams[0]) {
+    if (stream == &rank->streams[0]) { /* what the log shows has been looked at */
         reporter_add_output(rank->reporter, data, (size_t)got);
     }
+    write_all(stream->to, data, (size_t)got);
+    keep(rank, stream, data, (size_t)got);
     return true;
 }
 

@@ -160,14 +160,6 @@ static bool is_idle(const struct ledger *ledger) {
     return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
 }
 
-/* What the listing has found so far, beside items. */
-static void tell_found(struct coordinator *coordinator) {
-    struct list *list = coordinator->prepared.list;
-    struct run_progress *progress = &coordinator->dispatcher.progress;
-    progress->items_left_out = list ? list_found(list).left_out : 0;
-    rerun_follow(&coordinator->prepared, coordinator->job, progress);
-}
-
 /* Serves once and handles the consequences: commits due records, grants leases. */
 static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
     struct dispatcher *dispatcher = &coordinator->dispatcher;
@@ -192,7 +184,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;
     }
-    tell_found(coordinator);
+    rerun_follow(&coordinator->prepared, coordinator->job, &dispatcher->progress);
     dispatcher_settle(dispatcher);
     if (dispatcher->failure.kind) {
         *err = dispatcher->failure;
@@ -226,7 +218,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     }
     coordinator->is_listed = true;
     tell_lost(coordinator);
-    tell_found(coordinator);
+    rerun_follow(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
     struct run_progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",

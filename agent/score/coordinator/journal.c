@@ -431,6 +431,7 @@ struct publishing {
     bool *published; /* by cell */
     char *room;      /* for small parts */
     int64_t cells;
+    bool all; /* also what has been published */
 };
 
 /* False for END, which covers all cells, for RETRY, which has no result, and for failures under
@@ -450,8 +451,8 @@ static int see_first(void *context, const struct commit_head *head,
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
     /* A later record must be published again, for example a DONE after a FAILED. */
-    memset(publishing->published + record->first, record->type == COMMIT_PUBLISHED,
-           (size_t)record->cells);
+    bool is_published = record->type == COMMIT_PUBLISHED && !publishing->all;
+    memset(publishing->published + record->first, is_published, (size_t)record->cells);
     return record_resolver_add(publishing->resolver, record, err);
 }
 
@@ -486,11 +487,9 @@ static int publish_record(void *context, const struct commit_head *head,
     return pack_publish(&part, journal->output, err);
 }
 
-int journal_publish(struct journal *journal, struct error *err) {
-    struct publishing publishing = {.journal = journal, .cells = ledger_cells(journal->ledger)};
-    if (ledger_unpublished(journal->ledger, 0) < 0) {
-        return 0;
-    }
+static int publish(struct journal *journal, bool all, struct error *err) {
+    struct publishing publishing = {
+        .journal = journal, .cells = ledger_cells(journal->ledger), .all = all};
     publishing.resolver = record_resolver_new(publishing.cells);
     publishing.room = x_malloc(ROOM_BYTES);
     publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
@@ -508,6 +507,15 @@ int journal_publish(struct journal *journal, struct error *err) {
                : error_set(err, ERROR_INVALID,
                            "spec.output.path: %zu results are missing or changed",
                            journal->broken_count);
+}
+
+int journal_publish(struct journal *journal, struct error *err) {
+    bool has_any = ledger_unpublished(journal->ledger, 0) >= 0;
+    return has_any ? publish(journal, /* all= */ false, err) : 0;
+}
+
+int journal_publish_all(struct journal *journal, struct error *err) {
+    return publish(journal, /* all= */ true, err);
 }
 
 struct checking {

@@ -87,7 +87,6 @@ struct journal_failure {
 
 /* The four functions below add records. They fail only if the record can never be stored: INVALID,
  * too large; EXHAUSTED, the caller ignored journal_is_full. */
-
 /* Adds a record for a lease that ended. decision: what ledger_report returned for it; LEDGER_DONE,
  * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
  * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure may be
@@ -136,9 +135,10 @@ bool journal_counts(const struct journal *journal, const struct commit_head *hea
  * one output (media.join: films, video_join.h). The caller calls free(ret_parts->places).
  * INVALID: a record does not fit the input; else the store's errors. */
 NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
-/* Writes the files of all committed packs (pack.h) that are not published yet. INVALID: some packs
- * are missing or differ from their record; journal_void_broken makes their cells wait again. */
+/* Writes the files of all committed packs (pack.h) that are not published yet; all: again of all.
+ * INVALID: some are missing or differ; journal_void_broken makes their cells wait again. */
 NODISCARD int journal_publish(struct journal *journal, struct error *err);
+NODISCARD int journal_publish_all(struct journal *journal, struct error *err);
 /* Checks the objects that list failed items (failures.h). INVALID: as for journal_publish. */
 NODISCARD int journal_check_failures(struct journal *journal, struct error *err);
 /* Notes that the object of these cells' result is missing or differs from its record. */

@@ -3,6 +3,7 @@
 
 #include "agent/result/result_file.h"
 #include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/join/present.h"
 #include "agent/score/coordinator/join/row_files.h"
 #include "agent/score/coordinator/kept_lines.h"
 #include "agent/score/coordinator/rerun.h"
@@ -130,7 +131,8 @@ int outputs_make(struct prepared_job *prepared, const struct job *job, struct pa
         return -1;
     }
     if ((kept_has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
-        make(prepared, job, &bits, ret_parts, outputs, err) < 0) {
+        make(prepared, job, &bits, ret_parts, outputs, err) < 0 ||
+        (prepared->form == SINK_PACKS && present_ensure(prepared, err) < 0)) {
         return -1;
     }
     /* Where the mark is, the outputs count as complete, and the next generation looks no further

@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANEW_HINT "rerun with --restart (annotation windlass.dev/restart), or choose another output"
-
 /* ---- paths that move ------------------------------------------------------------------------ */
 
 /* Whether the job is to be made anew, under another text of --restart. */
@@ -433,10 +431,14 @@ int rerun_find_base(struct prepared_job *prepared, const struct job *job,
 
 void rerun_follow(const struct prepared_job *prepared, const struct job *job,
                   struct run_progress *progress) {
-    if (!prepared->list || prepared->journal.generation.keeps < 0 || *progress->rerun) {
+    if (!prepared->list) {
         return;
     }
     struct list_counts found = list_found(prepared->list);
+    progress->items_left_out = found.left_out;
+    if (prepared->journal.generation.keeps < 0 || *progress->rerun) {
+        return;
+    }
     progress->items_kept = found.kept;
     if (list_is_complete(prepared->list)) {
         snprintf(progress->rerun, sizeof progress->rerun,

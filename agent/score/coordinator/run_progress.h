@@ -37,7 +37,7 @@ struct run_progress {
     int64_t left_kept, left_ms;   /* as the termination message says it, and since when */
     char rerun[400];              /* what a rerun has found; "" until its list is complete */
     int64_t items_kept;           /* of a rerun: with results of earlier runs; not in the counts */
-    int64_t items_left_out;       /* of the input: no items (input.h) */
+    int64_t items_left_out;       /* names of the input (input.h) */
     int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
     int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
     struct run_progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */
@@ -65,8 +65,8 @@ double run_progress_rate(const struct run_progress *progress, int64_t now_ms);
 void run_progress_format_rate(double rate, char text[static 32]);
 
 /* The /progress object; counts may be NULL before the ledger exists. Items that are kept count as
- * done, and "kept" says how many they are; "leftOut": names of the input that are no items, as they
- * begin with a dot or are no files. Both are absent if 0. The caller owns the result.
+ * done, and "kept" says how many they are; "leftOut": names of the input that are not items, as
+ * they begin with a dot or are not files. Both are absent if 0. The caller owns the result.
  * `secondsLeft` is absent while it is unknown. */
 json_t *run_progress_json(const struct run_progress *progress, const struct ledger_counts *counts,
                           int64_t now_ms);

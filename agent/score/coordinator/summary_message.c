@@ -78,8 +78,9 @@ json_t *summary_message(const struct job *job, bool any_uid, const char *text, s
     AUTO(tree_freep) json_t *words = json_object();
     if (tree_parse(text, size, SUMMARY_BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
         (!any_uid && strcmp(tree_text(tree, "uid", ""), job->uid) != 0) ||
-        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) || !copy_lost(tree, words) ||
-        !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
+        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
+        !copy_lost(tree, words) || !copy_count(tree, "miniBatches", words) ||
+        !copy_count(tree, "items", words)) {
         return NULL;
     }
     AUTO(text_freep) char *summary = x_printf("%s/summary.json", job->output);

@@ -500,6 +500,14 @@ static int take_answer(const struct request *request, struct command_answer *ans
             cause = changed;
             is_final = true;
         }
+        struct result result = {.name = question->name,
+                                .head = question->head,
+                                .json = told ? told->json : NULL,
+                                .json_size = told ? told->size : 0};
+        struct error why = {0};
+        if (!cause && sink_check(sink, &result, &why) < 0) {
+            cause = why.text;
+        }
         if (cause) {
             count->final += is_final;
             if (scorer_count_failure(task, count, cause, err) < 0) {
@@ -507,10 +515,6 @@ static int take_answer(const struct request *request, struct command_answer *ans
             }
             continue;
         }
-        struct result result = {.name = question->name,
-                                .head = question->head,
-                                .json = told->json,
-                                .json_size = told->size};
         if (sink_add(sink, &result, err) < 0) {
             return -1;
         }

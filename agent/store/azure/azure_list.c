@@ -40,7 +40,8 @@ static const char *find_hidden(const char *below) {
     return below[0] == '.' ? below : slash ? slash + 1 : NULL;
 }
 
-/* part: of the name. What is below a hidden folder follows each other, and is told once. */
+/* part: of the name. Names below a hidden folder follow each other: the folder is passed on once.
+ */
 static int tell_hidden(struct listing *listing, char *name, const char *part, struct error *err) {
     char *end = name + (part - name) + strcspn(part, "/");
     const struct store_info info = {.is_left_out = true, .is_folder = *end == '/'};

@@ -178,7 +178,7 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     if (fields_text(fields, "path", &path, err) < 0 ||
         store_open(path, /* writes= */ false, &set->store, err) < 0 ||
         (options->sees_files ? store_list_all : store_list_links)(set->store, "", NULL, add_item,
-                                                                    set, err) < 0) {
+                                                                  set, err) < 0) {
         return -1;
     }
     if (base->count == 0) {

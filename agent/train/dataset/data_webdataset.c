@@ -310,7 +310,8 @@ static int web_open(const json_t *fields, const struct dataset_options *options,
     struct web_set *set = (struct web_set *)base;
     const char *path;
     base->ops = &dataset_webdataset;
-    if (fields_text(fields, "path", &path, err) < 0 || shards_find(path, &base->strays, &set->paths, err) < 0 ||
+    if (fields_text(fields, "path", &path, err) < 0 ||
+        shards_find(path, &base->strays, &set->paths, err) < 0 ||
         index_all(set, options, err) < 0) {
         return -1;
     }

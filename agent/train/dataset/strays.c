@@ -29,7 +29,7 @@ void strays_add(struct strays *left, const char *reason, const char *name) {
 }
 
 void strays_add_left_out(void *strays, const char *name) {
-    strays_add(strays, "hidden by a dot, or no file", name);
+    strays_add(strays, "hidden by a dot, or not a file", name);
 }
 
 void strays_add_ending(struct strays *left, const char *name) {

@@ -17,7 +17,7 @@ struct strays { /* {0}: none */
 };
 
 void strays_add(struct strays *left, const char *reason, const char *name);
-/* A hidden name, or one that is no file; a source_leave (source.h) of a struct strays. */
+/* A hidden name, or one that is not a file; a source_leave (source.h) of a struct strays. */
 void strays_add_left_out(void *strays, const char *name);
 /* A file that is not a picture by the ending of its name: the reason names the ending. */
 void strays_add_ending(struct strays *left, const char *name);

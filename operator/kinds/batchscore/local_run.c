@@ -95,8 +95,8 @@ void batchscore_print_success(const struct ending *ending) {
     int64_t left_out = tree_integer(ending->status, "items.leftOut", 0);
     if (left_out > 0) {
         printf("  %lld left out: %s\n", (long long)left_out,
-               left_out == 1 ? "its name begins with a dot, or it is no file"
-                             : "their names begin with a dot, or they are no files");
+               left_out == 1 ? "its name begins with a dot, or it is not a file"
+                             : "their names begin with a dot, or they are not files");
     }
     size_t i;
     const json_t *lost;

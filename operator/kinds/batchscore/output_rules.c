@@ -65,6 +65,28 @@ static bool has_place(const json_t *spec) {
     return false;
 }
 
+/* Of a Parquet table only the columns of input.table.columns are read. */
+static int check_read(const json_t *spec, const char *field, struct error *err) {
+    const json_t *read = tree_get(spec, "input.table.columns");
+    size_t i;
+    json_t *name, *one;
+    json_array_foreach(tree_get(spec, field), i, name) {
+        bool is_read = !read;
+        size_t at;
+        json_array_foreach(read, at, one) {
+            is_read = is_read || json_equal(one, name);
+        }
+        if (!is_read) {
+            AUTO(text_freep)
+            char *sentence = x_printf("names column \"%.100s\", which input.table.columns does "
+                                      "not read; add it there",
+                                      json_string_value(name));
+            return job_refuse(err, field, sentence);
+        }
+    }
+    return 0;
+}
+
 int output_rules_check(const json_t *spec, struct error *err) {
     bool has_format = tree_get(spec, "output.format");
     if (has_format && batchscore_mode(spec) != OUTPUT_APPEND_ROW) {
@@ -78,6 +100,11 @@ int output_rules_check(const json_t *spec, struct error *err) {
     }
     if (check_columns(spec, "output.key", err) < 0 ||
         check_columns(spec, "output.columns", err) < 0) {
+        return -1;
+    }
+    const char *key = tree_get(spec, "output.key") ? "output.key" : "input.table.partitionKeys";
+    if ((has_format && check_read(spec, key, err) < 0) ||
+        check_read(spec, "output.columns", err) < 0) {
         return -1;
     }
     if (!tree_get(spec, "output.key") && has_place(spec)) {

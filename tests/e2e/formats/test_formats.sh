@@ -83,8 +83,10 @@ of_parquet() {
     run
     check "sizes that are tuned give the same bytes" is cmp "$work/first" "$work/data/out/rows.parquet"
     job "format: Parquet, columns: [name], types: {text: Number}"
-    check "a value of another type ends the job" [ $code -eq 1 ]
-    check "... with row and column" grep -qE 'rows.parquet: row [0-9]+, column "text": .* is not of type Number, which spec.output.types names' "$work/log"
+    check "a value of another type fails its row" is [ "$(jq '.items.failed > 0' "$work/data/out/summary.json")" = true ]
+    check "... and says so" grep -qE 'column ..?"text..?": .* is not of type Number, which spec.output.types names' "$work/data/out/failed.jsonl"
+    job "format: Parquet, columns: [name], types: {name: Integer}"
+    check "... also one that is carried along" grep -qE 'column ..?"name..?": .* is not of type Integer' "$work/data/out/failed.jsonl"
 }
 of_csv() {
     own csv

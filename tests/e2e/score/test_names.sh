@@ -80,20 +80,20 @@ run hidden '{path: data/other}'
 out=$work/data/hidden
 check "nor is a hidden folder listed" failed behind 'such links are not followed'
 
-##### what is no item ##############################################################################
+##### what is not an item ############################################################################
 mkdir -p "$work/data/dots/.git/objects" "$work/data/dots/a"
 for name in x.jpg .x.jpg a/y.jpg a/.y.txt .git/objects/z.jpg; do echo "$name" >"$work/data/dots/$name"; done
 mkfifo "$work/data/dots/pipe.jpg"
 counted() { jq -r '.items.done, .items.failed, .items.leftOut' "$work/data/$1/summary.json" | xargs; }
 run seen '{path: data/dots, pattern: "*.jpg"}'
 check "hidden names, a hidden folder and a pipe that the pattern covers are counted" [ "$code $(counted seen)" = "0 2 0 3" ]
-check "and told at the end" grep -qx '  3 left out: their names begin with a dot, or they are no files' "$work/log"
+check "and told at the end" grep -qx '  3 left out: their names begin with a dot, or they are not files' "$work/log"
 rm "$work/data/dots/pipe.jpg" "$work/data/dots/.x.jpg"
 echo new >"$work/data/dots/z.jpg"
 run seen '{path: data/dots, pattern: "*.jpg"}'
 check "a rerun counts them anew" [ "$code $(counted seen)" = "0 3 0 1" ]
 run seen '{path: data/dots, pattern: "*.jpg"}'
-check "and one that has nothing to do still tells" grep -qx '  1 left out: its name begins with a dot, or it is no file' "$work/log"
+check "and one that has nothing to do still tells" grep -qx '  1 left out: its name begins with a dot, or it is not a file' "$work/log"
 run timed '{path: data/dots, pattern: "*.jpg", order: Modified}'
 check "so does one in the order of times" [ "$code $(counted timed)" = "0 3 0 1" ]
 

@@ -220,4 +220,55 @@ job missing AppendRow 'signingKey: {secretName: results, key: none.pem}'
 check "so does a key that is missing" eval '[ $code -eq 2 ] && grep -q "spec.signingKey: .*none.pem" "$work/missing.log"'
 [ $failures -eq 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
 rm -rf "$work/data/files" # it was changed on purpose
+
+##### results that are gone from the output before the job ends ####################################
+mkdir -p "$work/loses/in" "$work/loses/code"
+for i in 0 1 2 3 4; do echo "$i" >"$work/loses/in/f$i"; done
+# The line of `lose` says: when this item comes, and these files are there, this is done to them.
+cat >"$work/loses/code/score.py" <<'PY'
+import json, os, sys, time
+here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "init" in asked:
+        print('{"ready":true}', flush=True)
+        continue
+    if os.path.exists(here + "/lose"):
+        item, gone, cut = open(here + "/lose").read().split()
+        if any(name.endswith(item) for name in asked["items"]):
+            while not (os.path.exists(gone) and os.path.exists(cut)):
+                time.sleep(0.05)
+            os.remove(here + "/lose")
+            os.remove(gone)
+            open(cut, "w").close()
+    print(json.dumps({"id": asked["id"], "results": [open(name).read() for name in asked["items"]]}), flush=True)
+PY
+cat >"$work/loses/job.yaml" <<M
+apiVersion: windlass.dev/v1beta1
+kind: BatchScore
+metadata: {name: loses}
+spec:
+  input: {files: {path: loses/in}}
+  scorer: {command: {command: [python3, \$(loses)/code/score.py]}}
+  output: {path: loses/out}
+  miniBatchSize: 1
+  workers: {max: 1}
+  volumes: [{name: loses, persistentVolumeClaim: {claimName: loses}}]
+M
+lose() { # ITEM GONE CUT, or an option
+    [ $# -ne 3 ] || echo "$1 $work/loses/out/$2 $work/loses/out/$3" >"$work/loses/lose"
+    [ $# -eq 3 ] || set -- '' '' '' "$@"
+    timeout 120 "$windlass" run "${@:4}" -f "$work/loses/job.yaml" --state "$work/loses/state" --volume "loses=$work/loses" >"$work/log" 2>&1 </dev/null
+    code=$?
+}
+is_whole() { [ $code -eq 0 ] && "$windlass" verify "$work/loses/out" >/dev/null && [ "$(cat "$work/loses/out/"f?.json | xargs)" = "$1" ]; }
+lose f4 f0.json f1.json
+check "results that go while the job runs are written once more" is_whole '0\n 1\n 2\n 3\n 4\n'
+check "and its log says so" grep -rqs '2 results are gone from the output or have another size, such as f0.json: they are written once more' "$work/loses/state"
+echo 5 >"$work/loses/in/f5"
+lose f5 f2.json f3.json
+check "kept ones of an earlier run end the job" [ "$code $(grep -c '2 results of an earlier run are gone or have another size since this one began, such as f2.json: .*--restart' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
+check "and nothing says that it is whole" [ ! -e "$work/loses/out/result.json" ]
+lose --restart
+check "and are made again by --restart" is_whole '0\n 1\n 2\n 3\n 4\n 5\n'
 exit $((failures > 0))

@@ -210,13 +210,14 @@ restarted_command() {
 }
 
 ##### what a job is tuned for ###################################################################
-# Lines and the command's reports come by two ways, whose order is not promised: hence the pause.
+# Lines and the command's reports come by two ways, whose order is not promised: hence it waits until its log has the
+# lines.
 tuned() {
     local code
-    manifest tuned 2 <<'Y'
+    manifest tuned 2 <<Y
 launcher: None
 metrics: {objective: loss, goal: Minimize}
-command: [bash, -c, 'echo "loss: 3"; echo "loss: 2.5"; sleep 1; windlass-agent metric loss 1 --step 7']
+command: [bash, -c, 'echo "loss: 3"; echo "loss: 2.5"; until grep -q "loss: 2.5" "\$1-\$WINDLASS_RANK.log"; do sleep 0.1; done; windlass-agent metric loss 1 --step 7', sh, $work/tuned/state/tuned]
 Y
     run tuned --keep
     [ $code -eq 0 ] && says tuned '^  best     loss 1 of 3 reports$' && jq -e '.objective.at == "1::3:3 2::2.5:2.75 3:7:1:2.16666667"' "$work/tuned/state/pods/tuned-0/termination-log" >/dev/null

@@ -34,6 +34,8 @@ struct making {
     size_t file_count;
     bool counts; /* rows get their numbers */
     struct row_places places;
+    int64_t *missing; /* cells without a part, since the last line; owned */
+    size_t missing_count, missing_room;
     struct buffer line;    /* the beginning of one that is not complete */
     struct buffer scratch; /* a line with its number */
     /* What is done with a row. */
@@ -71,6 +73,7 @@ static void making_release(struct making *making) {
     row_cells_release(&making->cells);
     row_columns_release(&making->columns);
     row_places_release(&making->places);
+    free(making->missing);
     buffer_release(&making->line);
     buffer_release(&making->scratch);
 }
@@ -166,7 +169,51 @@ static int copy_row(struct making *making, const char *row, size_t size, struct 
                : take_bytes(&making->files[0], "\n", 1, err);
 }
 
+/* The rows of a cell that has failed as a whole are counted by reading them. */
+static int count_rows(const struct making *making, const json_t *lines, int64_t *ret_rows,
+                      struct error *err) {
+    const struct input_kind *kind = making->prepared->media->lines;
+    struct input_reader *reader = NULL;
+    struct item item;
+    int got = kind->reader_open(making->job->spec, lines, &reader, err) < 0 ? -1 : 1;
+    for (*ret_rows = -1; got > 0; ++*ret_rows) {
+        got = kind->reader_next(reader, &item, err);
+    }
+    kind->reader_free(reader);
+    return got;
+}
+
+/* Counts the rows of a cell without a part that come before this line in its file. */
+static int skip_missing(struct making *making, int64_t cell, const char *line, size_t size,
+                        struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *lines = NULL;
+    int64_t rows = 0;
+    buffer_init(&text, INPUT_LINE_MAX + 2);
+    if (list_lines(making->prepared->list, cell, 1, &text, err) < 0 ||
+        tree_parse(text.data ? text.data : "", text.size, text.size, &lines, err) < 0) {
+        return -1;
+    }
+    const json_t *name = json_array_get(json_array_get(lines, 0), 0);
+    const char *file = json_string_value(name) ? json_string_value(name) : "";
+    if (!row_places_is_of(line, size, file)) {
+        return 0;
+    }
+    if (count_rows(making, lines, &rows, err) < 0) {
+        return error_context(err, "the rows behind a mini-batch that has failed cannot be numbered "
+                                  "(spec.output.key would be a key without numbers)");
+    }
+    row_places_skip(&making->places, file, rows);
+    return 0;
+}
+
 static int take_line(struct making *making, const char *line, size_t size, struct error *err) {
+    for (size_t i = 0; i < making->missing_count; i++) {
+        if (skip_missing(making, making->missing[i], line, size, err) < 0) {
+            return -1;
+        }
+    }
+    making->missing_count = 0;
     int found =
         making->counts ? row_places_line(&making->places, &making->scratch, &line, &size, err) : 1;
     return found <= 0 ? found : making->take(making, line, size, err);
@@ -194,36 +241,16 @@ static int take_pieces(void *context, const char *data, size_t size, struct erro
     return buffer_append(&making->line, data, (size_t)(end - data), err);
 }
 
-/* The rows of a cell that has failed as a whole are counted by reading them. */
-static int count_rows(const struct making *making, const json_t *lines, int64_t *ret_rows,
-                      struct error *err) {
-    const struct input_kind *kind = making->prepared->media->lines;
-    struct input_reader *reader = NULL;
-    struct item item;
-    int got = kind->reader_open(making->job->spec, lines, &reader, err) < 0 ? -1 : 1;
-    for (*ret_rows = -1; got > 0; ++*ret_rows) {
-        got = kind->reader_next(reader, &item, err);
-    }
-    kind->reader_free(reader);
-    return got;
-}
-
-static int take_missing(void *context, int64_t cell, struct error *err) {
+/* Its rows are read only if others of their file follow: those of a job that has failed may be
+ * most of the input. */
+static int take_missing(void *context, int64_t cell, struct error *err UNUSED) {
     struct making *making = context;
-    AUTO(buffer_release) struct buffer text;
-    AUTO(tree_freep) json_t *lines = NULL;
-    int64_t rows = 0;
-    buffer_init(&text, INPUT_LINE_MAX + 2);
-    if (list_lines(making->prepared->list, cell, 1, &text, err) < 0 ||
-        tree_parse(text.data ? text.data : "", text.size, text.size, &lines, err) < 0) {
-        return -1;
+    if (making->missing_count == making->missing_room) {
+        making->missing_room = MAX(2 * making->missing_room, (size_t)64);
+        making->missing =
+            x_realloc_array(making->missing, making->missing_room, sizeof *making->missing);
     }
-    if (count_rows(making, lines, &rows, err) < 0) {
-        return error_context(err, "the rows behind a mini-batch that has failed cannot be numbered "
-                                  "(spec.output.key would be a key without numbers)");
-    }
-    const json_t *file = json_array_get(json_array_get(lines, 0), 0);
-    row_places_skip(&making->places, json_string_value(file) ? json_string_value(file) : "", rows);
+    making->missing[making->missing_count++] = cell;
     return 0;
 }
 
@@ -235,6 +262,7 @@ static int each_row(struct making *making,
         .bytes = take_pieces, .missing = making->counts ? take_missing : NULL, .context = making};
     making->take = take;
     row_places_release(&making->places);
+    making->missing_count = 0;
     buffer_clear(&making->line);
     if (making->source->each(making->source->context, &bytes, err) < 0) {
         return -1;

@@ -209,6 +209,67 @@ static void test_a_damaged_page_is_named(void) {
     (void)parquet_bytes_each(check_one_page);
 }
 
+enum { PART_ROWS = 4 };
+
+/* Reads a part of the file; bit i of the result: its row i has a fault. */
+static unsigned faults_of_part(struct row_reader *reader, int64_t first) {
+    AUTO(buffer_release) struct buffer json;
+    const char *fault = NULL;
+    struct error err = {0};
+    unsigned faults = 0;
+    buffer_init(&json, 1 << 20);
+    row_reader_start(reader, first, first + PART_ROWS);
+    for (int i = 0; buffer_clear(&json), row_reader_next(reader, &json, &fault, &err) > 0; i++) {
+        faults |= (unsigned)(fault != NULL) << i;
+    }
+    CHECK_INT(err.kind, ERROR_NONE);
+    return faults;
+}
+
+/* Whether it says for each part what a reader says that has read nothing before. */
+static bool reads_alike(struct row_reader *reader, const struct parquet_file *file,
+                        const size_t *columns, size_t count) {
+    bool are_alike = true;
+    for (int64_t row = 0; row < MIN(file->rows, (int64_t)ROWS); row += PART_ROWS) {
+        struct row_reader *fresh = row_reader_new(file, columns, count);
+        are_alike &= faults_of_part(fresh, row) == faults_of_part(reader, row);
+        row_reader_free(fresh);
+    }
+    return are_alike;
+}
+
+/* Which rows of a part fail does not depend on the parts that were read before it. */
+static void check_parts(const char *name, struct parquet_bytes *bytes) {
+    uint64_t random = 1181783497276652981u + strlen(name);
+    for (int round = 0; round < 100; round++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        char *at = &bytes->data[random % bytes->size], was = *at;
+        struct parquet_source source = parquet_bytes_source(bytes);
+        struct parquet_file file = {0};
+        struct error err = {0};
+        size_t columns[COLUMNS_MAX], count = 0;
+        *at = (char)(random >> 40);
+        bool is_open = parquet_file_open(&source, &file, &err) == 0;
+        for (size_t i = 0; is_open && i < file.schema.count && count < COLUMNS_MAX; i++) {
+            columns[count] = i;
+            count += !file.schema.columns[i].refusal;
+        }
+        if (is_open) {
+            struct row_reader *reader = row_reader_new(&file, columns, count);
+            CHECK(reads_alike(reader, &file, columns, count));
+            row_reader_free(reader);
+        }
+        parquet_file_release(&file);
+        *at = was;
+    }
+}
+
+static void test_faults_do_not_depend_on_what_was_read_before(void) {
+    (void)parquet_bytes_each(check_parts);
+}
+
 /* A footer with row groups in front of the schema by which their chunks are counted. */
 static void test_row_groups_before_the_schema_are_refused(void) {
     static const char footer[] = "\x49\x1c\x19\x0c\x00\x26\x02\x00" /* 4: a group of one row */
@@ -234,6 +295,7 @@ int main(void) {
     TEST(test_files_that_are_cut_are_refused);
     TEST(test_files_that_are_damaged_do_no_harm);
     TEST(test_a_damaged_page_is_named);
+    TEST(test_faults_do_not_depend_on_what_was_read_before);
     TEST(test_row_groups_before_the_schema_are_refused);
     for (int i = 0; i < ROWS; i++) {
         free(wanted[i]);

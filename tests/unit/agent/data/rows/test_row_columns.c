@@ -202,6 +202,25 @@ static void test_given_types(void) {
                 "row 1, column \"a\": [1e39] is not of type Vector, which spec.output.types names");
 }
 
+/* Without having seen it, and whatever else the row has. */
+static void test_a_row_is_checked_by_its_types(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *types = parse("{\"a\": \"Number\", \"b\": \"Integer\"}");
+    AUTO(row_columns_release) struct row_columns columns;
+    AUTO(row_cells_release) struct row_cells cells;
+    row_columns_init(&columns, NULL, types);
+    row_cells_init(&cells, &columns);
+    static const char *const good[] = {"{}", "{\"x\":[1,\"y\"],\"a\":\"3.5\",\"b\":7}",
+                                       "{\"b\":null,\"a\":\"\",\"z\":{}}"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CHECK_OK(row_cells_check(&cells, good[i], strlen(good[i]), &err), &err);
+    }
+    static const char bad[] = "{\"x\":1,\"b\":\"7.5\"}";
+    CHECK_INT(row_cells_check(&cells, bad, strlen(bad), &err), -1);
+    CHECK_STR(err.text,
+              "column \"b\": \"7.5\" is not of type Integer, which spec.output.types names");
+}
+
 int main(void) {
     TEST(test_the_narrowest_type);
     TEST(test_order_and_names);
@@ -209,5 +228,6 @@ int main(void) {
     TEST(test_too_many_columns);
     TEST(test_values);
     TEST(test_given_types);
+    TEST(test_a_row_is_checked_by_its_types);
     return TEST_END();
 }

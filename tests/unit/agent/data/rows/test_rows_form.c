@@ -7,6 +7,8 @@
 #include "tests/parse_json.h"
 #include "tests/test.h"
 
+#include <math.h>
+
 static int take(void *context, const void *data, size_t size, struct error *err) {
     return buffer_append(context, data, size, err);
 }
@@ -109,6 +111,13 @@ static void test_npy(void) {
               (const float[]){1, 0.5F, 2, 3}, 16);
     check_npy(NULL, ROWS("{\"v\":16777217}", "{\"v\":9007199254740993}"), NPY_INT64, 1,
               (const int64_t[]){16777217, 9007199254740993}, 16);
+    /* An integer beside a null, in a list or not, or of a row that lacks it. */
+    check_npy(NULL, ROWS("{\"v\":16777217}", "{\"v\":null}"), NPY_FLOAT64, 1,
+              (const double[]){16777217, NAN}, 16);
+    check_npy(NULL, ROWS("{\"v\":16777217,\"w\":1}", "{\"v\":2}"), NPY_FLOAT64, 2,
+              (const double[]){16777217, 1, 2, NAN}, 32);
+    check_npy(NULL, ROWS("{\"v\":[16777217]}", "{\"v\":[null]}"), NPY_FLOAT64, 2,
+              (const double[]){16777217, NAN}, 16);
     check_npy("float16", ROWS("{\"v\":[0.5]}", "{\"v\":[-2]}"), NPY_FLOAT16, 2,
               (const uint16_t[]){0x3800, 0xc000}, 4);
     check_npy("int8", ROWS("{\"v\":[-128]}", "{\"v\":[127]}"), NPY_INT8, 2,
@@ -140,6 +149,8 @@ static void test_what_is_no_array(void) {
                   "file has one array: take spec.output.format: Parquet");
     check_refused(&rows_npy, "int8", ROWS("{\"v\":[128]}"),
                   "row 1, column \"v\": a number is not a value of int8");
+    check_refused(&rows_npy, NULL, ROWS("{\"v\":[9007199254740993]}", "{\"v\":[null]}"),
+                  "row 1, column \"v\": a number is not a value of float64");
     check_refused(&rows_npy, NULL, ROWS("{\"v\":1,\"w\":0.1}", "{\"v\":9007199254740993,\"w\":3}"),
                   "row 2, column \"v\": a number is not a value of float64");
     check_refused(&rows_npy, "float16", ROWS("{\"v\":[65520]}"),

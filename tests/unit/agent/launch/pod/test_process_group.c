@@ -61,13 +61,13 @@ static void a_megabyte_waits_for_the_next_look(void) {
     close(none);
 }
 
-/* Help, and what comes soon after it, does not count as work, however slowly it comes. */
+/* Help, and the 40 lines behind it, do not count as work, however slowly they come. */
 static void words_about_a_wrong_command_line_do_not_count(void) {
     static const char script[] = "echo epoch 1; echo 'usage: a FILE'; echo more; : >$0/a;"
                                  "until [ -e $0/b ]; do sleep 0.01; done;"
                                  "echo 'a: error: unrecognized arguments: -x'; echo more; : >$0/c;"
-                                 "until [ -e $0/d ]; do sleep 0.01; done; echo epoch 2";
-    static const int64_t times_ms[] = {1000, 10000, 20000};
+                                 "until [ -e $0/d ]; do sleep 0.01; done; seq 39; echo epoch 2";
+    static const int64_t times_ms[] = {1000, 10000, 200000};
     char folder[] = "/tmp/windlass-group-XXXXXX";
     struct error err = {0};
     struct process_group_end end;

@@ -148,7 +148,8 @@ static enum ledger_decision end_badly(struct world *world, const struct ledger_l
     }
     cell->tries += fault == LEDGER_SCORER;
     cell->losses += fault == LEDGER_MACHINE;
-    bool is_partial = failed > 0 && failed < items, has_tries = cell->tries < world->options.max_tries;
+    bool is_partial = failed > 0 && failed < items,
+         has_tries = cell->tries < world->options.max_tries;
     if ((cell->holders > 0 && (has_tries || !is_partial)) ||
         (has_tries && cell->losses < LEDGER_LOSSES_MAX)) {
         return LEDGER_RETRY;

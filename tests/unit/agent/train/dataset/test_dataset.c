@@ -236,11 +236,13 @@ static void test_a_folder_of_pictures(void) {
     AUTO(dataset_closep) struct dataset *read = must_open(spec, &none);
     check_same(held, read);
     check_same(held, read); /* now from memory */
-    struct dataset_options first = {.memory_bytes = 1, .sees_files = true}; /* the rank that tells */
+    struct dataset_options first = {.memory_bytes = 1,
+                                    .sees_files = true}; /* the rank that tells */
     AUTO(dataset_closep) struct dataset *seen = must_open(spec, &first);
     AUTO(text_freep) char *strays = strays_text(&seen->strays);
-    CHECK_STR(strays, "3 files are left out: 2 hidden by a dot, or no file (such as .c/); 1 .txt "
-                      "(such as B/readme.txt)");
+    CHECK_STR(strays,
+              "3 files are left out: 2 hidden by a dot, or not a file (such as .c/); 1 .txt "
+              "(such as B/readme.txt)");
     CHECK(held->count == 4 && held->classes == 3);
     CHECK_STR(held->class_names[0], "B");
     CHECK_STR(held->class_names[1], "a");
