@@ -2,6 +2,7 @@
 #include "agent/data/text/normalizer.h"
 
 #include "agent/data/text/byte_level.h"
+#include "agent/data/text/pattern/precompiled.h"
 #include "agent/data/text/setting.h"
 
 #include <stdlib.h>
@@ -25,6 +26,8 @@ struct step {
     step_run *run;
     char *from, *to; /* owned; what is replaced, and by what */
     size_t from_size, to_size;
+    struct regex *regex;             /* owned: instead of `from` */
+    struct precompiled *precompiled; /* owned */
     bool is_compatible, is_composed; /* the form of normalization */
     bool is_left, is_right;          /* which side is stripped */
     unsigned flags;                  /* of the characters that are left out */
@@ -49,6 +52,14 @@ static int put(struct stage *stage, unsigned code, struct error *err) {
 /* A character that is left out. */
 static void skip(struct stage *stage) {
     stage->is_cut = stage->is_cut || stage->into->size == 0;
+}
+
+/* Text in the place of other characters; without any they are left out. */
+static int put_text(struct stage *stage, const char *data, size_t size, struct error *err) {
+    if (size == 0) {
+        skip(stage);
+    }
+    return passage_text_append(stage->into, data, size, err);
 }
 
 static int run_clean(struct stage *stage, struct error *err) {
@@ -190,11 +201,60 @@ static int run_replace(struct stage *stage, struct error *err) {
         if (!found) {
             return 0;
         }
-        if (passage_text_append(stage->into, step->to, step->to_size, err) < 0) {
+        if (put_text(stage, step->to, step->to_size, err) < 0) {
             return -1;
         }
         at = found + step->from_size;
     }
+}
+
+static int run_replace_regex(struct stage *stage, struct error *err) {
+    const struct step *step = stage->step;
+    size_t size = (size_t)(stage->end - stage->data), rest = 0;
+    struct regex_walk walk = {step->regex, &stage->memory->regex, stage->data, size, 0, SIZE_MAX};
+    struct regex_match match;
+    int found;
+    while ((found = regex_next(&walk, &match, err)) > 0) {
+        if (passage_text_append(stage->into, stage->data + rest, match.start - rest, err) < 0 ||
+            put_text(stage, step->to, step->to_size, err) < 0) {
+            return -1;
+        }
+        rest = match.end;
+    }
+    return found < 0 ? -1 : passage_text_append(stage->into, stage->data + rest, size - rest, err);
+}
+
+/* What the map has instead of these characters. 1; 0: nothing. */
+static int put_mapped(struct stage *stage, const char *data, size_t size, struct error *err) {
+    size_t mapped_size = 0;
+    const char *mapped = precompiled_find(stage->step->precompiled, data, size, &mapped_size);
+    if (!mapped) {
+        return 0;
+    }
+    /* In Hugging Face's, what follows a first character that goes is still the text's first. */
+    return passage_text_append(stage->into, mapped, mapped_size, err) < 0 ? -1 : 1;
+}
+
+static int run_precompiled(struct stage *stage, struct error *err) {
+    enum { WHOLE_BYTES = 6 }; /* a grapheme of fewer is looked for as a whole */
+    for (const char *at = stage->data; at < stage->end;) {
+        size_t size = unicode_grapheme(at, stage->end);
+        const char *end = at + size;
+        int done = size < WHOLE_BYTES ? put_mapped(stage, at, size, err) : 0;
+        while (done == 0 && at < end) {
+            size_t one = unicode_size(*at);
+            int mapped = put_mapped(stage, at, one, err);
+            if (mapped < 0 || (mapped == 0 && passage_text_append(stage->into, at, one, err) < 0)) {
+                return -1;
+            }
+            at += one;
+        }
+        if (done < 0) {
+            return -1;
+        }
+        at = end;
+    }
+    return 0;
 }
 
 static int run_prepend(struct stage *stage, struct error *err) {
@@ -210,12 +270,18 @@ static int run_bytes(struct stage *stage, struct error *err) {
     return byte_level_write(stage->into, stage->data, (size_t)(stage->end - stage->data), err);
 }
 
+static void step_release(struct step *step) {
+    free(step->from);
+    free(step->to);
+    regex_free(step->regex);
+    precompiled_free(step->precompiled);
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
 static int add(struct normalizer *normalizer, struct step step, struct error *err) {
     if (normalizer->count == STEPS_MAX) {
-        free(step.from);
-        free(step.to);
+        step_release(&step);
         return error_set(err, ERROR_INVALID, "more than %d steps", STEPS_MAX);
     }
     normalizer->steps =
@@ -265,13 +331,26 @@ static char *copy(struct setting_text text) {
 
 static int add_replace(struct normalizer *normalizer, const json_t *tree, struct error *err) {
     struct setting_text from, to;
-    if (setting_pattern(tree, &from, err) < 0 || setting_needed(tree, "content", &to, err) < 0) {
+    bool is_regex;
+    if (setting_pattern(tree, &from, &is_regex, err) < 0 ||
+        setting_needed(tree, "content", &to, err) < 0) {
         return -1;
     }
-    struct step step = {.run = run_replace, .from_size = from.size, .to_size = to.size};
+    struct step step = {.run = is_regex ? run_replace_regex : run_replace,
+                        .from_size = from.size,
+                        .to_size = to.size};
+    if (is_regex && regex_new(from.data, from.size, &step.regex, err) < 0) {
+        return error_context(err, "pattern: Regex");
+    }
     step.from = copy(from);
     step.to = copy(to);
     return add(normalizer, step, err);
+}
+
+static int add_precompiled(struct normalizer *normalizer, const json_t *tree, struct error *err) {
+    struct step step = {.run = run_precompiled};
+    const char *map = tree_text(tree, "precompiled_charsmap", "");
+    return precompiled_new(map, &step.precompiled, err) < 0 ? -1 : add(normalizer, step, err);
 }
 
 static int add_prepend(struct normalizer *normalizer, const json_t *tree, struct error *err) {
@@ -299,6 +378,7 @@ static const struct {
     {"Strip", add_strip, {0}},
     {"Replace", add_replace, {0}},
     {"Prepend", add_prepend, {0}},
+    {"Precompiled", add_precompiled, {0}},
     {"ByteLevel", NULL, {.run = run_bytes}},
 };
 
@@ -351,8 +431,7 @@ int normalizer_new(const json_t *tree, const struct unicode *unicode,
 void normalizer_free(struct normalizer *normalizer) {
     if (normalizer) {
         for (size_t i = 0; i < normalizer->count; i++) {
-            free(normalizer->steps[i].from);
-            free(normalizer->steps[i].to);
+            step_release(&normalizer->steps[i]);
         }
         free(normalizer->steps);
         free(normalizer);
@@ -365,6 +444,7 @@ void normalizer_memory_release(struct normalizer_memory *memory) {
     passage_text_release(&memory->texts[0]);
     passage_text_release(&memory->texts[1]);
     free(memory->codes);
+    regex_memory_release(&memory->regex);
     *memory = (struct normalizer_memory){0};
 }
 

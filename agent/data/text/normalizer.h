@@ -18,6 +18,7 @@ struct normalizer_memory {
     struct passage_text texts[2];
     int32_t *codes; /* of the characters that a form of normalization is made of */
     size_t code_count, code_capacity;
+    struct regex_memory regex;
 };
 void normalizer_memory_release(struct normalizer_memory *memory);
 

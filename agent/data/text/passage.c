@@ -57,4 +57,5 @@ void passage_release(struct passage *passage) {
     passage_text_release(&passage->plain);
     passage_pieces_release(&passage->pieces);
     passage_pieces_release(&passage->other_pieces);
+    regex_memory_release(&passage->regex);
 }

@@ -2,7 +2,7 @@
  * write a new text beside the old one, so memory is kept from text to text. Not thread-safe. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/text/pattern/regex.h"
 
 enum { PASSAGE_TEXT_MAX = 128 << 20 /* maximum of bytes that a text may grow to */ };
 
@@ -35,5 +35,6 @@ struct passage {
     struct passage_text text, other_text;
     struct passage_text plain; /* one piece, on its way */
     struct passage_pieces pieces, other_pieces;
+    struct regex_memory regex;
 };
 void passage_release(struct passage *passage);

@@ -26,8 +26,9 @@ struct cut {
     const struct unicode *unicode;
     const char *data; /* the text that the piece is of */
     struct passage_piece piece;
-    struct passage_text *into;     /* of a step that changes the text */
-    struct passage_text *plain;    /* memory for one piece */
+    struct passage_text *into;  /* of a step that changes the text */
+    struct passage_text *plain; /* memory for one piece */
+    struct regex_memory *regex;
     struct passage_pieces *pieces; /* the result */
 };
 typedef int step_cut(struct cut *cut, struct error *err);
@@ -40,6 +41,7 @@ struct step {
     bool is_inverted, is_split, is_prefixed;
     char *pattern; /* owned */
     size_t pattern_size;
+    struct regex *regex; /* owned; or NULL */
 };
 struct pre_tokenizer {
     const struct unicode *unicode;
@@ -205,6 +207,24 @@ static int cut_pattern(struct cut *cut, struct error *err UNUSED) {
     return 0;
 }
 
+static int cut_regex(struct cut *cut, struct error *err) {
+    const struct step *step = cut->step;
+    struct spans spans = {.cut = cut};
+    const char *piece = cut->data + cut->piece.start;
+    size_t start = cut->piece.start, size = cut->piece.end - start, rest = 0;
+    struct regex_walk walk = {step->regex, cut->regex, piece, size, 0, SIZE_MAX};
+    struct regex_match match;
+    int found;
+    while ((found = regex_next(&walk, &match, err)) > 0) {
+        add_span(&spans, start + rest, start + match.start, step->is_inverted);
+        add_span(&spans, start + match.start, start + match.end, !step->is_inverted);
+        rest = match.end;
+    }
+    add_span(&spans, start + rest, start + size, step->is_inverted);
+    flush(&spans);
+    return found;
+}
+
 /* ---- a character that stands for a space ------------------------------------------------------
  */
 
@@ -280,6 +300,7 @@ static int cut_bytes(struct cut *cut, struct error *err) {
 static int add(struct pre_tokenizer *pre_tokenizer, struct step step, struct error *err) {
     if (pre_tokenizer->count == STEPS_MAX) {
         free(step.pattern);
+        regex_free(step.regex);
         return error_set(err, ERROR_INVALID, "more than %d steps", STEPS_MAX);
     }
     pre_tokenizer->steps = x_realloc_array(pre_tokenizer->steps, pre_tokenizer->count + 1,
@@ -316,11 +337,16 @@ static void set_pattern(struct step *step, struct setting_text text) {
 static int add_split(struct pre_tokenizer *pre_tokenizer, const json_t *tree, struct error *err) {
     struct step step = {.cut = cut_pattern};
     struct setting_text text;
+    bool is_regex;
     if (setting_choice(tree, "behavior", behavior_names, -1, &step.behavior, err) < 0 ||
         setting_bool(tree, "invert", false, &step.is_inverted, err) < 0 ||
-        setting_pattern(tree, &text, err) < 0) {
+        setting_pattern(tree, &text, &is_regex, err) < 0) {
         return -1;
     }
+    if (is_regex && regex_new(text.data, text.size, &step.regex, err) < 0) {
+        return error_context(err, "pattern: Regex");
+    }
+    step.cut = is_regex ? cut_regex : cut_pattern;
     set_pattern(&step, text);
     return add(pre_tokenizer, step, err);
 }
@@ -439,6 +465,7 @@ void pre_tokenizer_free(struct pre_tokenizer *pre_tokenizer) {
     if (pre_tokenizer) {
         for (size_t i = 0; i < pre_tokenizer->count; i++) {
             free(pre_tokenizer->steps[i].pattern);
+            regex_free(pre_tokenizer->steps[i].regex);
         }
         free(pre_tokenizer->steps);
         free(pre_tokenizer);
@@ -456,6 +483,7 @@ static int run_step(const struct step *step, const struct unicode *unicode, stru
                       .data = passage->text.data,
                       .into = &passage->other_text,
                       .plain = &passage->plain,
+                      .regex = &passage->regex,
                       .pieces = &passage->other_pieces};
     for (size_t i = 0; i < passage->pieces.count; i++) {
         cut.piece = passage->pieces.items[i];

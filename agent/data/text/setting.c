@@ -95,15 +95,15 @@ int setting_choice(const json_t *object, const char *name, const char *const *na
     return error_set(err, ERROR_INVALID, "%s: expected one of %s", name, all.data);
 }
 
-int setting_pattern(const json_t *object, struct setting_text *ret_text, struct error *err) {
+int setting_pattern(const json_t *object, struct setting_text *ret_text, bool *ret_is_regex,
+                    struct error *err) {
     const json_t *pattern = json_object_get(object, "pattern");
-    if (json_object_get(pattern, "Regex")) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "pattern: Regex is not supported; supported: {\"String\": TEXT}");
-    }
-    if (!json_is_object(pattern) || setting_needed(pattern, "String", ret_text, err) < 0 ||
+    *ret_is_regex = json_object_get(pattern, "Regex") != NULL;
+    const char *name = *ret_is_regex ? "Regex" : "String";
+    if (!json_is_object(pattern) || setting_needed(pattern, name, ret_text, err) < 0 ||
         ret_text->size == 0) {
-        error_set(err, ERROR_INVALID, "expected {\"String\": TEXT}");
+        error_clear(err);
+        error_set(err, ERROR_INVALID, "expected {\"String\": TEXT} or {\"Regex\": TEXT}");
         return error_context(err, "pattern");
     }
     return 0;

@@ -24,9 +24,9 @@ NODISCARD int setting_whole(const json_t *object, const char *name, int64_t max,
 /* The place of the text in names; absent: `otherwise` (-1: it must be there). */
 NODISCARD int setting_choice(const json_t *object, const char *name, const char *const *names,
                              int otherwise, int *ret_place, struct error *err);
-/* "pattern": {"String": TEXT}, not empty. */
+/* "pattern": {"String": TEXT}, not empty, or {"Regex": TEXT}. */
 NODISCARD int setting_pattern(const json_t *object, struct setting_text *ret_text,
-                              struct error *err);
+                              bool *ret_is_regex, struct error *err);
 /* UNSUPPORTED: names the component's type and those that are read. */
 int setting_unknown(const json_t *object, const char *const *names, struct error *err);
 

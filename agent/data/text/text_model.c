@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/text_model.h"
 
-#include "agent/data/text/bpe.h"
+#include "agent/data/text/model/bpe.h"
+#include "agent/data/text/model/unigram.h"
+#include "agent/data/text/model/word_level.h"
+#include "agent/data/text/model/wordpiece.h"
 #include "agent/data/text/setting.h"
-#include "agent/data/text/unigram.h"
-#include "agent/data/text/wordpiece.h"
 
 #include <string.h>
 
-static const struct text_model_kind *const kinds[] = {&bpe_kind, &unigram_kind, &wordpiece_kind};
+static const struct text_model_kind *const kinds[] = {&bpe_kind, &unigram_kind, &word_level_kind,
+                                                      &wordpiece_kind};
 
 int text_model_open(const json_t *tree, struct text_model **ret_model, struct error *err) {
     const char *names[ARRAY_LEN(kinds) + 1] = {NULL};

@@ -209,3 +209,65 @@ size_t unicode_arrange(int32_t *codes, size_t count, bool is_composed) {
     }
     return kept;
 }
+
+/* ---- for regular expressions ---------------------------------------------------------------- */
+
+static uint32_t categories[UNICODE_CODES];
+static pthread_once_t categories_made = PTHREAD_ONCE_INIT;
+
+static void make_categories(void) {
+    for (unsigned code = 0; code < UNICODE_CODES; code++) {
+        utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
+        bool is_one = category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_CF;
+        categories[code] = is_one ? 1u << (category - UTF8PROC_CATEGORY_LU) : 0;
+    }
+    for (size_t i = 0; i < unicode_newer_categories_count; i++) {
+        const struct unicode_newer_category *row = &unicode_newer_categories[i];
+        for (unsigned code = row->first; code <= row->last; code++) {
+            categories[code] = row->category;
+        }
+    }
+    for (size_t i = 0; i < unicode_more_words_count; i++) {
+        const struct unicode_range *row = &unicode_more_words[i];
+        for (unsigned code = row->first; code <= row->last; code++) {
+            categories[code] |= UNICODE_MORE_WORDS;
+        }
+    }
+}
+
+uint32_t unicode_category(unsigned code) {
+    pthread_once(&categories_made, make_categories);
+    return code < UNICODE_CODES ? categories[code] : 0;
+}
+
+unsigned unicode_upper(unsigned code) {
+    return (unsigned)utf8proc_toupper((utf8proc_int32_t)code);
+}
+
+unsigned unicode_fold(unsigned code) {
+    if (code < 128) {
+        return code >= 'A' && code <= 'Z' ? code + 32 : code;
+    }
+    return (unsigned)utf8proc_tolower(utf8proc_toupper((utf8proc_int32_t)code));
+}
+
+size_t unicode_grapheme(const char *data, const char *end) {
+    const char *at = data;
+    utf8proc_int32_t state = 0;
+    if ((unsigned char)data[0] < 0x80 && data[0] != '\r' &&
+        (data + 1 == end || (unsigned char)data[1] < 0x80)) {
+        return 1;
+    }
+    unsigned code = unicode_read(&at);
+    while (at < end) {
+        const char *next = at;
+        unsigned other = unicode_read(&next);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)code, (utf8proc_int32_t)other,
+                                             &state)) {
+            break;
+        }
+        code = other;
+        at = next;
+    }
+    return (size_t)(at - data);
+}

@@ -86,3 +86,44 @@ size_t unicode_lower(unsigned code, unsigned ret_lower[UNICODE_LOWER_MAX]);
 size_t unicode_decompose(unsigned code, bool is_compatible, int32_t *ret_codes);
 /* Canonical order, and with is_composed composition, in place. Returns the new count. */
 size_t unicode_arrange(int32_t *codes, size_t count, bool is_composed);
+
+/* ---- for regular expressions, as Oniguruma sees characters ----------------------------------- */
+
+enum unicode_category { /* bits; general categories */
+                        UNICODE_LU = 1 << 0,
+                        UNICODE_LL = 1 << 1,
+                        UNICODE_LT = 1 << 2,
+                        UNICODE_LM = 1 << 3,
+                        UNICODE_LO = 1 << 4,
+                        UNICODE_MN = 1 << 5,
+                        UNICODE_MC = 1 << 6,
+                        UNICODE_ME = 1 << 7,
+                        UNICODE_ND = 1 << 8,
+                        UNICODE_NL = 1 << 9,
+                        UNICODE_NO = 1 << 10,
+                        UNICODE_PC = 1 << 11,
+                        UNICODE_PD = 1 << 12,
+                        UNICODE_PS = 1 << 13,
+                        UNICODE_PE = 1 << 14,
+                        UNICODE_PI = 1 << 15,
+                        UNICODE_PF = 1 << 16,
+                        UNICODE_PO = 1 << 17,
+                        UNICODE_SM = 1 << 18,
+                        UNICODE_SC = 1 << 19,
+                        UNICODE_SK = 1 << 20,
+                        UNICODE_SO = 1 << 21,
+                        UNICODE_ZS = 1 << 22,
+                        UNICODE_ZL = 1 << 23,
+                        UNICODE_ZP = 1 << 24,
+                        UNICODE_CC = 1 << 25,
+                        UNICODE_CF = 1 << 26,
+                        UNICODE_MORE_WORDS = 1 << 30, /* of Oniguruma's \w, whatever the category */
+};
+/* Its category, perhaps with UNICODE_MORE_WORDS; 0: a private, unassigned or no character. */
+uint32_t unicode_category(unsigned code);
+/* Both cases of a letter have one. */
+unsigned unicode_fold(unsigned code);
+unsigned unicode_upper(unsigned code);
+
+/* The bytes of the first grapheme of valid UTF-8 that ends at `end`, at least one. */
+size_t unicode_grapheme(const char *data, const char *end);

@@ -24,3 +24,13 @@ struct unicode_range {
 };
 extern const struct unicode_range unicode_newer_forms[];
 extern const size_t unicode_newer_forms_count;
+/* Characters of another general category in Oniguruma. */
+struct unicode_newer_category {
+    unsigned first, last;
+    uint32_t category; /* enum unicode_category */
+};
+extern const struct unicode_newer_category unicode_newer_categories[];
+extern const size_t unicode_newer_categories_count;
+/* Those of Oniguruma's \w besides letters, marks, decimal numbers, letter numbers, connectors. */
+extern const struct unicode_range unicode_more_words[];
+extern const size_t unicode_more_words_count;

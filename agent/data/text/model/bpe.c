@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/text/bpe.h"
+#include "agent/data/text/model/bpe.h"
 
 #include "agent/data/text/merges.h"
 #include "agent/data/text/setting.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/text/wordpiece.h"
+#include "agent/data/text/model/wordpiece.h"
 
 #include "agent/data/text/byte_trie.h"
 #include "agent/data/text/setting.h"

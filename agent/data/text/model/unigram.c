@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/text/unigram.h"
+#include "agent/data/text/model/unigram.h"
 
 #include "agent/data/text/byte_trie.h"
 #include "agent/data/text/setting.h"

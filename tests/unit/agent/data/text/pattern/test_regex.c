@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The regular expressions of tokenizer files. What Oniguruma makes of drawn texts and of patterns
+ * that public tokenizers have: tests/e2e/engine/test_tokenizers.sh. */
+#include "agent/data/text/pattern/regex.h"
+
+#include "lib/buffer.h"
+#include "tests/test.h"
+
+#include <string.h>
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+
+/* All matches, "a|b", or the error. */
+static char *matches(const char *pattern, const char *text) {
+    struct regex *regex = NULL;
+    struct regex_memory memory = {0};
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer all;
+    buffer_init(&all, 1 << 16);
+    if (regex_new(pattern, strlen(pattern), &regex, &err) < 0) {
+        return x_strdup(err.text);
+    }
+    struct regex_walk walk = {regex, &memory, text, strlen(text), 0, SIZE_MAX};
+    struct regex_match match;
+    int found;
+    while ((found = regex_next(&walk, &match, &err)) > 0) {
+        CHECK_OK(buffer_printf(&all, &err, "%s%.*s", all.size ? "|" : "",
+                               (int)(match.end - match.start), text + match.start),
+                 &err);
+    }
+    regex_free(regex);
+    regex_memory_release(&memory);
+    return x_strdup(found < 0 ? err.text : all.data ? all.data : "");
+}
+
+static void test_matches(void) {
+    static const struct {
+        const char *pattern, *text, *wanted;
+    } rows[] = {
+        {"a", "banana", "a|a|a"},
+        {"a|an", "banana", "a|a|a"}, /* the first alternative that matches, not the longest */
+        {"an|a", "banana", "an|an|a"},
+        {"(?:ab|a)(?:c|bcd)", "abcd", "abc"},
+        {"(ab|a)(c|bcd)$", "abcd", "abcd"},
+        {"a+", "aaabaa", "aaa|aa"},
+        {"a+?", "aaa", "a|a|a"},
+        {"a{2}", "aaaaa", "aa|aa"},
+        {"a{2,3}", "aaaaa", "aaa|aa"},
+        {"a{,2}b", "aaab", "aab"},
+        {"a{x}", "a{x}", "a{x}"},
+        {"(?:ab){1,2}c", "ababc abc", "ababc|abc"},
+        {"(?:ab){0,2}?c", "ababc", "ababc"},
+        {"[a-c]+", "abcdcba", "abc|cba"},
+        {"[^a-c\\s]+", "abc def", "def"},
+        {"[]a]+", "a]b", "a]"},
+        {"[a\\-z]+", "a-zb", "a-z"},
+        {"[[ab]c]+", "abcd", "abc"},
+        {"[^[ab]c]+", "abcde", "de"},
+        {"\\s+(?!\\S)|\\s+", "a   b  ", "  | |  "},
+        {"\\S+(?=\\sb)", "a b c", "a"},
+        {"(?>a+)b", "aab ab", "aab|ab"},
+        {"(?>a+)ab", "aab", ""},
+        {"a++b", "aab", "aab"},
+        {"a++ab", "aab", ""},
+        {"^b", "a\nb", "b"}, /* ^ and $ are of lines, as in Ruby */
+        {"a$", "a\nb", "a"},
+        {"\\Aa", "aba", "a"},
+        {"a\\z", "aba", "a"},
+        {".", "a\nb", "a|b"},
+        {"(?m:.)+", "a\nb", "a\nb"},
+        {"(?i:STRASSE)", "Strasse", "Strasse"},
+        {"(?i)k", "k K \xE2\x84\xAA", "k|K|\xE2\x84\xAA"}, /* the sign for kelvin */
+        {"(?i:a)b", "Ab AB", "Ab"},
+        {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+", " Zo\xC3\xAB don't", " Zo\xC3\xAB| don|'t"},
+        {"\\p{N}{1,3}", "12345", "123|45"},
+        {"\\p{Lu}\\p{Ll}+", "OneTwo", "One|Two"},
+        {"\\P{L}+", "a1 b", "1 "},
+        {"\\p{^L}+", "a1 b", "1 "},
+        {"\\p{Uppercase Letter}", "aBc", "B"},
+        {"[\\p{P}\\p{S}]+", "a+b=c!", "+|=|!"},
+        {"\\x41\\u0042\\x{43}", "ABC", "ABC"},
+        {"(?<name>a)(b)", "ab", "ab"},
+        {"\\.\\*\\[", ".*[", ".*["},
+        {"(?=b)|c", "abc", "c"}, /* and an empty one before b */
+        {CONTRACTIONS
+         "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*"
+         "[\\r\\n]+|\\s+(?!\\S)|\\s+",
+         "I'LL see 1234 apples!\n\n  ok", "I|'LL| see| |123|4| apples|!\n\n| | ok"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *seen = matches(rows[i].pattern, rows[i].text);
+        if (strcmp(seen, rows[i].wanted) != 0) {
+            printf("# %s\n", rows[i].pattern);
+            CHECK_STR(seen, rows[i].wanted);
+        }
+    }
+}
+
+static void test_what_is_refused_is_named(void) {
+    static const struct {
+        const char *pattern, *wanted;
+    } rows[] = {
+        {"a(b", "byte 3: the group has no end"},
+        {"a)b", "byte 1: a ) without its ("},
+        {"[a", "byte 2: the set has no end"},
+        {"[z-a]", "byte 4: a range whose end is before its start"},
+        {"*a", "byte 0: nothing to repeat"},
+        {"a\\", "byte 2: nothing follows the backslash"},
+        {"(?<=a)b", "byte 2: look-behind is not supported"},
+        {"[a&&b]", "byte 2: intersections of sets and [:names:] are not supported"},
+        {"\\p{Han}", "byte 1: a property that is not supported; supported: general categories, "
+                     "such as L, Lu, N, P, and Space"},
+        {"(a)\\1", "byte 4: an escape that is not supported"},
+        {"(a*)*", "repeats any number of times what may be empty"},
+        {"a{1001}", "byte 7: repeats more than 1000 times, or too few"},
+        {"(?:(?:a{1000}){1000})b", "the pattern is too long, written out"},
+        {"\xFF", "the pattern is not UTF-8, or has a NUL"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *seen = matches(rows[i].pattern, "a");
+        CHECK_STR(seen, rows[i].wanted);
+    }
+}
+
+/* Backtracking that would take longer than the sun shines ends. */
+static void test_steps_are_limited(void) {
+    AUTO(text_freep)
+    char *seen =
+        matches("(?:a|a)(?:a|a|b+)+(?:a|aa)+c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    CHECK(text_starts(seen, "the pattern takes more than "));
+}
+
+int main(void) {
+    TEST(test_matches);
+    TEST(test_what_is_refused_is_named);
+    TEST(test_steps_are_limited);
+    return TEST_END();
+}
