@@ -36,6 +36,12 @@ static const char *const filled_fields[] = {
     "scorer.onnx.postprocess.top",
     "scorer.command.processesPerWorker",
     "scorer.command.initTimeoutSeconds",
+    "scorer.endpoint.concurrency",
+    "scorer.endpoint.maxConcurrency",
+    "scorer.endpoint.request.path",
+    "scorer.endpoint.tries",
+    "scorer.endpoint.timeoutSeconds",
+    "scorer.endpoint.readyTimeoutSeconds",
     "retry.maxTries",
     "retry.timeoutSeconds",
 };
@@ -267,6 +273,22 @@ static int read_origin(struct job *job, struct error *err) {
                : 0;
 }
 
+/* Of a worker: a few more leases than requests in flight, so that an answer is followed by the next
+ * request without a message between them. */
+static int endpoint_slots(const json_t *spec) {
+    enum { ENDPOINT_SLOTS_MAX = 1024 };
+    int64_t most = MIN(job_in_flight(spec), (int64_t)ENDPOINT_SLOTS_MAX);
+    return (int)MIN(most + (most + 7) / 8, (int64_t)ENDPOINT_SLOTS_MAX);
+}
+
+int64_t job_in_flight(const json_t *spec) {
+    const json_t *given = tree_get(spec, "scorer.endpoint.concurrency");
+    const char *text = json_string_value(given);
+    int64_t number = text ? strtol(text, NULL, 10) : json_integer_value(given);
+    return number > 0 ? number
+                      : MAX(tree_integer(spec, "scorer.endpoint.maxConcurrency", -1), (int64_t)1);
+}
+
 int job_read(enum job_role role, struct job *ret_job, struct error *err) {
     struct job job = {0};
     if (secret_take("WINDLASS_TOKEN", &job.token, err) < 0 ||
@@ -274,6 +296,7 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
         secret_take("WINDLASS_TLS_KEY", &job.key_pem, err) < 0 ||
         secret_take("WINDLASS_SIGNING_KEY", &job.signing_key_pem, err) < 0 ||
         secret_take("WINDLASS_QUERY_CONNECTION", &job.query_connection, err) < 0 ||
+        secret_take("WINDLASS_ENDPOINT_KEY", &job.endpoint_key, err) < 0 ||
         read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
         (role == JOB_COORDINATOR && read_origin(&job, err) < 0)) {
         job_release(&job);
@@ -281,6 +304,9 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
     }
     if (job.gpus > 0 && tree_get(job.spec, "scorer.onnx")) {
         job.slots = MIN(job.gpus, SLOTS_MAX);
+    }
+    if (tree_get(job.spec, "scorer.endpoint")) {
+        job.slots = endpoint_slots(job.spec);
     }
     *ret_job = job;
     return 0;
@@ -292,6 +318,7 @@ void job_release(struct job *job) {
     secret_forget(&job->key_pem);
     secret_forget(&job->signing_key_pem);
     secret_forget(&job->query_connection);
+    secret_forget(&job->endpoint_key);
     json_decref(TAKE(job->spec));
     json_decref(TAKE(job->manifest));
     json_decref(TAKE(job->retired));

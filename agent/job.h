@@ -34,8 +34,9 @@ struct job {
      * only, owned: the slots that are retired (WINDLASS_RETIRED; retired.h); NULL: none. */
     const char *deaths, *before;
     json_t *retired;
-    int gpus;     /* worker only: WINDLASS_GPUS; 0: none */
-    json_t *spec; /* owned; WINDLASS_SPEC with defaults filled in */
+    char *endpoint_key; /* worker only: WINDLASS_ENDPOINT_KEY; NULL: none */
+    int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
+    json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *output; /* VOLUME/path */
     /* Items of a cell (ledger.h): miniBatchSize; with is_auto 1; of a table 1, too, since each of
@@ -55,6 +56,8 @@ struct job {
 /* Fails with INVALID and a line that names the variable or the field. */
 NODISCARD int job_read(enum job_role role, struct job *ret_job, struct error *err);
 void job_release(struct job *job);
+/* How many requests a worker may have in flight: spec.scorer.endpoint. 1 or more. */
+int64_t job_in_flight(const json_t *spec);
 /* Replaces the mini-batch size by that of another spec: {"miniBatchSize"} or {"miniBatchBytes"}.
  * INVALID: it has none. */
 NODISCARD int job_set_size(struct job *job, const json_t *size, struct error *err);

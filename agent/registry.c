@@ -10,5 +10,6 @@
 
 const struct media *const media_kinds[] = {&video_media, &files_media, &table_media, &npy_media,
                                            NULL};
-const struct scorer_kind *const scorer_kinds[] = {&scorer_onnx, &scorer_command, NULL};
+const struct scorer_kind *const scorer_kinds[] = {&scorer_onnx, &scorer_command, &scorer_endpoint,
+                                                  NULL};
 const struct image_codec *const image_codecs[] = {&image_jpeg, &image_png, NULL};

@@ -12,7 +12,8 @@
 static const char *const files[][2] = {{"WINDLASS_TOKEN", "token"},
                                        {"WINDLASS_TLS_KEY", "tls.key"},
                                        {"WINDLASS_SIGNING_KEY", "signing.key"},
-                                       {"WINDLASS_QUERY_CONNECTION", "query.connection"}};
+                                       {"WINDLASS_QUERY_CONNECTION", "query.connection"},
+                                       {"WINDLASS_ENDPOINT_KEY", "endpoint.key"}};
 
 static char *path_of(const char *name) {
     const char *folder = getenv("WINDLASS_SECRETS");

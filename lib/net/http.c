@@ -163,6 +163,12 @@ int http_open(struct http **ret_http, struct error *err) {
     return 0;
 }
 
+void http_set_connections(struct http *http, int count) {
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)count);
+    curl_multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)count);
+    curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)count);
+}
+
 void http_free(struct http *http) {
     if (!http) {
         return;

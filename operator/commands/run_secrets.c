@@ -61,7 +61,6 @@ static int add_value(const char *folder, const json_t *object, const json_t *one
 int run_secrets_read(const char *folder, const json_t *object, const char *within,
                      json_t **ret_secrets, struct error *err) {
     const json_t *spec = tree_get(object, within), *wanted = json_object_get(spec, "secrets");
-    const json_t *signing_key = json_object_get(spec, "signingKey");
     AUTO(tree_freep) json_t *secrets = json_array();
     for (size_t i = 0; i < json_array_size(wanted); i++) {
         AUTO(text_freep) char *field = x_printf("%s.secrets[%zu]", within, i);
@@ -69,14 +68,14 @@ int run_secrets_read(const char *folder, const json_t *object, const char *withi
             return -1;
         }
     }
-    AUTO(text_freep) char *field = x_printf("%s.signingKey", within);
-    if (signing_key && add_value(folder, object, signing_key, field, secrets, err) < 0) {
-        return -1;
-    }
-    const json_t *connection = tree_get(spec, "input.table.query.connection");
-    AUTO(text_freep) char *query = x_printf("%s.input.table.query.connection", within);
-    if (connection && add_value(folder, object, connection, query, secrets, err) < 0) {
-        return -1;
+    static const char *const single[] = {"signingKey", "scorer.endpoint.key",
+                                         "input.table.query.connection"};
+    for (size_t i = 0; i < ARRAY_LEN(single); i++) {
+        const json_t *one = tree_get(spec, single[i]);
+        AUTO(text_freep) char *field = x_printf("%s.%s", within, single[i]);
+        if (one && add_value(folder, object, one, field, secrets, err) < 0) {
+            return -1;
+        }
     }
     *ret_secrets = TAKE(secrets);
     return 0;

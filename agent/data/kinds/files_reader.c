@@ -35,7 +35,9 @@ struct input_reader {
 
 enum item_type files_reader_item(const json_t *spec) {
     bool is_text = tree_get(spec, "scorer.onnx.tokenizer");
-    return is_text || tree_get(spec, "scorer.command") ? ITEM_PATH : ITEM_PICTURE;
+    return is_text || tree_get(spec, "scorer.command") || tree_get(spec, "scorer.endpoint")
+               ? ITEM_PATH
+               : ITEM_PICTURE;
 }
 
 void files_reader_free(struct input_reader *reader) {

@@ -15,9 +15,9 @@
 enum { BLOB_NAME_MAX = 1024 /* characters, the folder included */ };
 
 /* The run's own files in the output folder. */
-static const char *const ours[] = {"summary.json",     "failed.jsonl",       "report.html",
-                                   "mini_batches.csv", "workers.csv",        "result.json",
-                                   "outputs.jsonl",    "result.intoto.jsonl"};
+static const char *const ours[] = {"summary.json",     "failed.jsonl",        "report.html",
+                                   "mini_batches.csv", "workers.csv",         "result.json",
+                                   "outputs.jsonl",    "result.intoto.jsonl", "errors.jsonl"};
 
 /* The run's state exists before the input is listed. */
 bool output_name_is_blind(struct store *output) {

@@ -60,7 +60,9 @@ static int read_chunk(struct walk *walk, struct splitter *splitter, int64_t at, 
 /* ... of a Parquet file, from this row on. */
 static int cut_parquet(struct walk *walk, int64_t from, struct error *err) {
     while (from < walk->file.end) {
-        int64_t end = table_parquet_cut(walk->file.parquet, from, walk->block_bytes);
+        int64_t end = walk->block_bytes == 0
+                          ? from + 1
+                          : table_parquet_cut(walk->file.parquet, from, walk->block_bytes);
         if (on_block(walk, from, end, err) < 0) {
             return -1;
         }
@@ -69,10 +71,66 @@ static int cut_parquet(struct walk *walk, int64_t from, struct error *err) {
     return 0;
 }
 
+/* ---- a row a block -------------------------------------------------------------------------- */
+
+/* Rows of a file are cut where they end; empty lines (not rows) are part of the next
+ * block. */
+struct row_cut {
+    int64_t first, at; /* of the block; everything before `at` was looked at */
+    enum split_state state;
+    bool has_row; /* since `first` there is more than empty lines */
+};
+
+/* As row_parser.h has it: of JSON Lines also spaces. */
+static bool is_blank(enum split_format format, const char *data, size_t size) {
+    size -= size > 0 && data[size - 1] == '\n';
+    size -= size > 0 && data[size - 1] == '\r';
+    return format == SPLIT_LINES ? jsontext_space(data, data + size) == data + size : size == 0;
+}
+
+/* Adds the rows that end in these bytes, which begin at cut->at. */
+static int cut_chunk(struct walk *walk, struct row_cut *cut, const char *data, size_t size,
+                     struct error *err) {
+    enum split_format format = walk->format.split;
+    for (size_t done = 0; done < size;) {
+        size_t end = split_row_end(format, &cut->state, data + done, size - done);
+        size_t step = end > 0 ? end : size - done;
+        cut->has_row = cut->has_row || !is_blank(format, data + done, step);
+        done += step;
+        if (end == 0 || !cut->has_row) {
+            continue;
+        }
+        int64_t at = cut->at + (int64_t)done;
+        if (on_block(walk, cut->first, at, err) < 0) {
+            return -1;
+        }
+        cut->first = at;
+        cut->has_row = false;
+    }
+    cut->at += (int64_t)size;
+    return 0;
+}
+
+static int cut_rows(struct walk *walk, int64_t from, struct error *err) {
+    struct row_cut cut = {.first = from, .at = from, .state = SPLIT_FIELD};
+    int64_t size_bytes = walk->file.info.size_bytes;
+    while (cut.at < size_bytes) {
+        size_t size = (size_t)MIN(size_bytes - cut.at, (int64_t)SPLIT_CHUNK_MAX);
+        if (table_file_read(walk->source.store, &walk->file, cut.at, walk->chunk, size, err) < 0 ||
+            cut_chunk(walk, &cut, walk->chunk, size, err) < 0) {
+            return -1;
+        }
+    }
+    return cut.has_row ? on_block(walk, cut.first, size_bytes, err) : 0;
+}
+
 /* Adds the blocks of the open file from this byte on, which is the start of a row. */
 static int cut_file(struct walk *walk, int64_t from, struct error *err) {
     if (walk->file.parquet) {
         return cut_parquet(walk, from, err);
+    }
+    if (walk->block_bytes == 0) {
+        return cut_rows(walk, from, err);
     }
     AUTO(text_freep)
     char *path = x_printf("%s/%s", store_path(walk->source.store), walk->file.name);
@@ -173,7 +231,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
         tree_integer(listing->spec, "miniBatchBytes", is_auto ? SMALL_BYTES : BLOCK_BYTES);
     struct walk walk = {
         .format = table_file_format(listing->spec),
-        .block_bytes = MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),
+        .block_bytes = block_bytes == 0 ? 0 : MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),
         .chunk = x_malloc(SPLIT_CHUNK_MAX),
         .line = line,
         .context = context,

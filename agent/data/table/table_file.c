@@ -19,7 +19,7 @@ struct table_format table_file_format(const json_t *spec) {
         .has_header = split != SPLIT_LINES && tree_bool(spec, "input.table.header", false),
         .is_parquet = strcmp(name, "Parquet") == 0 || tree_get(spec, "input.table.query"),
         .columns = columns,
-        .wants_all = !columns && tree_get(spec, "scorer.command"),
+        .wants_all = !columns && !tree_get(spec, "scorer.onnx"),
     };
 }
 

@@ -362,13 +362,6 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* Appends the name of an item of the record that begins with cell `first`. */
-static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
-                     struct error *err) {
-    struct coordinator *coordinator = context;
-    return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
-}
-
 /* A job is successful only with its report and summary (UNAVAILABLE as from summary_write_all;
  * other failures of these do not change the outcome), and with the result.json that names them. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
@@ -381,8 +374,7 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
                               .exit_code = outcome_exit_code(outcome, coordinator->is_listed),
-                              .item = name_item,
-                              .context = coordinator};
+                              .prepared = &coordinator->prepared};
     coordinator->dispatcher.is_paused ? (void)0 : dispatcher_pause(&coordinator->dispatcher);
     struct background_service *service = background_service_new(coordinator->dispatcher.server);
     struct run_result result = {coordinator->job, &coordinator->prepared, &summary};

@@ -4,6 +4,7 @@
 #include "agent/data/kinds/name_set.h"
 #include "agent/result/result_write.h"
 #include "agent/score/coordinator/rerun.h"
+#include "agent/score/endpoint/form.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
 #include "agent/store/path.h"
@@ -42,9 +43,9 @@ static int try_replaced(const struct job *job, const struct media *media, const 
     const char *rows = sink_form(job->spec, media) == SINK_ROWS
                            ? tree_text(job->spec, "output.appendRowFileName", "")
                            : "summary.json";
-    const char *const ours[] = {rows,          "summary.json",     "report.html",
-                                "workers.csv", "mini_batches.csv", "failed.jsonl",
-                                "result.json", "outputs.jsonl",    "result.intoto.jsonl"};
+    const char *const ours[] = {
+        rows,           "summary.json", "report.html",   "workers.csv",         "mini_batches.csv",
+        "failed.jsonl", "result.json",  "outputs.jsonl", "result.intoto.jsonl", ERRORS_NAME};
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
         AUTO(text_freep) char *spec_path = x_printf("%s/%s", job->output, ours[i]);
         AUTO(text_freep) char *path = output ? file_join(output, ours[i]) : NULL;
@@ -146,7 +147,9 @@ static int try_run(struct job *job, struct prepared_job *prepared, bool has_cloc
         .items = prepared->items,
         .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
                    .max_tries = job->max_tries,
-                   .timeout_ms = job->timeout_ms + (has_clock ? LATER_MS : 0),
+                   .timeout_ms =
+                       scorer_lease_ms(job->spec, job->timeout_ms) + (has_clock ? LATER_MS : 0),
+                   .runs_once = !scorer_may_repeat(job->spec),
                    .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,
@@ -343,6 +346,20 @@ int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cel
     return 0;
 }
 
+static struct item_names *names_of(struct prepared_job *prepared, const struct job *job) {
+    if (!prepared->names) {
+        prepared->names = item_names_new(job->spec, prepared->media->lines, prepared->list);
+    }
+    return prepared->names;
+}
+
+int prepared_json(struct prepared_job *prepared, const struct job *job, int64_t first,
+                  int64_t index, struct buffer *json, struct error *err) {
+    return prepared->list && prepared->media->lines->is_batch
+               ? item_names_json(names_of(prepared, job), first, index, json, err)
+               : 0;
+}
+
 int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                   int64_t index, struct buffer *name, struct error *err) {
     int64_t item = first * prepared->cell_items + index;
@@ -353,10 +370,7 @@ int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t 
         return buffer_printf(name, err, "frame %lld", (long long)item);
     }
     if (prepared->media->lines->is_batch) {
-        if (!prepared->names) {
-            prepared->names = item_names_new(job->spec, prepared->media->lines, prepared->list);
-        }
-        return item_names_add(prepared->names, first, index, name, err);
+        return item_names_add(names_of(prepared, job), first, index, name, err);
     }
     if (list_lines(prepared->list, item, 1, &text, err) < 0 ||
         tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {

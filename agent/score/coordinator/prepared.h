@@ -77,6 +77,9 @@ NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_
  * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
+/* Appends the item itself, if its input is a table and it can be read. */
+NODISCARD int prepared_json(struct prepared_job *prepared, const struct job *job, int64_t first,
+                            int64_t index, struct buffer *json, struct error *err);
 /* SHA-256 of what the run has listed: the lines of all pages (input.h), kept ones included, which
  * have the items' names and, where the kind knows them, fingerprints; of a film its description.
  * Blocks. */

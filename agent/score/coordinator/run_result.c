@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/run_result.h"
+#include "agent/score/endpoint/form.h"
 
 #include "agent/result/result_origin.h"
 #include "agent/result/result_write.h"
@@ -55,8 +56,8 @@ static bool is_left_out(const struct error *why) {
 
 /* The reports are read once more: most are small, and this is what the storage has. */
 static int add_reports(const struct run_result *result, json_t *tree, struct error *err) {
-    static const char *const names[] = {SUMMARY_NAME, "report.html", "mini_batches.csv",
-                                        "workers.csv", "failed.jsonl"};
+    static const char *const names[] = {SUMMARY_NAME,  "report.html",  "mini_batches.csv",
+                                        "workers.csv", "failed.jsonl", ERRORS_NAME};
     json_t *reports = json_array();
     json_object_set_new(tree, "reports", reports);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -3,7 +3,10 @@
 
 #include "agent/data/input/media.h"
 #include "agent/result/result_file.h"
+#include "agent/score/coordinator/prepared.h"
 #include "agent/score/coordinator/retired.h"
+#include "agent/score/endpoint/answer.h"
+#include "agent/score/endpoint/form.h"
 #include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/text/utf8.h"
@@ -171,12 +174,36 @@ void summary_leave_cause(int64_t kept, const char *cause) {
     job_write_termination_message(text ? text : cause);
 }
 
+/* Appends the name of an item of the record that begins with cell `first`. */
+static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
+                     struct error *err) {
+    const struct summary *summary = context;
+    return prepared_name(summary->prepared, summary->job, first, index, name, err);
+}
+
+/* ... its line of the error file. An item that cannot be read any more has no custom_id. */
+static int add_error(void *context, int64_t first, const struct report_failure *failure,
+                     struct buffer *line, struct error *err) {
+    const struct summary *summary = context;
+    AUTO(buffer_release) struct buffer json, id;
+    struct error ignored = {0};
+    buffer_init(&json, 2 * REQUEST_BODY_MAX);
+    buffer_init(&id, REQUEST_ID_BYTES);
+    if (prepared_json(summary->prepared, summary->job, first, failure->index, &json, &ignored) <
+            0 ||
+        endpoint_request_id(json.data ? json.data : "", json.size, &id, &ignored) < 0) {
+        buffer_clear(&id);
+    }
+    return answer_error_line(line, &id, failure->cause, failure->cause_size, err);
+}
+
 static int write_report(const struct summary *summary, struct store *output, struct commit_log *log,
                         struct facts **ret_facts, struct error *err) {
     const struct run_progress *progress = summary->progress;
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
     struct ledger_counts counts = ledger_counts(summary->ledger);
+    bool has_errors = summary->prepared && endpoint_form_is_batch(job->spec);
     struct report_options options = {
         .job = job->name,
         .run = job->run,
@@ -190,8 +217,10 @@ static int write_report(const struct summary *summary, struct store *output, str
         .slots = job->slots,
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,
-        .item = summary->item,
-        .context = summary->context,
+        .errors_name = has_errors ? ERRORS_NAME : NULL,
+        .error = has_errors ? add_error : NULL,
+        .item = summary->prepared ? name_item : NULL,
+        .context = (void *)(uintptr_t)summary,
     };
     return report_write(output, log, &options, ret_facts, err);
 }

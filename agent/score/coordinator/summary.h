@@ -10,6 +10,8 @@
 
 enum { SUMMARY_BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
 
+struct prepared_job;
+
 struct summary {
     const struct job *job;
     const struct run_progress *progress; /* in its final state */
@@ -17,12 +19,10 @@ struct summary {
     const json_t *files;       /* what the results depend on (scorer.h); may be NULL; borrowed */
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
-    int exit_code; /* of the coordinator */
-    /* For the report: appends the name of a failed item, with this context; NULL: see report.h. */
-    report_item *item;
-    void *context;
-    bool has_report; /* set by summary_write_all: the report exists, too */
-    char sha256[65]; /* set by summary_write: of the bytes that were written */
+    int exit_code;                 /* of the coordinator */
+    struct prepared_job *prepared; /* tells the names of failed items; NULL: they have none */
+    bool has_report;               /* set by summary_write_all: the report exists, too */
+    char sha256[65];               /* set by summary_write: of the bytes that were written */
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",

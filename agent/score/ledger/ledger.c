@@ -307,6 +307,9 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         }
         const struct ledger_slot *holder = &slots->of[lease->slot];
         bool has_begun = holder->head == i;
+        if (has_begun && ledger->options.runs_once) {
+            continue;
+        }
         int64_t after_ms = has_begun ? slow_ms(ledger, lease) : LEDGER_SLOW_MS;
         int64_t due_ms = (has_begun ? holder->started_ms : lease->granted_ms) + after_ms;
         int slot = has_begun ? idle_slot_for(ledger, lease->worker) : slots->first[LIST_IDLE];

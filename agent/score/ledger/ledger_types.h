@@ -27,6 +27,7 @@ struct ledger_options {
     int64_t wait_ms;             /* how long a worker may delay the start of the head */
     int ahead_max;               /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
+    bool runs_once;              /* no second runs of a lease that has begun */
     bool is_partitioned;         /* each slot works through a range of its own (video) */
     int64_t errors_max;          /* failed items that do not fail the job; -1: any number */
     int64_t batch_errors_max;    /* cells with failed items that do not; -1: any number */

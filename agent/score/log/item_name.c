@@ -115,3 +115,12 @@ int item_names_add(struct item_names *names, int64_t first, int64_t index, struc
     }
     return add_place(json_array_get(names->lines, 0), index, name, err);
 }
+
+int item_names_json(struct item_names *names, int64_t first, int64_t index, struct buffer *json,
+                    struct error *err) {
+    struct item item = {0};
+    struct error ignored = {0};
+    return find(names, first, index, &item, &ignored) == 0 && item.type == ITEM_JSON && item.text
+               ? buffer_append(json, item.text, item.text_size, err)
+               : 0;
+}

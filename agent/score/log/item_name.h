@@ -18,3 +18,6 @@ void item_names_free(struct item_names *names);
  * name is ["b1","mon"]+12). INVALID: the list is torn, or has no such line. */
 NODISCARD int item_names_add(struct item_names *names, int64_t first, int64_t index,
                              struct buffer *name, struct error *err);
+/* Appends the item itself, if it is JSON and can be read; else nothing. */
+NODISCARD int item_names_json(struct item_names *names, int64_t first, int64_t index,
+                              struct buffer *json, struct error *err);

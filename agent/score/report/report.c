@@ -21,7 +21,7 @@ struct writing {
     struct record_resolver *resolver;
     struct facts *facts;
     bool is_read; /* the facts are complete */
-    struct table batches, failed;
+    struct table batches, failed, errors;
     struct error broken;  /* the first broken object of failed items */
     struct error trouble; /* why tables and page cannot be written; reading of the log continues */
 };
@@ -79,6 +79,19 @@ struct failing {
     const struct commit_record *record;
 };
 
+static int add_error(const struct failing *failing, const struct report_failure *failure,
+                     struct error *err) {
+    struct writing *writing = failing->writing;
+    const struct report_options *options = writing->options;
+    if (!options->errors_name) {
+        return 0;
+    }
+    return options->error(options->context, failing->record->first, failure, &writing->errors.lines,
+                          err) < 0
+               ? -1
+               : table_flush(&writing->errors, UPLOAD_AT, err);
+}
+
 static int see_failed(void *context, int64_t index, const char *cause, size_t size,
                       struct error *err) {
     const struct failing *failing = context;
@@ -90,7 +103,8 @@ static int see_failed(void *context, int64_t index, const char *cause, size_t si
     }
     return report_failed_line(&table->lines, failing->record, &failure, writing->options, err) < 0
                ? -1
-               : table_flush(table, UPLOAD_AT, err);
+           : table_flush(table, UPLOAD_AT, err) < 0 ? -1
+                                                    : add_error(failing, &failure, err);
 }
 
 static int add_failures(struct writing *writing, const struct commit_record *record,
@@ -178,6 +192,9 @@ static int write_all(struct writing *writing, struct store *output, struct commi
         0) {
         (void)!table_open(&writing->failed, output, "failed.jsonl", "", trouble);
     }
+    if (writing->options->errors_name && !trouble->kind) {
+        (void)!table_open(&writing->errors, output, writing->options->errors_name, "", trouble);
+    }
     if (commit_replay(log, see_again, writing, err) < 0) {
         return -1;
     }
@@ -188,6 +205,7 @@ static int write_all(struct writing *writing, struct store *output, struct commi
         return -1;
     }
     if (table_close(&writing->batches, err) < 0 || table_close(&writing->failed, err) < 0 ||
+        (writing->options->errors_name && table_close(&writing->errors, err) < 0) ||
         write_workers(output, writing, err) < 0) {
         return -1;
     }
@@ -207,6 +225,7 @@ int report_write(struct store *output, struct commit_log *log, const struct repo
     int result = write_all(&writing, output, log, err);
     table_release(&writing.batches);
     table_release(&writing.failed);
+    table_release(&writing.errors);
     record_resolver_free(writing.resolver);
     if (ret_facts) {
         *ret_facts = writing.is_read ? TAKE(writing.facts) : NULL;

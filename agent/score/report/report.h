@@ -22,6 +22,11 @@ enum { REPORT_PAGE_MAX = 4 << 20 };
 typedef int report_item(void *context, int64_t first, int64_t index, struct buffer *name,
                         struct error *err);
 
+/* Appends a line about a failed item, with its '\n', for a file of its own. */
+struct report_failure;
+typedef int report_error(void *context, int64_t first, const struct report_failure *failure,
+                         struct buffer *line, struct error *err);
+
 struct report_options {
     const char *job, *name_space, *run;
     const char *uid; /* failures of jobs with another uid do not count; NULL: all count */
@@ -33,6 +38,8 @@ struct report_options {
     int slots;                                  /* of each worker */
     int64_t started_wall_ms, completed_wall_ms; /* 0: not known */
     report_item *item;                          /* NULL: failed.jsonl has only the items' indices */
+    const char *errors_name; /* of another file with all failed items; NULL: none */
+    report_error *error;     /* its lines */
     void *context;
 };
 

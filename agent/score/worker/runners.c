@@ -58,6 +58,7 @@ struct runners {
     size_t report_count, report_room;
     int64_t reported_since_ms; /* when the oldest of them was added */
     bool ends, is_leaving, is_storage_dead;
+    struct error ended;   /* no scorer can succeed any more; kind NONE: not so */
     struct error startup; /* a scorer that cannot be started; kind NONE: none */
 };
 
@@ -160,6 +161,9 @@ static void run_next(struct runner *runner) {
                               .ends = &runner->ends};
     struct scoring_report report =
         scoring_run(&scoring, &lease, has_ahead ? &ahead : NULL, &is_dead);
+    struct error ended = {0};
+    bool has_ended = report.result.is_fault && runners->kind->has_ended &&
+                     runners->kind->has_ended(runner->scorer, &ended);
     report.work = lease.work;
     if (runners->log) {
         add_tail(runners->log, runner->index, &report);
@@ -170,6 +174,7 @@ static void run_next(struct runner *runner) {
     runner->running = -1;
     runner->usual_ms = now_ms - runner->started_ms;
     runners->is_storage_dead |= is_dead;
+    runners->ended = has_ended && !runners->ended.kind ? ended : runners->ended;
     add_report(runners, report);
     /* A runner with more quick leases reports several results at once. If the next lease is slow,
      * the connection's thread polls after a while. */
@@ -386,7 +391,8 @@ void runners_stop(struct runners *runners) {
 struct runners_status runners_status(struct runners *runners) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&runners->lock);
-    struct runners_status view = {.is_idle = true, .is_storage_dead = runners->is_storage_dead};
+    struct runners_status view = {
+        .is_idle = true, .is_storage_dead = runners->is_storage_dead, .ended = runners->ended};
     for (int i = 0; i < runners->count; i++) {
         const struct runner *runner = &runners->of[i];
         bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;
@@ -466,6 +472,8 @@ static int open_all(struct runners *runners, struct error *err) {
                                          .worker = job->worker,
                                          .slot = i,
                                          .gpus = job->gpus,
+                                         .secret = job->endpoint_key,
+                                         .first = i > 0 ? runners->of[0].scorer : NULL,
                                          .timeout_ms = job->timeout_ms,
                                          .ends = &runner->ends,
                                          .say = on_said,

@@ -64,5 +64,6 @@ struct runners_status {
     bool is_idle;         /* nothing runs */
     bool hangs;           /* a cancelled lease still runs after RUNNERS_HANG_MS */
     bool is_storage_dead; /* a volume does not respond: this worker cannot continue */
+    struct error ended;   /* no scorer can succeed any more: scorer.h; kind NONE: not so */
 };
 struct runners_status runners_status(struct runners *runners);

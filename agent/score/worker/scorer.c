@@ -10,7 +10,18 @@ int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct 
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID, "spec.scorer: one of onnx, command is expected");
+    return error_set(err, ERROR_INVALID, "spec.scorer: one of onnx, command, endpoint is expected");
+}
+
+/* A request may wait for room, for a limit per minute, or for a server that is away: the pool's
+ * clocks end each of them, and a worker that is gone is noticed within 10 s. */
+int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms) {
+    enum { DAY_MS = 86400000 };
+    return tree_get(spec, "scorer.endpoint") ? DAY_MS : timeout_ms;
+}
+
+bool scorer_may_repeat(const json_t *spec) {
+    return !tree_get(spec, "scorer.endpoint") || tree_bool(spec, "scorer.endpoint.hedge", false);
 }
 
 int64_t scorer_init_ms(const json_t *spec) {

@@ -1,6 +1,6 @@
 /* scorer.h: turns the items of a lease into results: from the lease's lines to the bytes of its
- * staged output. A kind (onnx, command) is one file and one row of agent/registry.c. A scorer
- * belongs to one slot of a worker and is kept between leases. */
+ * staged output. A kind (onnx, command, endpoint) is one file and one row of agent/registry.c. A
+ * scorer belongs to one slot of a worker and is kept between leases. */
 #pragma once
 
 #include "agent/data/input/sink.h"
@@ -24,6 +24,8 @@ struct scorer_options {
     const char *network; /* for onnx: the file on this machine; NULL: it is fetched */
     /* The following are for workers; the coordinator, which only calls try_out, does not set
      * them. */
+    const char *secret;   /* of the job, for the scorer alone; NULL: none */
+    struct scorer *first; /* of the same worker, opened before, which lives as long; NULL: none */
     const char *job, *worker;
     int slot, gpus; /* gpus: of the whole worker */
     int64_t timeout_ms;
@@ -78,17 +80,25 @@ struct scorer_kind {
      * except for `items`: the number of the lease's items, if known. */
     int (*run)(struct scorer *scorer, const struct scorer_task *task,
                struct scorer_count *ret_count, struct error *err);
+    /* After a run that failed: true if no run of this worker can succeed any more; *err says why:
+     * DENIED: nor one of another worker. NULL: never. */
+    bool (*has_ended)(const struct scorer *scorer, struct error *err);
     void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started;
                                             accepts NULL */
 };
 
 extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> network -> postprocess */
 extern const struct scorer_kind scorer_command; /* a user's program (command.h) */
+extern const struct scorer_kind scorer_endpoint;       /* a model server (endpoint/pool.h) */
 extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
 
 /* The row whose field spec.scorer has. INVALID: none of the kinds that this program has. */
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
+/* How long a try may take by the scorer's own clocks; timeout_ms: spec.retry.timeoutSeconds. */
+int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms);
+/* Whether an idle slot may run a slow lease a second time: not what costs money for each run. */
+bool scorer_may_repeat(const json_t *spec);
 /* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
 int64_t scorer_init_ms(const json_t *spec); /* time limit for a program to report that it is

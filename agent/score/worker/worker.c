@@ -266,6 +266,9 @@ static void look_around(struct worker *worker) {
     }
     if (view.hangs) {
         give_up(worker, 3, "a revoked mini-batch does not end: giving up");
+    } else if (view.ended.kind) {
+        worker->is_useless = view.ended.kind == ERROR_DENIED;
+        give_up(worker, 3, "spec.scorer: %s", view.ended.text);
     } else if (view.is_storage_dead || atomic_load(&worker->hangs)) {
         give_up(worker, 3, "a storage cannot be reached from this machine: giving up");
     } else if (worker->leaving_since_ms >= 0) {
@@ -363,8 +366,8 @@ static int await_runners(struct worker *worker, struct error *err) {
         }
         ready = runners_ready(worker->runners, err);
         if (ready < 0) {
-            bool is_command = tree_get(worker->job->spec, "scorer.command") != NULL;
-            worker->is_useless = is_command && err->kind == ERROR_INVALID;
+            bool is_foreign = !tree_get(worker->job->spec, "scorer.onnx"); /* not in our hands */
+            worker->is_useless = is_foreign && err->kind == ERROR_INVALID;
             return error_context(err, "spec.scorer");
         }
         if (job_is_interrupted()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a BatchScore. crds/batchscore.yaml has each as CEL with the same
  * message. */
+#include "operator/kinds/batchscore/endpoint_rules.h"
 #include "operator/kinds/batchscore/output_rules.h"
 #include "operator/kinds/batchscore/result_rules.h"
 #include "operator/kinds/job/template.h"
@@ -185,14 +186,17 @@ static int check_network_inputs(const json_t *spec, struct error *err) {
 }
 
 static int check_scorer(const json_t *spec, struct error *err) {
-    static const char *const kinds[] = {"onnx", "command"};
+    static const char *const kinds[] = {"onnx", "command", "endpoint"};
     const json_t *scorer = json_object_get(spec, "scorer");
     const char *kind = job_only_one(scorer, kinds, ARRAY_LEN(kinds));
     if (!kind) {
-        return job_refuse(err, "scorer", "exactly one of onnx and command must be given");
+        return job_refuse(err, "scorer", "exactly one of onnx, command and endpoint must be given");
     }
     if (strcmp(kind, "command") == 0) {
         return check_command(spec, err);
+    }
+    if (strcmp(kind, "endpoint") == 0) {
+        return endpoint_rules_check(spec, err);
     }
     bool has_pictures =
         !has(spec, "input.npy") && !has(spec, "input.table") && !has(spec, "scorer.onnx.tokenizer");
@@ -223,9 +227,9 @@ static int check_mode(const json_t *spec, struct error *err) {
                           "AppendRow joins rows of text, but type: Image, Mask and draw write "
                           "pictures; use another type");
     }
-    static const char *const taken[] = {"summary.json",  "failed.jsonl",       "mini_batches.csv",
-                                        "workers.csv",   "report.html",        "result.json",
-                                        "outputs.jsonl", "result.intoto.jsonl"};
+    static const char *const taken[] = {"summary.json",  "failed.jsonl",        "mini_batches.csv",
+                                        "workers.csv",   "report.html",         "result.json",
+                                        "outputs.jsonl", "result.intoto.jsonl", "errors.jsonl"};
     const char *name = tree_text(spec, "output.appendRowFileName", NULL);
     if (name && mode != OUTPUT_APPEND_ROW) {
         return job_refuse(err, "output.appendRowFileName", "belongs to mode: AppendRow");

@@ -15,7 +15,8 @@ static const struct {
                   {"CSV", "rows.csv"},
                   {"Parquet", "rows.parquet"},
                   {"Npy", "rows.npy"}};
-enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20 };
+/* Requests to a model server are committed one by one: each may have been paid for. */
+enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20, ONE_ROW = 0 };
 
 const char *const batchscore_output_modes[] = {"PerFile", "AppendRow", "SummaryOnly"};
 static_assert(ARRAY_LEN(batchscore_output_modes) == OUTPUT_MODE_COUNT, "one name per mode");
@@ -32,6 +33,7 @@ static int64_t bytes_of(const char *text) {
 static void put_size(json_t *work, const json_t *spec) {
     const json_t *size = json_object_get(spec, "miniBatchSize");
     const char *text = json_string_value(size);
+    bool is_alone = tree_get(spec, "scorer.endpoint");
     if (tree_get(spec, "input.table.partitionKeys")) {
         return;
     }
@@ -39,13 +41,22 @@ static void put_size(json_t *work, const json_t *spec) {
         json_object_set_new(work, "miniBatchSize", json_string("auto"));
     } else if (tree_get(spec, "input.table")) {
         json_object_set_new(work, "miniBatchBytes",
-                            json_integer(text ? bytes_of(text) : MINI_BATCH_BYTES));
+                            json_integer(text       ? bytes_of(text)
+                                         : is_alone ? ONE_ROW
+                                                    : MINI_BATCH_BYTES));
     } else { /* "8" and 8 are equal */
-        int64_t items = text   ? strtol(text, NULL, 10)
-                        : size ? json_integer_value(size)
-                               : MINI_BATCH_ITEMS;
+        int64_t items = text       ? strtol(text, NULL, 10)
+                        : size     ? json_integer_value(size)
+                        : is_alone ? 1
+                                   : MINI_BATCH_ITEMS;
         json_object_set_new(work, "miniBatchSize", json_integer(MAX(MIN(items, 100000), 1)));
     }
+}
+
+/* Lines of OpenAI's output file, as the agent makes them (agent/score/endpoint/form.h). */
+static bool has_batch_lines(const json_t *spec) {
+    return tree_get(spec, "scorer.endpoint") && !tree_get(spec, "scorer.endpoint.request") &&
+           !tree_get(spec, "scorer.endpoint.response.select") && !tree_get(spec, "output.format");
 }
 
 static const char *rows_name(const json_t *output) {
@@ -63,7 +74,9 @@ static json_t *output_of(const json_t *spec) {
     enum output_mode mode = batchscore_mode(spec);
     json_object_set_new(output, "mode", json_string(batchscore_output_modes[mode]));
     if (mode == OUTPUT_APPEND_ROW && !json_object_get(output, "appendRowFileName")) {
-        json_object_set_new(output, "appendRowFileName", json_string(rows_name(output)));
+        json_object_set_new(
+            output, "appendRowFileName",
+            json_string(has_batch_lines(spec) ? "output.jsonl" : rows_name(output)));
     }
     return output;
 }

@@ -8,7 +8,7 @@ extern const char *const batchscore_output_modes[]; /* output.mode by enum outpu
 /* WINDLASS_SPEC, owned by the caller: input, scorer, output, retry, errorThreshold,
  * miniBatchErrorThreshold, logs and trigger from the spec, with all defaults filled in, except:
  *   miniBatchSize   items, or "auto"; absent for a table with partitionKeys
- *   miniBatchBytes  replaces it for a table whose size is not "auto"
+ *   miniBatchBytes  replaces it for a table whose size is not "auto"; 0: a row
  *   code            where a program's code is (code.h); absent if its words name no volume
  */
 json_t *batchscore_work(const json_t *spec);

@@ -32,6 +32,7 @@ static const struct row spec_rows[] = {
     {"secrets", WANT_LISTED, "secrets[].secretName"},
     {"secrets", WANT_LISTED, "signingKey.secretName"},
     {"secrets", WANT_LISTED, "input.table.query.connection.secretName"},
+    {"secrets", WANT_LISTED, "scorer.endpoint.key.secretName"},
     {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
 };
 

@@ -15,6 +15,7 @@ enum { SECRET_MODE = 0440 };
 /* As lib/secret.c reads them. */
 #define FILE_SIGNING_KEY "signing.key"
 #define FILE_CONNECTION "query.connection"
+#define FILE_ENDPOINT_KEY "endpoint.key"
 
 /* An image of the user's may have an agent that knows nothing of files. */
 static bool are_files(const struct job_spec *spec) {
@@ -22,7 +23,8 @@ static bool are_files(const struct job_spec *spec) {
 }
 
 static bool are_none(const struct pod_secrets *secrets) {
-    return !secrets->secret && !secrets->signing_key && !secrets->connection;
+    return !secrets->secret && !secrets->signing_key && !secrets->connection &&
+           !secrets->endpoint_key;
 }
 
 /* from: {"secretName", "key"}, or NULL. */
@@ -49,6 +51,7 @@ void pod_secrets_add_variables(const struct job_spec *spec, const struct pod_sec
     }
     add_variable(environment, "WINDLASS_SIGNING_KEY", secrets->signing_key);
     add_variable(environment, "WINDLASS_QUERY_CONNECTION", secrets->connection);
+    add_variable(environment, "WINDLASS_ENDPOINT_KEY", secrets->endpoint_key);
 }
 
 static json_t *item(const char *key, const char *path) {
@@ -77,6 +80,7 @@ static json_t *volume_of(const struct pod_secrets *secrets) {
     }
     add_source(sources, secrets->signing_key, FILE_SIGNING_KEY);
     add_source(sources, secrets->connection, FILE_CONNECTION);
+    add_source(sources, secrets->endpoint_key, FILE_ENDPOINT_KEY);
     return json_pack("{s:s, s:{s:i, s:o}}", "name", VOLUME_SECRETS, "projected", "defaultMode",
                      SECRET_MODE, "sources", sources);
 }

@@ -8,10 +8,11 @@
 #include "operator/kinds/job/spec.h"
 
 struct pod_secrets {
-    const char *secret;        /* the job's Secret; NULL: the pod gets nothing of it */
-    bool is_hub;               /* the key of its certificate, too */
-    const json_t *signing_key; /* {"secretName", "key"}; NULL: none */
-    const json_t *connection;  /* of a query, the same */
+    const char *secret;         /* the job's Secret; NULL: the pod gets nothing of it */
+    bool is_hub;                /* the key of its certificate, too */
+    const json_t *signing_key;  /* {"secretName", "key"}; NULL: none */
+    const json_t *connection;   /* of a query, the same */
+    const json_t *endpoint_key; /* of a model server, the same */
 };
 
 /* Where they are variables: adds them to an environment. */

@@ -121,6 +121,21 @@ static size_t make_table(char *data) {
     return size;
 }
 
+/* With a row a block: the same rows, and one of them in each block. */
+static void check_single_rows(const json_t *spec, const char *wanted) {
+    AUTO(tree_freep) json_t *single = json_deep_copy(spec);
+    json_object_set_new(single, "miniBatchBytes", json_integer(0));
+    AUTO(tree_freep) json_t *lines = list_all(single);
+    AUTO(text_freep) char *seen = read_all(single, lines);
+    CHECK(strcmp(seen, wanted) == 0);
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        AUTO(tree_freep) json_t *one = json_pack("[O]", json_array_get(lines, i));
+        AUTO(text_freep) char *row = read_all(single, one);
+        const char *end = strchr(row, '\n');
+        CHECK(end && !end[1]);
+    }
+}
+
 static void one_round(uint64_t round) {
     table_random_start(test_seed(7), round);
     enum split_format format = (enum split_format)table_random(3);
@@ -142,6 +157,7 @@ static void one_round(uint64_t round) {
     check_tiles(lines, firsts, sizes, 2);
     AUTO(text_freep) char *seen = read_all(spec, lines);
     CHECK(strcmp(seen, wanted) == 0);
+    check_single_rows(spec, wanted);
     /* Broken anywhere, it continues with the same lines. */
     struct error err = {0};
     struct told told = {.lines = json_array(), .stop = 1 + table_random(json_array_size(lines))};

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/endpoint/form.h"
+
+#include "agent/score/endpoint/answer.h"
+#include "agent/score/endpoint/body_template.h"
+#include "agent/score/endpoint/select.h"
+#include "lib/file.h"
+#include "lib/text/base64.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD "scorer.endpoint."
+
+enum { FILE_BYTES_MAX = 20 << 20 };
+
+bool endpoint_form_is_batch(const json_t *spec) {
+    return tree_get(spec, "scorer.endpoint") && !tree_get(spec, FIELD "request");
+}
+
+int endpoint_form_read(const json_t *spec, struct endpoint_form *ret_form, struct error *err) {
+    *ret_form = (struct endpoint_form){.template = tree_get(spec, FIELD "request.template"),
+                                       .path = tree_text(spec, FIELD "request.path", ""),
+                                       .select = tree_get(spec, FIELD "response.select"),
+                                       .schema = tree_get(spec, FIELD "response.schema")};
+    return ret_form->schema ? select_check_schema(ret_form->schema, err) : 0;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* By its first bytes. */
+static const char *type_of(const char *data, size_t size) {
+    static const struct {
+        const char *magic;
+        size_t size;
+        const char *type;
+    } rows[] = {{"\xFF\xD8\xFF", 3, "image/jpeg"}, {"\x89PNG", 4, "image/png"},
+                {"GIF8", 4, "image/gif"},          {"%PDF", 4, "application/pdf"},
+                {"OggS", 4, "audio/ogg"},          {"ID3", 3, "audio/mpeg"},
+                {"fLaC", 4, "audio/flac"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (size >= rows[i].size && memcmp(data, rows[i].magic, rows[i].size) == 0) {
+            return rows[i].type;
+        }
+    }
+    bool is_riff = size >= 12 && memcmp(data, "RIFF", 4) == 0;
+    return is_riff && memcmp(data + 8, "WEBP", 4) == 0   ? "image/webp"
+           : is_riff && memcmp(data + 8, "WAVE", 4) == 0 ? "audio/wav"
+                                                         : "application/octet-stream";
+}
+
+static int read_file(const json_t *template, const struct item *item, json_t **ret_values,
+                     struct error *err) {
+    AUTO(tree_freep) json_t *values = json_object();
+    AUTO(text_freep) char *data = NULL;
+    size_t size = 0;
+    json_object_set_new(values, "name", json_string(item->name));
+    bool wants_text = body_template_names(template, "text"),
+         wants_data = body_template_names(template, "data");
+    if ((wants_text || wants_data) &&
+        file_read(item->text, FILE_BYTES_MAX, &data, &size, err) < 0) {
+        return -1;
+    }
+    if (wants_text && (utf8_valid_size(data, size) != size || memchr(data, 0, size))) {
+        return error_set(err, ERROR_INVALID, "is not text in UTF-8: write {data} for its bytes");
+    }
+    if (wants_text) {
+        json_object_set_new(values, "text", json_stringn(data, size));
+    }
+    if (wants_data) {
+        AUTO(text_freep) char *coded = base64_encode(data, size);
+        AUTO(text_freep) char *url = x_printf("data:%s;base64,%s", type_of(data, size), coded);
+        json_object_set_new(values, "data", json_string(url));
+    }
+    *ret_values = TAKE(values);
+    return 0;
+}
+
+static int read_row(const struct item *item, json_t **ret_values, struct error *err) {
+    AUTO(tree_freep) json_t *values = NULL;
+    if (tree_parse(item->text, item->text_size, REQUEST_BODY_MAX, &values, err) < 0) {
+        return -1;
+    }
+    if (!json_is_object(values)) {
+        return error_set(err, ERROR_INVALID, "is not an object with columns");
+    }
+    *ret_values = TAKE(values);
+    return 0;
+}
+
+static int fill(const struct endpoint_form *form, const struct item *item,
+                struct endpoint_request *request, struct error *err) {
+    AUTO(tree_freep) json_t *values = NULL;
+    struct error why = {0};
+    if ((item->type == ITEM_JSON ? read_row(item, &values, err)
+                                 : read_file(form->template, item, &values, err)) < 0) {
+        return -1;
+    }
+    buffer_clear(&request->body);
+    buffer_clear(&request->id);
+    if (body_template_fill(form->template, values, &request->body, &why) < 0) {
+        return why.kind == ERROR_EXHAUSTED
+                   ? error_set(err, ERROR_INVALID, "its body has more than %d MiB",
+                               REQUEST_BODY_MAX >> 20)
+                   : error_set(err, ERROR_INVALID, "%s", why.text);
+    }
+    snprintf(request->path, sizeof request->path, "%s", form->path);
+    endpoint_request_look(request);
+    return 0;
+}
+
+int endpoint_form_request(const struct endpoint_form *form, const struct item *item,
+                          const char *base, struct endpoint_request *request, struct error *err) {
+    int result = form->template
+                     ? fill(form, item, request, err)
+                     : endpoint_request_of_line(item->text, item->text_size, base, request, err);
+    return result < 0 ? error_context(err, "%.150s", item->name) : 0;
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static int keep(const struct endpoint_form *form, const struct endpoint_request *request,
+                const struct endpoint_reply *reply, struct buffer *line, struct error *err) {
+    AUTO(tree_freep) json_t *tree = json_loadb(reply->body, reply->size, JSON_DECODE_ANY, NULL);
+    AUTO(tree_freep) json_t *kept = NULL;
+    if (!tree) {
+        return error_set(err, ERROR_INVALID, "the answer is not JSON that can be read");
+    }
+    if (form->select && select_values(tree, form->select, &kept, err) < 0) {
+        return -1;
+    }
+    const json_t *result = kept ? kept : tree;
+    if (form->schema && select_fits(form->schema, result, err) < 0) {
+        return error_context(err, "the answer does not fit the schema");
+    }
+    if (!form->template && !form->select) {
+        return answer_batch_line(line, &request->id, reply->status, reply->body, reply->size, err);
+    }
+    if (!form->template) { /* so that it can be recognised */
+        AUTO(tree_freep)
+        json_t *id = json_loadb(request->id.data, request->id.size, JSON_DECODE_ANY, NULL);
+        AUTO(tree_freep) json_t *named = json_pack("{s:O}", "custom_id", id);
+        json_object_update(named, kept);
+        json_decref(TAKE(kept));
+        kept = TAKE(named);
+        result = kept;
+    }
+    AUTO(text_freep) char *text = json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY);
+    return buffer_append(line, text ? text : "null", text ? strlen(text) : 4, err);
+}
+
+int endpoint_form_result(const struct endpoint_form *form, const struct endpoint_request *request,
+                         const struct endpoint_reply *reply, struct buffer *line,
+                         struct error *err) {
+    buffer_clear(line);
+    if (!jsontext_is_value(reply->body, reply->size)) {
+        return error_set(err, ERROR_INVALID, "the answer is not JSON: %.100s", reply->body);
+    }
+    if (form->select || form->schema) {
+        return keep(form, request, reply, line, err);
+    }
+    return form->template ? jsontext_compact(line, reply->body, reply->size, err)
+                          : answer_batch_line(line, &request->id, reply->status, reply->body,
+                                              reply->size, err);
+}

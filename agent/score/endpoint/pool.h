@@ -1,0 +1,67 @@
+/* pool.h: asks model servers over HTTP: one thread with one event loop for all slots of a worker,
+ * which decides how many requests are in flight, who is asked, and what is asked again. A caller
+ * blocks until its request has been answered or given up.
+ *
+ *     slot 0 .. slot n (threads)                     thread of the pool
+ *     pool_answer_to() -> inbox ---> queue --+--> backends_pick -> lib/net/http --> server
+ *        ^                             ^     |      window, Retry-After, limits       |
+ *        |                             +-- later (back-off) <-- busy, broken ---------+
+ *        +------- answer, or a cause <------------------------- answered, refused ----+ */
+#pragma once
+
+#include "agent/score/endpoint/setting.h"
+#include "agent/score/endpoint/tally.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum pool_end {
+    POOL_ANSWERED, /* 2xx */
+    POOL_REFUSED,  /* this request is wrong, or its tries are used up: `cause` */
+    POOL_DROPPED,  /* no caller wants it any more */
+    POOL_AWAY      /* no server can be used: pool_ended says why */
+};
+
+struct pool_ask {
+    const char *method, *path; /* path: behind the server's URL */
+    const char *key;           /* path and model, for what a server does not know */
+    const char *body;
+    size_t body_size;
+    int64_t tokens; /* likely, in and out; for limits */
+    int tries;      /* already used; grows */
+    /* Set from other threads: the answer is not wanted any more. */
+    const atomic_bool *dropped, *ends;
+
+    enum pool_end end;
+    int status;   /* of the last answer; 0: none */
+    char *answer; /* ANSWERED: owned by the caller, NUL-terminated */
+    size_t answer_size;
+    char cause[256];
+
+    struct pool_own { /* the pool's */
+        struct pool_ask *next, **link;
+        struct pool *pool;
+        pthread_cond_t done;
+        struct http_call *call; /* NULL: not in flight */
+        int server;             /* it is or was in flight there; -1: nowhere */
+        int refusals;           /* answers that it is busy */
+        int64_t due_ms, sent_ms;
+        bool is_done;
+    } own;
+};
+
+struct pool;
+
+/* What it needs of the setting must outlive it. */
+NODISCARD int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool,
+                        struct error *err);
+void pool_close(struct pool *pool); /* when no slot asks any more; accepts NULL */
+
+/* Blocks until a server has answered anything. INVALID: none did within setting.ready_ms, or will
+ * not. CANCELLED: *ends was set. Any thread. */
+NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err);
+/* Any thread. */
+void pool_answer_to(struct pool *pool, struct pool_ask *ask);
+/* True if no request can succeed any more; *err says why: DENIED (a key), UNAVAILABLE. */
+bool pool_ended(struct pool *pool, struct error *err);
+struct tally *pool_tally(struct pool *pool); /* any thread */

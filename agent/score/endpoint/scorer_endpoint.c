@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scores with a model server: each item of a lease is a request. All slots of a worker share one
+ * pool (pool.h); a slot waits for its request, so as many can be in flight as there are slots
+ * (docs/operate/model-servers.md). */
+#include "agent/score/endpoint/answer.h"
+#include "agent/score/endpoint/form.h"
+#include "agent/score/endpoint/pool.h"
+#include "agent/score/endpoint/unique.h"
+#include "agent/score/worker/scorer.h"
+#include "lib/text/jsontext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the slots of a worker share. */
+struct shared {
+    atomic_int users;
+    struct endpoint_setting setting;
+    struct endpoint_form form;
+    struct pool *pool; /* NULL: in a coordinator */
+};
+
+struct scorer {
+    struct scorer_options options;
+    struct shared *shared;
+    struct input_reader *reader;
+    struct row_heads *heads;
+    struct endpoint_request request;
+    struct buffer line; /* scratch: a result */
+    bool ended;         /* no request can succeed any more; `end` says why */
+    struct error end;
+};
+
+static void shared_unref(struct shared *shared) {
+    if (shared && atomic_fetch_sub(&shared->users, 1) == 1) {
+        pool_close(shared->pool);
+        endpoint_setting_release(&shared->setting);
+        free(shared);
+    }
+}
+
+static void endpoint_free(struct scorer *scorer) {
+    if (!scorer) {
+        return;
+    }
+    if (scorer->reader) {
+        scorer->options.media->lines->reader_free(scorer->reader);
+    }
+    row_heads_free(scorer->heads);
+    endpoint_request_release(&scorer->request);
+    buffer_release(&scorer->line);
+    shared_unref(scorer->shared);
+    free(scorer);
+}
+
+static void scorer_freep(struct scorer **scorer) {
+    endpoint_free(*scorer);
+}
+
+static int share(struct scorer *scorer, struct error *err) {
+    const struct scorer_options *options = &scorer->options;
+    if (options->first) {
+        scorer->shared = options->first->shared;
+        atomic_fetch_add(&scorer->shared->users, 1);
+        return 0;
+    }
+    struct shared *shared = scorer->shared = x_calloc(1, sizeof *shared);
+    shared->users = 1;
+    if (endpoint_setting_read(options->spec, &shared->setting, err) < 0 ||
+        endpoint_form_read(options->spec, &shared->form, err) < 0) {
+        return -1;
+    }
+    shared->setting.secret = options->secret;
+    return options->worker ? pool_open(&shared->setting, &shared->pool, err) : 0;
+}
+
+static int endpoint_open(const struct scorer_options *options, struct scorer **ret_scorer,
+                         struct error *err) {
+    AUTO(scorer_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
+    scorer->options = *options;
+    endpoint_request_init(&scorer->request);
+    buffer_init(&scorer->line, 2 * REQUEST_BODY_MAX);
+    scorer->heads = row_heads_new(options->spec);
+    if (!options->media->lines) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.endpoint: scores files and tables, not spec.input.%s",
+                         options->media->name);
+    }
+    if (share(scorer, err) < 0) {
+        return -1;
+    }
+    *ret_scorer = TAKE(scorer);
+    return 0;
+}
+
+/* The servers' models are not known by a hash. */
+static int endpoint_files(struct scorer *scorer UNUSED, const struct scorer *first UNUSED,
+                          json_t *files UNUSED, struct error *err UNUSED) {
+    return 0;
+}
+
+static int endpoint_try(struct scorer *scorer, struct error *err) {
+    const struct scorer_options *options = &scorer->options;
+    return scorer->shared->form.template ? 0
+                                         : unique_check(options->spec, options->media->lines, err);
+}
+
+static int endpoint_start(struct scorer *scorer, struct error *err) {
+    return pool_await(scorer->shared->pool, scorer->options.ends, err);
+}
+
+/* ---- an item -------------------------------------------------------------------------------- */
+
+/* What has become of an item. cause: NULL: its result is in scorer->line. */
+struct outcome {
+    char cause[COMMIT_ITEM_CAUSE_MAX + 1];
+    bool has_failed;
+};
+
+PRINTF_LIKE(2, 3)
+static void fail(struct outcome *outcome, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(outcome->cause, sizeof outcome->cause, format, arguments);
+    va_end(arguments);
+    outcome->has_failed = true;
+}
+
+/* Half of an answer, or none that fits, is asked for again. */
+static int take_answer(struct scorer *scorer, const struct pool_ask *ask, struct error *err) {
+    struct tally *tally = pool_tally(scorer->shared->pool);
+    const struct endpoint_reply reply = {ask->status, ask->answer, ask->answer_size};
+    if (endpoint_form_result(&scorer->shared->form, &scorer->request, &reply, &scorer->line, err) <
+            0 &&
+        !jsontext_is_value(reply.body, reply.size)) {
+        return -1;
+    }
+    struct answer_usage usage = answer_usage_of(reply.body, reply.size);
+    tally_add(tally, TALLY_TOKENS_IN, usage.in);
+    tally_add(tally, TALLY_TOKENS_CACHED, usage.cached);
+    tally_add(tally, TALLY_TOKENS_OUT, usage.out);
+    return err->kind ? -1 : 0;
+}
+
+/* -1: the lease cannot be finished. */
+static int ask(struct scorer *scorer, const struct scorer_task *task, struct outcome *outcome,
+               struct error *err) {
+    struct pool *pool = scorer->shared->pool;
+    const struct endpoint_request *request = &scorer->request;
+    struct pool_ask ask = {.method = request->method,
+                           .path = request->path,
+                           .key = request->key,
+                           .body = request->body.data,
+                           .body_size = request->body.size,
+                           .tokens = request->tokens,
+                           .dropped = task->dropped,
+                           .ends = scorer->options.ends};
+    for (;;) {
+        struct error unfit = {0};
+        pool_answer_to(pool, &ask);
+        switch (ask.end) {
+        case POOL_DROPPED:
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        case POOL_AWAY:
+            scorer->ended = pool_ended(pool, &scorer->end);
+            return error_set(err, ERROR_CANCELLED, "%s", scorer->end.text);
+        case POOL_REFUSED:
+            fail(outcome, "%s", ask.cause);
+            return 0;
+        case POOL_ANSWERED:
+        default:
+            break;
+        }
+        int fits = take_answer(scorer, &ask, &unfit);
+        free(TAKE(ask.answer));
+        if (fits == 0) {
+            return 0;
+        }
+        tally_add(pool_tally(pool), TALLY_UNFIT, 1);
+        if (++ask.tries >= scorer->shared->setting.tries) {
+            fail(outcome, "%s", unfit.text);
+            return 0;
+        }
+        tally_add(pool_tally(pool), TALLY_RETRIES, 1);
+    }
+}
+
+static int score_item(struct scorer *scorer, const struct scorer_task *task,
+                      const struct item *item, struct outcome *outcome, struct error *err) {
+    struct error why = {0};
+    *outcome = (struct outcome){0};
+    if (item->fault) {
+        fail(outcome, "%s", item->fault);
+        return 0;
+    }
+    if (endpoint_form_request(&scorer->shared->form, item, scorer->shared->setting.urls[0],
+                              &scorer->request, &why) < 0) {
+        fail(outcome, "%s", why.text);
+        return 0;
+    }
+    return ask(scorer, task, outcome, err);
+}
+
+/* ---- a lease -------------------------------------------------------------------------------- */
+
+static int take_item(struct scorer *scorer, const struct scorer_task *task, struct item *item,
+                     struct sink *sink, struct scorer_count *count, struct error *err) {
+    struct outcome outcome;
+    AUTO(text_freep) char *head = NULL;
+    struct error why = {0};
+    sink_see(scorer->heads, item);
+    bool has_head = item->fault || sink_head(scorer->heads, item, &head, &why) == 0;
+    if (!has_head) {
+        fail(&outcome, "%.200s: %s", item->name, why.text);
+    } else if (score_item(scorer, task, item, &outcome, err) < 0) {
+        return -1;
+    }
+    if (outcome.has_failed) {
+        count->final++;
+        sink_skip(sink);
+        return scorer_count_failure(task, count, outcome.cause, err);
+    }
+    struct result result = {.name = item->name,
+                            .head = head,
+                            .json = scorer->line.data,
+                            .json_size = scorer->line.size};
+    count->items++;
+    return sink_add(sink, &result, err);
+}
+
+static int run_items(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
+                     struct scorer_count *count, struct error *err) {
+    const struct input_kind *lines = scorer->options.media->lines;
+    if (scorer->heads) {
+        row_heads_start(scorer->heads);
+    }
+    if (lines->reader_open(scorer->options.spec, task->lease.work, &scorer->reader, err) < 0) {
+        return -1;
+    }
+    for (;;) {
+        struct item item = {0};
+        int got = lines->reader_next(scorer->reader, &item, err);
+        if (got <= 0) {
+            return got < 0 ? -1 : sink_end_rows(sink, scorer->heads, err);
+        }
+        int taken = take_item(scorer, task, &item, sink, count, err);
+        local_file_release(&item.file);
+        if (taken < 0) {
+            return -1;
+        }
+    }
+}
+
+static int endpoint_run(struct scorer *scorer, const struct scorer_task *task,
+                        struct scorer_count *ret_count, struct error *err) {
+    struct scorer_count count = {0};
+    struct sink *sink = NULL;
+    if (sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->staged,
+                  &sink, err) < 0) {
+        return -1;
+    }
+    int result = run_items(scorer, task, sink, &count, err);
+    if (result == 0) {
+        result = sink_finish(sink, err);
+    }
+    sink_free(sink);
+    if (result == 0) {
+        *ret_count = count;
+    }
+    return result;
+}
+
+static bool endpoint_has_ended(const struct scorer *scorer, struct error *err) {
+    *err = scorer->end;
+    return scorer->ended;
+}
+
+const struct scorer_kind scorer_endpoint = {
+    .name = "endpoint",
+    .has_clock = true,
+    .open = endpoint_open,
+    .files = endpoint_files,
+    .try_out = endpoint_try,
+    .start = endpoint_start,
+    .run = endpoint_run,
+    .has_ended = endpoint_has_ended,
+    .free = endpoint_free,
+};

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/endpoint/setting.h"
+
+#include "agent/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD "scorer.endpoint."
+
+static int add_url(struct endpoint_setting *setting, const char *url, struct error *err) {
+    size_t size = strlen(url);
+    bool is_http = text_starts(url, "http://") || text_starts(url, "https://");
+    if (!is_http || setting->url_count == BACKENDS_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "url: \"%.200s\" does not begin with http:// or https://",
+                         url);
+    }
+    while (size > 0 && url[size - 1] == '/') {
+        size--;
+    }
+    setting->urls[setting->url_count++] = x_strndup(url, size);
+    return 0;
+}
+
+int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setting,
+                          struct error *err) {
+    struct endpoint_setting setting = {.endpoint = tree_get(spec, "scorer.endpoint")};
+    const json_t *urls = json_object_get(setting.endpoint, "urls"), *more;
+    const char *url = tree_text(setting.endpoint, "url", NULL);
+    int result = url ? add_url(&setting, url, err) : 0;
+    size_t i;
+    json_array_foreach(urls, i, more) {
+        const char *text = json_string_value(more);
+        result = result < 0 ? -1 : add_url(&setting, text ? text : "", err);
+    }
+    if (result == 0 && setting.url_count == 0) {
+        result =
+            error_set(err, ERROR_INVALID, "spec.scorer.endpoint: one of url, urls is expected");
+    }
+    if (result < 0) {
+        endpoint_setting_release(&setting);
+        return -1;
+    }
+    const json_t *given = json_object_get(setting.endpoint, "concurrency");
+    setting.is_fixed = !json_is_string(given) || strcmp(json_string_value(given), "Auto") != 0;
+    setting.in_flight_max = (int)MIN(job_in_flight(spec), (int64_t)SETTING_IN_FLIGHT_MAX);
+    setting.tries = (int)tree_integer(spec, FIELD "tries", -1);
+    setting.timeout_ms = tree_integer(spec, FIELD "timeoutSeconds", -1) * 1000;
+    setting.ready_ms = tree_integer(spec, FIELD "readyTimeoutSeconds", -1) * 1000;
+    setting.header = tree_text(spec, FIELD "key.header", NULL);
+    setting.requests_per_minute = tree_integer(spec, FIELD "limits.requestsPerMinute", 0);
+    setting.tokens_per_minute = tree_integer(spec, FIELD "limits.tokensPerMinute", 0);
+    *ret_setting = setting;
+    return 0;
+}
+
+void endpoint_setting_release(struct endpoint_setting *setting) {
+    for (int i = 0; i < setting->url_count; i++) {
+        free(setting->urls[i]);
+    }
+    *setting = (struct endpoint_setting){0};
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# scorer.endpoint by `windlass run`: a batch file goes through a model server that refuses, breaks and answers falsely; each request is
+# answered once, in order, and failed ones are in errors.jsonl. Templates, selection, schemas, keys, limits.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+work=$(mktemp -d)
+. tests/e2e/endpoint/lib.sh
+trap 'stop_servers; rm -rf "$work"' EXIT
+mkdir -p "$work/data"
+
+# job NAME ENDPOINT-FIELDS INPUT OUTPUT-FIELDS MORE-OF-THE-SPEC: runs it; its exit code is in $code, its output in $out.
+job() {
+    out=$work/data/$1
+    cat >"$work/$1.yaml" <<M
+apiVersion: windlass.dev/v1beta1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: $3
+  scorer: {endpoint: {$2}}
+  output: {path: data/$1${4:+, $4}}
+  workers: {min: 1, max: 1}
+  ${5:-}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+M
+    timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/$1.state" "${options[@]}" >"$work/$1.said" 2>&1 </dev/null
+    code=$?
+    [ "$code" = "${wanted_code:-0}" ] || { tail -qn 5 "$work/$1.said" "$work/$1.state"/*.log 2>/dev/null | sed 's/^/# /'; }
+}
+options=()
+says() { grep -q -- "$2" "$work/$1.said" || { tail -n 4 "$work/$1.said" | sed 's/^/# /'; false; }; }
+lines='{table: {path: data/requests.jsonl, format: JSONLines}}'
+batch 300 >"$work/data/requests.jsonl"
+
+# ---- a well server
+start_server well latency=5 spread=20 || exit 3
+job well "url: 'http://127.0.0.1:$port', concurrency: 32" "$lines"
+check "a batch file is answered, in order" in_order "$out/output.jsonl" 300
+check "and each request asked once" [ "$(asked_again "$work/well")" = 0 ]
+check "no request has failed" [ ! -s "$out/errors.jsonl" ]
+check "an output line is OpenAI's" jq -es 'all(.response.status_code == 200 and .error == null and (.id | startswith("batch_req_")))
+    and (map(.id) | unique | length) == 300' <"$out/output.jsonl" >/dev/null
+job v1 "url: 'http://127.0.0.1:$port/v1', concurrency: Auto" "$lines"
+check "a server's /v1 is not repeated; the number in flight is found" in_order "$out/output.jsonl" 300
+
+# ---- a server with faults: each is asked again, none is lost
+start_server odd latency=2 busy=10 error=5 reset=5 half=5 wrong=5 slow=2 false=10 seed=7 || exit 3
+job odd "url: 'http://127.0.0.1:$port', concurrency: 16, tries: 12" "$lines"
+check "refusals, 500, resets, half and wrong answers, slow bytes and false names change nothing" in_order "$out/output.jsonl" 300
+start_server storm latency=1 busy=50 after=1 seed=3 || exit 3
+batch 20 >"$work/data/few.jsonl"
+job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "a server that is busy most of the time is waited for: no try is counted" in_order "$out/output.jsonl" 20
+start_server large latency=1 big=20 || exit 3
+job large "url: 'http://127.0.0.1:$port', concurrency: 4" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "answers of 10 MB" in_order "$out/output.jsonl" 20
+
+# ---- requests that fail
+start_server broken error=100 || exit 3
+job broken "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "errors.jsonl has each failed request, with its custom_id" [ "$(jq -r '[.custom_id, .error.code] | join(" ")' "$out/errors.jsonl" | sort -V)" = \
+    "$(for ((i = 0; i < 20; i++)); do echo "id-$i http_500"; done)" ]
+wanted_code=1 job stops "url: 'http://127.0.0.1:$port', concurrency: 1, tries: 1" "$lines" "" "errorThreshold: 0"
+check "beyond the threshold the job has failed, with the server's words" says stops "500 Internal Server Error: as asked"
+{
+    batch 3
+    echo 'not json'
+    echo '{"custom_id": "b", "method": "GET", "url": "/x", "body": {}}'
+    echo '{"custom_id": "c", "url": "x", "body": {}}'
+    echo '{"custom_id": "d", "url": "/x", "body": 1}'
+    echo '{"url": "/x", "body": {}}'
+} >"$work/data/bad.jsonl"
+start_server fine || exit 3
+job bad "url: 'http://127.0.0.1:$port'" '{table: {path: data/bad.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "invalid lines fail alone" in_order "$out/output.jsonl" 3
+check "and say what they lack" [ "$(jq -r .error.message "$out/errors.jsonl" | grep -c 'bad.jsonl:[0-9]*: \(the line is not\|method\|url\|body\|custom_id\)')" = 5 ]
+check "the first is named by its line" grep -q "5 of 8 lines are invalid requests and will fail; the first is line 4: bad.jsonl:396: the line is not one JSON value" "$work"/bad.state/*.log
+{ batch 5 && batch 2; } >"$work/data/twice.jsonl"
+wanted_code=2 job twice "url: 'http://127.0.0.1:$port'" '{table: {path: data/twice.jsonl, format: JSONLines}}'
+check "a custom_id twice ends the job before anything is asked" says twice 'lines [12] and [67] both have the custom_id "id-[01]": give each line one of its own'
+
+# ---- a model, a key, an address without a server
+start_server model model=other || exit 3
+job model "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines" "" "errorThreshold: -1"
+check "a model that the server does not know is asked for once" [ "$(grep -c refused "$work/model.asked")" = 1 ]
+check "and named in each line of errors.jsonl" [ "$(grep -c 'The model `m` does not exist' "$out/errors.jsonl")" = 300 ]
+start_server key key=s3cret || exit 3
+wanted_code=1 job nokey "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines"
+check "without its key the job ends with one line" says nokey "401 Unauthorized: Incorrect API key provided: the server wants another key"
+check "and one request" [ "$(grep -c refused "$work/key.asked")" = 1 ]
+mkdir -p "$work/secrets/llm"
+echo s3cret >"$work/secrets/llm/token"
+options=(--secrets "$work/secrets")
+job withkey "url: 'http://127.0.0.1:$port', key: {secretName: llm, key: token}" "$lines"
+options=()
+check "a key of a Secret" in_order "$out/output.jsonl" 300
+check "that is in no file of the job" [ -z "$(grep -rl s3cret "$work/withkey.state" "$out" "$work/withkey.said")" ]
+wanted_code=1 job absent "url: 'http://127.0.0.1:9', readyTimeoutSeconds: 2" "$lines"
+check "a server that is never there" says absent "http://127.0.0.1:9 has not answered for 2 s: .*onnect"
+
+# ---- templates
+printf 'id,text\n7,"so ""good"""\n8,bad {x}\n' >"$work/data/texts.csv"
+start_server rows || exit 3
+job rows "url: 'http://127.0.0.1:$port', request: {path: /v1/chat/completions, template: {model: m, 'n': '{id}', messages: [{role: user, content: 'Is it {{good}}? {text}'}]}},
+    response: {select: {answer: /choices/0/message/content, tokens: /usage/total_tokens}}" '{table: {path: data/texts.csv}}' \
+    "format: CSV, key: [id], appendRowFileName: answers.csv"
+check "a template over a table, what is selected beside its columns" diff "$out/answers.csv" - <<<$'id,answer,tokens\r
+7,"Is it {good}? so ""good""",12\r
+8,Is it {good}? bad {x},12\r'
+mkdir -p "$work/data/pictures"
+printf '\x89PNG....' >"$work/data/pictures/a.png"
+printf 'GIF89a' >"$work/data/pictures/b.gif"
+job files "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{data}'}]}}, response: {select: {seen: /choices/0/message/content}}" \
+    '{files: {path: data/pictures}}'
+check "pictures are sent as data URLs, a result for each" [ "$(jq -r .seen "$out/a.png.json" "$out/b.gif.json")" = \
+    "data:image/png;base64,$(base64 <"$work/data/pictures/a.png")"$'\n'"data:image/gif;base64,$(base64 <"$work/data/pictures/b.gif")" ]
+job schema "url: 'http://127.0.0.1:$port', tries: 3, request: {template: {messages: [{content: '{text}'}]}},
+    response: {select: {answer: /choices/0/message/content}, schema: {properties: {answer: {maxLength: 7}}}}" '{table: {path: data/texts.csv}}' \
+    "format: JSONLines, key: [id]" "errorThreshold: -1"
+check "an answer that does not fit the schema is asked for again, and fails" [ "$(jq -r .cause "$out/failed.jsonl") $(grep -c '^so' "$work/rows.asked")" = \
+    "the answer does not fit the schema: /answer: 9 is not within maxLength 7 3" ]
+
+# ---- several servers, limits
+start_server one latency=20 || exit 3
+first=$port
+start_server two latency=20 || exit 3
+job both "urls: ['http://127.0.0.1:$first', 'http://127.0.0.1:$port', 'http://127.0.0.1:9'], concurrency: 8" "$lines"
+check "two servers share the requests, a third is away" [ "$(wc -l <"$work/one.asked")" -gt 100 -a "$(wc -l <"$work/two.asked")" -gt 100 ]
+check "and each is answered once" in_order "$out/output.jsonl" 300
+batch 10 >"$work/data/ten.jsonl"
+start_server limited || exit 3
+started=$(date +%s%N)
+job limited "url: 'http://127.0.0.1:$port', limits: {requestsPerMinute: 240}" '{table: {path: data/ten.jsonl, format: JSONLines}}'
+check "a limit per minute" in_order "$out/output.jsonl" 10
+check "makes ten requests take two seconds" [ $((($(date +%s%N) - started) / 1000000)) -ge 2000 ]
+verify_outputs "$work/data"
+exit $((failures > 0))

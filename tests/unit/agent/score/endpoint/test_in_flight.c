@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/endpoint/backends.h"
+#include "agent/score/endpoint/budget.h"
+#include "agent/score/endpoint/in_flight.h"
+#include "tests/test.h"
+
+enum { ENDS = 40000 };
+
+/* A server that answers `parallel` requests at a time in service_ms each, and refuses more than
+ * `most`. Returns the answers of the last half of a minute, in % of what it could give. */
+struct machine {
+    int parallel, service_ms, most;
+    int64_t refusals;
+    double size;
+};
+
+static int64_t run(struct in_flight *window, struct machine *machine) {
+    int64_t free_at[256] = {0}, due[2048];
+    int in_flight = 0;
+    int64_t answers = 0;
+    for (int64_t now_ms = 0; now_ms < ENDS; now_ms++) {
+        for (int i = 0; i < in_flight; i++) {
+            if (due[i] <= now_ms) {
+                int64_t took_ms = machine->service_ms;
+                took_ms = MAX(took_ms,
+                              (int64_t)machine->service_ms * in_flight / MAX(machine->parallel, 1));
+                in_flight_answer(window, took_ms, now_ms);
+                answers += now_ms >= ENDS / 2;
+                due[i--] = due[--in_flight];
+            }
+        }
+        while (in_flight < in_flight_size(window)) {
+            if (in_flight >= machine->most) {
+                machine->refusals++;
+                in_flight_refused(window, now_ms);
+                break;
+            }
+            int best = 0;
+            for (int i = 1; i < machine->parallel; i++) {
+                best = free_at[i] < free_at[best] ? i : best;
+            }
+            free_at[best] = MAX(free_at[best], now_ms) + machine->service_ms;
+            due[in_flight++] = free_at[best];
+        }
+        in_flight_full(window);
+    }
+    machine->size = window->size;
+    return answers * 100 * machine->service_ms / (ENDS / 2) / machine->parallel;
+}
+
+static void finds_what_a_server_can_do(void) {
+    for (int parallel = 1; parallel <= 64; parallel *= 4) {
+        struct in_flight window;
+        struct machine machine = {parallel, 20, 100000, 0, 0};
+        in_flight_init(&window, 512, /* is_fixed= */ false, 0);
+        CHECK_INT(in_flight_size(&window), 1);
+        int64_t share = run(&window, &machine);
+        printf("# %d at a time: %lld %%, window %.0f\n", parallel, (long long)share, machine.size);
+        CHECK(share >= 90);
+        CHECK(machine.size <= 3 * parallel + 8);
+    }
+}
+
+static void yields_to_refusals(void) {
+    struct in_flight window;
+    struct machine machine = {32, 20, 16, 0, 0};
+    in_flight_init(&window, 512, /* is_fixed= */ false, 0);
+    int64_t share = run(&window, &machine);
+    printf("# 16 of 32 allowed: %lld %%, %lld refusals\n", (long long)share,
+           (long long)machine.refusals);
+    CHECK(share >= 35 && share <= 50);
+    CHECK(machine.size <= 24);
+}
+
+static void a_fixed_window_is_whole_after_the_first_answer(void) {
+    struct in_flight window;
+    in_flight_init(&window, 100, /* is_fixed= */ true, 0);
+    CHECK_INT(in_flight_size(&window), 1);
+    in_flight_answer(&window, 5, 5);
+    CHECK_INT(in_flight_size(&window), 100);
+    in_flight_refused(&window, 6);
+    in_flight_refused(&window, 6);
+    CHECK_INT(in_flight_size(&window), 66);
+    for (int i = 0; i < 2000; i++) {
+        in_flight_answer(&window, 5, 100 + i);
+    }
+    CHECK_INT(in_flight_size(&window), 100);
+}
+
+static void a_limit_holds_in_each_minute(void) {
+    struct budget budget;
+    int64_t taken = 0, first_ms = 1000;
+    budget_init(&budget, 600, first_ms);
+    for (int64_t now_ms = first_ms; now_ms < first_ms + 60000; now_ms++) {
+        while (budget_wait_ms(&budget, 1, now_ms) == 0) {
+            budget_take(&budget, 1);
+            taken++;
+        }
+    }
+    CHECK(taken >= 590 && taken <= 660);
+    CHECK(budget_wait_ms(&budget, 1, first_ms + 60000) <= 101);
+    budget_init(&budget, 60, 0);
+    CHECK_INT(budget_wait_ms(&budget, 1000, 6000), 0); /* more than it holds: when it is full */
+    budget_take(&budget, 1000);
+    CHECK(budget_wait_ms(&budget, 1, 7000) > 900000);
+    budget_init(&budget, 0, 0);
+    CHECK_INT(budget_wait_ms(&budget, 1 << 30, 0), 0);
+}
+
+static void backends_share(void) {
+    static const char *const urls[] = {"http://a", "http://b"};
+    const struct backends_options options = {urls, 2, 4, true, 7};
+    struct backends servers;
+    backends_init(&servers, &options, 0);
+    int first = backends_pick(&servers, -1, 0);
+    backends_began(&servers, first);
+    int second = backends_pick(&servers, -1, 0);
+    CHECK(first != second && second >= 0);
+    backends_began(&servers, second);
+    CHECK_INT(backends_pick(&servers, -1, 0), -1); /* one each, until they have answered */
+    CHECK(backends_due_ms(&servers) == INT64_MAX);
+    backends_answered(&servers, first, "/x m", 3, 3);
+    CHECK_INT(backends_pick(&servers, -1, 3), first);
+    backends_broke(&servers, second, 3); /* pauses, then is asked one at a time */
+    CHECK_INT(backends_pick(&servers, first, 4), first);
+    CHECK_INT(backends_pick(&servers, first, 5000), second); /* not where it was tried before */
+    backends_busy(&servers, first, 0, 5000);
+    backends_learn_unknown(&servers, "/x m", "404");
+    CHECK(backends_unknown(&servers, "/x m") == NULL); /* it was answered before */
+    backends_learn_unknown(&servers, "/x n", "404 no n");
+    CHECK_STR(backends_unknown(&servers, "/x n"), "404 no n");
+    backends_release(&servers);
+}
+
+static void a_busy_server_is_left_alone(void) {
+    static const char *const urls[] = {"http://a"};
+    const struct backends_options options = {urls, 1, 4, true, 7};
+    struct backends servers;
+    backends_init(&servers, &options, 0);
+    backends_began(&servers, 0);
+    backends_busy(&servers, 0, 2000, 100);
+    CHECK_INT(backends_pick(&servers, -1, 2099), -1);
+    CHECK_INT(backends_due_ms(&servers), 2100);
+    CHECK_INT(backends_pick(&servers, -1, 2100), 0);
+    backends_began(&servers, 0);
+    backends_busy(&servers, 0, INT64_MAX / 2, 3000); /* a day and more: ten minutes */
+    CHECK_INT(backends_due_ms(&servers), 3000 + VERDICT_AFTER_MS_MAX);
+    backends_release(&servers);
+}
+
+static void pauses_double(void) {
+    CHECK_INT(verdict_wait_ms(1, 0), VERDICT_WAIT_MS_MIN);
+    CHECK_INT(verdict_wait_ms(3, 0), 4 * VERDICT_WAIT_MS_MIN);
+    CHECK_INT(verdict_wait_ms(3, UINT32_MAX), 2 * VERDICT_WAIT_MS_MIN);
+    CHECK_INT(verdict_wait_ms(1000, 0), VERDICT_WAIT_MS_MAX);
+    CHECK_INT(verdict_of(200), VERDICT_ANSWER);
+    CHECK_INT(verdict_of(429), VERDICT_BUSY);
+    CHECK_INT(verdict_of(302), VERDICT_BROKEN);
+    CHECK_INT(verdict_of(401), VERDICT_DENIED);
+    CHECK_INT(verdict_of(404), VERDICT_UNKNOWN);
+    CHECK_INT(verdict_of(422), VERDICT_REFUSED);
+}
+
+int main(void) {
+    TEST(finds_what_a_server_can_do);
+    TEST(yields_to_refusals);
+    TEST(a_fixed_window_is_whole_after_the_first_answer);
+    TEST(a_limit_holds_in_each_minute);
+    TEST(backends_share);
+    TEST(a_busy_server_is_left_alone);
+    TEST(pauses_double);
+    return TEST_END();
+}
