@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* windlass: the first word selects a command; the rest are the command's arguments. */
 #include "lib/base.h"
+#include "operator/commands/batch/batch.h"
 #include "operator/commands/check.h"
 #include "operator/commands/controller.h"
 #include "operator/commands/events.h"
@@ -21,6 +22,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "run a job on this machine", run_command},
+    {"batch", "send a file of requests to a model server", batch_command},
     {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},
     {"status", "show the progress of a cluster's jobs, and why pods do not run", status_command},

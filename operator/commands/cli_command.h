@@ -15,3 +15,5 @@ struct cli_command {
 
 /* Returns the exit code; an error is printed to standard error. argv[0] is the command's name. */
 int cli_command_run(const struct cli_command *command, int argc, char **argv);
+/* A name for a job that is made of this file: "/a/My_Job.json" -> "my-job"; owned. */
+char *cli_command_job_name(const char *path);

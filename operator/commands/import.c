@@ -6,11 +6,10 @@
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 1 << 20, NAME_MAX_BYTES = 45 };
+enum { FILE_BYTES_MAX = 1 << 20 };
 
 /* The kind that imports jobs of another system. */
 static const struct kind_row *find_row(void) {
@@ -21,28 +20,13 @@ static const struct kind_row *find_row(void) {
     return *row;
 }
 
-/* "/a/My_Job.json" -> "my-job"; owned. */
-static char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t length = MIN(strcspn(base, "."), (size_t)NAME_MAX_BYTES - 4);
-    AUTO(text_freep) char *given = x_strndup(base, length);
-    char *name = x_printf("%s%s", isalpha((unsigned char)*given) ? "" : "job-", given);
-    for (char *at = name; *at; at++) {
-        *at = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '-';
-    }
-    for (size_t end = strlen(name); end > 1 && name[end - 1] == '-'; end--) {
-        name[end - 1] = 0;
-    }
-    return name;
-}
-
 struct request {
     const struct kind_row *row;
     const char *name; /* of the job; NULL: the file's */
 };
 
 static int import(const struct request *request, const char *path, struct error *err) {
-    AUTO(text_freep) char *standard = name_of(path);
+    AUTO(text_freep) char *standard = cli_command_job_name(path);
     AUTO(text_freep) char *job_text = NULL;
     AUTO(text_freep) char *text = NULL;
     AUTO(tree_freep) json_t *job = NULL;

@@ -59,6 +59,15 @@ struct kind_made {
     char *(*failed_pod)(const json_t *job, const json_t *made);
 };
 
+/* A file of requests for a model server. The volume "work" is the folder of the file. */
+struct kind_batch {
+    const char *name;                /* of the job */
+    const char *file, *output;       /* in the volume */
+    const char *url;                 /* of the server */
+    const char *concurrency;         /* NULL: the default */
+    const char *secret, *secret_key; /* where its key is; NULL: it needs none */
+};
+
 struct kind_row {
     const struct kind *loop;  /* name, apiVersion, what it owns, reconcile: for the control loop */
     const char *crd;          /* the text of its CustomResourceDefinition */
@@ -89,6 +98,9 @@ struct kind_row {
     /* `windlass import`: converts another system's job (JSON) to the text of a manifest, owned.
      * NULL: not supported. */
     int (*import)(const json_t *job, const char *name, char **ret_text, struct error *err);
+    /* `windlass batch`: the text of a manifest, owned, of a file of requests. NULL: not supported.
+     */
+    int (*batch)(const struct kind_batch *batch, char **ret_text, struct error *err);
 };
 
 #define KIND_UNASKED INT64_MIN         /* an option that was not given */

@@ -169,7 +169,8 @@ static char *body_of(const struct peer *peer) {
 static void record(const struct peer *peer) {
     char line[TEXT_MAX + 2];
     int size = snprintf(line, sizeof line, "%s\n", peer->text);
-    bool is_well = peer->status == 200 && *peer->text && peer->fault != HALF && peer->fault != WRONG;
+    bool is_well =
+        peer->status == 200 && *peer->text && peer->fault != HALF && peer->fault != WRONG;
     if (given.record >= 0 && is_well && write(given.record, line, (size_t)size) != size) {
         perror("record");
     }

@@ -546,6 +546,7 @@ int coordinator_run(const struct job *job) {
                                            .context = &coordinator};
     struct volume_watch *volumes = NULL;
     run_progress_init(&coordinator.dispatcher.progress);
+    coordinator.dispatcher.progress.prices = tree_get(job->spec, "scorer.endpoint.cost");
     struct server **server = &coordinator.dispatcher.server;
     if (server_open(&options, server, &err) == 0 &&
         (words = background_service_look_back(*server, job, &code, &err))) {

@@ -27,10 +27,12 @@ struct run_progress {
     /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
-    json_t *retired;     /* owned: see retired.h; NULL: nothing */
-    json_t *lost;        /* owned: what the outputs lack, see media.h; NULL: nothing */
-    const char *summary; /* spec path; NULL: not written */
-    bool knows_storage;  /* the output is open, so `excludes` is valid */
+    json_t *retired;      /* owned: see retired.h; NULL: nothing */
+    json_t *tallies;      /* owned: worker -> its last tally (tally.h); NULL: none */
+    const json_t *prices; /* spec.scorer.endpoint.cost; NULL: none */
+    json_t *lost;         /* owned: what the outputs lack, see media.h; NULL: nothing */
+    const char *summary;  /* spec path; NULL: not written */
+    bool knows_storage;   /* the output is open, so `excludes` is valid */
     bool excludes; /* the output's storage creates objects exclusively: of two coordinators only one
                       can commit */
     int64_t kept;  /* results that this coordinator has stored */
@@ -58,6 +60,8 @@ void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_
  * it if it is new. */
 void run_progress_lose(struct run_progress *progress, const json_t *lost);
 
+/* A worker tells what its requests have cost so far; tally NULL: nothing. */
+void run_progress_tally(struct run_progress *progress, const char *worker, const json_t *tally);
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
 double run_progress_rate(const struct run_progress *progress, int64_t now_ms);
 /* "0.125", "12.5", "1250": about three digits, as text, since Kubernetes advises against floating

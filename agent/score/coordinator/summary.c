@@ -90,6 +90,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
     json_object_set(tree, "lost", json_object_get(progress, "lost"));
+    json_object_set(tree, "requests", json_object_get(progress, "requests"));
     run_progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "report", json_boolean(summary->has_report));
     if (summary->exit_code == 0) {

@@ -26,12 +26,12 @@ struct summary {
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "outputs", "failedLog", "report", "result", "files": {FIELD: SHA-256},
- * "failed": [{"miniBatch",
- * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
- * "errors", "timeouts", "lost"}], "retired": [{"pod", "deaths", "message"}] (retired.h)}. The
- * caller owns it. Counts cover all commits of the run, under every coordinator; failedLog and
- * itemsPerSecond are the last coordinator's. */
+ * "items", "itemsPerSecond", "requests" (of model servers: counts of tally.h), "outputs",
+ * "failedLog", "report", "result", "files": {FIELD: SHA-256}, "failed": [{"miniBatch", "firstItem",
+ * "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors",
+ * "timeouts", "lost"}], "retired": [{"pod", "deaths", "message"}] (retired.h)}. The caller owns it.
+ * Counts cover all commits of the run, under every coordinator; failedLog and itemsPerSecond are
+ * the last coordinator's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes summary_json into the output. */

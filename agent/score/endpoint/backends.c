@@ -117,7 +117,7 @@ void backends_busy(struct backends *servers, int server, int64_t after_ms, int64
     it->failures = 0;
     in_flight_refused(&it->window, now_ms);
     if (after_ms > 0) {
-        it->until_ms = MAX(it->until_ms, now_ms + MIN(after_ms, (int64_t)VERDICT_AFTER_MS_MAX));
+        it->until_ms = MAX(it->until_ms, now_ms + MIN(after_ms, (int64_t)REACTION_AFTER_MS_MAX));
     }
 }
 
@@ -128,7 +128,7 @@ void backends_broke(struct backends *servers, int server, int64_t now_ms) {
     in_flight_refused(&it->window, now_ms);
     if (it->until_ms <= now_ms) {
         it->failures++;
-        int64_t wait_ms = verdict_wait_ms(it->failures, backends_random(servers));
+        int64_t wait_ms = reaction_wait_ms(it->failures, backends_random(servers));
         it->until_ms = now_ms + MIN(wait_ms, (int64_t)BROKEN_MS_MAX);
     }
 }

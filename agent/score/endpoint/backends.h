@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/score/endpoint/in_flight.h"
-#include "agent/score/endpoint/verdict.h"
+#include "agent/score/endpoint/reaction.h"
 
 enum { BACKENDS_MAX = 16, BACKENDS_UNKNOWN_MAX = 64 };
 

@@ -92,7 +92,7 @@ static void try_again(struct pool *pool, struct pool_ask *ask, bool is_try) {
         return;
     }
     uint32_t random = backends_random(&pool->servers);
-    int64_t wait_ms = verdict_wait_ms(ask->tries + ask->own.refusals, random);
+    int64_t wait_ms = reaction_wait_ms(ask->tries + ask->own.refusals, random);
     tally_add(&pool->tally, TALLY_RETRIES, 1);
     ask->own.due_ms = clock_monotonic_ms() + wait_ms;
     ask_list_insert(&pool->later, ask);
@@ -129,11 +129,11 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - ask->own.sent_ms;
     const char *url = pool->servers.of[ask->own.server].url;
     ask->status = answer->status;
-    if (verdict_of(answer->status) != VERDICT_ANSWER) {
+    if (reaction_to(answer->status) != REACTION_ANSWER) {
         complaint_read(answer->status, answer->body, answer->size, ask->cause);
     }
-    switch (verdict_of(answer->status)) {
-    case VERDICT_ANSWER:
+    switch (reaction_to(answer->status)) {
+    case REACTION_ANSWER:
         backends_answered(&pool->servers, ask->own.server, ask->key, took_ms, now_ms);
         tally_add(&pool->tally, TALLY_ANSWERS, 1);
         tally_latency(&pool->tally, took_ms);
@@ -141,22 +141,22 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
         ask->answer_size = answer->size;
         finish(pool, ask, POOL_ANSWERED);
         return;
-    case VERDICT_BUSY:
+    case REACTION_BUSY:
         on_busy(pool, ask, answer);
         return;
-    case VERDICT_DENIED:
+    case REACTION_DENIED:
         on_denied(pool, ask, url);
         return;
-    case VERDICT_UNKNOWN:
+    case REACTION_UNKNOWN:
         backends_learn_unknown(&pool->servers, ask->key, ask->cause);
         break;
-    case VERDICT_BROKEN:
+    case REACTION_BROKEN:
         backends_busy(&pool->servers, ask->own.server, 0, now_ms);
         tally_add(&pool->tally, TALLY_BROKEN, 1);
         say(pool, url, ask->cause);
         try_again(pool, ask, /* is_try= */ true);
         return;
-    case VERDICT_REFUSED:
+    case REACTION_REFUSED:
     default:
         if (complaint_is_of_model(answer->body, answer->size)) {
             backends_learn_unknown(&pool->servers, ask->key, ask->cause);

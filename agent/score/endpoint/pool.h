@@ -10,7 +10,7 @@
 #pragma once
 
 #include "agent/score/endpoint/setting.h"
-#include "agent/score/endpoint/tally.h"
+#include "agent/score/wire/tally.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

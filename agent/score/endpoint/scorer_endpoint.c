@@ -276,6 +276,10 @@ static bool endpoint_has_ended(const struct scorer *scorer, struct error *err) {
     return scorer->ended;
 }
 
+static json_t *endpoint_tally(const struct scorer *scorer) {
+    return tally_json(pool_tally(scorer->shared->pool));
+}
+
 const struct scorer_kind scorer_endpoint = {
     .name = "endpoint",
     .has_clock = true,
@@ -285,5 +289,6 @@ const struct scorer_kind scorer_endpoint = {
     .start = endpoint_start,
     .run = endpoint_run,
     .has_ended = endpoint_has_ended,
+    .tally = endpoint_tally,
     .free = endpoint_free,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/wire/message.h"
 
+#include "agent/score/wire/tally.h"
 #include "lib/text/jsontext.h"
 
 #include <assert.h>
@@ -289,6 +290,10 @@ static int read_batch(const json_t *tree, struct message *message, struct error 
     if (!json_is_array(rows)) {
         return error_set(err, ERROR_INVALID, "%s is not a list", field);
     }
+    message->tally = is_result ? json_object_get(tree, "tally") : NULL;
+    if (message->tally && !tally_is_json(message->tally)) {
+        return error_set(err, ERROR_INVALID, "tally has no counts of at least 0");
+    }
     message->count = json_array_size(rows);
     size_t size = is_lease    ? sizeof *message->leases
                   : is_result ? sizeof *message->results
@@ -554,7 +559,12 @@ char *message_format(const struct message *message) {
     case MESSAGE_DONE:
         break;
     default:
-        return format_batch(message);
+        if (!message->tally) {
+            return format_batch(message);
+        }
+        json_object_set_new(tree, "epoch", json_integer(message->epoch));
+        json_object_set_new(tree, "results", json_array());
+        json_object_set_new(tree, "tally", json_deep_copy(message->tally));
     }
     char *text = json_dumps(tree, JSON_COMPACT);
     return text ? text : x_strdup("{}");

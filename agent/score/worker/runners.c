@@ -76,6 +76,10 @@ static void add_report(struct runners *runners, struct scoring_report report) {
     runners->reports[runners->report_count++] = report;
 }
 
+json_t *runners_tally(const struct runners *runners) {
+    return runners->kind->tally ? runners->kind->tally(runners->of[0].scorer) : NULL;
+}
+
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) {
     pthread_mutex_lock(&runners->lock);
     struct scoring_report *report = runners->report_count ? TAKE(runners->reports) : NULL;

@@ -46,6 +46,8 @@ struct worker {
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
     int64_t finished;          /* leases, as far as they are reported */
+    json_t *tally;             /* that was sent last; NULL: none */
+    int64_t tally_ms;
     int64_t left_finished, left_ms; /* what the termination message says, and its time */
     char last_words[512];           /* why it ends; "": for no fault */
     int64_t unreachable_since_ms;
@@ -100,6 +102,25 @@ static void leave_evidence(struct worker *worker, bool at_once) {
     worker->left_ms = now_ms;
 }
 
+/* Before the results: when the last one arrives, the coordinator knows what all have cost. */
+static void send_tally(struct worker *worker) {
+    enum { TALLY_MS = 1000 };
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms - worker->tally_ms < TALLY_MS && !runners_status(worker->runners).is_idle) {
+        return;
+    }
+    json_t *tally = runners_tally(worker->runners);
+    worker->tally_ms = now_ms;
+    if (!tally || worker->epoch < 0 || json_equal(tally, worker->tally)) {
+        json_decref(tally);
+        return;
+    }
+    tree_freep(&worker->tally);
+    worker->tally = tally;
+    send_message(
+        worker, &(struct message){.type = MESSAGE_RESULTS, .epoch = worker->epoch, .tally = tally});
+}
+
 /* Sends results in as few messages as possible; a message is for one epoch. Each result fits into a
  * message, since the parts that grow with the items are bounded (staged_output.h, failures.h). */
 static void send_results(struct worker *worker) {
@@ -150,6 +171,7 @@ static void on_opened(void *context) {
     struct message hello = {
         .type = MESSAGE_HELLO, .slots = runners_count(worker->runners), .files = worker->files};
     worker->unreachable_since_ms = -1;
+    tree_freep(&worker->tally); /* the coordinator may be another one */
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
     if (worker->job->deaths && worker->job->before &&
@@ -245,6 +267,7 @@ static void hand_over(struct worker *worker) {
         return;
     }
     runners_hand_back(worker->runners);
+    send_tally(worker);
     send_message(worker, &(struct message){.type = MESSAGE_LEAVING});
     send_results(worker);
     send_message(worker, &(struct message){.type = MESSAGE_RESULTS}); /* the last message, even if
@@ -259,6 +282,7 @@ static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     struct runners_status view = runners_status(worker->runners);
     if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
+        send_tally(worker);
         send_results(worker);
     }
     if (worker->publisher && socket_is_open(worker->socket)) {
@@ -476,6 +500,7 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     socket_free(worker.socket);
     store_free(worker.output);
     tree_freep(&worker.files);
+    tree_freep(&worker.tally);
     pthread_mutex_destroy(&worker.wake_lock);
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;

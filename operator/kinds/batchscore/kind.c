@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/kind.h"
+#include "operator/kinds/batchscore/requests_manifest.h"
 
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/batchscore/pods.h"
@@ -37,6 +38,7 @@ const struct kind_row batchscore_row = {
     .pods = pods,
     .unit = unit,
     .live = batchscore_status_live,
+    .batch = requests_manifest,
     .local =
         {
             .workers_about = "spec.workers.max, at most one per processor",

@@ -55,6 +55,28 @@ static void copy_lost(json_t *status, const json_t *progress) {
     }
 }
 
+/* What requests to model servers have cost. */
+static void copy_requests(json_t *status, const json_t *progress) {
+    static const char *const numbers[] = {
+        "requests",        "answers",        "refused",   "busy",
+        "broken",          "timeouts",       "unfit",     "retries",
+        "tokensIn",        "tokensCached",   "tokensOut", "medianMilliseconds",
+        "p99Milliseconds", "tokensPerSecond"};
+    static const char *const texts[] = {"cost", "costPer1000"};
+    const json_t *given = json_object_get(progress, "requests");
+    if (!json_is_object(given)) {
+        return;
+    }
+    json_t *requests = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        progress_fields_number(requests, given, numbers[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        progress_fields_text(requests, given, texts[i], 32);
+    }
+    json_object_set_new(status, "requests", requests);
+}
+
 void batchscore_status_live(json_t *status, const json_t *progress) {
     copy_counters(status, progress, "miniBatches");
     copy_counters(status, progress, "items");
@@ -65,6 +87,7 @@ void batchscore_status_live(json_t *status, const json_t *progress) {
     progress_fields_text(status, progress, "failedLog", FAILED_LOG_MAX);
     progress_fields_outputs(status, progress);
     copy_lost(status, progress);
+    copy_requests(status, progress);
     const json_t *exclusive = json_object_get(progress, "exclusive");
     if (json_is_boolean(exclusive)) {
         json_object_set_new(status, "exclusive", json_boolean(json_is_true(exclusive)));

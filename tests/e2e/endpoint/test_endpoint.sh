@@ -43,7 +43,11 @@ check "and each request asked once" [ "$(asked_again "$work/well")" = 0 ]
 check "no request has failed" [ ! -s "$out/errors.jsonl" ]
 check "an output line is OpenAI's" jq -es 'all(.response.status_code == 200 and .error == null and (.id | startswith("batch_req_")))
     and (map(.id) | unique | length) == 300' <"$out/output.jsonl" >/dev/null
-job v1 "url: 'http://127.0.0.1:$port/v1', concurrency: Auto" "$lines"
+told='.requests | .answers == 300 and .tokensIn == 2100 and .tokensCached == 600 and .tokensOut == 1500 and .retries == 0
+    and .medianMilliseconds >= 5 and .medianMilliseconds <= .p99Milliseconds'
+check "summary.json has what they have cost" jq -e "$told" "$out/summary.json" >/dev/null
+job v1 "url: 'http://127.0.0.1:$port/v1', concurrency: Auto, cost: {perMillionInputTokens: 10, perMillionOutputTokens: 20.5}" "$lines"
+check "and in money" [ "$(jq -r '.requests | .cost + " " + .costPer1000' "$out/summary.json")" = "0.05175 0.1725" ]
 check "a server's /v1 is not repeated; the number in flight is found" in_order "$out/output.jsonl" 300
 
 # ---- a server with faults: each is asked again, none is lost
@@ -136,5 +140,19 @@ started=$(date +%s%N)
 job limited "url: 'http://127.0.0.1:$port', limits: {requestsPerMinute: 240}" '{table: {path: data/ten.jsonl, format: JSONLines}}'
 check "a limit per minute" in_order "$out/output.jsonl" 10
 check "makes ten requests take two seconds" [ $((($(date +%s%N) - started) / 1000000)) -ge 2000 ]
+# ---- without a manifest
+start_server plain key=s3cret || exit 3
+cp "$work/data/requests.jsonl" "$work/My Requests.jsonl"
+out=$work/my-requests-answers
+timeout 120 "$windlass" batch "$work/My Requests.jsonl" --url "http://127.0.0.1:$port" --concurrency 8 --key llm/token --secrets "$work/secrets" \
+    --state "$work/batch.state" >"$work/batch.said" 2>&1
+check "windlass batch sends a file" in_order "$out/output.jsonl" 300
+timeout 120 "$windlass" batch "$work/My Requests.jsonl" --url "http://127.0.0.1:$port" --concurrency 8 --key llm/token --secrets "$work/secrets" \
+    --state "$work/batch.state" >"$work/batch.said" 2>&1
+check "and nothing twice" [ "$(wc -l <"$work/plain.asked")" = 300 ]
+"$windlass" batch "$work/My Requests.jsonl" --url http://llm:8000/v1 --print >"$work/printed.yaml"
+check "--print prints a manifest that is valid" "$windlass" check -f "$work/printed.yaml" >/dev/null
+"$windlass" batch "$work/none.jsonl" --url http://llm >"$work/batch.said" 2>&1
+check "a file that is not there: usage" [ $? = 2 ]
 verify_outputs "$work/data"
 exit $((failures > 0))

@@ -144,21 +144,21 @@ static void a_busy_server_is_left_alone(void) {
     CHECK_INT(backends_pick(&servers, -1, 2100), 0);
     backends_began(&servers, 0);
     backends_busy(&servers, 0, INT64_MAX / 2, 3000); /* a day and more: ten minutes */
-    CHECK_INT(backends_due_ms(&servers), 3000 + VERDICT_AFTER_MS_MAX);
+    CHECK_INT(backends_due_ms(&servers), 3000 + REACTION_AFTER_MS_MAX);
     backends_release(&servers);
 }
 
 static void pauses_double(void) {
-    CHECK_INT(verdict_wait_ms(1, 0), VERDICT_WAIT_MS_MIN);
-    CHECK_INT(verdict_wait_ms(3, 0), 4 * VERDICT_WAIT_MS_MIN);
-    CHECK_INT(verdict_wait_ms(3, UINT32_MAX), 2 * VERDICT_WAIT_MS_MIN);
-    CHECK_INT(verdict_wait_ms(1000, 0), VERDICT_WAIT_MS_MAX);
-    CHECK_INT(verdict_of(200), VERDICT_ANSWER);
-    CHECK_INT(verdict_of(429), VERDICT_BUSY);
-    CHECK_INT(verdict_of(302), VERDICT_BROKEN);
-    CHECK_INT(verdict_of(401), VERDICT_DENIED);
-    CHECK_INT(verdict_of(404), VERDICT_UNKNOWN);
-    CHECK_INT(verdict_of(422), VERDICT_REFUSED);
+    CHECK_INT(reaction_wait_ms(1, 0), REACTION_WAIT_MS_MIN);
+    CHECK_INT(reaction_wait_ms(3, 0), 4 * REACTION_WAIT_MS_MIN);
+    CHECK_INT(reaction_wait_ms(3, UINT32_MAX), 2 * REACTION_WAIT_MS_MIN);
+    CHECK_INT(reaction_wait_ms(1000, 0), REACTION_WAIT_MS_MAX);
+    CHECK_INT(reaction_to(200), REACTION_ANSWER);
+    CHECK_INT(reaction_to(429), REACTION_BUSY);
+    CHECK_INT(reaction_to(302), REACTION_BROKEN);
+    CHECK_INT(reaction_to(401), REACTION_DENIED);
+    CHECK_INT(reaction_to(404), REACTION_UNKNOWN);
+    CHECK_INT(reaction_to(422), REACTION_REFUSED);
 }
 
 int main(void) {

@@ -2,7 +2,7 @@
  * that was asked, also what no result came of. Any thread. */
 #pragma once
 
-#include "lib/base.h"
+#include "lib/tree.h"
 
 #include <stdatomic.h>
 
@@ -35,3 +35,10 @@ void tally_add(struct tally *tally, enum tally_count count, int64_t amount);
 void tally_latency(struct tally *tally, int64_t latency_ms);
 /* The latency that this share of the answers does not exceed, in ms; 0: no answers. */
 int64_t tally_quantile_ms(const struct tally *tally, double share);
+
+/* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...]}; owned by the caller. */
+json_t *tally_json(const struct tally *tally);
+/* Whether it is one: names are not checked, numbers are at least 0. */
+bool tally_is_json(const json_t *json);
+/* Adds one to the sum; unknown names are ignored. */
+void tally_sum(struct tally *sum, const json_t *json);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Writes the manifest that a kind makes of a batch file, and runs it: `windlass run` does the
+ * work. */
+#include "operator/commands/batch/batch.h"
+
+#include "lib/file.h"
+#include "operator/commands/cli_command.h"
+#include "operator/commands/run.h"
+#include "operator/kinds/kinds.h"
+#include "operator/resource.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct request {
+    const struct kind_row *row;
+    const char *url, *output, *name, *concurrency, *key, *secrets, *state;
+    bool prints, restarts;
+};
+
+static const struct kind_row *find_row(void) {
+    const struct kind_row *const *row = kind_rows;
+    while (*row && !(*row)->batch) {
+        row++;
+    }
+    return *row;
+}
+
+/* "llm/token": a Secret and its key. */
+static int split_key(char *key, struct kind_batch *batch, struct error *err) {
+    char *slash = key ? strchr(key, '/') : NULL;
+    if (!key) {
+        return 0;
+    }
+    if (!slash || slash == key || !slash[1]) {
+        return error_set(err, ERROR_INVALID, "--key %s: SECRET/KEY is expected", key);
+    }
+    *slash = 0;
+    batch->secret = key;
+    batch->secret_key = slash + 1;
+    return 0;
+}
+
+/* The manifest's text; also *ret_folder, which the volume "work" is. */
+static int make(const struct request *request, const char *path, char **ret_text, char **ret_folder,
+                struct error *err) {
+    char found[PATH_MAX];
+    if (!request->url) {
+        return error_set(err, ERROR_INVALID, "--url says where the model server is");
+    }
+    if (!realpath(path, found) || access(found, R_OK) < 0) {
+        return error_set(err, ERROR_INVALID, "%s: there is no such file that can be read", path);
+    }
+    char *base = strrchr(found, '/');
+    *base++ = 0;
+    AUTO(text_freep) char *standard = cli_command_job_name(base);
+    const char *name = request->name ? request->name : standard;
+    AUTO(text_freep) char *answers = x_printf("%s-answers", name);
+    AUTO(text_freep) char *key = x_strdup(request->key);
+    struct kind_batch batch = {.name = name,
+                               .file = base,
+                               .url = request->url,
+                               .output = request->output ? request->output : answers,
+                               .concurrency = request->concurrency};
+    AUTO(tree_freep) json_t *object = NULL;
+    if (split_key(key, &batch, err) < 0 || request->row->batch(&batch, ret_text, err) < 0) {
+        return -1;
+    }
+    *ret_folder = x_strdup(*found ? found : "/");
+    return resource_parse("the manifest of it", *ret_text, strlen(*ret_text), &object, err);
+}
+
+static int run_it(const struct request *request, const char *text, const char *folder,
+                  int *ret_code, struct error *err) {
+    char path[] = "/tmp/windlass-batch-XXXXXX.yaml";
+    AUTO(fd_closep) int fd = mkstemps(path, 5);
+    AUTO(text_freep) char *volume = x_printf("work=%s", folder);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write %s", path);
+    }
+    const char *words[16] = {"run", "-f", path, "--volume", volume};
+    int count = 5;
+    const char *const given[][2] = {{"--secrets", request->secrets}, {"--state", request->state}};
+    for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+        if (given[i][1]) {
+            words[count++] = given[i][0];
+            words[count++] = given[i][1];
+        }
+    }
+    if (request->restarts) {
+        words[count++] = "--restart";
+    }
+    *ret_code = run_command(count, (char **)(uintptr_t)words);
+    unlink(path);
+    return 0;
+}
+
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    const struct request *request = context;
+    AUTO(text_freep) char *text = NULL;
+    AUTO(text_freep) char *folder = NULL;
+    if (make(request, words->values[0], &text, &folder, err) < 0) {
+        return -1;
+    }
+    if (request->prints) {
+        return fputs(text, stdout) < 0 || fflush(stdout) != 0
+                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
+                   : 0;
+    }
+    return run_it(request, text, folder, ret_code, err);
+}
+
+int batch_command(int argc, char **argv) {
+    struct request request = {.row = find_row()};
+    if (!request.row) {
+        fprintf(stderr, "windlass batch: no kind of this build takes batch files\n");
+        return 2;
+    }
+    const struct command_help help = {
+        .usage = "windlass batch FILE.jsonl --url URL [options]",
+        .about = "Sends each request of a batch file in OpenAI's form to a model server, on this\n"
+                 "machine. The answers are in FILE-answers/output.jsonl beside the file, in its\n"
+                 "order, and failed requests in errors.jsonl. Run again, it continues.",
+        .examples = "windlass batch requests.jsonl --url http://127.0.0.1:8000\n"
+                    "windlass batch requests.jsonl --url http://llm:8000/v1 --print > job.yaml",
+        .words_min = 1,
+        .words_max = 1,
+    };
+    const struct option options[] = {
+        {"url", 0, OPTION_TEXT, "URL", "Where the model server is.", &request.url},
+        {"output", 0, OPTION_TEXT, "DIR", "The folder of the answers, beside the file.",
+         &request.output},
+        {"name", 0, OPTION_TEXT, "NAME", "The job's name (default: the file's).", &request.name},
+        {"concurrency", 0, OPTION_TEXT, "N", "Requests in flight (default: Auto).",
+         &request.concurrency},
+        {"key", 0, OPTION_TEXT, "SECRET/KEY", "An API key: the file DIR/SECRET/KEY of --secrets.",
+         &request.key},
+        {"secrets", 0, OPTION_TEXT, "DIR", "As of windlass run.", &request.secrets},
+        {"state", 0, OPTION_TEXT, "DIR", "As of windlass run.", &request.state},
+        {"restart", 0, OPTION_FLAG, NULL, "Ask for everything again.", &request.restarts},
+        {"print", 0, OPTION_FLAG, NULL, "Print the manifest, and run nothing.", &request.prints},
+        {0},
+    };
+    const struct cli_command command = {
+        .name = "batch", .help = &help, .options = options, .run = run, .context = &request};
+    return cli_command_run(&command, argc, argv);
+}
