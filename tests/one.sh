@@ -49,6 +49,7 @@ for name in "${names[@]}"; do
         case $test in
         tests/fuzz/*) test=${test##*/fuzz_} && fuzzers+=("${test%.c}") ;;
         tests/lint/*) targets+=(windlass) programs+=("$test") ;;
+        tests/e2e/endpoint/*) targets+=(all "${BUILD:-build}/tests/endpoint/model_server") programs+=("$test") ;;
         *.sh) targets+=(all) programs+=("$test") ;;
         *) targets+=("$test") programs+=("$test") ;;
         esac
