@@ -27,6 +27,7 @@ struct write {
     struct loop_timer timer;
     struct backoff backoff;
     int tries;
+    bool is_asked_again;  /* if it fails: its object is reconciled again */
     bool is_counted;      /* write_pace.h */
     struct error refusal; /* the error of an invalid write, which has no request */
     cluster_done *done;
@@ -227,9 +228,13 @@ static bool is_overloaded(const struct client_answer *answer) {
 }
 
 /* A webhook fails, a kind's conversion, or etcd is full: repeating at once cures it seldom, and the
- * controller has a longer wait for each object. */
-static bool is_lasting(const struct client_answer *answer) {
-    return answer->status == 500 && !answer->retry_after_s;
+ * controller has a longer wait for each object. What nothing asks again is lost with its last try,
+ * so it gets several, unless the server says that they are of no use. */
+static bool is_lasting(const struct write *write, const struct client_answer *answer) {
+    const char *says = answer->err ? answer->err->text : "";
+    return answer->status == 500 && !answer->retry_after_s &&
+           (write->is_asked_again || strstr(says, "webhook") ||
+            strstr(says, "database space exceeded"));
 }
 
 static void on_written(void *context, const struct client_answer *answer) {
@@ -251,7 +256,7 @@ static void on_written(void *context, const struct client_answer *answer) {
         loop_set(kube->loop, &kube->release, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
-    int most = is_lasting(answer) ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
+    int most = is_lasting(write, answer) ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
     if (verdict == WRITE_AGAIN && write->tries < most) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
         loop_set(kube->loop, &write->timer, delay_ms);
@@ -330,6 +335,7 @@ static void kube_write(struct cluster *cluster, enum cluster_verb verb, const js
         assert(write->refusal.kind);
     }
     write->object = write->request.is_brief ? json_incref((json_t *)object) : NULL;
+    write->is_asked_again = done && strcmp(tree_text(object, "kind", ""), "Event") != 0;
     write_enqueue(write);
 }
 

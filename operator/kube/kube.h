@@ -10,10 +10,12 @@ enum {
     /* Writes under way at the same time, 64 of them per namespace: a namespace whose webhook hangs
      * does not slow down others. Further writes wait in a queue. */
     KUBE_WRITES_MAX = 256,
-    KUBE_FIGURES_MS = 10000,    /* cluster.h's figures_ms */
-    KUBE_LIST_MAX = 50,         /* objects of a one-time list */
-    KUBE_WRITE_TRIES_MAX = 8,   /* of one write, before its error is reported */
-    KUBE_REFUSED_TRIES_MAX = 1, /* the same, of a 500 without Retry-After */
+    KUBE_FIGURES_MS = 10000,  /* cluster.h's figures_ms */
+    KUBE_LIST_MAX = 50,       /* objects of a one-time list */
+    KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is reported */
+    /* The same, of a 500 without Retry-After: of writes whose object is reconciled again, and of
+     * Events and lists if a webhook or a full etcd is the cause. */
+    KUBE_REFUSED_TRIES_MAX = 1,
 };
 
 struct kube_options {
