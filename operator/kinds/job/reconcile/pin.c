@@ -13,7 +13,9 @@
 #include <string.h>
 
 enum {
-    AGAIN_MS = 60000, /* after a question, or a record's write, that failed */
+    AGAIN_MS = 60000,  /* after a question, or a record's write, that failed */
+    SOON_MS = 2000,    /* the same after the first question that failed, then doubling */
+    FAILURES_TOLD = 3, /* so many questions fail before a job counts as one without its spec */
     REPLACED_MS = 500,
     TAKE_MS = 30000, /* a job that was resumed waits so long for a change to be stored */
 };
@@ -92,6 +94,11 @@ static bool may_ask(struct reconcile *request, const struct pin *pin) {
     return pin->failures == 0 || reconcile_may_retry(request, pin->again_ms, pin->failures);
 }
 
+/* A server that fails for a moment does not hold a job that runs. */
+static int64_t again_after_ms(int failures) {
+    return failures < FAILURES_TOLD ? SOON_MS << MAX(failures - 1, 0) : AGAIN_MS;
+}
+
 static void forget_answer(struct pin *pin) {
     pin->question = PIN_UNKNOWN;
     pin->slot = 0;
@@ -121,7 +128,8 @@ static bool ask(struct reconcile *request, struct pin *pin, const json_t *object
         pin->question = reconcile_find(request, like) ? PIN_ASKED : PIN_UNKNOWN;
         return false; /* the end of this question, or of another, leads to a pass */
     }
-    return pin->question != PIN_ASKED;
+    return pin->question == PIN_ANSWERED ||
+           (pin->question == PIN_UNKNOWN && pin->failures >= FAILURES_TOLD);
 }
 
 void pin_found(struct pin *pin, const struct found *found) {
@@ -142,7 +150,7 @@ void pin_found(struct pin *pin, const struct found *found) {
     }
     pin->question = found->err ? PIN_UNKNOWN : PIN_ANSWERED;
     pin->failures = found->err ? pin->failures + 1 : 0;
-    pin->again_ms = clock_monotonic_ms() + AGAIN_MS;
+    pin->again_ms = clock_monotonic_ms() + again_after_ms(pin->failures);
     json_decref(TAKE(pin->accepted));
     pin->accepted = json_incref((json_t *)spec);
 }

@@ -33,7 +33,10 @@ struct mortal {
     struct cluster base;
     struct cluster *inner;
     int writes_left;
-    bool is_mute; /* no question is answered */
+    bool is_mute;          /* no question is answered */
+    int questions_failing; /* the next ones, after each other */
+    cluster_done *failing; /* the one that fails in the next wait; NULL: none */
+    void *failing_context;
 };
 
 static struct {
@@ -56,7 +59,11 @@ static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const 
 static void mortal_list(struct cluster *cluster, const json_t *like, const char *fields,
                         cluster_done *done, void *context) {
     struct mortal *mortal = (struct mortal *)cluster;
-    if (!mortal->is_mute) {
+    if (mortal->questions_failing > 0) {
+        mortal->questions_failing--;
+        mortal->failing = done;
+        mortal->failing_context = context;
+    } else if (!mortal->is_mute) {
         mortal->inner->ops->list(mortal->inner, like, fields, done, context);
     }
 }
@@ -69,8 +76,15 @@ static int mortal_watch(struct cluster *cluster, const char *api_version, const 
 
 static int mortal_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,
                        void *context, struct error *err) {
-    struct cluster *inner = ((struct mortal *)cluster)->inner;
-    return inner->ops->wait(inner, timeout_ms, listener, context, err);
+    struct mortal *mortal = (struct mortal *)cluster;
+    cluster_done *done = mortal->failing;
+    mortal->failing = NULL;
+    if (done) {
+        struct error failure = {0};
+        error_set(&failure, ERROR_UNAVAILABLE, "the server has no luck");
+        done(mortal->failing_context, NULL, &failure);
+    }
+    return mortal->inner->ops->wait(mortal->inner, timeout_ms, listener, context, err);
 }
 
 static int mortal_wait_fd(struct cluster *cluster) {
@@ -355,16 +369,21 @@ static void write_record(const char *text) {
                                   "default", "annotations", ANNOTATION_SPEC_SNAPSHOT, text));
 }
 
-/* A change of a running job, while its spec is kept nowhere else any more, holds it; and put back
- * it is stored again. */
-static void test_lost_specs(void) {
-    open_world();
-    CHECK(!revision(0) && !revision(1)); /* the Service has it */
+/* Another spec than the one with that hash. */
+static void plant_record(void) {
     AUTO(text_freep)
     char *planted = x_printf("{\"generation\": 1, \"run\": \"r\", \"spec\": {\"workers\": {}}, "
                              "\"specHash\": \"%s\"}",
                              tree_text(job(), "status.specHash", ""));
     write_record(planted);
+}
+
+/* A change of a running job, while its spec is kept nowhere else any more, holds it; and put back
+ * it is stored again. */
+static void test_lost_specs(void) {
+    open_world();
+    CHECK(!revision(0) && !revision(1)); /* the Service has it */
+    plant_record();
     change("{\"miniBatchSize\": 7}");
     run_until(is_stalled, true);
     CHECK(is_stalled());
@@ -388,6 +407,28 @@ static void test_lost_specs(void) {
     CHECK(is_changed());
     run_until(has_worker, true);
     CHECK(has_worker() && !is_stalled());
+    close_world();
+}
+
+/* A controller that has just started asks what the job began with, and the first answer is an
+ * error: the job is not held for that. */
+static void test_a_question_that_fails_once(void) {
+    open_world();
+    plant_record();
+    change("{\"miniBatchSize\": 7}");
+    run_until(is_stalled, true);
+    change("{\"miniBatchSize\": null}");
+    run_until(is_stored, true);
+    run_until(is_stalled, false);
+    CHECK(revision(0) && !is_stalled() && !is_changed());
+    run_ms(300); /* the last writes end */
+    controller_free(world.controller);
+    start_controller();
+    world.mortal.questions_failing = 1;
+    change("{\"miniBatchSize\": 7}");
+    run_until(is_changed, true);
+    CHECK(is_changed() && !is_stalled());
+    CHECK_INT(world.mortal.questions_failing, 0);
     close_world();
 }
 
@@ -514,6 +555,7 @@ int main(void) {
     TEST(test_what_is_not_taken);
     TEST(test_names_that_are_taken);
     TEST(test_lost_specs);
+    TEST(test_a_question_that_fails_once);
     TEST(test_wiped_status);
     TEST(test_unanswered);
     TEST(test_deaths);
