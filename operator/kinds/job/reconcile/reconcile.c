@@ -469,6 +469,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     refusals_begin(&kept->write_failures, tree_integer(object, "metadata.generation", 0));
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
+        other_leader_note_begun(&kept->other);
     }
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
     ensured_settle(request, &kept->ensured, &kept->write_failures);
@@ -512,11 +513,11 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     }
     job_mounts_query(request, &kept->mounts, pods);
     pin_add(request, &kept->pin, "Service", plan.create);
-    note_begun(kept, plan.create);
-    note_begun(kept, plan.apply);
     kept->status.may_begin_late = state->is_current;
     ensured_want_all(&kept->ensured, plan.apply);
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);
+    note_begun(kept, plan.create); /* what is sent */
+    note_begun(kept, plan.apply);
     if (conditions_is_finished(object)) {
         forget(state, request);
         trim_all(ops, request, pods);
