@@ -193,9 +193,22 @@ static void release_within(struct kube *kube, int64_t delay_ms) {
     }
 }
 
+static bool has_held(const struct kube *kube, const char *namespace) {
+    const struct write *held = kube->held;
+    while (held && strcmp(held->namespace, namespace) != 0) {
+        held = held->next_held;
+    }
+    return held != NULL;
+}
+
+/* Behind those of its namespace that are held: whatever lets them go looks at it, too. */
 static void write_enqueue(void *context) {
     struct write *write = context;
     struct kube *kube = write->kube;
+    if (!write->refusal.kind && has_held(kube, write->namespace)) {
+        hold(write);
+        return;
+    }
     int64_t hold_ms = queue_or_hold(write);
     if (hold_ms > 0) {
         release_within(kube, hold_ms);

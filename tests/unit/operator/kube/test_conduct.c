@@ -101,39 +101,6 @@ static void test_which_writes_are_tried_again(void) {
     }
 }
 
-/* A list, and an Event with and without a done, that meet a 500: lost with their last try. */
-static void test_what_nobody_asks_again(void) {
-    enum { LIST, EVENT, EVENT_WITHOUT_DONE, KINDS };
-    static const char *const causes[] = {NULL, "failed calling webhook w",
-                                         "etcdserver: mvcc: database space exceeded"};
-    AUTO(tree_freep)
-    json_t *event = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "events.k8s.io/v1", "kind",
-                              "Event", "metadata", "name", "x", "namespace", "n");
-    for (int i = 0; i < KINDS * (int)ARRAY_LEN(causes); i++) {
-        struct world_write write = {0};
-        bool has_done = i % KINDS != EVENT_WITHOUT_DONE, is_told = causes[i / KINDS] != NULL;
-        world_open(answer_writes, "token: t");
-        writes.status = 500;
-        writes.times = 2;
-        writes.cuts = false;
-        writes.extra = "";
-        writes.says = causes[i / KINDS];
-        if (i % KINDS == LIST) {
-            world.cluster->ops->list(world.cluster, event, "metadata.name=x", world_written,
-                                     &write);
-        } else {
-            world.cluster->ops->write(world.cluster, CLUSTER_CREATE, event,
-                                      has_done ? world_written : NULL, &write);
-        }
-        world_run(200000);
-        CHECK_INT(world.count, is_told ? KUBE_REFUSED_TRIES_MAX : 3);
-        CHECK_INT(write.ended, has_done);
-        CHECK_INT(write.err.kind, has_done && is_told ? ERROR_UNAVAILABLE : ERROR_NONE);
-        world_close();
-    }
-    writes.says = NULL;
-}
-
 static void test_429_names_the_queue(void) {
     struct world_write write;
     world_open(answer_writes, "token: t");
@@ -597,7 +564,6 @@ static void test_an_older_definition(void) {
 
 int main(void) {
     TEST(test_which_writes_are_tried_again);
-    TEST(test_what_nobody_asks_again);
     TEST(test_429_names_the_queue);
     TEST(test_warnings_of_the_server_are_told_once);
     TEST(test_a_storm_of_refusals);
