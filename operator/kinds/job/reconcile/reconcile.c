@@ -9,6 +9,7 @@
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/other_leader.h"
+#include "operator/kinds/job/reconcile/pods_seen.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/kinds/job/spec_snapshot.h"
@@ -30,8 +31,7 @@ struct kept {
     struct job_mounts mounts;
     struct pin pin;
     struct ensured_objects ensured;
-    json_t *ended;   /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
-    json_t *leaving; /* the same of pods that are being deleted; owned */
+    struct pods_seen pods;
     struct other_leader other;
 };
 
@@ -54,8 +54,7 @@ static void kept_free(void *opaque) {
     pin_release(&kept->pin);
     ensured_release(&kept->ensured);
     json_decref(kept->mounts.messages);
-    json_decref(kept->ended);
-    json_decref(kept->leaving);
+    pods_seen_release(&kept->pods);
     free(kept->namespace);
     free(kept->name);
     free(kept->uid);
@@ -370,28 +369,6 @@ void job_carry_out(struct reconcile *request, const struct refusals *refusals,
 
 /* ---- one pass ---- */
 
-static void note_since(json_t *now, const json_t *before, const char *name, int64_t wall_ms) {
-    json_t *since = json_object_get(before, name);
-    json_object_set_new(now, name, since ? json_incref(since) : json_integer(wall_ms));
-}
-
-/* By our clock; for existing pods only. */
-static void note_pods(struct kept *kept, const json_t *pods, int64_t wall_ms) {
-    json_t *ended = json_object(), *leaving = json_object();
-    for (size_t i = 0; i < json_array_size(pods); i++) {
-        const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
-        if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
-            note_since(ended, kept->ended, phase.name, wall_ms);
-        } else if (phase.gone_ms > 0) {
-            note_since(leaving, kept->leaving, phase.name, wall_ms);
-        }
-    }
-    json_decref(kept->ended);
-    json_decref(kept->leaving);
-    kept->ended = ended;
-    kept->leaving = leaving;
-}
-
 /* Avoids a first plan whose only result, for every job that begins, would be that it needs them. */
 static bool needs_credentials(const struct job_ops *ops, const struct kept *kept,
                               const struct job_observed *observed) {
@@ -484,7 +461,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
         return 0;
     }
-    note_pods(kept, pods, request->wall_ms);
+    pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
@@ -503,8 +480,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                                     .options = request->options,
                                     .write_failures = &write_failures,
                                     .ensured = &kept->ensured,
-                                    .ended = kept->ended,
-                                    .leaving = kept->leaving,
+                                    .ended = kept->pods.ended,
+                                    .leaving = kept->pods.leaving,
                                     .dropped = kept->status.dropped,
                                     .mounts = kept->mounts.messages};
     AUTO(plan_result_release) struct plan_result plan = {0};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/reconcile/pods_seen.h"
+
+#include "operator/kinds/job/pod_phase.h"
+
+void pods_seen_release(struct pods_seen *seen) {
+    json_decref(seen->ended);
+    json_decref(seen->leaving);
+    json_decref(seen->since);
+    *seen = (struct pods_seen){0};
+}
+
+/* How much of its grace period a pod that is seen for the first time has had by then. */
+static int64_t passed_ms(const struct pod_phase *phase, int64_t wall_ms) {
+    if (phase->grace_ms <= PODS_SEEN_GRACE_MS) { /* or it is not known */
+        return 0;
+    }
+    int64_t last_ms = phase->gone_ms + MAX(phase->grace_ms, PODS_SEEN_CLOCKS_MS);
+    int64_t left_ms = MAX(last_ms - wall_ms, PODS_SEEN_GRACE_MS);
+    return MAX(phase->grace_ms - left_ms, 0);
+}
+
+void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
+                    int64_t monotonic_ms) {
+    struct pods_seen now = {json_object(), json_object(), json_object()};
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
+        if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
+            json_t *since = json_object_get(seen->ended, phase.name);
+            json_object_set_new(now.ended, phase.name,
+                                since ? json_incref(since) : json_integer(wall_ms));
+        } else if (phase.gone_ms > 0) {
+            json_t *since = json_object_get(seen->since, phase.name);
+            int64_t since_ms =
+                since ? json_integer_value(since) : monotonic_ms - passed_ms(&phase, wall_ms);
+            json_object_set_new(now.since, phase.name, json_integer(since_ms));
+            json_object_set_new(now.leaving, phase.name,
+                                json_integer(wall_ms - (monotonic_ms - since_ms)));
+        }
+    }
+    pods_seen_release(seen);
+    *seen = now;
+}

@@ -1,0 +1,24 @@
+/* pods_seen.h: when pods of a job were first seen to have ended or to be on their way out, kept
+ * between passes: delays are measured with our clock, as a node's may be wrong by minutes. Pure. */
+#pragma once
+
+#include "operator/kinds/job/plan.h"
+
+/* Of one job; zero at first. */
+struct pods_seen {
+    json_t *ended;   /* {POD NAME: wall clock}; owned; NULL: none */
+    json_t *leaving; /* the same of pods that are being deleted, for this pass */
+    json_t *since;   /* of those, {POD NAME: monotonic}: the wall clock may be set meanwhile */
+};
+
+enum {
+    /* A controller that has just started may find a pod that is leaving for long: of its grace
+     * period only what is left counts, by the server's clock, which is wrong by no more than */
+    PODS_SEEN_CLOCKS_MS = 600000,
+    PODS_SEEN_GRACE_MS = 60000, /* at least, and at most its grace period */
+};
+
+void pods_seen_release(struct pods_seen *seen);
+/* pods: an array; of others nothing is kept. The time is that of the pass. */
+void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
+                    int64_t monotonic_ms);
