@@ -152,7 +152,7 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
         return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
     }
     double count = count_places(once, asked);
-    *(float *)scale->data = (float)(count > 0 ? 1 / count : 1);
+    *(float *)scale->data = (float)(count > 0 ? 1 / count : 0);
     if (training_place_samples(&once->graph, &once->inputs[0], err) < 0) {
         return -1;
     }

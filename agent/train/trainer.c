@@ -47,8 +47,18 @@ static void format_accuracy(char text[static 64], const char *what, double accur
 
 /* Of the epoch so far. */
 static double accuracy_of(const struct trainer *trainer) {
+    bool is_known = trainer->graph.correct && trainer->places > 0;
+    return is_known ? trainer->sums.correct / trainer->places : NAN;
+}
+
+/* Of the epoch so far; NAN: no sample of it counts, for example with classWeights of 0. */
+static double loss_of(const struct trainer *trainer) {
     const struct epoch_sums *sums = &trainer->sums;
-    return trainer->graph.correct ? sums->correct / sums->samples : NAN;
+    return sums->weight > 0 ? sums->loss / sums->weight : NAN;
+}
+
+static void format_loss(char text[static 32], double loss) {
+    snprintf(text, 32, isnan(loss) ? "unknown" : "%.4f", loss);
 }
 
 /* Reports figures of the epoch so far for the job's status (figures.h), and progress, to the gang
@@ -64,7 +74,9 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
         trainer_send_variables(trainer);
     }
     metric_send("epoch", (double)epoch, step);
-    metric_send("loss", trainer->sums.loss / trainer->sums.samples, step);
+    if (!isnan(loss_of(trainer))) {
+        metric_send("loss", loss_of(trainer), step);
+    }
     metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
     if (!isnan(test_accuracy)) {
         metric_send("accuracy", test_accuracy, step);
@@ -96,11 +108,11 @@ static void report(const struct trainer *trainer, const double values[static BES
 
 /* Prints progress within an epoch. */
 static void say_step(const struct trainer *trainer, struct period *period) {
-    char accuracy[64];
+    char loss[32], accuracy[64];
+    format_loss(loss, loss_of(trainer));
     format_accuracy(accuracy, "accuracy", accuracy_of(trainer));
-    trainer_say(trainer, "step %lld of %lld: loss %.4f%s, learning rate %.3g, %.0f samples/s",
-                (long long)trainer->step, (long long)trainer->total_steps,
-                trainer->sums.loss / trainer->sums.samples, accuracy,
+    trainer_say(trainer, "step %lld of %lld: loss %s%s, learning rate %.3g, %.0f samples/s",
+                (long long)trainer->step, (long long)trainer->total_steps, loss, accuracy,
                 rate_at(&trainer->rate, trainer->step - 1), speed_of(period));
     period->said_ms = clock_monotonic_ms();
 }
@@ -108,11 +120,10 @@ static void say_step(const struct trainer *trainer, struct period *period) {
 static void add_row(struct trainer *trainer, struct period *period, double test_loss,
                     double test_accuracy) {
     double seconds = (double)(clock_monotonic_ns() - period->began_ns) / 1e9;
-    const struct epoch_sums *sums = &trainer->sums;
     int64_t waited_ns = loader_waited_ns(trainer->loader) - period->waited_ns;
     struct metrics_row row = {.step = trainer->step, .wall_ms = clock_wall_ms()};
     row.epoch = (double)trainer->step / (double)trainer->epoch_steps;
-    row.values[METRIC_LOSS] = sums->loss / sums->samples;
+    row.values[METRIC_LOSS] = loss_of(trainer);
     row.values[METRIC_ACCURACY] = accuracy_of(trainer);
     row.values[METRIC_TEST_LOSS] = test_loss;
     row.values[METRIC_TEST_ACCURACY] = test_accuracy;
@@ -159,7 +170,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
     tell(trainer, period, speed, accuracy);
-    const double values[] = {[BEST_LOSS] = trainer->sums.loss / trainer->sums.samples,
+    const double values[] = {[BEST_LOSS] = loss_of(trainer),
                              [BEST_TRAIN_ACCURACY] = accuracy_of(trainer),
                              [BEST_TEST_LOSS] = loss,
                              [BEST_ACCURACY] = accuracy};
@@ -168,21 +179,23 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
         return -1;
     }
     keep_metrics(trainer);
-    char test[64] = "", accuracies[2][64];
+    char test[64] = "", accuracies[2][64], own[32];
+    format_loss(own, loss_of(trainer));
     format_accuracy(accuracies[0], "accuracy", accuracy_of(trainer));
     format_accuracy(accuracies[1], "test accuracy", accuracy);
     if (trainer->test) {
         snprintf(test, sizeof test, ", test loss %.4f", loss);
     }
     trainer_say(trainer,
-                "epoch %lld of %lld, step %lld: loss %.4f%s%s%s, learning rate %.3g, "
+                "epoch %lld of %lld, step %lld: loss %s%s%s%s, learning rate %.3g, "
                 "%.0f samples/s",
                 (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
-                (long long)trainer->step, trainer->sums.loss / trainer->sums.samples, accuracies[0],
-                test, accuracies[1], rate_at(&trainer->rate, trainer->step - 1), speed);
+                (long long)trainer->step, own, accuracies[0], test, accuracies[1],
+                rate_at(&trainer->rate, trainer->step - 1), speed);
     say_bad(trainer);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
+    trainer->places = 0;
     return 0;
 }
 
@@ -235,10 +248,11 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
                  (double)trainer->scalars[SCALAR_LOSS]);
-    double total = trainer->counted;
-    trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * total;
+    const struct criterion_count *counted = &trainer->counted;
+    trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * counted->weight;
     trainer->sums.correct += (double)trainer->scalars[SCALAR_CORRECT];
-    trainer->sums.samples += total;
+    trainer->sums.weight += counted->weight;
+    trainer->places += counted->places;
     period->samples += batch->total;
     return 0;
 }
@@ -278,7 +292,7 @@ static int loop(struct trainer *trainer, struct error *err) {
     trainer->saved_ms = clock_monotonic_ms();
     /* A stop was requested at the last step of an epoch, so the work at the end of the epoch is not
      * done. */
-    if (trainer->sums.samples > 0 && trainer->step % trainer->epoch_steps == 0 &&
+    if (trainer->places > 0 && trainer->step % trainer->epoch_steps == 0 &&
         end_epoch(trainer, &period, err) < 0) {
         return -1;
     }

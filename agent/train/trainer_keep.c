@@ -11,17 +11,18 @@
 
 /* ---- the state, as a list of tensors -------------------------------------------------------- */
 
-/* Checkpoints of agents that knew none do not have it. */
+/* Checkpoints of agents that knew none do not have them. */
 #define STATE_BAD "windlass:bad"
+#define STATE_PLACES "windlass:places"
 
 static size_t state_count(const struct trainer *trainer) {
     size_t variables = trainer->graph.variable_count;
     return variables * (1 + optimizer_state_count(trainer->optimizer)) +
-           2 * trainer->graph.norm_count + 2;
+           2 * trainer->graph.norm_count + 3;
 }
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
- * raw bytes), its bad samples. */
+ * raw bytes), its bad samples, its places (as raw bytes). */
 static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
@@ -50,6 +51,12 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         tensor->shape = (struct shape){1, {sizeof trainer->bad_sums / sizeof(float)}};
         tensor->data = &trainer->bad_sums.train;
         snprintf(tensor->name, sizeof tensor->name, STATE_BAD);
+        return;
+    }
+    if (statistic == 2 * trainer->graph.norm_count + 2) {
+        tensor->shape = (struct shape){1, {sizeof trainer->places / sizeof(float)}};
+        tensor->data = (float *)(void *)&trainer->places;
+        snprintf(tensor->name, sizeof tensor->name, STATE_PLACES);
         return;
     }
     const struct value *value = &network->values[trainer_statistic_constant(trainer, statistic)];
@@ -97,6 +104,10 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
         state_tensor(trainer, i, &tensor);
         const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
         if (!found && strcmp(tensor.name, STATE_BAD) == 0) {
+            continue;
+        }
+        if (!found && strcmp(tensor.name, STATE_PLACES) == 0) {
+            trainer->places = trainer->sums.weight; /* as without weights of classes */
             continue;
         }
         if (!found) {

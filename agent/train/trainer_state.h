@@ -84,17 +84,19 @@ struct trainer {
     struct prepared_graph evaluated[PREPARED_MAX];         /* of `evaluation`; without `due` */
     struct tensor *inputs, *outputs;                       /* of `graph` */
     struct tensor *evaluation_inputs, *evaluation_outputs; /* of `evaluation` */
-    float scale;   /* 1 / samples of the step's batch over all ranks; an input of `graph` */
-    int64_t *keys; /* of dropout, one per sample; NULL: no dropout */
+    float scale;                 /* 1 / counted.weight, or 0; an input of `graph` */
+    int64_t *keys;               /* of dropout, one per sample; NULL: no dropout */
     float scalars[SCALAR_COUNT]; /* of the last step, summed */
     /* Sums over the samples of the epoch so far. Checkpoints store them, so that a resumed epoch
      * has complete sums. */
     struct epoch_sums {
-        double loss, correct, samples;
+        double loss, correct;
+        double weight; /* the mean loss is loss / weight */
     } sums;
+    double places; /* of the epoch so far: the accuracy is sums.correct / places */
     struct bad_sums bad_sums;
-    double counted; /* by how much the step's batch counts, over all ranks: places
-                       (criterion_weight) */
+    struct criterion_count counted; /* of the step's batch, over all ranks; without weights both
+                                       are the places that count */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */

@@ -109,7 +109,9 @@ static void set_inputs(struct trainer *trainer, const struct batch *batch,
     input->shape.dims[0] = target->shape.dims[0] = part.count;
     input->data = part_of(input, batch->samples, part);
     target->data = part_of(target, targets, part);
-    trainer->scale = (float)(trainer->counted > 0 ? 1 / trainer->counted : 1);
+    /* With label smoothing, places of weight 0 have gradients, too: a batch of these counts for
+     * nothing. */
+    trainer->scale = (float)(trainer->counted.weight > 0 ? 1 / trainer->counted.weight : 0);
     if (graph->keys) {
         set_keys(trainer, batch, part);
     }
@@ -229,20 +231,16 @@ static int apply(struct trainer *trainer, const struct moment *moment, struct er
     return 0;
 }
 
-/* Of all ranks. */
-struct weight_sum {
-    double own, sum;
-};
-
-static int gather_weights(struct comm *comm, void *context, struct error *err) {
-    struct weight_sum *weights = context;
-    double *all = x_calloc((size_t)comm->size, sizeof *all);
-    int result = comm_gather(comm, &weights->own, sizeof weights->own, all, err);
-    weights->sum = 0;
+static int gather_counts(struct comm *comm, void *context, struct error *err) {
+    struct criterion_count *count = context, sum = {0, 0};
+    struct criterion_count *all = x_calloc((size_t)comm->size, sizeof *all);
+    int result = comm_gather(comm, count, sizeof *count, all, err);
     for (int i = 0; i < comm->size; i++) {
-        weights->sum += all[i];
+        sum.weight += all[i].weight;
+        sum.places += all[i].places;
     }
     free(all);
+    *count = sum;
     return result;
 }
 
@@ -254,13 +252,14 @@ static int count_places(struct trainer *trainer, const struct batch *batch, stru
                                             .has_ignored = trainer->options.has_ignored,
                                             .ignored = train->ignored};
     bool weighs = criterion_weighs(&trainer->loss);
-    double own = weighs ? criterion_weight(&trainer->loss, &labels) : (double)batch->counted;
-    struct weight_sum weights = {own, own};
+    double counted = (double)batch->counted;
+    struct criterion_count count = weighs ? criterion_count(&trainer->loss, &labels)
+                                          : (struct criterion_count){counted, counted};
     bool is_shared = (batch->counts_own || weighs) && trainer->comm->size > 1;
-    if (is_shared && reducer_call(trainer->reducer, gather_weights, &weights, err) < 0) {
+    if (is_shared && reducer_call(trainer->reducer, gather_counts, &count, err) < 0) {
         return -1;
     }
-    trainer->counted = weights.sum;
+    trainer->counted = count;
     return 0;
 }
 

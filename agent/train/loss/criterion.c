@@ -81,16 +81,18 @@ bool criterion_weighs(const struct criterion *settings) {
     return settings->loss == TRAINING_CTC || settings->class_weights;
 }
 
-double criterion_weight(const struct criterion *settings, const struct criterion_labels *labels) {
-    double sum = 0;
+struct criterion_count criterion_count(const struct criterion *settings,
+                                       const struct criterion_labels *labels) {
+    struct criterion_count sum = {0, 0};
     if (!settings->class_weights) {
-        return (double)labels->samples;
+        return (struct criterion_count){(double)labels->samples, (double)labels->samples};
     }
     for (int64_t i = 0; i < labels->samples * labels->places; i++) {
         int64_t label = labels->labels[i];
         bool counts = label >= 0 && label < (int64_t)settings->class_count &&
                       !(labels->has_ignored && label == labels->ignored);
-        sum += counts ? (double)settings->class_weights[label] : 0;
+        sum.weight += counts ? (double)settings->class_weights[label] : 0;
+        sum.places += counts;
     }
     return sum;
 }

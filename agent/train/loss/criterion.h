@@ -29,6 +29,12 @@ struct criterion_labels {
 };
 /* Whether a batch counts by its labels: not by the number of its places that count. */
 bool criterion_weighs(const struct criterion *settings);
-/* By how much it then counts: the sum of its labels' weights; for CTC the number of samples. The
- * loss is the sum over the batch, divided by this. */
-double criterion_weight(const struct criterion *settings, const struct criterion_labels *labels);
+/* How much a batch counts. */
+struct criterion_count {
+    double weight; /* the loss is the sum over the batch, divided by this */
+    double places; /* the accuracy is the number of correct ones, divided by this */
+};
+/* Of a batch that counts by its labels: the sum of their weights, and how many count; for CTC both
+ * are the number of samples. */
+struct criterion_count criterion_count(const struct criterion *settings,
+                                       const struct criterion_labels *labels);

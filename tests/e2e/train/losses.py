@@ -2,10 +2,13 @@
 
   losses.py make FOLDER           lines.onnx: letters of lines, whose blank is the last class; lines.npy, letters.npy (rows of
                                   letters, filled up with -100), linest.npy, letterst.npy to test. rare.onnx: a linear network;
-                                  v.npy, y.npy, of which a class is rare; vt.npy, yt.npy
+                                  v.npy, y.npy, of which a class is rare; vt.npy, yt.npy.
+                                  u.npy, z.npy: only of class 0; ut.npy, zt.npy: as vt.npy, yt.npy
   losses.py lines FOLDER MODEL LOSS        LOSS is CTCLoss's of the model over the lines to test
-  losses.py rare FOLDER MODEL LOSS STEPS   the model is PyTorch's after STEPS steps over all samples with weights of classes, and
-                                           LOSS its loss over the samples to test"""
+  losses.py rare FOLDER MODEL LOSS STEPS ACCURACY
+                                  the model is PyTorch's after STEPS steps over all samples with weights of classes, LOSS its loss
+                                  over the samples to test, and ACCURACY that in its last step
+  losses.py untrained FOLDER MODEL         its weights are those of rare.onnx"""
 import os, subprocess, sys, tempfile
 import numpy as n, onnx, torch
 from onnx import numpy_helper
@@ -55,7 +58,10 @@ def make():
         n.save(f"{folder}/letters{end}.npy", rows)
         v = random.normal(size=(count, 6)).astype("f4")
         n.save(f"{folder}/v{end}.npy", v)
-        n.save(f"{folder}/y{end}.npy", n.where(v[:, 0] > 1.2, 1, n.where(v[:, 1] > 0, 2, 0)))
+        y = n.where(v[:, 0] > 1.2, 1, n.where(v[:, 1] > 0, 2, 0))
+        n.save(f"{folder}/y{end}.npy", y)
+        n.save(f"{folder}/u{end}.npy", v)
+        n.save(f"{folder}/z{end}.npy", y if end else 0 * y)
     for name, example in (("lines", torch.zeros(2, STEPS, LETTERS)), ("rare", torch.zeros(2, 6))):
         torch.onnx.export(network(name).eval(), example, f"{folder}/{name}.onnx", opset_version=14, input_names=["x"], output_names=["y"],
                           do_constant_folding=False, dynamic_axes={"x": {0: "n"}})
@@ -80,18 +86,25 @@ def lines(path, loss):
     close("loss over the lines to test", float(loss), right.item(), 1e-4)
 
 
-def rare(path, loss, steps):
+def rare(path, loss, steps, accuracy):
     model, criterion = network("rare").double(), nn.CrossEntropyLoss(torch.tensor(WEIGHTS, dtype=torch.float64))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     for _ in range(int(steps)):
         optimizer.zero_grad()
-        criterion(model(load("v").double()), load("y")).backward()
+        scores = model(load("v").double())
+        criterion(scores, load("y")).backward()
         optimizer.step()
     ours = weights_of(path)
     apart = max(float((ours[name].double() - value).abs().max()) for name, value in model.state_dict().items())
     print(f"# weights {apart:.1e} from PyTorch's")
     assert apart < 1e-5
     close("loss over the samples to test", float(loss), criterion(model(load("vt").double()), load("yt")).item())
+    close("accuracy of the last step", float(accuracy), (scores.argmax(1) == load("y")).double().mean().item(), 2e-3)
 
 
-{"make": make, "lines": lines, "rare": rare}[what](*sys.argv[3:])
+def untrained(path):
+    before, after = weights_of(f"{folder}/rare.onnx"), weights_of(path)
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+{"make": make, "lines": lines, "rare": rare, "untrained": untrained}[what](*sys.argv[3:])
