@@ -245,10 +245,39 @@ static void test_attention_is_one_step(void) {
     arena_release(&d.net.graph.arena);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Scratch memory, which each thread has, does not grow with the rows without a bound. */
+static void test_long_rows_take_little_memory(void) {
+    const int64_t length = 1 << 20;
+    struct draw d = {.batch = 1};
+    struct error err = {0};
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct tensor inputs[2] = {0};
+    network_init(&d.net, 13);
+    int a = network_input(&d.net, (struct shape){2, {8, length}});
+    int b = network_input(&d.net, (struct shape){2, {length, 2}});
+    network_output(&d.net, node(&d, "MatMul", a, b));
+    CHECK_OK(device_open("cpu", 4, &device, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        const struct shape *of = &d.net.values[d.net.inputs[i]].shape;
+        CHECK_OK(tensor_init(&inputs[i], TENSOR_FLOAT32, of, &err), &err);
+    }
+    CHECK_OK(execution_plan_new(device, &d.net.graph, inputs, &plan, &err), &err);
+    CHECK(plan && plan->schedule->block_bytes < (size_t)length * 10 * sizeof(float));
+    execution_plan_free(plan);
+    tensor_release(&inputs[0]);
+    tensor_release(&inputs[1]);
+    device_close(device);
+    arena_release(&d.net.graph.arena);
+}
+
 int main(void) {
     TEST(test_products_plain);
     TEST(test_products_avx2);
     TEST(test_products_avx512);
     TEST(test_attention_is_one_step);
+    TEST(test_long_rows_take_little_memory);
     return TEST_END();
 }

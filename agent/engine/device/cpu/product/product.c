@@ -12,6 +12,7 @@
 enum {
     BLOCK_ROWS = 84,             // a multiple of the rows that vector_ops.direct computes at once
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
+    K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
     UNITS_PER_THREAD = 4,
     UNIT_MULTIPLIES = 1 << 16, // a smaller part is not worth a unit of work
@@ -114,8 +115,8 @@ static bool fits(const struct schedule *schedule, const struct step *step,
         b->shape.rank < 2 || matmul_params(&a->shape, &b->shape, ret_matmul, &err) < 0) {
         return false;
     }
-    int64_t values = shape_count(&ret_matmul->output);
-    return values > 0 && values <= INT32_MAX && ret_matmul->k > 0 &&
+    int64_t values = shape_count(&ret_matmul->output), k = ret_matmul->k;
+    return values > 0 && values <= INT32_MAX && k > 0 && k <= K_MAX &&
            shape_count(&a->shape) <= INT32_MAX && shape_count(&b->shape) <= INT32_MAX;
 }
 
