@@ -59,7 +59,7 @@ static void place_loss(const struct cross_entropy *of, int64_t index) {
             is_ignored(of, label) ? 0 : (float)(of->scale * (exp(logarithm) * whole - target));
     }
     of->losses[index] = is_ignored(of, label) ? 0 : loss;
-    of->correct[index] = best == label;
+    of->correct[index] = best == label && !is_ignored(of, label);
 }
 
 static void places_body(void *context, int64_t first, int64_t last) {

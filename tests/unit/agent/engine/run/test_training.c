@@ -85,12 +85,12 @@ static void fill_inputs(struct fixture *f) {
     *(float *)f->inputs[graph->scale].data = 1.0f / SAMPLES;
 }
 
-static void start_with(struct fixture *f, const char *activation, const char *device, int threads) {
-    static const struct training_options options = {.loss = TRAINING_CROSS_ENTROPY};
+static void start_with(struct fixture *f, const char *activation,
+                       const struct training_options *options, const char *device, int threads) {
     struct error err = {0};
     memset(f, 0, sizeof *f);
     build_with(&f->network, activation);
-    CHECK_OK(training_graph_build(&f->network.graph, &options, &f->graph, &err), &err);
+    CHECK_OK(training_graph_build(&f->network.graph, options, &f->graph, &err), &err);
     CHECK_INT(f->graph.variable_count, 8);
     fill_inputs(f);
     for (size_t i = 0; i < f->graph.variable_count; i++) {
@@ -110,7 +110,8 @@ static void start_with(struct fixture *f, const char *activation, const char *de
 }
 
 static void start(struct fixture *f, const char *device, int threads) {
-    start_with(f, "Relu", device, threads);
+    const struct training_options options = {.loss = TRAINING_CROSS_ENTROPY};
+    start_with(f, "Relu", &options, device, threads);
 }
 
 static void end(struct fixture *f) {
@@ -153,6 +154,22 @@ static void test_loss_falls(void) {
     CHECK(first > 1 && last < 0.1f * first);
     CHECK_INT((int)*(const float *)f.outputs[f.graph.correct].data, SAMPLES);
     end(&f);
+}
+
+/* Of a class that does not count, no sample is right. */
+static void test_ignored_class(void) {
+    for (int64_t class = 0; class < CLASSES; class ++) {
+        const struct training_options options = {
+            .loss = TRAINING_CROSS_ENTROPY, .has_ignored = true, .ignored = class};
+        struct fixture f;
+        start_with(&f, "Relu", &options, NULL, 1);
+        for (int i = 0; i < SAMPLES; i++) {
+            ((int64_t *)f.inputs[f.graph.target].data)[i] = class;
+        }
+        CHECK(run(&f, NULL) == 0);
+        CHECK_INT((int)*(const float *)f.outputs[f.graph.correct].data, 0);
+        end(&f);
+    }
 }
 
 struct order {
@@ -360,13 +377,14 @@ static void test_dropout(void) {
 
 /* Gradients of activations, alone and in chains with what is around them: as the plain kernels. */
 static void test_activations(void) {
+    const struct training_options options = {.loss = TRAINING_CROSS_ENTROPY};
     static const char *const names[] = {
         "Relu",    "Clip", "Elu",     "Erf",      "Exp",  "HardSigmoid", "HardSwish", "LeakyRelu",
         "Softmax", "Selu", "Sigmoid", "Softplus", "Tanh", "Abs",         "Softsign"};
     for (size_t k = 0; k < ARRAY_LEN(names); k++) {
         struct fixture fast, plain;
-        start_with(&fast, names[k], NULL, 2);
-        start_with(&plain, names[k], "reference", 1);
+        start_with(&fast, names[k], &options, NULL, 2);
+        start_with(&plain, names[k], &options, "reference", 1);
         float loss = run(&fast, NULL), wanted = run(&plain, NULL);
         CHECK(fabsf(loss - wanted) < 1e-5f * wanted);
         for (size_t i = 0; i < fast.graph.variable_count; i++) {
@@ -388,6 +406,7 @@ static void test_activations(void) {
 int main(void) {
     TEST(test_activations);
     TEST(test_loss_falls);
+    TEST(test_ignored_class);
     TEST(test_hook_tells_when_gradients_are_made);
     TEST(test_threads_change_no_bit);
     TEST(test_norm_tells_its_statistics);
