@@ -172,6 +172,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     }
     struct tensor sample = {.type = trainer->augment.result};
     sample.shape = batch_shape(trainer);
+    sample.shape.dims[0] = trainer_part_samples(trainer);
     if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0 ||
         training_place_samples(&trainer->graph, &sample, err) < 0) {
         return -1;

@@ -148,11 +148,15 @@ static void say_axis(const struct trainer *trainer) {
     }
 }
 
-int trainer_prepare(struct trainer *trainer, struct error *err) {
-    const json_t *spec = trainer->job->trainer;
+int64_t trainer_part_samples(const struct trainer *trainer) {
     int64_t whole = MIN(trainer->batch_size, trainer->train->count);
     int64_t mine = order_slice(whole, trainer->comm->rank, trainer->comm->size).count;
-    int64_t samples = MAX(order_slice(mine, 0, (int)trainer->parts).count, 1);
+    return MAX(order_slice(mine, 0, (int)trainer->parts).count, 1);
+}
+
+int trainer_prepare(struct trainer *trainer, struct error *err) {
+    const json_t *spec = trainer->job->trainer;
+    int64_t samples = trainer_part_samples(trainer);
     struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[trainer->graph.target];
     struct rate_options options = {.batch_size = trainer->batch_size,
                                    .epoch_steps = trainer->epoch_steps,

@@ -131,7 +131,9 @@ NODISCARD int trainer_open(struct trainer *trainer, struct error *err);
 /* Also after a failure. Not if comm->is_lost: the reducer's thread may still use it. */
 void trainer_close(struct trainer *trainer);
 
-/* trainer_prepare.c: buckets, optimizer, rates. Once, after trainer_open. */
+/* trainer_prepare.c: how many samples this rank computes at once, in a whole batch. */
+int64_t trainer_part_samples(const struct trainer *trainer);
+/* Buckets, optimizer, rates. Once, after trainer_open. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
 /* The graph prepared for this number of samples: one for full batches, another for the last batch
  * of an epoch. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where the samples are in what a dropout reads. Shapes at two batch sizes show the axis that grows
  * with the batch. Where that axis also holds something else (heads, places), its order follows from
- * how the operators before it move elements. */
+ * how the operators before it move elements. A network of one batch size only shows less: there it
+ * is the only axis of that size, unless memory only gets another shape. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/ops/table.h"
@@ -18,7 +19,8 @@ enum { FEW = 2, MANY = 3 };
 
 struct trace {
     const struct graph *network;
-    struct fact *few, *many; /* by value: at these batch sizes */
+    struct fact *few, *many; /* by value: at these batch sizes, or both at the only one */
+    int64_t only;            /* that one; 0: there are several */
     struct place *places;
 };
 
@@ -102,9 +104,57 @@ static bool keeps_order(const struct node *node) {
     }
 }
 
+/* The only axis of the batch's size; -1: there is none, or more than one. */
+static int find_only_axis(const struct trace *trace, int value) {
+    const struct shape *shape = &trace->few[value].shape;
+    int axis = -1, count = 0;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] == trace->only) {
+            axis = i;
+            count++;
+        }
+    }
+    return count == 1 ? axis : -1;
+}
+
+static struct place place_around(const struct shape *shape, int axis) {
+    return (struct place){SAMPLES_KNOWN, product(shape, 0, axis),
+                          product(shape, axis + 1, shape->rank)};
+}
+
+/* With one batch size. What the node reads must have its samples where their axis is. */
+static struct place only_place_of(const struct trace *trace, const struct node *node, int value) {
+    static const struct place unknown = {.kind = SAMPLES_UNKNOWN}, none = {.kind = SAMPLES_NONE};
+    bool holds_samples = false;
+    if (keeps_order(node)) {
+        return trace->places[node->inputs[0]];
+    }
+    for (int i = 0; i < node->input_count; i++) {
+        int input = node->inputs[i];
+        if (input < 0 || trace->places[input].kind == SAMPLES_NONE) {
+            continue;
+        }
+        int axis = find_only_axis(trace, input);
+        struct place own = trace->places[input];
+        struct place seen = axis < 0 ? unknown : place_around(&trace->few[input].shape, axis);
+        if (own.kind != SAMPLES_KNOWN || seen.kind != SAMPLES_KNOWN || own.outer != seen.outer ||
+            own.each != seen.each) {
+            return unknown;
+        }
+        holds_samples = true;
+    }
+    int axis = holds_samples ? find_only_axis(trace, value) : -1;
+    return axis >= 0       ? place_around(&trace->few[value].shape, axis)
+           : holds_samples ? unknown
+                           : none;
+}
+
 static struct place place_of(const struct trace *trace, const struct node *node, int value) {
     static const struct place unknown = {.kind = SAMPLES_UNKNOWN}, none = {.kind = SAMPLES_NONE};
     const struct shape *shape = &trace->few[value].shape;
+    if (trace->only) {
+        return only_place_of(trace, node, value);
+    }
     int axis = find_axis(trace, value);
     if (axis < 0) {
         return axis == -1 ? none : unknown;
@@ -125,7 +175,8 @@ static void walk(struct trace *trace) {
     for (size_t i = 0; i < network->input_count; i++) {
         int value = network->inputs[i];
         int64_t count = shape_count(&trace->few[value].shape);
-        trace->places[value] = (struct place){SAMPLES_KNOWN, 1, count / FEW};
+        int64_t samples = trace->only ? trace->only : FEW;
+        trace->places[value] = (struct place){SAMPLES_KNOWN, 1, count / samples};
     }
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
@@ -166,7 +217,7 @@ static int place_node(const struct trace *trace, struct training_graph *training
             err, ERROR_UNSUPPORTED,
             "Dropout node \"%.64s\" cannot be trained: it reads %s for %d samples, and "
             "the graph does not show which of these numbers belong to which sample",
-            from->name, shape, MANY);
+            from->name, shape, trace->only ? (int)trace->only : MANY);
     }
     struct attribute *attributes =
         arena_array(&training->graph.arena, node->attribute_count + 1, sizeof *attributes);
@@ -182,6 +233,25 @@ static int place_node(const struct trace *trace, struct training_graph *training
     return 0;
 }
 
+/* Infers shapes at two batch sizes; if the network does not run with any, at that of `samples`. */
+static int infer_all(struct trace *trace, const struct tensor *samples, struct arena *scratch,
+                     struct error *err) {
+    struct error ignored = {0};
+    int64_t batch = samples[0].shape.dims[0];
+    if (infer(trace->network, samples, FEW, scratch, &trace->few, &ignored) == 0 &&
+        infer(trace->network, samples, MANY, scratch, &trace->many, &ignored) == 0) {
+        return 0;
+    }
+    error_clear(&ignored);
+    trace->only = MAX(batch, 1);
+    if (infer(trace->network, samples, trace->only, scratch, &trace->few, err) < 0) {
+        return error_context(err, "the network does not run with %lld samples",
+                             (long long)trace->only);
+    }
+    trace->many = trace->few;
+    return 0;
+}
+
 int training_place_samples(struct training_graph *training, const struct tensor *samples,
                            struct error *err) {
     if (!has_dropout(training)) {
@@ -191,11 +261,8 @@ int training_place_samples(struct training_graph *training, const struct tensor 
     struct trace trace = {.network = training->rounded.node_count ? &training->rounded
                                                                   : &training->decomposed};
     trace.places = arena_array(&scratch, trace.network->value_count, sizeof *trace.places);
-    int result = 0;
-    if (infer(trace.network, samples, FEW, &scratch, &trace.few, err) < 0 ||
-        infer(trace.network, samples, MANY, &scratch, &trace.many, err) < 0) {
-        result = error_context(err, "the network does not run with any number of samples");
-    } else {
+    int result = infer_all(&trace, samples, &scratch, err);
+    if (result == 0) {
         walk(&trace);
     }
     for (size_t n = 0; result == 0 && n < training->graph.node_count; n++) {

@@ -8,6 +8,7 @@
 #include "tests/test.h"
 
 enum { PLACES = 3, WIDTH = 4 }; /* of a sample; the batch has as many samples as that has places */
+enum { BATCH = 8 };             /* for networks that run with no other number of samples */
 
 struct fixture {
     struct network network;
@@ -38,7 +39,7 @@ static int transpose(struct fixture *f, int x, const int64_t *order, size_t coun
 /* Adds the dropout and a sum over all its numbers for each sample; -1: it is refused. */
 static int end(struct fixture *f, int x, int64_t *ret_each, struct error *err) {
     const struct training_options options = {.loss = TRAINING_MEAN_SQUARED};
-    const struct tensor sample = {.shape = {3, {0, PLACES, WIDTH}}};
+    const struct tensor sample = {.shape = {3, {BATCH, PLACES, WIDTH}}};
     x = network_node(&f->network, "Dropout", (int[]){x, -2}, NULL);
     network_output(&f->network, x);
     CHECK_OK(training_graph_build(&f->network.graph, &options, &f->graph, err), err);
@@ -115,6 +116,33 @@ static void test_repeated_samples(void) {
     EACH(&f, network_node(&f.network, "Concat", (int[]){x, rest, -2}, first), WIDTH);
 }
 
+/* Networks that say how many samples there are. */
+static void test_one_batch_size(void) {
+    static const int64_t flat[] = {BATCH, PLACES * WIDTH}, rows[] = {BATCH * PLACES, WIDTH};
+    static const int64_t whole[] = {BATCH, PLACES, WIDTH}, swapped[] = {1, 0, 2}, turned[] = {1, 0};
+    struct fixture f;
+    struct error err = {0};
+    int64_t each;
+    begin(&f);
+    EACH(&f, reshape(&f, f.x, flat, 2), PLACES * WIDTH);
+    begin(&f);
+    EACH(&f, reshape(&f, f.x, rows, 2), PLACES * WIDTH);
+    begin(&f); /* [places, batch, width] */
+    EACH(&f, transpose(&f, reshape(&f, f.x, whole, 3), swapped, 3), WIDTH);
+    begin(&f); /* [places * batch, width]: rows of one sample are not together */
+    int x = transpose(&f, reshape(&f, f.x, whole, 3), swapped, 3);
+    EACH(&f, reshape(&f, x, rows, 2), WIDTH);
+    begin(&f); /* [batch, batch] */
+    int square = network_constant(&f.network, (struct shape){2, {PLACES * WIDTH, BATCH}}, 0.5f, 1);
+    x = network_node(&f.network, "MatMul", (int[]){reshape(&f, f.x, flat, 2), square, -2}, NULL);
+    CHECK_INT(end(&f, x, &each, &err), -1);
+    CHECK(err.kind == ERROR_UNSUPPORTED && strstr(err.text, "it reads 8x8 for 8 samples"));
+    begin(&f);
+    x = transpose(&f, reshape(&f, f.x, rows, 2), turned, 2);
+    CHECK_INT(end(&f, x, &each, &err), -1);
+    CHECK(err.kind == ERROR_UNSUPPORTED);
+}
+
 static void test_unknown(void) {
     static const int64_t picked[] = {0, 1};
     struct fixture f;
@@ -136,6 +164,7 @@ int main(void) {
     TEST(test_axes);
     TEST(test_merged_axes);
     TEST(test_repeated_samples);
+    TEST(test_one_batch_size);
     TEST(test_unknown);
     return TEST_END();
 }
