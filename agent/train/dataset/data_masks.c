@@ -124,9 +124,12 @@ static int by_stem(const char *left, const char *right) {
     return order != 0 ? order : (a > b) - (a < b);
 }
 
+/* Names of one stem by their endings, so that the order of the listing does not matter. */
 static int compare_at(const void *left, const void *right, void *context) {
     const char *bytes = context;
-    return by_stem(bytes + *(const size_t *)left, bytes + *(const size_t *)right);
+    const char *one = bytes + *(const size_t *)left, *other = bytes + *(const size_t *)right;
+    int order = by_stem(one, other);
+    return order != 0 ? order : strcmp(one, other);
 }
 
 static void sort(struct names *names) {

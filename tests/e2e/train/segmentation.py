@@ -58,6 +58,7 @@ def make():
         n.save(f"{folder}/y{end}.npy", n.stack(labels).astype("i4"))
     n.save(f"{folder}/few.npy", n.stack(labels)[:, ::2, ::2].astype("i4"))
     save("photos-more", "lonely.png", pixels)
+    save("photos-more", "00.jpg", pixels)  # has the mask: it is before 00.png
     save("classes-more", "alone.png", classes)
     open(f"{folder}/classes-more/notes.txt", "w").write("no mask")
     torch.manual_seed(2)
