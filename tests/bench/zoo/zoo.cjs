@@ -50,7 +50,7 @@ function compare(model, inputs, feed, theirs) {
         {stdio: ['ignore', 'ignore', 'inherit']});
     let worst = 0;
     for (const [name, tensor] of Object.entries(theirs)) {
-        const file = path.join(work, name.replace(/\//g, '_') + '.pb');
+        const file = path.join(work, name.replace(/^\.|[^A-Za-z0-9_.-]/g, '_') + '.pb');
         worst = Math.max(worst, relativeDifference(readTensor(file), tensor.data));
     }
     fs.rmSync(work, {recursive: true});

@@ -390,11 +390,14 @@ ZOO = [
 
 
 def randomize(network):
-    """Running statistics as after a training, so that norms do something."""
+    """Running statistics as after a training, so that norms do something; no weights that are all 0, as heads begin."""
     for part in network.modules():
         if isinstance(part, nn.modules.batchnorm._BatchNorm):
             part.running_mean.normal_(0, 0.1)
             part.running_var.uniform_(0.5, 1.5)
+        weight = getattr(part, "weight", None)
+        if weight is not None and not weight.any():
+            nn.init.normal_(weight, 0, 0.02)
 
 
 def sample(shape, kind):
