@@ -87,16 +87,13 @@ struct trainer {
     float scale;                 /* 1 / counted.weight, or 0; an input of `graph` */
     int64_t *keys;               /* of dropout, one per sample; NULL: no dropout */
     float scalars[SCALAR_COUNT]; /* of the last step, summed */
-    /* Sums over the samples of the epoch so far. Checkpoints store them, so that a resumed epoch
-     * has complete sums. */
+    /* Of the epoch so far, and in checkpoints: loss / weight, accuracy = correct / places. */
     struct epoch_sums {
-        double loss, correct;
-        double weight; /* the mean loss is loss / weight */
+        double loss, correct, weight;
     } sums;
-    double places; /* of the epoch so far: the accuracy is sums.correct / places */
+    double places;
     struct bad_sums bad_sums;
-    struct criterion_count counted; /* of the step's batch, over all ranks; without weights both
-                                       are the places that count */
+    struct criterion_count counted; /* of the step's batch, over all ranks */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */
