@@ -269,10 +269,11 @@ int prepared_extend(struct prepared_job *prepared, struct error *err) {
 static int open_list(const struct job *job, struct prepared_job *prepared, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->journal.epoch);
+    prepared->query = prepared->query ? prepared->query : x_calloc(1, sizeof *prepared->query);
     AUTO(text_freep)
     char *folder = generation_name(generation->home, generation->number, "list", "");
     struct list_options options = {
-        .query = query_input_of(job->spec, job->query_connection, &prepared->query),
+        .query = query_input_of(job->spec, job->query_connection, prepared->query),
         .output = prepared->output,
         .run = generation->home,
         .folder = folder,
@@ -431,6 +432,7 @@ int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct err
 void prepared_release(struct prepared_job *prepared) {
     item_names_free(TAKE(prepared->names));
     list_free(TAKE(prepared->list));
+    free(TAKE(prepared->query));
     journal_release(&prepared->journal);
     commit_seen_free(TAKE(prepared->seen));
     if (prepared->listing) {

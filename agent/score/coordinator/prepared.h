@@ -14,9 +14,11 @@
 
 struct prepared_job {
     const struct media *media;
-    enum sink_form form;      /* what workers make of their results (sink.h) */
-    struct listing *listing;  /* the input, for kinds without lines (media.h); else NULL */
-    struct query_input query; /* of input.table.query, for the list */
+    enum sink_form form;     /* what workers make of their results (sink.h) */
+    struct listing *listing; /* the input, for kinds without lines (media.h); else NULL */
+    /* Of input.table.query. The list's thread has its address: it stays where it is when this
+     * struct is copied. Owned; NULL: no list was opened. */
+    struct query_input *query;
     struct list *list;        /* the input, for kinds with lines (input.h); it may still grow */
     struct item_names *names; /* NULL until the first prepared_name */
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
