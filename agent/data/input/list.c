@@ -278,7 +278,7 @@ static void save_lines(struct list *list) {
 /* Lists all that is not in the pages. */
 static int list_on(struct list *list, struct error *err) {
     AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
-    AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
+    AUTO(text_freep) char *kept = x_printf("%s/" LIST_KEPT_PREFIX, list->folder);
     AUTO(text_freep) char *after = x_strdup(list->mark);
     struct input_listing listing = {.spec = list->options.spec,
                                     .query = list->options.query,
@@ -576,7 +576,7 @@ int list_compare(struct list *list, const struct list_base *results,
                  struct list_comparison *ret_comparison, struct error *err) {
     assert(list->is_complete);
     AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
-    AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
+    AUTO(text_freep) char *kept = x_printf("%s/" LIST_KEPT_PREFIX, list->folder);
     struct input_listing listing = {.spec = list->options.spec,
                                     .query = list->options.query,
                                     .scratch = list->options.output,

@@ -14,6 +14,7 @@
 #include "agent/data/input/list_merge.h"
 
 enum { LIST_PAGE_MS = 1000 };
+#define LIST_KEPT_PREFIX "key-" /* in the folder: begins the names of what the lines refer to */
 
 struct list;
 

@@ -81,9 +81,17 @@ static int write_rows(struct odbc_query *query, struct parquet_writer *writer, s
     }
 }
 
+static int open_query(const struct query_file *file, struct odbc_query **ret_query,
+                      struct error *err) {
+    return file->connection
+               ? odbc_query_open(file->connection, file->sql, ret_query, err)
+               : error_set(err, ERROR_INVALID,
+                           "connection: this pod has no variable WINDLASS_QUERY_CONNECTION");
+}
+
 int query_file_check(const struct query_file *file, struct error *err) {
     AUTO(odbc_query_freep) struct odbc_query *query = NULL;
-    return odbc_query_open(file->connection, file->sql, &query, err);
+    return open_query(file, &query, err);
 }
 
 int query_file_make(const struct query_file *file, struct store *store, const char *name,
@@ -100,8 +108,8 @@ int query_file_make(const struct query_file *file, struct store *store, const ch
         *err = cause;
         return -1;
     }
-    if (odbc_query_open(file->connection, file->sql, &query, err) < 0 ||
-        odbc_query_run(query, err) < 0 || store_upload_open(store, name, &upload, err) < 0) {
+    if (open_query(file, &query, err) < 0 || odbc_query_run(query, err) < 0 ||
+        store_upload_open(store, name, &upload, err) < 0) {
         return -1;
     }
     writer = open_writer(query, upload);

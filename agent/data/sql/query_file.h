@@ -8,7 +8,8 @@
 #define QUERY_FILE_NAME "rows.parquet"
 
 struct query_file {
-    const char *connection, *sql; /* odbc.h; borrowed */
+    const char *connection; /* odbc.h; NULL: none; rows that are kept need none; borrowed */
+    const char *sql;        /* borrowed */
 };
 
 /* Connects and prepares the query, but does not run it. */

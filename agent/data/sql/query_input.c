@@ -6,10 +6,6 @@
 
 static int make(void *context, struct store *store, const char *name, struct error *err) {
     const struct query_file *file = context;
-    if (!file->connection) {
-        return error_set(err, ERROR_INVALID,
-                         "connection: this pod has no variable WINDLASS_QUERY_CONNECTION");
-    }
     if (!store) {
         return query_file_check(file, err);
     }

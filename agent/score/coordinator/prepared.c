@@ -194,8 +194,12 @@ static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNU
 
 /* Checks that the input is not empty, before the output is claimed. Lists in the order of names,
  * which needs no sorting. */
-static int try_lines(const struct job *job, const struct prepared_job *prepared,
-                     struct error *err) {
+static int try_lines(const struct job *job, struct prepared_job *prepared, struct error *err) {
+    bool has_rows = false;
+    if (tree_get(job->spec, "input.table.query") &&
+        (rerun_find_rows(prepared, job, &has_rows, err) < 0 || has_rows)) {
+        return has_rows ? 0 : -1;
+    }
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
     json_object_del(tree_get(spec, "input.table"), "partitionKeys");

@@ -83,6 +83,29 @@ int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct erro
     return 0;
 }
 
+int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
+                    struct error *err) {
+    AUTO(store_freep) struct store *output = NULL;
+    const struct generation *known = &prepared->known;
+    struct store_info info;
+    struct error cause = {0};
+    *ret_has = false;
+    if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
+        return 0; /* as in read_begun */
+    }
+    if (!known->is_there && look(prepared, job, output, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (!known->is_there || begins_anew(known, job)) {
+        return 0;
+    }
+    AUTO(text_freep) char *folder = generation_name(known->home, known->number, "list", "");
+    AUTO(text_freep) char *name = x_printf("%s/" LIST_KEPT_PREFIX QUERY_FILE_NAME, folder);
+    error_clear(&cause);
+    *ret_has = store_stat(output, name, &info, &cause) == 0;
+    return 0; /* what else is wrong is said when the list is opened */
+}
+
 /* ---- before the claim ----------------------------------------------------------------------- */
 
 static int refuse(const struct job *job, const struct generation *known, const char *changes,

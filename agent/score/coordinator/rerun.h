@@ -22,6 +22,10 @@
  * were recorded when it began, all others resolve them now. Sets prepared->paths and
  * prepared->given, and changes job->spec. Before anything of the spec is opened. */
 NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct error *err);
+/* Whether the run that goes on has the rows of its query (query_file.h), so that the database is
+ * not needed. Before the output is opened. */
+NODISCARD int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
+                              struct error *err);
 /* Reads the output's history and compares it with the job; claims nothing. run: what the job would
  * begin with (run_file.h). Sets prepared->known and prepared->begins. May change the job's
  * mini-batch size to that of a generation that goes on. */

@@ -62,6 +62,11 @@ job "SELECT * FROM people ORDER BY id" "$lite" 64KB
 fresh
 check "SQLite: every value of $rows rows" same "$work/wanted"
 check "the rows are one Parquet file of the run" [ "$(find "$work/data/out/.windlass" -name 'key-rows.parquet' | wc -l)" = 1 ]
+mv "$work/people.db" "$work/away.db"
+run
+check "a job that is run again needs the rows, not the database" eval '[ $code -eq 0 ] && same "$work/wanted"'
+rm -f "$work/people.db"
+mv "$work/away.db" "$work/people.db"
 job "SELECT id, small AS part, name FROM people" "$lite" 64KB 0
 sed -i 's/connection: {secretName: db, key: connection}}/&, partitionKeys: [part]/; /miniBatchSize/d' "$work/job.yaml"
 fresh
