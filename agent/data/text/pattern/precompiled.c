@@ -2,6 +2,7 @@
 #include "agent/data/text/pattern/precompiled.h"
 
 #include "lib/text/base64.h"
+#include "lib/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,13 @@ int precompiled_new(const char *base64, struct precompiled **ret_precompiled, st
     precompiled->unit_count = trie / 4;
     precompiled->texts = precompiled->units + trie;
     precompiled->texts_size = bytes - 4 - trie;
+    size_t valid = utf8_valid_size(precompiled->texts, precompiled->texts_size);
+    if (valid < precompiled->texts_size) {
+        precompiled_free(precompiled);
+        return error_set(err, ERROR_INVALID,
+                         "precompiled_charsmap: what characters become is not UTF-8: byte %zu",
+                         4 + trie + valid);
+    }
     *ret_precompiled = precompiled;
     return 0;
 }
@@ -95,6 +103,9 @@ const char *precompiled_find(const struct precompiled *precompiled, const char *
         return NULL;
     }
     const char *text = precompiled->texts + value;
+    if (((unsigned char)*text & 0xc0) == 0x80) { /* in the middle of a character */
+        return NULL;
+    }
     *ret_size = strnlen(text, precompiled->texts_size - value);
     return text;
 }

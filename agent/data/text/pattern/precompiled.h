@@ -11,6 +11,6 @@ struct precompiled;
 NODISCARD int precompiled_new(const char *base64, struct precompiled **ret_precompiled,
                               struct error *err);
 void precompiled_free(struct precompiled *precompiled); /* accepts NULL */
-/* What the characters become, borrowed; NULL: they stay as they are. */
+/* What the characters become, borrowed, valid UTF-8; NULL: they stay as they are. */
 const char *precompiled_find(const struct precompiled *precompiled, const char *data, size_t size,
                              size_t *ret_size);

@@ -96,11 +96,11 @@ static bool run_set(const struct matching *matching, const struct regex_step *st
 }
 
 static bool is_line_end(const struct matching *matching, size_t at) {
-    return at == matching->size || matching->data[at] == '\n';
+    return at >= matching->size || matching->data[at] == '\n';
 }
 
 static bool take_one(const struct matching *matching, const struct regex_step *step, size_t *at) {
-    if (*at == matching->size) {
+    if (*at >= matching->size) {
         return false;
     }
     const char *next = matching->data + *at;
@@ -121,7 +121,7 @@ static bool holds(const struct matching *matching, enum regex_op op, size_t at) 
     case REGEX_TEXT_START:
         return at == 0;
     default:
-        return at == matching->size;
+        return at >= matching->size;
     }
 }
 
