@@ -131,9 +131,9 @@ static int read_set(struct parsing *parsing, int32_t *ret_set, struct error *err
 
 static int add_item(struct parsing *parsing, int32_t set, struct regex_item item,
                     struct error *err) {
-    return regex_set_add(&parsing->regex->sets.sets[set], item)
+    return regex_sets_put(&parsing->regex->sets, set, item)
                ? 0
-               : refuse(parsing, ERROR_UNSUPPORTED, "the set is too long", err);
+               : refuse(parsing, ERROR_UNSUPPORTED, "the sets are too long", err);
 }
 
 /* A character of a set, or a class, which is added: *ret_code is -1 then. */

@@ -64,10 +64,12 @@ int32_t regex_sets_add(struct regex_sets *sets) {
     return (int32_t)sets->count++;
 }
 
-bool regex_set_add(struct regex_set *set, struct regex_item item) {
-    if (set->count == REGEX_ITEMS_MAX) {
+bool regex_sets_put(struct regex_sets *sets, int32_t place, struct regex_item item) {
+    struct regex_set *set = &sets->sets[place];
+    if (sets->items == REGEX_ITEMS_MAX) {
         return false;
     }
+    sets->items++;
     set->items = x_realloc_array(set->items, set->count + 1, sizeof *set->items);
     set->items[set->count++] = item;
     return true;
@@ -126,9 +128,12 @@ bool regex_item_of_name(const char *name, size_t size, struct regex_item *ret_it
     return false;
 }
 
+static bool has_one(const struct regex_sets *sets, const struct regex_set *set, unsigned code);
+
 static bool item_has(const struct regex_sets *sets, const struct regex_item *item, unsigned code) {
     if (item->set >= 0) {
-        return regex_set_has_slowly(sets, item->set, code);
+        const struct regex_set *inner = &sets->sets[item->set];
+        return has_one(sets, inner, code) != inner->is_negated;
     }
     if (item->first <= item->last) {
         return code >= item->first && code <= item->last;
@@ -147,6 +152,7 @@ static bool has_one(const struct regex_sets *sets, const struct regex_set *set, 
     return false;
 }
 
+/* As Oniguruma does it: cases are folded once, for the outermost set. */
 bool regex_set_has_slowly(const struct regex_sets *sets, int32_t place, unsigned code) {
     const struct regex_set *set = &sets->sets[place];
     bool is_in = has_one(sets, set, code);

@@ -10,7 +10,7 @@ struct regex_item {
     unsigned categories;  /* enum unicode_category */
     unsigned flags;       /* enum unicode_flag */
     bool is_negated;
-    int32_t set; /* a set within the set; -1: none */
+    int32_t set; /* a set within the set, whose ignores_case does not count here; -1: none */
 };
 struct regex_set {
     struct regex_item *items; /* owned */
@@ -21,7 +21,7 @@ struct regex_set {
 };
 struct regex_sets {
     struct regex_set *sets;
-    size_t count;
+    size_t count, items; /* of all sets */
 };
 
 enum { REGEX_SETS_MAX = 1024, REGEX_ITEMS_MAX = 4096 };
@@ -29,8 +29,8 @@ enum { REGEX_SETS_MAX = 1024, REGEX_ITEMS_MAX = 4096 };
 void regex_sets_release(struct regex_sets *sets);
 /* A new, empty one: its place; -1: there are too many. */
 int32_t regex_sets_add(struct regex_sets *sets);
-/* False: there are too many items. */
-bool regex_set_add(struct regex_set *set, struct regex_item item);
+/* Adds to a set. False: the pattern has too many items. */
+bool regex_sets_put(struct regex_sets *sets, int32_t set, struct regex_item item);
 /* A class by its letter (s, d, w, h and their capitals), or by its name, "L", "Lu", "^N",
  * "Letter". False: it is not known. */
 bool regex_item_of_letter(char letter, struct regex_item *ret_item);

@@ -71,6 +71,9 @@ static void test_matches(void) {
         {"(?i:STRASSE)", "Strasse", "Strasse"},
         {"(?i)k", "k K \xE2\x84\xAA", "k|K|\xE2\x84\xAA"}, /* the sign for kelvin */
         {"(?i:a)b", "Ab AB", "Ab"},
+        {"(?i)[[a]b]+", "AbBac", "AbBa"},
+        {"(?i)[[^a]]+", "bAc", "bAc"}, /* the inner set has A, so the outer one has a */
+        {"(?i)[^[^a]]+", "bAac", ""},
         {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+", " Zo\xC3\xAB don't", " Zo\xC3\xAB| don|'t"},
         {"\\p{N}{1,3}", "12345", "123|45"},
         {"\\p{Lu}\\p{Ll}+", "OneTwo", "One|Two"},
@@ -122,6 +125,16 @@ static void test_what_is_refused_is_named(void) {
     }
 }
 
+/* 30 sets within each other. */
+static void test_sets_within_sets_take_little_time(void) {
+    char pattern[100] = "(?i)";
+    memset(pattern + 4, '[', 30);
+    pattern[34] = 'a';
+    memset(pattern + 35, ']', 30);
+    AUTO(text_freep) char *seen = matches(pattern, "bAa\u00e9");
+    CHECK_STR(seen, "A|a");
+}
+
 /* Backtracking that would take longer than the sun shines ends. */
 static void test_steps_are_limited(void) {
     AUTO(text_freep)
@@ -133,6 +146,7 @@ static void test_steps_are_limited(void) {
 int main(void) {
     TEST(test_matches);
     TEST(test_what_is_refused_is_named);
+    TEST(test_sets_within_sets_take_little_time);
     TEST(test_steps_are_limited);
     return TEST_END();
 }
