@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/pattern/regex_tree.h"
 
+enum { VISITS_MAX = 8 * REGEX_CODE_MAX };
+
 struct compiling {
     const struct regex_tree *tree;
     struct regex *regex;
+    int visits; /* of nodes, some of which make no instruction */
 };
+
+static int refuse(struct error *err) {
+    return error_set(err, ERROR_UNSUPPORTED, "the pattern is too long, written out");
+}
 
 static int emit(struct compiling *compiling, struct regex_step step, struct error *err) {
     struct regex *regex = compiling->regex;
     if (regex->count == REGEX_CODE_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED, "the pattern is too long, written out");
+        return refuse(err);
     }
     if ((regex->count & (regex->count - 1)) == 0) {
         regex->code =
@@ -94,16 +101,21 @@ static int compile_rest(struct compiling *compiling, const struct regex_node *no
         set_other(compiling, split, here(compiling), node->is_lazy);
         return 0;
     }
-    int32_t splits[REGEX_REPEAT_MAX];
-    int32_t count = node->max - node->min;
-    for (int32_t i = 0; i < count; i++) { /* each within the one before */
-        if (emit_choice(compiling, &splits[i], err) < 0 ||
-            compile(compiling, node->left, err) < 0) {
+    int32_t last = -1; /* choice, of which each has the one before as its other step until then */
+    for (int32_t i = node->min; i < node->max; i++) { /* each within the one before */
+        if (emit_choice(compiling, &split, err) < 0) {
+            return -1;
+        }
+        compiling->regex->code[split].b = last;
+        last = split;
+        if (compile(compiling, node->left, err) < 0) {
             return -1;
         }
     }
-    for (int32_t i = 0; i < count; i++) {
-        set_other(compiling, splits[i], here(compiling), node->is_lazy);
+    while (last >= 0) {
+        split = last;
+        last = compiling->regex->code[split].b;
+        set_other(compiling, split, here(compiling), node->is_lazy);
     }
     return 0;
 }
@@ -137,6 +149,9 @@ static int compile_within(struct compiling *compiling, const struct regex_node *
 
 static int compile(struct compiling *compiling, int32_t place, struct error *err) {
     const struct regex_node *node = &compiling->tree->nodes[place];
+    if (++compiling->visits > VISITS_MAX) {
+        return refuse(err);
+    }
     switch (node->kind) {
     case REGEX_NODE_EMPTY:
         return 0;
@@ -162,7 +177,7 @@ static int compile(struct compiling *compiling, int32_t place, struct error *err
 
 int regex_compile(const struct regex_tree *tree, int32_t node, struct regex *regex,
                   struct error *err) {
-    struct compiling compiling = {tree, regex};
+    struct compiling compiling = {.tree = tree, .regex = regex};
     return compile(&compiling, node, err) < 0
                ? -1
                : emit(&compiling, (struct regex_step){REGEX_MATCH, 0, 0, 0}, err);

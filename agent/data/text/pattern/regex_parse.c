@@ -424,11 +424,14 @@ static int read_repeat(struct parsing *parsing, struct regex_node *node, struct 
 static int32_t parse_repeated(struct parsing *parsing, struct error *err) {
     struct regex_node repeat;
     int32_t node = parse_atom(parsing, err);
-    while (node >= 0) {
+    for (int count = 0; node >= 0; count++) {
         bool is_bounds = is_next(parsing, "{");
         int found = read_repeat(parsing, &repeat, err);
         if (found <= 0) {
             return found < 0 ? -1 : node;
+        }
+        if (count == REGEX_DEPTH_MAX) {
+            return refuse(parsing, ERROR_UNSUPPORTED, "too many repetitions of one atom", err);
         }
         repeat.left = node;
         repeat.is_lazy = take(parsing, "?");

@@ -50,6 +50,8 @@ static void test_matches(void) {
         {"a{x}", "a{x}", "a{x}"},
         {"(?:ab){1,2}c", "ababc abc", "ababc|abc"},
         {"(?:ab){0,2}?c", "ababc", "ababc"},
+        {"(?:ab|c){1,3}", "abcabab", "abcab|ab"},
+        {"a{0,2}{0,2}b", "aaaaab", "aaaab"},
         {"[a-c]+", "abcdcba", "abc|cba"},
         {"[^a-c\\s]+", "abc def", "def"},
         {"[]a]+", "a]b", "a]"},
@@ -117,12 +119,54 @@ static void test_what_is_refused_is_named(void) {
         {"(a*)*", "repeats any number of times what may be empty"},
         {"a{1001}", "byte 7: repeats more than 1000 times, or too few"},
         {"(?:(?:a{1000}){1000})b", "the pattern is too long, written out"},
+        {"(){1000}{1000}{1000}{1000}", "the pattern is too long, written out"},
         {"\xFF", "the pattern is not UTF-8, or has a NUL"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep) char *seen = matches(rows[i].pattern, "a");
         CHECK_STR(seen, rows[i].wanted);
     }
+}
+
+static void test_repetitions_of_repetitions_are_limited(void) {
+    static const char *const repeats[] = {"?+", "{0,1}", "+", "??"};
+    for (size_t i = 0; i < ARRAY_LEN(repeats); i++) {
+        AUTO(buffer_release) struct buffer pattern;
+        struct error err = {0};
+        buffer_init(&pattern, 1 << 16);
+        CHECK_OK(buffer_printf(&pattern, &err, "a"), &err);
+        for (int count = 0; count < 3000; count++) {
+            CHECK_OK(buffer_printf(&pattern, &err, "%s", repeats[i]), &err);
+        }
+        AUTO(text_freep) char *seen = matches(pattern.data, "a");
+        CHECK(strstr(seen, "too many repetitions of one atom"));
+    }
+}
+
+/* As deep as patterns may be. */
+static void test_depth_is_limited(void) {
+    AUTO(buffer_release) struct buffer deep, wide;
+    struct error err = {0};
+    buffer_init(&deep, 1 << 16);
+    buffer_init(&wide, 1 << 16);
+    for (int i = 0; i < REGEX_DEPTH_MAX; i++) {
+        CHECK_OK(buffer_printf(&deep, &err, "(?:"), &err);
+    }
+    CHECK_OK(buffer_printf(&deep, &err, "a"), &err);
+    for (int i = 0; i < REGEX_DEPTH_MAX; i++) {
+        CHECK_OK(buffer_printf(&deep, &err, ")"), &err);
+        for (int repeat = 0; repeat < REGEX_DEPTH_MAX; repeat++) {
+            CHECK_OK(buffer_printf(&deep, &err, "?+"), &err);
+        }
+    }
+    for (int i = 0; i < 2000; i++) {
+        CHECK_OK(buffer_printf(&wide, &err, "|"), &err);
+    }
+    CHECK_OK(buffer_printf(&wide, &err, "a"), &err);
+    AUTO(text_freep) char *seen = matches(deep.data, "a");
+    CHECK_STR(seen, "a");
+    AUTO(text_freep) char *other = matches(wide.data, "a");
+    CHECK_STR(other, "");
 }
 
 /* 30 sets within each other. */
@@ -146,6 +190,8 @@ static void test_steps_are_limited(void) {
 int main(void) {
     TEST(test_matches);
     TEST(test_what_is_refused_is_named);
+    TEST(test_repetitions_of_repetitions_are_limited);
+    TEST(test_depth_is_limited);
     TEST(test_sets_within_sets_take_little_time);
     TEST(test_steps_are_limited);
     return TEST_END();
