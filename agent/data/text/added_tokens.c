@@ -182,6 +182,7 @@ static int fill_normalized(struct added_tokens *tokens, const struct normalizer 
         const struct added_token *token = &tokens->items[i];
         struct normalized text = {0};
         if (token->is_normalized) {
+            regex_memory_begin(&memory.regex, token->size);
             result = normalizer_run(normalizer, &memory, token->data, token->size, &text, err);
             result = result < 0 ? -1 : passage_text_append(&all, text.data, text.size, err);
             strings[count++] = (struct byte_trie_string){NULL, text.size, (int32_t)i};

@@ -27,7 +27,8 @@ struct normalized {
     size_t size;
     bool is_cut; /* what begins here does not begin where the text as given begins */
 };
-/* The text must be valid UTF-8. EXHAUSTED: it grows to more than PASSAGE_TEXT_MAX. */
+/* The text must be valid UTF-8; regex_memory_begin was called for it, or for the text that it is
+ * of. EXHAUSTED: it grows to more than PASSAGE_TEXT_MAX, or takes too many steps. */
 NODISCARD int normalizer_run(const struct normalizer *normalizer, struct normalizer_memory *memory,
                              const char *data, size_t size, struct normalized *ret_text,
                              struct error *err);

@@ -506,6 +506,7 @@ static int run_step(const struct step *step, const struct unicode *unicode, stru
 
 int pre_tokenizer_run(const struct pre_tokenizer *pre_tokenizer, struct passage *passage,
                       struct error *err) {
+    regex_memory_begin(&passage->regex, passage->text.size);
     for (size_t i = 0; i < pre_tokenizer->count; i++) {
         if (run_step(&pre_tokenizer->steps[i], pre_tokenizer->unicode, passage, err) < 0) {
             return error_context(err, "cutting into words");

@@ -13,7 +13,7 @@ NODISCARD int pre_tokenizer_new(const json_t *tree, const struct unicode *unicod
                                 struct pre_tokenizer **ret_pre_tokenizer, struct error *err);
 void pre_tokenizer_free(struct pre_tokenizer *pre_tokenizer);
 
-/* Pieces of added tokens stay as they are. EXHAUSTED: the text grows to more than PASSAGE_TEXT_MAX.
- */
+/* Pieces of added tokens stay as they are. EXHAUSTED: the text grows to more than PASSAGE_TEXT_MAX,
+ * or takes too many steps. */
 NODISCARD int pre_tokenizer_run(const struct pre_tokenizer *pre_tokenizer, struct passage *passage,
                                 struct error *err);

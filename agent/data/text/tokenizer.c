@@ -164,6 +164,7 @@ static int cut_text(const struct tokenizer *tokenizer, struct tokenizer_memory *
     memory->given.count = 0;
     memory->passage.text.size = 0;
     memory->passage.pieces.count = 0;
+    regex_memory_begin(&memory->normalizer.regex, size);
     added_tokens_cut(tokenizer->added, false, text, size, &memory->given);
     for (size_t i = 0; i < memory->given.count; i++) {
         struct passage_piece piece = memory->given.items[i];

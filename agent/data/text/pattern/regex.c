@@ -41,12 +41,21 @@ void regex_memory_release(struct regex_memory *memory) {
     *memory = (struct regex_memory){0};
 }
 
-static void push(struct regex_memory *memory, size_t step, size_t at, size_t least) {
+void regex_memory_begin(struct regex_memory *memory, size_t size) {
+    memory->steps = memory->steps_max = REGEX_STEPS_MIN + REGEX_STEPS_BYTE * (int64_t)size;
+}
+
+/* 1; -1: there are too many. */
+static int push(struct regex_memory *memory, size_t step, size_t at, size_t least) {
+    if (memory->count == REGEX_STATES_MAX) {
+        return -1;
+    }
     if (memory->count == memory->capacity) {
         memory->capacity = 2 * memory->capacity + 64;
         memory->states = x_realloc_array(memory->states, memory->capacity, sizeof *memory->states);
     }
     memory->states[memory->count++] = (struct regex_state){step, at, least};
+    return 1;
 }
 
 /* Goes back to the last state above `base`. False: there is none. */
@@ -70,9 +79,9 @@ static bool pop(const struct matching *matching, size_t base, size_t *ret_step, 
     return true;
 }
 
-/* A run from `at`: as far as it goes. False: it is too short. */
-static bool run_set(const struct matching *matching, const struct regex_step *step, size_t number,
-                    size_t *at) {
+/* A run from `at`: as far as it goes; each character is a step. 1; 0: it is too short; -1. */
+static int run_set(const struct matching *matching, const struct regex_step *step, size_t number,
+                   size_t *at) {
     const struct regex_sets *sets = &matching->regex->sets;
     size_t here = *at, least = *at;
     int32_t count = 0;
@@ -85,14 +94,12 @@ static bool run_set(const struct matching *matching, const struct regex_step *st
         count++;
         least = count == step->min ? here : least;
     }
+    matching->memory->steps -= count;
     if (count < step->min) {
-        return false;
-    }
-    if (here > least) {
-        push(matching->memory, number + 1, here, least);
+        return 0;
     }
     *at = here;
-    return true;
+    return here > least ? push(matching->memory, number + 1, here, least) : 1;
 }
 
 static bool is_line_end(const struct matching *matching, size_t at) {
@@ -157,9 +164,8 @@ static int advance(const struct matching *matching, size_t *number, size_t *at) 
         *number = (size_t)step->a;
         return 1;
     case REGEX_SPLIT:
-        push(matching->memory, (size_t)step->b, *at, SIZE_MAX);
         *number = (size_t)step->a;
-        return 1;
+        return push(matching->memory, (size_t)step->b, *at, SIZE_MAX);
     case REGEX_AHEAD:
     case REGEX_NOT_AHEAD:
     case REGEX_ATOMIC:
@@ -175,7 +181,7 @@ static int advance(const struct matching *matching, size_t *number, size_t *at) 
 }
 
 /* From that step to REGEX_MATCH: 1, and *at behind the match; 0: there is none; -1: too many
- * steps. */
+ * steps or states. */
 static int run(const struct matching *matching, size_t number, size_t *at) {
     size_t base = matching->memory->count;
     while (matching->regex->code[number].op != REGEX_MATCH) {
@@ -190,17 +196,25 @@ static int run(const struct matching *matching, size_t number, size_t *at) {
     return 1;
 }
 
+static int too_much(const struct regex_memory *memory, struct error *err) {
+    return memory->steps < 0
+               ? error_set(err, ERROR_EXHAUSTED,
+                           "the pattern takes more than %lld steps for this text",
+                           (long long)memory->steps_max)
+               : error_set(err, ERROR_EXHAUSTED,
+                           "the pattern has more than %d places to go back to in this text",
+                           REGEX_STATES_MAX);
+}
+
 /* The first match that begins at walk->at or later. */
 static int find(const struct regex_walk *walk, struct regex_match *ret_match, struct error *err) {
     const struct matching matching = {walk->regex, walk->memory, walk->data, walk->size};
-    walk->memory->steps = REGEX_STEPS_MAX;
     for (size_t start = walk->at; start <= walk->size;) {
         size_t at = start;
         walk->memory->count = 0;
         int result = run(&matching, 0, &at);
         if (result < 0) {
-            return error_set(err, ERROR_EXHAUSTED, "the pattern takes more than %d steps",
-                             REGEX_STEPS_MAX);
+            return too_much(walk->memory, err);
         }
         if (result) {
             *ret_match = (struct regex_match){start, at};

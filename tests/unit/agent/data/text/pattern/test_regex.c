@@ -17,6 +17,7 @@ static char *matches(const char *pattern, const char *text) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer all;
     buffer_init(&all, 1 << 16);
+    regex_memory_begin(&memory, strlen(text));
     if (regex_new(pattern, strlen(pattern), &regex, &err) < 0) {
         return x_strdup(err.text);
     }
@@ -179,12 +180,29 @@ static void test_sets_within_sets_take_little_time(void) {
     CHECK_STR(seen, "A|a");
 }
 
-/* Backtracking that would take longer than the sun shines ends. */
+/* Backtracking that would take longer than the sun shines ends: in one match, in many, in runs. */
 static void test_steps_are_limited(void) {
-    AUTO(text_freep)
-    char *seen =
-        matches("(?:a|a)(?:a|a|b+)+(?:a|aa)+c", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-    CHECK(text_starts(seen, "the pattern takes more than "));
+    enum { BYTES = 20000 };
+    static const char *const patterns[] = {
+        "(?:a|a)(?:a|a|b+)+(?:a|aa)+c",
+        "[a]*b|a",              /* n matches, before each of which n characters are read */
+        "a*b|a", "[a]*b|(?=a)", /* the matches are empty */
+    };
+    AUTO(text_freep) char *text = x_malloc(BYTES + 1);
+    memset(text, 'a', BYTES);
+    text[BYTES] = 0;
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        AUTO(text_freep) char *seen = matches(patterns[i], text);
+        CHECK_STR(seen, "the pattern takes more than 40971520 steps for this text");
+    }
+}
+
+static void test_places_to_go_back_to_are_limited(void) {
+    AUTO(text_freep) char *text = x_malloc(REGEX_STATES_MAX + 2);
+    memset(text, 'a', REGEX_STATES_MAX + 1);
+    text[REGEX_STATES_MAX + 1] = 0;
+    AUTO(text_freep) char *seen = matches("(?:a|b)+", text);
+    CHECK_STR(seen, "the pattern has more than 1048576 places to go back to in this text");
 }
 
 int main(void) {
@@ -194,5 +212,6 @@ int main(void) {
     TEST(test_depth_is_limited);
     TEST(test_sets_within_sets_take_little_time);
     TEST(test_steps_are_limited);
+    TEST(test_places_to_go_back_to_are_limited);
     return TEST_END();
 }
