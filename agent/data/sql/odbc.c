@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/sql/odbc.h"
 
+#include "agent/data/sql/connection_string.h"
 #include "agent/data/sql/odbc_library.h"
 #include "agent/data/sql/utf16.h"
 #include "lib/secret.h"
@@ -8,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { /* of the functions, in ODBC's documentation with SQL_ before it */
        ATTR_ODBC_VERSION = 200,
@@ -27,7 +27,7 @@ struct odbc_query {
     struct odbc_library odbc;
     void *environment, *connection, *statement;
     bool is_connected;
-    char *password; /* of the connection string; NULL: it has none */
+    struct connection_string secrets;
     struct odbc_column *columns;
     size_t count;
     int64_t row;
@@ -47,14 +47,6 @@ static enum error_kind kind_of(const char *state) {
                                                                    : ERROR_INVALID;
 }
 
-/* Replaces the password by stars, wherever a driver repeats it. */
-static void hide(const struct odbc_query *query, char *text) {
-    size_t size = query->password ? strlen(query->password) : 0;
-    for (char *at = text; size && (at = strstr(at, query->password)); at += size) {
-        memset(at, '*', size);
-    }
-}
-
 /* Says what the database says about a handle. */
 static int complain(const struct odbc_query *query, short kind, void *handle, struct error *err) {
     uint16_t state[STATE_UNITS] = {0}, text[MESSAGE_UNITS] = {0};
@@ -71,7 +63,7 @@ static int complain(const struct odbc_query *query, short kind, void *handle, st
         (void)!utf16_append(&words, text, length, &ignored);
     }
     if (words.size) {
-        hide(query, words.data);
+        connection_string_hide(&query->secrets, words.data, count >= MESSAGE_UNITS - 1);
         utf8_make_line(words.data);
     }
     /* psqlodbc reports a refused login as a connection that failed. */
@@ -84,33 +76,6 @@ static int complain(const struct odbc_query *query, short kind, void *handle, st
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
-
-/* The value of a keyword of a connection string, NULL: it has none; the caller frees. A value may
- * be in braces, in which }} is a brace. */
-static char *find_value(const char *connection, const char *keyword) {
-    size_t length = strlen(keyword);
-    for (const char *at = connection; *at;) {
-        at += strspn(at, " ;");
-        const char *name = at;
-        at += strcspn(at, "=;");
-        size_t size = (size_t)(at - name);
-        bool is_it = *at == '=' && size == length && strncasecmp(name, keyword, length) == 0;
-        const char *value = at + (*at == '=');
-        const char *end = value + strcspn(value, ";");
-        if (*value == '{') {
-            end = value + 1;
-            while (*end && !(*end == '}' && end[1] != '}')) {
-                end += *end == '}' ? 2 : 1;
-            }
-            value++;
-        }
-        if (is_it) {
-            return x_strndup(value, (size_t)(end - value));
-        }
-        at = *end == '}' ? end + 1 : end;
-    }
-    return NULL;
-}
 
 static int connect_as(struct odbc_query *query, const char *connection, struct error *err) {
     const struct odbc_library *odbc = &query->odbc;
@@ -167,13 +132,12 @@ int odbc_query_open(const char *connection, const char *sql, struct odbc_query *
                     struct error *err) {
     AUTO(odbc_query_freep) struct odbc_query *query = x_calloc(1, sizeof *query);
     buffer_init(&query->text, ODBC_VALUE_MAX);
-    query->password = find_value(connection, "pwd");
-    query->password = query->password ? query->password : find_value(connection, "password");
     if (strlen(connection) > ODBC_CONNECTION_MAX) {
         return error_set(err, ERROR_INVALID, "the connection string has more than %d bytes",
                          ODBC_CONNECTION_MAX);
     }
-    if (odbc_library_open(&query->odbc, err) < 0 || connect_first(query, connection, err) < 0) {
+    if (connection_string_read(connection, &query->secrets, err) < 0 ||
+        odbc_library_open(&query->odbc, err) < 0 || connect_first(query, connection, err) < 0) {
         return -1;
     }
     size_t count = 0;
@@ -209,7 +173,7 @@ void odbc_query_free(struct odbc_query *query) {
         free(query->columns[i].name);
     }
     free(query->columns);
-    secret_forget(&query->password);
+    connection_string_release(&query->secrets);
     buffer_release(&query->text);
     free(query);
 }

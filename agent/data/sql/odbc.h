@@ -1,7 +1,7 @@
 /* odbc.h: one query of one database through unixODBC (odbc_library.h): its columns, then its rows,
  * one by one. Everything happens in a transaction that is never committed, so that a query changes
  * nothing, and sees one state of the data. One thread. Errors have the database's words, without
- * the connection's password:
+ * what is secret in the connection string (connection_string.h):
  *   INVALID: the query, the connection string, a driver that is missing, a column or a value
  *   DENIED: the login is refused
  *   UNAVAILABLE: the database does not answer, or the connection broke */
