@@ -119,10 +119,13 @@ static int connect_first(struct odbc_query *query, const char *connection, struc
     if (connect_as(query, connection, err) < 0 || connect_once_more(query, connection, err) < 0) {
         return -1;
     }
-    /* What a driver cannot do is not needed: nothing is committed. */
+    /* A driver need not know this one: nothing is committed. */
     (void)odbc->set_connection(query->connection, ATTR_ACCESS_MODE,
                                (void *)(uintptr_t)MODE_READ_ONLY, 0);
-    (void)odbc->set_connection(query->connection, ATTR_AUTOCOMMIT, NULL, 0);
+    if (!is_good(odbc->set_connection(query->connection, ATTR_AUTOCOMMIT, NULL, 0))) {
+        complain(query, ODBC_CONNECTION, query->connection, err);
+        return error_context(err, "the driver cannot begin a transaction");
+    }
     return is_good(odbc->alloc(ODBC_STATEMENT, query->connection, &query->statement))
                ? 0
                : complain(query, ODBC_CONNECTION, query->connection, err);
@@ -248,18 +251,28 @@ static int add_column(struct odbc_query *query, unsigned short number, struct er
     return 0;
 }
 
+static int count_columns(const struct odbc_query *query, short *ret_count, struct error *err) {
+    if (!is_good(query->odbc.count_columns(query->statement, ret_count))) {
+        return complain(query, ODBC_STATEMENT, query->statement, err);
+    }
+    return *ret_count > 0 && *ret_count <= ODBC_COLUMNS_MAX
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "the query gives %d columns, expected 1 to %d: a SELECT", *ret_count,
+                           ODBC_COLUMNS_MAX);
+}
+
 int odbc_query_run(struct odbc_query *query, struct error *err) {
-    short result = query->odbc.execute(query->statement), count = 0;
+    short count = 0;
+    if (count_columns(query, &count, err) < 0) { /* before anything runs */
+        return -1;
+    }
+    short result = query->odbc.execute(query->statement);
     if (!is_good(result) && result != ODBC_NO_DATA) {
         return complain(query, ODBC_STATEMENT, query->statement, err);
     }
-    if (!is_good(query->odbc.count_columns(query->statement, &count))) {
-        return complain(query, ODBC_STATEMENT, query->statement, err);
-    }
-    if (count <= 0 || count > ODBC_COLUMNS_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "the query gives %d columns, expected 1 to %d: a SELECT", count,
-                         ODBC_COLUMNS_MAX);
+    if (count_columns(query, &count, err) < 0) {
+        return -1;
     }
     query->columns = x_calloc((size_t)count, sizeof *query->columns);
     for (unsigned short i = 1; i <= count; i++) {
