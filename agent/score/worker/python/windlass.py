@@ -27,7 +27,15 @@ def _array(value):
         return None
     import numpy
     array = numpy.ascontiguousarray(value)
-    return array if array.dtype.kind in "biuf" else None
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind not in "biuf":
+        return None
+    if kind == "u" and size in (2, 4):
+        return array.astype("i8")
+    if size > 8 or (kind == "u" and size == 8):
+        raise TypeError(f"run() returned an array of {array.dtype.name}, expected bool, int8 to int64, uint8 to uint32,"
+                        " or float16 to float64")
+    return array
 
 
 class _Answer:

@@ -82,6 +82,10 @@ static void test_arrays_are_results(void) {
                  "2.66601563],[3.0,3.33398438,3.66601563]]"},
         {"i8 4", "[!ValueError: 0,1,2,3]"},
         {">i4 4", "[[0,0,0],[1,1,1],[2,2,2],[3,3,3]]"},
+        {"u2 4", "[[0,0,0],[1,1,1],[2,2,2],[3,3,3]]"},
+        {">u4 4", "[[0,0,0],[1,1,1],[2,2,2],[3,3,3]]"},
+        {"u8 4", "TypeError: run() returned an array of uint64, expected bool, int8 to int64, "
+                 "uint8 to uint32, or float16 to float64"},
         {"f4 5", "5 results for 4 items"},
     };
     AUTO(command_freep) /* Debian's Python, which has NumPy */
