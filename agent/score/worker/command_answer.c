@@ -43,7 +43,7 @@ void command_answer_release(struct command_answer *answer) {
     *answer = (struct command_answer){0};
 }
 
-/* No result counts. Takes the text. */
+/* No result counts, so none is kept. Takes the text. */
 static void refuse(struct command_answer *answer, char *error) {
     if (answer->error) {
         free(error);
@@ -51,6 +51,10 @@ static void refuse(struct command_answer *answer, char *error) {
     }
     answer->error = error;
     answer->is_whole = true;
+    buffer_release(&answer->held);
+    if (answer->file) {
+        fclose(TAKE(answer->file));
+    }
 }
 
 /* ---- what is kept --------------------------------------------------------------------------- */
@@ -156,6 +160,16 @@ static void read_failed(struct command_answer *answer, const struct command_slic
     }
 }
 
+/* So many results have come: too many end the answer, whether it has more or not. Whether there is
+ * something to keep: a line without results is no piece. */
+static bool count_more(struct command_answer *answer, size_t count) {
+    answer->count += count;
+    if (answer->count > answer->items) {
+        refuse(answer, x_printf("%zu results for %zu items", answer->count, answer->items));
+    }
+    return !answer->error && count > 0;
+}
+
 /* The line, or the arrays behind it, is complete. */
 static void settle(struct command_answer *answer, bool has_more) {
     if (answer->error || has_more) {
@@ -209,8 +223,9 @@ int64_t command_answer_line(struct command_answer *answer, const struct command_
         answer->npy = x_strndup(message->npy.at, message->npy.size);
         answer->has_more = message->has_more;
     } else if (!answer->error) {
-        answer->count += count_results(&message->results);
-        keep_piece(answer, &message->results, "", 0);
+        if (count_more(answer, count_results(&message->results))) {
+            keep_piece(answer, &message->results, "", 0);
+        }
         settle(answer, message->has_more);
     }
     return bytes;
@@ -230,8 +245,9 @@ void command_answer_body(struct command_answer *answer, const char *bytes, size_
                command_arrays_open(&arrays, bytes, &rows, &why) < 0) {
         refuse(answer, x_strdup(why.text));
     } else {
-        answer->count += rows;
-        keep_piece(answer, &text, bytes, size);
+        if (count_more(answer, rows)) {
+            keep_piece(answer, &text, bytes, size);
+        }
         settle(answer, answer->has_more);
     }
 }

@@ -132,9 +132,27 @@ static void test_an_answer_of_any_size_is_kept_apart(void) {
 #endif
 }
 
+static void test_too_many_results_are_not_kept(void) {
+    static const char program[] =
+        "import json, sys\n"
+        "print('{\"ready\":true}', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "number = json.loads(sys.stdin.readline())['id']\n"
+        "while True:\n"
+        "    print('{\"id\":%d,\"results\":[],\"more\":true}' % number)\n"
+        "    print('{\"id\":%d,\"results\":[\"%s\"],\"more\":true}' % (number, 'x' * 1000000))\n";
+    AUTO(command_freep)
+    struct command *command = start((const char *const[]){"python3", "-c", program, NULL});
+    struct command_answer *answer = ask(command, 1, "[1,2,3,4,5,6,7,8,9]", 9);
+    CHECK(answer && answer->error && !answer->file && answer->held.size == 0);
+    AUTO(text_freep) char *seen = text_of(answer);
+    CHECK_STR(seen, "10 results for 9 items");
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     TEST(test_arrays_are_results);
     TEST(test_an_answer_of_any_size_is_kept_apart);
+    TEST(test_too_many_results_are_not_kept);
     return TEST_END();
 }
