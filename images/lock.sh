@@ -16,15 +16,16 @@ lock=${PACKAGES_LOCK:-$here/packages.lock}
 # Beside deps.sh's list: what the Containerfiles install, and the base image.
 more="openmpi-bin g++ ccache"
 
-# "SHA256  name_version_arch.deb" of all that apt would fetch. %3a is the colon of an epoch. (What has been fetched before
-# would be left out.)
+# "SHA256  name_version_arch.deb" of all that apt would fetch, "none" where its source gives no such hash. %3a is the colon
+# of an epoch. (What has been fetched before would be left out.)
 wanted() { # APT-OPTION... PACKAGE...
     LC_ALL=C apt-get -o Acquire::ForceHash=sha256 -o Dir::Cache::archives="$empty" install --print-uris -y -qq --no-install-recommends "$@" |
-        sed -n "s/^'[^']*' \([^ ]*\) [0-9]* SHA256:\([0-9a-f]*\)$/\2  \1/p" | sed 's/%3a/:/' | sort -k2
+        sed -n "s/^'[^']*' \([^ ]*\) [0-9]* SHA256:\([0-9a-f]*\)$/\2  \1/p; t; s/^'[^']*' \([^ ]*\).*$/none  \1/p" | sed 's/%3a/:/' | sort -k2
 }
 differing() { # FILE: its lines that are not in the lock
-    local offered name known
-    while read -r _ offered; do
+    local hash offered name known
+    while read -r hash offered; do
+        [ "$hash" != none ] || { echo "$offered: its source gives no SHA-256" && continue; }
         name=${offered%%_*}
         known=$(grep -o "  ${name}_.*" "$lock" | tr -d ' ' | paste -sd' ' || true)
         echo "$offered: packages.lock has ${known:-no such package}"
@@ -60,6 +61,7 @@ update)
         # shellcheck disable=SC2086 # lists of words
         wanted -o Dir::State::status="$empty/status" $base $packages $more
     } >"$lock.new"
+    verdict "$(sed -n 's/^none  \(.*\)$/\1: its source gives no SHA-256/p' "$lock.new")"
     mv "$lock.new" "$lock"
     ;;
 *)

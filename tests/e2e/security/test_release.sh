@@ -157,6 +157,14 @@ unlisted() { # a package that the list lacks, and one of another version
         ! PACKAGES_LOCK=$work/lock images/lock.sh check sl >"$work/said" 2>&1 && grep -q "^sl_.*no such package" "$work/said"
 }
 check "one of another version, or that is not listed, is refused" unlisted
+unhashed() { # an apt whose source has no SHA-256
+    mkdir -p "$work/bin"
+    printf '#!/bin/sh\necho "'"'%s' %s 100 %s"'"\n' "http://deb.example.com/tini_0.0_$arch.deb" "tini_0.0_$arch.deb" MD5Sum:00 >"$work/bin/apt-get"
+    chmod +x "$work/bin/apt-get"
+    echo "0000000000000000000000000000000000000000000000000000000000000000  tini_0.0_$arch.deb" >"$work/lock"
+    ! PATH=$work/bin:$PATH PACKAGES_LOCK=$work/lock images/lock.sh check tini >"$work/said" 2>&1 && grep -q "^tini_0.0_$arch.deb: its source gives no SHA-256" "$work/said"
+}
+check "one without a hash is refused" unhashed
 installs_not() { ! LOCK=required images/apt-install.sh sl >"$work/said" 2>&1 && grep -q "sl_.*no such package" "$work/said" && ! dpkg-query -W sl >/dev/null 2>&1; }
 [ "$(id -u)" != 0 ] || check "and is not installed in a release" installs_not
 by_tag() { ! BASE=docker.io/library/debian:12 images/build.sh build operator >"$work/said" 2>&1 && grep -q "is not an image by digest" "$work/said"; }
