@@ -257,8 +257,9 @@ $(WINDLASS_TOY): $(OBJ)/operator/main.c.o $(call objects,$(wildcard tests/kinds/
 		$(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
-# A model server that refuses and breaks on command, for tests/e2e/endpoint.
+# A model server that refuses and breaks on command, for tests/e2e/endpoint, and beside test_pool.
 MODEL_SERVER := $(BUILD)/tests/endpoint/model_server
+$(BUILD)/tests/unit/agent/score/endpoint/test_pool: | $(MODEL_SERVER)
 .PHONY: unit-programs
 unit-programs: $(UNIT_PROGRAMS) $(WINDLASS_TOY) $(MODEL_SERVER)
 

@@ -277,7 +277,8 @@ static int read_origin(struct job *job, struct error *err) {
  * request without a message between them. */
 static int endpoint_slots(const json_t *spec) {
     enum { ENDPOINT_SLOTS_MAX = 1024 };
-    int64_t most = MIN(job_in_flight(spec), (int64_t)ENDPOINT_SLOTS_MAX);
+    size_t servers = MAX(json_array_size(tree_get(spec, "scorer.endpoint.urls")), (size_t)1);
+    int64_t most = MIN(job_in_flight(spec) * (int64_t)servers, (int64_t)ENDPOINT_SLOTS_MAX);
     return (int)MIN(most + (most + 7) / 8, (int64_t)ENDPOINT_SLOTS_MAX);
 }
 

@@ -55,6 +55,15 @@ int secret_take(const char *name, char **ret_secret, struct error *err) {
     return 0;
 }
 
+void secret_mask(char *text, size_t size, const char *secret) {
+    size_t length = secret ? strlen(secret) : 0;
+    char *end = text + size;
+    for (char *at = text; length > 0 && (at = memmem(at, (size_t)(end - at), secret, length));) {
+        memset(at, '*', length);
+        at += length;
+    }
+}
+
 void secret_forget(char **secret) {
     if (*secret) {
         explicit_bzero(*secret, strlen(*secret));

@@ -18,5 +18,8 @@ enum { SECRET_BYTES_MAX = 64 << 10 };
  * of a user runs in this pod. DENIED, UNAVAILABLE, EXHAUSTED: the file cannot be read, removed, or
  * is too large. */
 NODISCARD int secret_take(const char *name, char **ret_secret, struct error *err);
+/* Overwrites each occurrence of the secret (NULL or empty: none) in the text by asterisks. Any
+ * thread. */
+void secret_mask(char *text, size_t size, const char *secret);
 /* Overwrites and frees the secret; *secret becomes NULL and may be NULL. */
 void secret_forget(char **secret);

@@ -137,6 +137,25 @@ bool address_is_link_local(const char *host) {
                : inet_aton(plain, &four) != 0 && is_link_local_ipv4(ntohl(four.s_addr));
 }
 
+/* Of a URL's host whose last part is a number, as URLs are parsed (WHATWG): it is an IPv4 address.
+ */
+static bool ends_in_number(const char *host) {
+    size_t size = strlen(host);
+    size -= size > 0 && host[size - 1] == '.';
+    size_t start = size;
+    while (start > 0 && host[start - 1] != '.') {
+        start--;
+    }
+    const char *part = host + start;
+    bool is_hexadecimal = size - start >= 2 && part[0] == '0' && (part[1] | 0x20) == 'x';
+    return is_hexadecimal ? 2 + strspn(part + 2, "0123456789abcdefABCDEF") >= size - start
+                          : size > start && strspn(part, "0123456789") >= size - start;
+}
+
+bool address_is_refused_host(const char *host) {
+    return address_is_link_local(host) || (ends_in_number(host) && !address_is_plain_ipv4(host));
+}
+
 int address_listen(struct address *address, int *ret_fd, struct error *err) {
     struct sockaddr_storage storage;
     socklen_t size = fill(address, &storage);

@@ -26,6 +26,10 @@ bool address_is_plain_ipv4(const char *host);
  * "169.254.43518"). False for names. */
 bool address_is_link_local(const char *host);
 
+/* True for a host of a URL that nothing is sent to: as above, or one that ends in a number, which
+ * URLs take for an IPv4 address (WHATWG), without being four decimal numbers. Without brackets. */
+bool address_is_refused_host(const char *host);
+
 /* Opens a listening, non-blocking socket. Port 0: a free port, which is written to *address. The
  * caller closes *ret_fd. */
 NODISCARD int address_listen(struct address *address, int *ret_fd, struct error *err);

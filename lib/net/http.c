@@ -246,6 +246,11 @@ static void finish(struct http_call *call, CURLcode code) {
     answer.retry_after_s = (int)MIN(MAX(retry_after_s, 0), INT_MAX);
     if (err.kind) {
         error_context(&err, "%s: response", call->method_and_url);
+    } else if (code != CURLE_OK && *call->refused) {
+        error_set(&err, ERROR_DENIED,
+                  "%s: has the address %s, which is link-local or a metadata service's; nothing is "
+                  "sent there",
+                  call->method_and_url, call->refused);
     } else if (code != CURLE_OK) {
         error_set(&err, kind_of_curl(code, sent_bytes > 0), "%s: %s", call->method_and_url,
                   *call->reason ? call->reason : curl_easy_strerror(code));

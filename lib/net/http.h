@@ -69,7 +69,8 @@ struct http_request {
     const char *server_name;      /* the name in SNI and in the certificate; NULL: the URL's */
     bool is_insecure; /* accept any certificate (kubeconfig: insecure-skip-tls-verify) */
     const char *client_certificate_pem, *client_key_pem; /* ours */
-    const char *proxy;                                   /* "http://..", "socks5://.." */
+    bool refuses_link_local; /* addresses as in address_is_link_local get no connection: DENIED */
+    const char *proxy;       /* "http://..", "socks5://.." */
 
     enum http_reuse reuse;
     int connect_ms;   /* until connected; 0: 300 s, libcurl's default */

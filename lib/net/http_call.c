@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/net/http_call.h"
 
+#include "lib/net/address.h"
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* A connection is dead when its bytes are not acknowledged within this time. */
 enum { DEAD_PEER_MS = 20000 };
@@ -33,6 +37,22 @@ static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
     }
     return CURL_SOCKOPT_OK;
+}
+
+/* For refuses_link_local: the address is the one that is connected to, however it was found. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose UNUSED,
+                                 struct curl_sockaddr *address) {
+    struct http_call *call = context;
+    char host[sizeof call->refused];
+    if (getnameinfo(&address->addr, address->addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) !=
+        0) {
+        return CURL_SOCKET_BAD;
+    }
+    if (address_is_link_local(host)) {
+        snprintf(call->refused, sizeof call->refused, "%s", host);
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {
@@ -155,6 +175,10 @@ static bool set_request(struct http_call *call, const struct http_request *reque
         !curl_easy_setopt(curl, CURLOPT_PRIVATE, call) &&
         !curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) &&
         !curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
+    if (is_set && request->refuses_link_local) {
+        is_set = !curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+                 !curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, call);
+    }
     if (is_set && request->body) {
         CURLoption body = request->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS;
         is_set =

@@ -16,6 +16,7 @@ struct http_call {
     struct buffer body;
     struct error err; /* set when we end the call ourselves */
     char reason[CURL_ERROR_SIZE];
+    char refused[46]; /* an address that nothing is sent to; "": none */
     http_received *received;
     http_done *done;
     void *context;

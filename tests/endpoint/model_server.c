@@ -5,11 +5,12 @@
  * killed.
  *
  *     model_server [NAME=VALUE ...]
- *     port=N latency=MS spread=MS   a request takes latency + [0, spread) ms
+ *     port=N latency=MS spread=MS   a POST takes latency + [0, spread) ms
  *     most=N                        requests at a time; more get 429
  *     busy=% error=% reset=% half=% wrong=% big=% slow=% false=%   faults, of all requests
  *     after=S                       Retry-After of each 429
- *     key=TEXT                      401 without "Authorization: Bearer TEXT"
+ *     key=TEXT                      401 without "Authorization: Bearer TEXT"; repeats what came
+ *     forbid=TEXT                   403 for this text
  *     model=NAME                    404 for other models
  *     record=FILE                   a line for each request that was answered well: its text
  *     seed=N */
@@ -36,7 +37,7 @@ static const char *const fault_names[FAULTS] = {"",      "busy", "error", "reset
 static struct {
     long port, latency, spread, most, after, seed;
     long share[FAULTS];
-    const char *key, *model;
+    const char *key, *model, *forbid;
     int record;
 } given = {.most = 1 << 20, .seed = 1, .record = -1};
 
@@ -133,7 +134,8 @@ static void reset(struct peer *peer) {
 
 static char *body_of(const struct peer *peer) {
     if (peer->status == 401) {
-        return x_strdup("{\"error\":{\"message\":\"Incorrect API key provided\",\"code\":401}}");
+        return x_printf("{\"error\":{\"message\":\"Incorrect API key provided%s\",\"code\":401}}",
+                        peer->text);
     }
     if (peer->status == 404) {
         return x_printf("{\"error\":{\"message\":\"The model `%s` does not exist.\",\"code\":"
@@ -245,7 +247,15 @@ static void begin(struct peer *peer, char *head, const char *body) {
     if (text_starts(head, "GET ")) {
         peer->text[0] = 0;
     } else if (given.key && !strstr(head, wanted)) {
+        const char *given_key = strstr(head, "Authorization: Bearer ");
         peer->status = 401;
+        peer->text[0] = 0;
+        if (given_key) {
+            given_key += strlen("Authorization: Bearer");
+            snprintf(peer->text, TEXT_MAX, ":%.*s", (int)strcspn(given_key, "\r\n"), given_key);
+        }
+    } else if (given.forbid && strcmp(peer->text, given.forbid) == 0) {
+        peer->status = 403;
     } else if (given.model && find_text(body, "\"model\"", model) &&
                strcmp(model, given.model) != 0) {
         peer->status = 404;
@@ -260,7 +270,7 @@ static void begin(struct peer *peer, char *head, const char *body) {
         record(&(struct peer){.status = 200, .text = "refused"});
     }
     long ms = given.latency + (given.spread ? dice() % given.spread : 0);
-    peer->due_us = now_us() + (peer->status == 200 ? ms * 1000 : 0);
+    peer->due_us = now_us() + (peer->status == 200 && !text_starts(head, "GET ") ? ms * 1000 : 0);
     peer->is_busy = true;
     in_flight++;
     push(peer);
@@ -375,6 +385,7 @@ static void take_option(char *option) {
     }
     given.key = strcmp(option, "key") == 0 ? value : given.key;
     given.model = strcmp(option, "model") == 0 ? value : given.model;
+    given.forbid = strcmp(option, "forbid") == 0 ? value : given.forbid;
     if (strcmp(option, "record") == 0) {
         given.record = open(value, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     }

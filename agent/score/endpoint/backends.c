@@ -9,7 +9,6 @@ enum { BROKEN_MS_MAX = 10000, KNOWN_MAX = 64 };
 void backends_init(struct backends *servers, const struct backends_options *options,
                    int64_t now_ms) {
     *servers = (struct backends){.count = MIN(options->count, (int)BACKENDS_MAX),
-                                 .answered_ms = now_ms,
                                  .random = options->seed | 1};
     for (int i = 0; i < servers->count; i++) {
         servers->of[i].url = options->urls[i];
@@ -45,11 +44,11 @@ static int room(const struct backend *server) {
     return size - server->in_flight;
 }
 
-int backends_pick(const struct backends *servers, int last, int64_t now_ms) {
+int backends_pick(const struct backends *servers, int last, uint32_t without, int64_t now_ms) {
     int best = -1;
     for (int i = 0; i < servers->count; i++) {
         const struct backend *server = &servers->of[i];
-        if (server->until_ms > now_ms || room(server) <= 0) {
+        if (server->until_ms > now_ms || room(server) <= 0 || without >> i & 1) {
             continue;
         }
         bool is_better =
@@ -91,14 +90,33 @@ static bool is_known(const struct backends *servers, const char *key) {
     return false;
 }
 
+static struct unknown *find_unknown(struct backends *servers, const char *key) {
+    for (int i = 0; i < servers->unknown_count; i++) {
+        if (strcmp(servers->unknown[i].key, key) == 0) {
+            return &servers->unknown[i];
+        }
+    }
+    return NULL;
+}
+
+static void forget_unknown(struct backends *servers, const char *key) {
+    struct unknown *unknown = find_unknown(servers, key);
+    if (unknown) {
+        free(unknown->key);
+        free(unknown->cause);
+        *unknown = servers->unknown[--servers->unknown_count];
+    }
+}
+
 void backends_answered(struct backends *servers, int server, const char *key, int64_t latency_ms,
                        int64_t now_ms) {
     struct backend *it = &servers->of[server];
     it->in_flight--;
     it->failures = 0;
     it->has_answered = servers->has_answered = true;
-    servers->answered_ms = now_ms;
+    servers->away_ms = 0;
     in_flight_answer(&it->window, latency_ms, now_ms);
+    forget_unknown(servers, key);
     if (servers->known_count < KNOWN_MAX && !is_known(servers, key)) {
         servers->known[servers->known_count++] = x_strdup(key);
     }
@@ -109,6 +127,15 @@ void backends_refused(struct backends *servers, int server) {
     it->in_flight--;
     it->failures = 0;
     it->has_answered = true;
+    servers->away_ms = 0;
+}
+
+void backends_erred(struct backends *servers, int server, bool has_answered, int64_t now_ms) {
+    struct backend *it = &servers->of[server];
+    it->in_flight--;
+    it->failures = 0;
+    in_flight_refused(&it->window, now_ms);
+    servers->away_ms = has_answered ? 0 : servers->away_ms;
 }
 
 void backends_busy(struct backends *servers, int server, int64_t after_ms, int64_t now_ms) {
@@ -116,13 +143,15 @@ void backends_busy(struct backends *servers, int server, int64_t after_ms, int64
     it->in_flight--;
     it->failures = 0;
     in_flight_refused(&it->window, now_ms);
+    after_ms = MIN(after_ms, (int64_t)REACTION_AFTER_MS_MAX);
+    servers->away_ms = MAX(servers->away_ms, now_ms + after_ms);
     if (after_ms > 0) {
-        it->until_ms = MAX(it->until_ms, now_ms + MIN(after_ms, (int64_t)REACTION_AFTER_MS_MAX));
+        it->until_ms = MAX(it->until_ms, now_ms + after_ms);
     }
 }
 
 /* Many requests that break together are one failure. */
-void backends_broke(struct backends *servers, int server, int64_t now_ms) {
+static void pause_it(struct backends *servers, int server, int64_t now_ms) {
     struct backend *it = &servers->of[server];
     it->in_flight--;
     in_flight_refused(&it->window, now_ms);
@@ -133,19 +162,43 @@ void backends_broke(struct backends *servers, int server, int64_t now_ms) {
     }
 }
 
-const char *backends_unknown(const struct backends *servers, const char *key) {
-    for (int i = 0; i < servers->unknown_count; i++) {
-        if (strcmp(servers->unknown[i].key, key) == 0) {
-            return servers->unknown[i].cause;
-        }
-    }
-    return NULL;
+void backends_broke(struct backends *servers, int server, int64_t now_ms) {
+    pause_it(servers, server, now_ms);
+    servers->failed_ms = now_ms;
+    servers->away_ms = servers->away_ms ? servers->away_ms : now_ms;
+}
+
+void backends_denied(struct backends *servers, int server, int64_t now_ms) {
+    pause_it(servers, server, now_ms);
+    servers->away_ms = 0;
+}
+
+bool backends_deny(struct backends *servers, int status, bool *was_forbidden) {
+    bool is_of_row = status == 403;
+    servers->forbidden += is_of_row && !*was_forbidden;
+    *was_forbidden |= is_of_row;
+    return !servers->has_answered && (!is_of_row || servers->forbidden >= FORBIDDEN_ROWS);
+}
+
+int64_t backends_away_ms(const struct backends *servers) {
+    return servers->away_ms ? MAX(servers->failed_ms - servers->away_ms, (int64_t)0) : 0;
+}
+
+void backends_idle(struct backends *servers) {
+    servers->away_ms = 0;
+}
+
+const char *backends_unknown(struct backends *servers, const char *key) {
+    const struct unknown *unknown = find_unknown(servers, key);
+    return unknown && unknown->rows >= UNKNOWN_ROWS ? unknown->cause : NULL;
 }
 
 void backends_learn_unknown(struct backends *servers, const char *key, const char *cause) {
-    if (servers->unknown_count < BACKENDS_UNKNOWN_MAX && !is_known(servers, key) &&
-        !backends_unknown(servers, key)) {
+    struct unknown *unknown = find_unknown(servers, key);
+    if (unknown) {
+        unknown->rows++;
+    } else if (servers->unknown_count < BACKENDS_UNKNOWN_MAX && !is_known(servers, key)) {
         servers->unknown[servers->unknown_count++] =
-            (struct unknown){.key = x_strdup(key), .cause = x_strdup(cause)};
+            (struct unknown){.key = x_strdup(key), .cause = x_strdup(cause), .rows = 1};
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/endpoint/complaint.h"
 
+#include "lib/secret.h"
 #include "lib/text/utf8.h"
 #include "lib/tree.h"
 
@@ -49,15 +50,21 @@ static const char *message_of(const json_t *tree) {
     return NULL;
 }
 
-void complaint_read(int status, const char *body, size_t size, char text[static COMPLAINT_MAX]) {
+void complaint_read(int status, const char *body, size_t size, const char *secret,
+                    char text[static COMPLAINT_MAX]) {
     AUTO(tree_freep) json_t *tree = parse(body, size);
     const char *message = message_of(tree);
     size_t length = message ? strlen(message) : tree ? 0 : size;
     const char *from = message ? message : body;
+    /* Masked before it is cut, so that no part of a key is left. */
+    length = MIN(length, (size_t)COMPLAINT_MAX + (secret ? strlen(secret) : 0));
+    AUTO(text_freep) char *masked = x_malloc(length + 1);
+    memcpy(masked, from, length);
+    secret_mask(masked, length, secret);
     length = MIN(length, (size_t)(COMPLAINT_MAX - 48));
     int head =
         snprintf(text, COMPLAINT_MAX, "%d %s%s", status, word_of(status), length > 0 ? ": " : "");
-    memcpy(text + head, from, length);
+    memcpy(text + head, masked, length);
     text[head + (int)length] = 0;
     utf8_make_line(text);
 }

@@ -26,6 +26,11 @@ int endpoint_form_read(const json_t *spec, struct endpoint_form *ret_form, struc
                                        .path = tree_text(spec, FIELD "request.path", ""),
                                        .select = tree_get(spec, FIELD "response.select"),
                                        .schema = tree_get(spec, FIELD "response.schema")};
+    if (json_is_true(json_object_get(ret_form->template, "stream"))) {
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "request.template: stream is true: answers are read whole; "
+                         "leave it out");
+    }
     return ret_form->schema ? select_check_schema(ret_form->schema, err) : 0;
 }
 
@@ -108,15 +113,14 @@ static int fill(const struct endpoint_form *form, const struct item *item,
                    : error_set(err, ERROR_INVALID, "%s", why.text);
     }
     snprintf(request->path, sizeof request->path, "%s", form->path);
-    endpoint_request_look(request);
-    return 0;
+    return endpoint_request_look(request, err);
 }
 
 int endpoint_form_request(const struct endpoint_form *form, const struct item *item,
-                          const char *base, struct endpoint_request *request, struct error *err) {
+                          struct endpoint_request *request, struct error *err) {
     int result = form->template
                      ? fill(form, item, request, err)
-                     : endpoint_request_of_line(item->text, item->text_size, base, request, err);
+                     : endpoint_request_of_line(item->text, item->text_size, request, err);
     return result < 0 ? error_context(err, "%.150s", item->name) : 0;
 }
 

@@ -14,16 +14,15 @@ struct endpoint_form {
     const json_t *select, *schema; /* NULL: the whole answer; any answer */
 };
 
-/* INVALID: a schema with keywords that are not supported. */
+/* INVALID: a template that asks for a stream, or a schema with keywords that are not supported. */
 NODISCARD int endpoint_form_read(const json_t *spec, struct endpoint_form *ret_form,
                                  struct error *err);
 /* Whether items are lines of a batch file: then failed ones are lines of an error file. */
 bool endpoint_form_is_batch(const json_t *spec);
-/* base: the server's URL. INVALID: the item is none that can be asked. Reads the files of
+/* INVALID: the item is none that can be asked. Reads the files of
  * input.files. */
 NODISCARD int endpoint_form_request(const struct endpoint_form *form, const struct item *item,
-                                    const char *base, struct endpoint_request *request,
-                                    struct error *err);
+                                    struct endpoint_request *request, struct error *err);
 
 struct endpoint_reply {
     int status;

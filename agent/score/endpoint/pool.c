@@ -4,6 +4,7 @@
 #include "agent/score/endpoint/ask_list.h"
 #include "agent/score/endpoint/budget.h"
 #include "agent/score/endpoint/complaint.h"
+#include "agent/score/endpoint/request.h"
 #include "lib/log.h"
 #include "lib/net/http.h"
 #include "lib/secret.h"
@@ -48,6 +49,7 @@ struct pool {
     struct pool_ask *flying; /* in no order */
     int64_t look_ms, told_ms, probe_ms, began_ms;
     bool is_probing;
+    int probed;       /* the server that was looked for last */
     char reason[256]; /* why the last request got no answer */
 };
 
@@ -83,19 +85,21 @@ static void note_there(struct pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void put_off(struct pool *pool, struct pool_ask *ask, int64_t wait_ms) {
+    ask->own.due_ms = clock_monotonic_ms() + wait_ms;
+    ask_list_insert(&pool->later, ask);
+}
+
 /* Asks again later, if tries are left. */
 static void try_again(struct pool *pool, struct pool_ask *ask, bool is_try) {
     ask->tries += is_try;
     if (ask->tries >= pool->setting->tries) {
-        tally_add(&pool->tally, TALLY_REFUSED, ask->status >= 400 && ask->status < 500);
         finish(pool, ask, POOL_REFUSED);
         return;
     }
     uint32_t random = backends_random(&pool->servers);
-    int64_t wait_ms = reaction_wait_ms(ask->tries + ask->own.refusals, random);
     tally_add(&pool->tally, TALLY_RETRIES, 1);
-    ask->own.due_ms = clock_monotonic_ms() + wait_ms;
-    ask_list_insert(&pool->later, ask);
+    put_off(pool, ask, reaction_wait_ms(ask->tries + ask->own.refusals, random));
 }
 
 static void on_busy(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
@@ -106,23 +110,39 @@ static void on_busy(struct pool *pool, struct pool_ask *ask, const struct http_a
     try_again(pool, ask, ++ask->own.refusals > BUSY_MAX);
 }
 
-/* A key that was good may be renewed at this moment; one that never was will not become good. */
 static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) {
     char why[512];
-    backends_refused(&pool->servers, ask->own.server);
     tally_add(&pool->tally, TALLY_REFUSED, 1);
-    snprintf(why, sizeof why,
-             "%.200s: %.200s: the server wants another key: see spec.scorer.endpoint.key", url,
-             ask->cause);
-    if (!pool->servers.has_answered) {
+    if (backends_deny(&pool->servers, ask->status, &ask->own.was_forbidden)) {
+        snprintf(why, sizeof why,
+                 "%.200s: %.200s: the server wants another key: see spec.scorer.endpoint.key", url,
+                 ask->cause);
+        backends_refused(&pool->servers, ask->own.server);
         end_all(pool, ERROR_DENIED, why);
         finish(pool, ask, POOL_AWAY);
         return;
     }
+    if (ask->status == 403) {
+        backends_refused(&pool->servers, ask->own.server);
+    } else {
+        backends_denied(&pool->servers, ask->own.server, clock_monotonic_ms());
+    }
     say(pool, url, ask->cause);
-    backends_began(&pool->servers, ask->own.server);
-    backends_broke(&pool->servers, ask->own.server, clock_monotonic_ms());
     try_again(pool, ask, /* is_try= */ true);
+}
+
+/* Another server may know the path and the model. */
+static void on_unknown(struct pool *pool, struct pool_ask *ask) {
+    ask->own.without |= UINT32_C(1) << ask->own.server;
+    backends_refused(&pool->servers, ask->own.server);
+    tally_add(&pool->tally, TALLY_REFUSED, 1);
+    if (ask->own.without + 1 < UINT32_C(1) << pool->servers.count) {
+        tally_add(&pool->tally, TALLY_RETRIES, 1);
+        put_off(pool, ask, 0);
+        return;
+    }
+    backends_learn_unknown(&pool->servers, ask->key, ask->cause);
+    finish(pool, ask, POOL_REFUSED);
 }
 
 static void take_answer(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
@@ -130,7 +150,8 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     const char *url = pool->servers.of[ask->own.server].url;
     ask->status = answer->status;
     if (reaction_to(answer->status) != REACTION_ANSWER) {
-        complaint_read(answer->status, answer->body, answer->size, ask->cause);
+        complaint_read(answer->status, answer->body, answer->size, pool->setting->secret,
+                       ask->cause);
     }
     switch (reaction_to(answer->status)) {
     case REACTION_ANSWER:
@@ -148,10 +169,10 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
         on_denied(pool, ask, url);
         return;
     case REACTION_UNKNOWN:
-        backends_learn_unknown(&pool->servers, ask->key, ask->cause);
-        break;
+        on_unknown(pool, ask);
+        return;
     case REACTION_BROKEN:
-        backends_busy(&pool->servers, ask->own.server, 0, now_ms);
+        backends_erred(&pool->servers, ask->own.server, /* has_answered= */ true, now_ms);
         tally_add(&pool->tally, TALLY_BROKEN, 1);
         say(pool, url, ask->cause);
         try_again(pool, ask, /* is_try= */ true);
@@ -159,7 +180,8 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     case REACTION_REFUSED:
     default:
         if (complaint_is_of_model(answer->body, answer->size)) {
-            backends_learn_unknown(&pool->servers, ask->key, ask->cause);
+            on_unknown(pool, ask);
+            return;
         }
         break;
     }
@@ -182,7 +204,7 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
         finish(pool, ask, POOL_REFUSED);
         return;
     }
-    if (err->kind == ERROR_DENIED) { /* its certificate */
+    if (err->kind == ERROR_DENIED && pool->servers.count == 1) { /* its certificate or address */
         backends_dropped(&pool->servers, ask->own.server);
         end_all(pool, ERROR_DENIED, err->text);
         finish(pool, ask, POOL_AWAY);
@@ -191,12 +213,12 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
     bool is_slow = err->kind == ERROR_TIMEOUT && is_sent;
     tally_add(&pool->tally, is_slow ? TALLY_TIMEOUTS : TALLY_BROKEN, 1);
     if (is_slow) {
-        backends_busy(&pool->servers, ask->own.server, 0, now_ms);
+        backends_erred(&pool->servers, ask->own.server, /* has_answered= */ false, now_ms);
     } else {
         backends_broke(&pool->servers, ask->own.server, now_ms);
     }
     say(pool, url, err->text);
-    try_again(pool, ask, is_sent);
+    try_again(pool, ask, is_sent || ask->own.without != 0);
 }
 
 static void on_done(void *context, const struct http_answer *answer, bool is_sent,
@@ -220,7 +242,8 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
     const struct endpoint_setting *setting = pool->setting;
     const char *const headers[] = {"Content-Type: application/json", "Accept: application/json",
                                    pool->key_header, NULL};
-    AUTO(text_freep) char *url = x_printf("%s%s", pool->servers.of[server].url, ask->path);
+    const char *base = pool->servers.of[server].url;
+    AUTO(text_freep) char *url = x_printf("%s%s", base, endpoint_path_at(base, ask->path));
     struct error err = {0};
     struct http_request request = {
         .url = url,
@@ -231,6 +254,7 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
         .body_size = ask->body_size,
         .borrows_body = true,
         .is_http1 = text_starts(url, "http://"),
+        .refuses_link_local = true,
         .connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX),
         .timeout_ms = (int)setting->timeout_ms,
         .max_bytes = ANSWER_BYTES_MAX,
@@ -278,7 +302,14 @@ static int64_t send_all(struct pool *pool, int64_t now_ms) {
         struct pool_ask *ask = pool->queue.first;
         int64_t over_ms = MAX(budget_wait_ms(&pool->requests, 1, now_ms),
                               budget_wait_ms(&pool->tokens, ask->tokens, now_ms));
-        int server = over_ms > 0 ? -1 : backends_pick(&pool->servers, ask->own.server, now_ms);
+        int server = over_ms > 0
+                         ? -1
+                         : backends_pick(&pool->servers, ask->own.server, ask->own.without, now_ms);
+        if (server < 0 && over_ms == 0 && ask->own.without) { /* others may get one */
+            put_off(pool, ask_list_take(&pool->queue), REACTION_WAIT_MS_MIN);
+            wait_ms = MIN(wait_ms, (int64_t)REACTION_WAIT_MS_MIN);
+            continue;
+        }
         if (server < 0) {
             int64_t due_ms = backends_due_ms(&pool->servers);
             if (over_ms == 0 && due_ms == INT64_MAX) {
@@ -328,14 +359,13 @@ static void drop_flying(struct pool *pool) {
     }
 }
 
-/* Requests wait, and for ready_ms no server has answered one. */
-static void check_away(struct pool *pool, int64_t now_ms) {
+/* Requests wait, and for ready_ms no server was reached. */
+static void check_away(struct pool *pool) {
     const struct endpoint_setting *setting = pool->setting;
-    int64_t since_ms = MAX(pool->servers.answered_ms, pool->began_ms);
     bool waits = pool->later || pool->queue.first;
-    if (!waits) {
-        pool->servers.answered_ms = now_ms; /* nothing was asked */
-    } else if (*pool->reason && !pool->flying && now_ms - since_ms > setting->ready_ms) {
+    if (!waits && !pool->flying) {
+        backends_idle(&pool->servers);
+    } else if (waits && !pool->flying && backends_away_ms(&pool->servers) > setting->ready_ms) {
         char why[512];
         snprintf(why, sizeof why, "%.150s: no request was answered for %lld s: %.200s",
                  setting->urls[0], (long long)setting->ready_ms / 1000, pool->reason);
@@ -350,7 +380,7 @@ static void look_around(struct pool *pool, int64_t now_ms) {
     pool->look_ms = now_ms;
     drop_flying(pool);
     drop_waiting(pool, /* drops_all= */ false, POOL_DROPPED);
-    check_away(pool, now_ms);
+    check_away(pool);
 }
 
 /* ---- is a server there? --------------------------------------------------------------------- */
@@ -358,18 +388,39 @@ static void look_around(struct pool *pool, int64_t now_ms) {
 static void on_probed(void *context, const struct http_answer *answer, bool is_sent UNUSED,
                       const struct error *err) {
     struct pool *pool = context;
+    bool is_final = !answer && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID) &&
+                    pool->servers.count == 1;
     pool->is_probing = false;
     if (answer) {
         note_there(pool);
-    } else if (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID) {
+    } else if (is_final) {
         end_all(pool, ERROR_INVALID, err->text);
     } else {
         snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
-        say(pool, pool->setting->urls[0], err->text);
+        say(pool, pool->servers.of[pool->probed].url, err->text);
     }
 }
 
-/* Until a server has answered anything, no matter what. */
+static void start_probe(struct pool *pool, int64_t now_ms) {
+    pool->probed = (pool->probed + 1) % pool->servers.count;
+    AUTO(text_freep) char *url = x_printf("%s/", pool->servers.of[pool->probed].url);
+    struct error err = {0};
+    struct http_request request = {.url = url,
+                                   .reuse = HTTP_ONCE,
+                                   .refuses_link_local = true,
+                                   .connect_ms = CONNECT_MS_MAX,
+                                   .timeout_ms = CONNECT_MS_MAX,
+                                   .max_bytes = ANSWER_BYTES_MAX,
+                                   .done = on_probed,
+                                   .context = pool};
+    pool->probe_ms = now_ms + PROBE_MS;
+    pool->is_probing = true;
+    if (http_start(pool->http, &request, NULL, &err) < 0) {
+        on_probed(pool, NULL, false, &err);
+    }
+}
+
+/* Until a server has answered anything, no matter what: one after the other. */
 static int64_t probe(struct pool *pool, int64_t now_ms) {
     if (pool->is_there || pool->ended.kind) {
         return INT32_MAX;
@@ -378,19 +429,9 @@ static int64_t probe(struct pool *pool, int64_t now_ms) {
         char why[512];
         snprintf(why, sizeof why, "%.150s has not answered for %lld s: %.200s",
                  pool->setting->urls[0], (long long)pool->setting->ready_ms / 1000, pool->reason);
-        end_all(pool, ERROR_INVALID, why);
+        end_all(pool, ERROR_UNAVAILABLE, why);
     } else if (!pool->is_probing && now_ms >= pool->probe_ms) {
-        AUTO(text_freep) char *url = x_printf("%s/", pool->setting->urls[0]);
-        struct error err = {0};
-        struct http_request request = {.url = url,
-                                       .reuse = HTTP_ONCE,
-                                       .connect_ms = CONNECT_MS_MAX,
-                                       .timeout_ms = CONNECT_MS_MAX,
-                                       .max_bytes = ANSWER_BYTES_MAX,
-                                       .done = on_probed,
-                                       .context = pool};
-        pool->probe_ms = now_ms + PROBE_MS;
-        pool->is_probing = http_start(pool->http, &request, NULL, &err) == 0;
+        start_probe(pool, now_ms);
     }
     return PROBE_MS / 4;
 }
@@ -467,7 +508,7 @@ int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err) {
         pthread_mutex_unlock(&pool->lock);
         if (ended.kind) {
             *err = ended;
-            err->kind = ERROR_INVALID;
+            err->kind = ended.kind == ERROR_UNAVAILABLE ? ERROR_UNAVAILABLE : ERROR_INVALID;
             return -1;
         }
         if (is_there) {
@@ -491,18 +532,6 @@ struct tally *pool_tally(struct pool *pool) {
     return &pool->tally;
 }
 
-static void log_tally(const struct tally *tally) {
-    AUTO(text_freep) char *text = x_strdup("");
-    for (int i = 0; i < TALLY_COUNTS; i++) {
-        char *longer = x_printf("%s%s %lld, ", text, tally_names[i],
-                                (long long)atomic_load(&tally->counts[i]));
-        free(text);
-        text = longer;
-    }
-    log_event(LOG_INFO, "%shalf of the answers within %lld ms, 99 %% within %lld ms", text,
-              (long long)tally_quantile_ms(tally, 0.5), (long long)tally_quantile_ms(tally, 0.99));
-}
-
 static void pool_free(struct pool *pool) {
     http_free(pool->http);
     backends_release(&pool->servers);
@@ -522,7 +551,8 @@ void pool_close(struct pool *pool) {
     pthread_mutex_unlock(&pool->lock);
     wake(pool);
     pthread_join(pool->thread, NULL);
-    log_tally(&pool->tally);
+    AUTO(text_freep) char *told = tally_text(&pool->tally);
+    log_event(LOG_INFO, "%s", told);
     pool_free(pool);
 }
 
@@ -539,6 +569,7 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
                            ? x_printf("%s: %s", setting->header, setting->secret)
                            : NULL;
     pool->began_ms = now_ms;
+    pool->probed = -1;
     pool->told_ms = now_ms - TOLD_MS;
     ask_list_mend(&pool->inbox);
     ask_list_mend(&pool->queue);

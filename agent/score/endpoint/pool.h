@@ -45,6 +45,8 @@ struct pool_ask {
         struct http_call *call; /* NULL: not in flight */
         int server;             /* it is or was in flight there; -1: nowhere */
         int refusals;           /* answers that it is busy */
+        uint32_t without;       /* bits of the servers that do not know its path or model */
+        bool was_forbidden;     /* one has answered 403 */
         int64_t due_ms, sent_ms;
         bool is_done;
     } own;
@@ -57,8 +59,8 @@ NODISCARD int pool_open(const struct endpoint_setting *setting, struct pool **re
                         struct error *err);
 void pool_close(struct pool *pool); /* when no slot asks any more; accepts NULL */
 
-/* Blocks until a server has answered anything. INVALID: none did within setting.ready_ms, or will
- * not. CANCELLED: *ends was set. Any thread. */
+/* Blocks until a server has answered anything. UNAVAILABLE: none did within setting.ready_ms.
+ * INVALID: none ever will. CANCELLED: *ends was set. Any thread. */
 NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err);
 /* Any thread. */
 void pool_answer_to(struct pool *pool, struct pool_ask *ask);

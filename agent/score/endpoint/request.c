@@ -79,8 +79,7 @@ static int take_method(const struct jsontext_member *member, struct error *err) 
                : error_set(err, ERROR_INVALID, "method is not \"POST\", the only one of a batch");
 }
 
-/* "http://host/v1" and "/v1/embeddings" are http://host/v1/embeddings. */
-static const char *shorten(const char *base, const char *path) {
+const char *endpoint_path_at(const char *base, const char *path) {
     const char *last = strrchr(base, '/');
     size_t size = last && last > base && last[-1] != '/' ? strlen(last) : 0;
     return size > 0 && strncmp(path, last, size) == 0 && path[size] == '/' ? path + size : path;
@@ -95,15 +94,12 @@ static bool is_path(const char *path) {
     return *path == '/';
 }
 
-static int take_path(const struct jsontext_member *member, const char *base,
-                     struct endpoint_request *request, struct error *err) {
-    char path[REQUEST_PATH_MAX];
-    if (!read_text(member, path, sizeof path) || !is_path(path)) {
-        return error_set(err, ERROR_INVALID,
-                         "url is missing, or not a path such as \"/v1/chat/completions\"");
-    }
-    snprintf(request->path, sizeof request->path, "%s", shorten(base, path));
-    return 0;
+static int take_path(const struct jsontext_member *member, struct endpoint_request *request,
+                     struct error *err) {
+    return read_text(member, request->path, sizeof request->path) && is_path(request->path)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "url is missing, or not a path such as \"/v1/chat/completions\"");
 }
 
 static int take_body(const struct jsontext_member *member, struct endpoint_request *request,
@@ -117,9 +113,10 @@ static int take_body(const struct jsontext_member *member, struct endpoint_reque
                : 0;
 }
 
-void endpoint_request_look(struct endpoint_request *request) {
+int endpoint_request_look(struct endpoint_request *request, struct error *err) {
     static const char *const names[] = {"\"model\"", "\"max_tokens\"", "\"max_completion_tokens\"",
-                                        "\"max_output_tokens\""};
+                                        "\"max_output_tokens\"", "\"stream\""};
+    enum { STREAM = ARRAY_LEN(names) - 1 };
     struct jsontext_member members[ARRAY_LEN(names)] = {0};
     const char *body = request->body.data ? request->body.data : "";
     size_t size = request->body.size;
@@ -129,16 +126,21 @@ void endpoint_request_look(struct endpoint_request *request) {
         find(body, size, names, ARRAY_LEN(names), members);
     }
     (void)read_text(&members[0], model, sizeof model);
-    for (size_t i = 1; i < ARRAY_LEN(names); i++) {
+    for (size_t i = 1; i < STREAM; i++) {
         if (members[i].value_size > 0) {
             request->tokens += MAX(MIN(strtol(members[i].value, NULL, 10), 1L << 20), 0L);
         }
     }
     snprintf(request->key, sizeof request->key, "%s %s", request->path, model);
+    bool is_stream =
+        members[STREAM].value_size == 4 && memcmp(members[STREAM].value, "true", 4) == 0;
+    return is_stream ? error_set(err, ERROR_INVALID,
+                                 "body.stream is true: answers are read whole; leave it out")
+                     : 0;
 }
 
-int endpoint_request_of_line(const char *line, size_t size, const char *base,
-                             struct endpoint_request *request, struct error *err) {
+int endpoint_request_of_line(const char *line, size_t size, struct endpoint_request *request,
+                             struct error *err) {
     static const char *const names[] = {"\"custom_id\"", "\"method\"", "\"url\"", "\"body\""};
     struct jsontext_member members[ARRAY_LEN(names)];
     const char *start = jsontext_space(line, line + size);
@@ -154,12 +156,10 @@ int endpoint_request_of_line(const char *line, size_t size, const char *base,
     }
     find(line, size, names, ARRAY_LEN(names), members);
     if (take_id(&members[0], &request->id, err) < 0 || take_method(&members[1], err) < 0 ||
-        take_path(&members[2], base, request, err) < 0 ||
-        take_body(&members[3], request, err) < 0) {
+        take_path(&members[2], request, err) < 0 || take_body(&members[3], request, err) < 0) {
         return -1;
     }
-    endpoint_request_look(request);
-    return 0;
+    return endpoint_request_look(request, err);
 }
 
 int endpoint_request_id(const char *line, size_t size, struct buffer *id, struct error *err) {

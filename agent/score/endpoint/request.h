@@ -26,12 +26,14 @@ struct endpoint_request {
 void endpoint_request_init(struct endpoint_request *request);
 void endpoint_request_release(struct endpoint_request *request);
 
-/* Reads a line of a batch file. INVALID says what is wrong with it and what is expected. base: the
- * server's URL; its last part is not repeated if the line's url begins with it (/v1). */
-NODISCARD int endpoint_request_of_line(const char *line, size_t size, const char *base,
+/* Reads a line of a batch file. INVALID says what is wrong with it and what is expected. */
+NODISCARD int endpoint_request_of_line(const char *line, size_t size,
                                        struct endpoint_request *request, struct error *err);
 /* Replaces id by the line's custom_id as JSON. INVALID: it has none. */
 NODISCARD int endpoint_request_id(const char *line, size_t size, struct buffer *id,
                                   struct error *err);
-/* After path and body are set: key, and tokens. */
-void endpoint_request_look(struct endpoint_request *request);
+/* After path and body are set: key, and tokens. INVALID: the body asks for a stream. */
+NODISCARD int endpoint_request_look(struct endpoint_request *request, struct error *err);
+/* The path behind this server's URL, whose last part is not repeated if the path begins with it:
+ * "http://host/v1" and "/v1/embeddings" are http://host/v1/embeddings. Borrowed from path. */
+const char *endpoint_path_at(const char *base, const char *path);

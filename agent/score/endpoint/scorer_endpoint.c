@@ -7,6 +7,7 @@
 #include "agent/score/endpoint/pool.h"
 #include "agent/score/endpoint/unique.h"
 #include "agent/score/worker/scorer.h"
+#include "lib/secret.h"
 #include "lib/text/jsontext.h"
 
 #include <stdio.h>
@@ -68,10 +69,10 @@ static int share(struct scorer *scorer, struct error *err) {
     struct shared *shared = scorer->shared = x_calloc(1, sizeof *shared);
     shared->users = 1;
     if (endpoint_setting_read(options->spec, &shared->setting, err) < 0 ||
-        endpoint_form_read(options->spec, &shared->form, err) < 0) {
+        endpoint_form_read(options->spec, &shared->form, err) < 0 ||
+        endpoint_setting_take_key(&shared->setting, options->secret, err) < 0) {
         return -1;
     }
-    shared->setting.secret = options->secret;
     return options->worker ? pool_open(&shared->setting, &shared->pool, err) : 0;
 }
 
@@ -127,6 +128,21 @@ static void fail(struct outcome *outcome, const char *format, ...) {
     outcome->has_failed = true;
 }
 
+/* What an answer that is of no use is refused for, without the key, which it may repeat. */
+static void explain_unfit(struct scorer *scorer, const struct pool_ask *ask, struct error *err) {
+    const char *secret = scorer->shared->setting.secret;
+    const struct endpoint_reply reply = {ask->status, ask->answer, ask->answer_size};
+    struct error masked = {0};
+    if (secret && memmem(ask->answer, ask->answer_size, secret, strlen(secret))) {
+        secret_mask(ask->answer, ask->answer_size, secret);
+        *err = endpoint_form_result(&scorer->shared->form, &scorer->request, &reply, &scorer->line,
+                                    &masked) < 0
+                   ? masked
+                   : (struct error){ERROR_INVALID, "the answer is not what is expected"};
+    }
+    secret_mask(err->text, strlen(err->text), secret);
+}
+
 /* Half of an answer, or none that fits, is asked for again. */
 static int take_answer(struct scorer *scorer, const struct pool_ask *ask, struct error *err) {
     struct tally *tally = pool_tally(scorer->shared->pool);
@@ -173,6 +189,9 @@ static int ask(struct scorer *scorer, const struct scorer_task *task, struct out
             break;
         }
         int fits = take_answer(scorer, &ask, &unfit);
+        if (fits < 0) {
+            explain_unfit(scorer, &ask, &unfit);
+        }
         free(TAKE(ask.answer));
         if (fits == 0) {
             return 0;
@@ -194,8 +213,7 @@ static int score_item(struct scorer *scorer, const struct scorer_task *task,
         fail(outcome, "%s", item->fault);
         return 0;
     }
-    if (endpoint_form_request(&scorer->shared->form, item, scorer->shared->setting.urls[0],
-                              &scorer->request, &why) < 0) {
+    if (endpoint_form_request(&scorer->shared->form, item, &scorer->request, &why) < 0) {
         fail(outcome, "%s", why.text);
         return 0;
     }

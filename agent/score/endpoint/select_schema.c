@@ -211,29 +211,102 @@ int select_fits(const json_t *schema, const json_t *value, struct error *err) {
 
 /* ---- the schema itself ---------------------------------------------------------------------- */
 
-enum keyword { UNSUPPORTED, PLAIN, SCHEMA, SCHEMAS };
+enum keyword {
+    UNSUPPORTED,
+    PLAIN,
+    TYPE,
+    LIST,
+    NAMES,
+    BOUND,
+    SCHEMA,
+    SCHEMAS,
+    PROPERTIES,
+};
+
+static bool is_among(const char *name, const char *spaced) {
+    AUTO(text_freep) char *word = x_printf(" %s ", name);
+    return !strchr(name, ' ') && strstr(spaced, word);
+}
 
 static enum keyword keyword_of(const char *name) {
     static const struct {
         enum keyword keyword;
-        const char *names; /* each with a space behind it */
-    } rows[] = {{PLAIN,
-                 "type enum const required minItems maxItems minLength maxLength minimum maximum "
-                 "exclusiveMinimum exclusiveMaximum title description default examples $schema $id "
-                 "$comment "},
-                {SCHEMA, "items additionalProperties not "},
-                {SCHEMAS, "properties allOf anyOf oneOf "}};
-    AUTO(text_freep) char *word = x_printf("%s ", name);
-    for (size_t i = 0; i < ARRAY_LEN(rows) && !strchr(name, ' '); i++) {
-        const char *at = strstr(rows[i].names, word);
-        if (at && (at == rows[i].names || at[-1] == ' ')) {
+        const char *names;
+    } rows[] = {{PLAIN, " const title description default examples $schema $id $comment "},
+                {TYPE, " type "},
+                {LIST, " enum "},
+                {NAMES, " required "},
+                {BOUND, " minItems maxItems minLength maxLength minimum maximum exclusiveMinimum "
+                        "exclusiveMaximum "},
+                {SCHEMA, " items additionalProperties not "},
+                {SCHEMAS, " allOf anyOf oneOf "},
+                {PROPERTIES, " properties "}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (is_among(name, rows[i].names)) {
             return rows[i].keyword;
         }
     }
     return UNSUPPORTED;
 }
 
+static bool is_type(const json_t *value) {
+    const char *name = json_string_value(value);
+    return name && is_among(name, " object array string number integer boolean null ");
+}
+
+static bool is_each(const json_t *list, bool (*is_one)(const json_t *value)) {
+    bool is_fine = json_array_size(list) > 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        is_fine = is_fine && is_one(json_array_get(list, i));
+    }
+    return is_fine;
+}
+
+static bool is_text(const json_t *value) {
+    return json_is_string(value);
+}
+
+/* What a keyword's value must be; NULL: it is. Schemas inside are looked at by check. */
+static const char *expected(enum keyword keyword, const json_t *value) {
+    switch (keyword) {
+    case TYPE:
+        return is_type(value) || is_each(value, is_type)
+                   ? NULL
+                   : "object, array, string, number, integer, boolean, null, or a list of them";
+    case LIST:
+        return json_array_size(value) > 0 ? NULL : "a list of values";
+    case NAMES:
+        return (json_is_array(value) && json_array_size(value) == 0) || is_each(value, is_text)
+                   ? NULL
+                   : "a list of names";
+    case BOUND:
+        return json_is_number(value) ? NULL : "a number";
+    case SCHEMAS:
+        return json_array_size(value) > 0 ? NULL : "a list of schemas";
+    case PROPERTIES:
+        return json_is_object(value) ? NULL : "an object of schemas";
+    default:
+        return NULL;
+    }
+}
+
+static int check(const json_t *schema, int depth, struct error *err);
 static int check_members(const json_t *schemas, int depth, struct error *err);
+
+static int check_keyword(const char *name, const json_t *value, int depth, struct error *err) {
+    enum keyword keyword = keyword_of(name);
+    if (keyword == UNSUPPORTED) {
+        return error_set(err, ERROR_INVALID,
+                         "\"%.60s\" is not supported (docs/operate/model-servers.md)", name);
+    }
+    const char *wanted = expected(keyword, value);
+    if (wanted) {
+        return error_set(err, ERROR_INVALID, "\"%.60s\" is not %s", name, wanted);
+    }
+    return keyword == SCHEMA                             ? check(value, depth + 1, err)
+           : keyword == SCHEMAS || keyword == PROPERTIES ? check_members(value, depth + 1, err)
+                                                         : 0;
+}
 
 static int check(const json_t *schema, int depth, struct error *err) {
     const char *name;
@@ -241,16 +314,11 @@ static int check(const json_t *schema, int depth, struct error *err) {
     if (depth > DEPTH_MAX) {
         return error_set(err, ERROR_INVALID, "is deeper than %d", DEPTH_MAX);
     }
+    if (!json_is_object(schema) && !json_is_boolean(schema)) {
+        return error_set(err, ERROR_INVALID, "is not a schema: an object, true or false");
+    }
     json_object_foreach((json_t *)(uintptr_t)schema, name, value) {
-        enum keyword keyword = keyword_of(name);
-        int result =
-            keyword == SCHEMA    ? check(value, depth + 1, err)
-            : keyword == SCHEMAS ? check_members(value, depth + 1, err)
-            : keyword == PLAIN
-                ? 0
-                : error_set(err, ERROR_INVALID,
-                            "\"%.60s\" is not supported (docs/operate/model-servers.md)", name);
-        if (result < 0) {
+        if (check_keyword(name, value, depth, err) < 0) {
             return -1;
         }
     }

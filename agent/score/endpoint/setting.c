@@ -2,6 +2,7 @@
 #include "agent/score/endpoint/setting.h"
 
 #include "agent/job.h"
+#include "lib/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,29 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
     return 0;
 }
 
+int endpoint_setting_take_key(struct endpoint_setting *setting, const char *key,
+                              struct error *err) {
+    size_t size = key ? strlen(key) : 0;
+    while (size > 0 && strchr("\r\n\t ", key[size - 1])) {
+        size--;
+    }
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)key[i] < ' ' || key[i] == 0x7f) {
+            return error_set(err, ERROR_INVALID,
+                             "the key of spec." FIELD "key has a control character");
+        }
+    }
+    if (key && size == 0) {
+        return error_set(err, ERROR_INVALID, "the key of spec." FIELD "key is empty");
+    }
+    setting->secret = key ? x_strndup(key, size) : NULL;
+    return 0;
+}
+
 void endpoint_setting_release(struct endpoint_setting *setting) {
     for (int i = 0; i < setting->url_count; i++) {
         free(setting->urls[i]);
     }
+    secret_forget(&setting->secret);
     *setting = (struct endpoint_setting){0};
 }

@@ -14,7 +14,7 @@ struct endpoint_setting {
     bool is_fixed;     /* concurrency is a number */
     int tries;
     int64_t timeout_ms, ready_ms;
-    const char *secret; /* an API key, borrowed; NULL: none */
+    char *secret;       /* an API key, owned; NULL: none */
     const char *header; /* that it is sent in; NULL: Authorization: Bearer */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
 };
@@ -22,4 +22,9 @@ struct endpoint_setting {
 /* INVALID names the field. */
 NODISCARD int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setting,
                                     struct error *err);
+/* Sets `secret` to a copy of the key (NULL: none) without spaces and line ends behind it, which
+ * files have. INVALID: it has other control characters, which would be lines of a request's head.
+ */
+NODISCARD int endpoint_setting_take_key(struct endpoint_setting *setting, const char *key,
+                                        struct error *err);
 void endpoint_setting_release(struct endpoint_setting *setting);

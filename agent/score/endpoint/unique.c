@@ -62,7 +62,7 @@ static int take_line(struct look *look, const struct item *item, struct error *e
     struct error why = {0};
     look->lines++;
     if (item->fault ||
-        endpoint_request_of_line(item->text, item->text_size, "", &look->request, &why) < 0) {
+        endpoint_request_of_line(item->text, item->text_size, &look->request, &why) < 0) {
         if (look->bad++ == 0) {
             snprintf(look->first_bad, sizeof look->first_bad, "line %lld: %.300s",
                      (long long)look->lines, item->fault ? item->fault : why.text);

@@ -2,6 +2,7 @@
 #include "agent/score/wire/tally.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { PER_DOUBLING = 8 };
 
@@ -35,6 +36,19 @@ int64_t tally_quantile_ms(const struct tally *tally, double share) {
 
 static int64_t value_of(const _Atomic int64_t *value) {
     return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+char *tally_text(const struct tally *tally) {
+    AUTO(text_freep) char *text = x_strdup("");
+    for (int i = 0; i < TALLY_COUNTS; i++) {
+        char *longer =
+            x_printf("%s%s %lld, ", text, tally_names[i], (long long)value_of(&tally->counts[i]));
+        free(text);
+        text = longer;
+    }
+    return x_printf("%shalf of the answers within %lld ms, 99 %% within %lld ms", text,
+                    (long long)tally_quantile_ms(tally, 0.5),
+                    (long long)tally_quantile_ms(tally, 0.99));
 }
 
 json_t *tally_json(const struct tally *tally) {

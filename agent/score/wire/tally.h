@@ -24,7 +24,7 @@ enum tally_count {
 /* Names as in summary.json. */
 extern const char *const tally_names[TALLY_COUNTS];
 
-enum { TALLY_BUCKETS = 128 }; /* of latencies: 8 for each doubling, from 1 ms */
+enum { TALLY_BUCKETS = 256 }; /* of latencies: 8 for each doubling, from 1 ms */
 
 struct tally {
     _Atomic int64_t counts[TALLY_COUNTS];
@@ -36,6 +36,8 @@ void tally_latency(struct tally *tally, int64_t latency_ms);
 /* The latency that this share of the answers does not exceed, in ms; 0: no answers. */
 int64_t tally_quantile_ms(const struct tally *tally, double share);
 
+/* One line for a log, owned by the caller. */
+char *tally_text(const struct tally *tally);
 /* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...]}; owned by the caller. */
 json_t *tally_json(const struct tally *tally);
 /* Whether it is one: names are not checked, numbers are at least 0. */

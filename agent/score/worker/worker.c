@@ -102,11 +102,13 @@ static void leave_evidence(struct worker *worker, bool at_once) {
     worker->left_ms = now_ms;
 }
 
-/* Before the results: when the last one arrives, the coordinator knows what all have cost. */
+/* Between taking the results and sending them: when the last one arrives, the coordinator knows
+ * what all have cost. */
 static void send_tally(struct worker *worker) {
     enum { TALLY_MS = 1000 };
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - worker->tally_ms < TALLY_MS && !runners_status(worker->runners).is_idle) {
+    bool is_last = worker->leaving_since_ms >= 0 || runners_status(worker->runners).is_idle;
+    if (now_ms - worker->tally_ms < TALLY_MS && !is_last) {
         return;
     }
     json_t *tally = runners_tally(worker->runners);
@@ -127,6 +129,7 @@ static void send_results(struct worker *worker) {
     struct message_batch batch;
     size_t count = 0;
     struct scoring_report *reports = runners_take(worker->runners, &count);
+    send_tally(worker);
     message_batch_init(&batch, MESSAGE_RESULTS, 0);
     for (size_t i = 0; i < count; i++) {
         if (batch.epoch != reports[i].epoch) {
@@ -267,7 +270,6 @@ static void hand_over(struct worker *worker) {
         return;
     }
     runners_hand_back(worker->runners);
-    send_tally(worker);
     send_message(worker, &(struct message){.type = MESSAGE_LEAVING});
     send_results(worker);
     send_message(worker, &(struct message){.type = MESSAGE_RESULTS}); /* the last message, even if
@@ -282,7 +284,6 @@ static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     struct runners_status view = runners_status(worker->runners);
     if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
-        send_tally(worker);
         send_results(worker);
     }
     if (worker->publisher && socket_is_open(worker->socket)) {

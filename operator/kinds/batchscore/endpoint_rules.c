@@ -3,6 +3,9 @@
 
 #include "operator/kinds/batchscore/spec.h"
 
+#include "lib/net/address.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD "scorer.endpoint"
@@ -25,10 +28,40 @@ static int check_input(const json_t *spec, struct error *err) {
                      "with input.table.format: JSONLines");
 }
 
+/* The workers look again, at the addresses that a name has when they connect. */
+static int check_url(const json_t *url, struct error *err) {
+    const char *text = json_string_value(url);
+    const char *start = text ? strstr(text, "://") : NULL;
+    if (!start) {
+        return 0; /* the schema's to refuse */
+    }
+    start += strlen("://");
+    bool is_bracketed = *start == '[';
+    start += is_bracketed;
+    AUTO(text_freep) char *host = x_strndup(start, strcspn(start, is_bracketed ? "]" : ":/"));
+    return address_is_refused_host(host)
+               ? error_set(err, ERROR_INVALID,
+                           "spec." FIELD
+                           ": link-local addresses and those of metadata services are "
+                           "refused, and an IPv4 address is four decimal numbers: %.100s",
+                           text)
+               : 0;
+}
+
+static int check_urls(const json_t *spec, struct error *err) {
+    const json_t *urls = tree_get(spec, FIELD ".urls"), *url = tree_get(spec, FIELD ".url");
+    for (size_t i = 0; i < json_array_size(urls); i++) {
+        if (check_url(json_array_get(urls, i), err) < 0) {
+            return -1;
+        }
+    }
+    return check_url(url, err);
+}
+
 int endpoint_rules_check(const json_t *spec, struct error *err) {
     static const char *const places[] = {"url", "urls"};
     if (!job_only_one(tree_get(spec, FIELD), places, ARRAY_LEN(places))) {
         return job_refuse(err, FIELD, "exactly one of url and urls must be given");
     }
-    return check_input(spec, err);
+    return check_urls(spec, err) < 0 ? -1 : check_input(spec, err);
 }

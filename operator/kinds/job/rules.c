@@ -244,29 +244,13 @@ static int check_volumes(const json_t *volumes, struct error *err) {
     return 0;
 }
 
-/* Of a URL's host whose last part is a number, as URLs are parsed (WHATWG): it is an IPv4 address.
- */
-static bool ends_in_number(const char *host) {
-    size_t size = strlen(host);
-    size -= size > 0 && host[size - 1] == '.';
-    size_t start = size;
-    while (start > 0 && host[start - 1] != '.') {
-        start--;
-    }
-    const char *part = host + start;
-    bool is_hexadecimal = size - start >= 2 && part[0] == '0' && (part[1] | 0x20) == 'x';
-    return is_hexadecimal ? 2 + strspn(part + 2, "0123456789abcdefABCDEF") >= size - start
-                          : size > start && strspn(part, "0123456789") >= size - start;
-}
-
 /* The agents look again, at the addresses that a name has when they connect. */
 static int check_endpoint(const json_t *store, size_t index, struct error *err) {
     static const char scheme[] = "https://";
     const char *endpoint = tree_text(store, "endpoint", scheme);
     const char *start = endpoint + strlen(scheme);
     AUTO(text_freep) char *host = x_strndup(start, strcspn(start, ":/"));
-    bool is_number = ends_in_number(host);
-    if (address_is_link_local(host) || (is_number && !address_is_plain_ipv4(host))) {
+    if (address_is_refused_host(host)) {
         return error_set(
             err, ERROR_INVALID,
             "spec.stores[%zu].endpoint: link-local addresses and those of metadata "

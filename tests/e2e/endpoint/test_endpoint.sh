@@ -54,15 +54,24 @@ check "a server's /v1 is not repeated; the number in flight is found" in_order "
 start_server odd latency=2 busy=10 error=5 reset=5 half=5 wrong=5 slow=2 false=10 seed=7 || exit 3
 job odd "url: 'http://127.0.0.1:$port', concurrency: 16, tries: 12" "$lines"
 check "refusals, 500, resets, half and wrong answers, slow bytes and false names change nothing" in_order "$out/output.jsonl" 300
-start_server storm latency=1 busy=50 after=1 seed=3 || exit 3
+start_server storm latency=1 busy=50 after=2 seed=3 || exit 3
 batch 20 >"$work/data/few.jsonl"
-job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}'
-check "a server that is busy most of the time is waited for: no try is counted" in_order "$out/output.jsonl" 20
+job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2, readyTimeoutSeconds: 1" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "a server that is busy most of the time is waited for, and not taken for one that is away: no try is counted" in_order "$out/output.jsonl" 20
 start_server large latency=1 big=20 || exit 3
 job large "url: 'http://127.0.0.1:$port', concurrency: 4" '{table: {path: data/few.jsonl, format: JSONLines}}'
 check "answers of 10 MB" in_order "$out/output.jsonl" 20
 
 # ---- requests that fail
+start_server hangs latency=60000 || exit 3
+batch 2 >"$work/data/two.jsonl"
+job hangs "url: 'http://127.0.0.1:$port', concurrency: 2, tries: 2, timeoutSeconds: 1, readyTimeoutSeconds: 1" \
+    '{table: {path: data/two.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "rows that get no answer fail; the worker does not give up" [ "$(grep -c 'custom_id.*imed\? \?out' "$out/errors.jsonl")" = 2 ]
+start_server forbids forbid=q-0 || exit 3
+job forbids "url: 'http://127.0.0.1:$port', concurrency: 1, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "403 for the first row is about that row" [ "$(jq -r '[.custom_id, .error.code] | join(" ")' "$out/errors.jsonl") $(wc -l <"$out/output.jsonl")" = \
+    "id-0 http_403 19" ]
 start_server broken error=100 || exit 3
 job broken "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
 check "errors.jsonl has each failed request, with its custom_id" [ "$(jq -r '[.custom_id, .error.code] | join(" ")' "$out/errors.jsonl" | sort -V)" = \
@@ -89,19 +98,28 @@ check "a custom_id twice ends the job before anything is asked" says twice 'line
 # ---- a model, a key, an address without a server
 start_server model model=other || exit 3
 job model "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines" "" "errorThreshold: -1"
-check "a model that the server does not know is asked for once" [ "$(grep -c refused "$work/model.asked")" = 1 ]
+check "a model that the server does not know is asked for by two rows" [ "$(grep -c refused "$work/model.asked")" = 2 ]
 check "and named in each line of errors.jsonl" [ "$(grep -c 'The model `m` does not exist' "$out/errors.jsonl")" = 300 ]
 start_server key key=s3cret || exit 3
 wanted_code=1 job nokey "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines"
 check "without its key the job ends with one line" says nokey "401 Unauthorized: Incorrect API key provided: the server wants another key"
 check "and one request" [ "$(grep -c refused "$work/key.asked")" = 1 ]
 mkdir -p "$work/secrets/llm"
-echo s3cret >"$work/secrets/llm/token"
+printf 's3cret\r\n\n' >"$work/secrets/llm/token"
+printf 'wr0ngwr0ng' >"$work/secrets/llm/wrong"
+printf 'a-s3cret\nX-Other: 1' >"$work/secrets/llm/lines"
 options=(--secrets "$work/secrets")
 job withkey "url: 'http://127.0.0.1:$port', key: {secretName: llm, key: token}" "$lines"
-options=()
-check "a key of a Secret" in_order "$out/output.jsonl" 300
+check "a key of a Secret, without the line ends of its file" in_order "$out/output.jsonl" 300
 check "that is in no file of the job" [ -z "$(grep -rl s3cret "$work/withkey.state" "$out" "$work/withkey.said")" ]
+wanted_code=1 job wrongkey "url: 'http://127.0.0.1:$port', key: {secretName: llm, key: wrong}" "$lines"
+check "a wrong key that the server repeats is masked" says wrongkey 'Incorrect API key provided: \*\*\*\*\*\*\*\*\*\*: the server'
+check "in each file of the job" [ -z "$(grep -rl wr0ng "$work/wrongkey.state" "$work/wrongkey.said" "$out" 2>/dev/null)" ]
+wanted_code=1 job linekey "url: 'http://127.0.0.1:$port', key: {secretName: llm, key: lines}" "$lines"
+check "a key of two lines is refused" says linekey "the key of spec.scorer.endpoint.key has a control character"
+options=()
+wanted_code=2 job metadata "url: 'http://[::ffff:169.254.169.254]:80'" "$lines"
+check "and so is a metadata service's address" says metadata "link-local addresses and those of metadata services are refused"
 wanted_code=1 job absent "url: 'http://127.0.0.1:9', readyTimeoutSeconds: 2" "$lines"
 check "a server that is never there" says absent "http://127.0.0.1:9 has not answered for 2 s: .*onnect"
 
@@ -128,6 +146,14 @@ check "an answer that does not fit the schema is asked for again, and fails" [ "
     "the answer does not fit the schema: /answer: 9 is not within maxLength 7 3" ]
 
 # ---- several servers, limits
+start_server lacks model=other || exit 3
+first=$port
+start_server has latency=5 || exit 3
+job mixed "urls: ['http://127.0.0.1:$first', 'http://127.0.0.1:$port/v1'], concurrency: 8" "$lines"
+check "what one server does not know is asked at another, whose path differs" in_order "$out/output.jsonl" 300
+check "and the first was asked" grep -q refused "$work/lacks.asked"
+job dead "urls: ['http://127.0.0.1:9', 'http://127.0.0.1:$port'], concurrency: 8, readyTimeoutSeconds: 3" "$lines"
+check "the first server may be away at the start" in_order "$out/output.jsonl" 300
 start_server one latency=20 || exit 3
 first=$port
 start_server two latency=20 || exit 3

@@ -46,6 +46,24 @@ static void test_a_pods_environment_is_read(void) {
     CHECK(strstr(err.text, "WINDLASS_UID is missing"));
 }
 
+/* Each server may have as many requests in flight, and an eighth more wait. */
+static void test_a_slot_for_each_request_in_flight(void) {
+    struct error err = {0};
+    struct job job = {0};
+    set_pod();
+    setenv("WINDLASS_SPEC",
+           "{\"miniBatchSize\": \"16\", \"errorThreshold\": 0, \"miniBatchErrorThreshold\": -1, "
+           "\"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
+           "\"scorer\": {\"endpoint\": {\"urls\": [\"http://a\", \"http://b\", \"http://c\"], "
+           "\"concurrency\": 8, \"maxConcurrency\": 64, \"tries\": 1, \"timeoutSeconds\": 1, "
+           "\"readyTimeoutSeconds\": 1}},"
+           "\"output\": {\"path\": \"o/x\", \"mode\": \"PerFile\"}}",
+           1);
+    CHECK_OK(job_read(JOB_WORKER, &job, &err), &err);
+    CHECK_INT(job.slots, 27);
+    job_release(&job);
+}
+
 /* Then a cell is one item. */
 static void test_sizes_may_be_ours_to_find(void) {
     struct error err = {0};
@@ -162,6 +180,7 @@ int main(int argc, char **argv UNUSED) {
         return read_as_a_pod();
     }
     TEST(test_a_pods_environment_is_read);
+    TEST(test_a_slot_for_each_request_in_flight);
     TEST(test_sizes_may_be_ours_to_find);
     TEST(test_a_bad_environment_is_named);
     TEST(test_secrets_leave_the_environment);

@@ -25,6 +25,15 @@ static void a_secret_leaves_nothing_where_it_was(void) {
     secret_forget(&secret);
 }
 
+static void texts_are_masked(void) {
+    char text[] = "aba abaab ab";
+    secret_mask(text, strlen(text), "aba");
+    CHECK_STR(text, "*** ***ab ab");
+    secret_mask(text, strlen(text), "");
+    secret_mask(text, strlen(text), NULL);
+    CHECK_STR(text, "*** ***ab ab");
+}
+
 static void write_secrets(const char *folder) {
     static const char *const names[] = {"token", "tls.key", "signing.key", "query.connection"};
     struct error err = {0};
@@ -104,6 +113,7 @@ static void a_file_that_stays_is_a_fault(void) {
 
 int main(void) {
     TEST(a_secret_leaves_nothing_where_it_was);
+    TEST(texts_are_masked);
     TEST(files_are_removed_as_they_are_read);
     TEST(a_file_that_stays_is_a_fault);
     return TEST_END();

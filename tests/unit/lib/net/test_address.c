@@ -78,8 +78,22 @@ static void test_plain_ipv4(void) {
     }
 }
 
+static void test_refused_hosts(void) {
+    static const char *const refused[] = {"169.254.1.1", "010.0.0.1", "10.1",
+                                          "host.7",      "fe80::1",   "host.0x1f."};
+    static const char *const allowed[] = {"10.0.0.1",       "::1",   "127.0.0.1", "llm",
+                                          "llm.models.svc", "7.com", "fd12::3"};
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        CHECK_INT(address_is_refused_host(refused[i]) ? -1 : (int)i, -1);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+        CHECK_INT(address_is_refused_host(allowed[i]) ? (int)i : -1, -1);
+    }
+}
+
 int main(void) {
     TEST(test_link_local);
+    TEST(test_refused_hosts);
     TEST(test_plain_ipv4);
     return TEST_END();
 }

@@ -405,6 +405,49 @@ static void test_a_given_address(void) {
     house_close(&house);
 }
 
+static void get_once(const char *url, const char *resolve, struct end *end) {
+    AUTO(http_freep) struct http *http = NULL;
+    struct http_request request = {.url = url,
+                                   .resolve = resolve,
+                                   .refuses_link_local = true,
+                                   .timeout_ms = 8000,
+                                   .max_bytes = 100,
+                                   .done = note,
+                                   .context = end};
+    struct error err = {0};
+    CHECK_OK(http_open(&http, &err), &err);
+    CHECK_OK(http_start(http, &request, NULL, &err), &err);
+    wait_all(http);
+}
+
+/* However the address is written or found; nothing is sent. */
+static void test_link_local_addresses_can_be_refused(void) {
+    static const char *const rows[][2] = {
+        {"http://169.254.169.254/", NULL},
+        {"http://2852039166/", NULL},
+        {"http://0xa9fea9fe/", NULL},
+        {"http://169%2e254.169.254/", NULL},
+        {"http://[::ffff:169.254.169.254]/", NULL},
+        {"http://[fe80::1]/", NULL},
+        {"http://model.windlass.test/", "model.windlass.test:80:169.254.1.1"},
+        {"http://model.windlass.test/", "model.windlass.test:80:169.254.1.1,fe80::1"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct end end = {0};
+        get_once(rows[i][0], rows[i][1], &end);
+        CHECK_INT(end.err.kind == ERROR_DENIED ? -1 : (int)i, -1);
+        CHECK(strstr(end.err.text, "link-local or a metadata service's; nothing is sent there"));
+        CHECK(!end.is_sent);
+    }
+    struct peer peer = {.answer = "HTTP/1.1 204 Nothing\r\n\r\n"};
+    struct end end = {0};
+    peer_open(&peer);
+    ask(&peer, (struct http_request){.refuses_link_local = true}, &end);
+    CHECK_INT(end.status, 204);
+    free(end.body);
+    peer_close(&peer);
+}
+
 int main(void) {
     struct error err = {0};
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
@@ -416,6 +459,7 @@ int main(void) {
     TEST(test_headers_are_told);
     TEST(test_messages_show_what_they_may);
     TEST(test_a_given_address);
+    TEST(test_link_local_addresses_can_be_refused);
     free(certificate);
     free(key);
     return TEST_END();

@@ -14,10 +14,10 @@ static json_t *json(const char *text) {
 
 static struct endpoint_request request;
 
-static const char *read_line(const char *line, const char *base) {
+static const char *read_line(const char *line) {
     static char said[512];
     struct error err = {0};
-    int result = endpoint_request_of_line(line, strlen(line), base, &request, &err);
+    int result = endpoint_request_of_line(line, strlen(line), &request, &err);
     snprintf(said, sizeof said, "%s", result == 0 ? "" : err.text);
     return said;
 }
@@ -26,23 +26,26 @@ static void lines_are_requests(void) {
     endpoint_request_init(&request);
     CHECK_STR(
         read_line(" {\"custom_id\": \"a\\u00e9\", \"method\":\"POST\", \"url\":\"/v1/embeddings\","
-                  "\"body\":{\"model\":\"m\", \"input\":\"x\"}}",
-                  "http://h"),
+                  "\"body\":{\"model\":\"m\", \"input\":\"x\"}}"),
         "");
     CHECK_STR(request.id.data, "\"a\\u00e9\"");
     CHECK_STR(request.path, "/v1/embeddings");
     CHECK_STR(request.body.data, "{\"model\":\"m\", \"input\":\"x\"}");
     CHECK_STR(request.key, "/v1/embeddings m");
-    CHECK_STR(read_line("{\"custom_id\":\"b\",\"url\":\"/v1/x\",\"body\":{\"max_tokens\":100}}",
-                        "http://h/v1"),
+    CHECK_STR(read_line("{\"custom_id\":\"b\",\"url\":\"/v1/x\",\"body\":{\"max_tokens\":100}}"),
               "");
-    CHECK_STR(request.path, "/x");
     CHECK_INT(request.tokens, 18 / 4 + 1 + 100);
-    CHECK_STR(read_line("{\"custom_id\":\"b\",\"url\":\"/v1x\",\"body\":{}}", "http://h/v1"), "");
-    CHECK_STR(request.path, "/v1x");
-    CHECK_STR(read_line("{\"custom_id\":\"b\",\"url\":\"/h/x\",\"body\":{}}", "http://h"), "");
-    CHECK_STR(request.path, "/h/x");
+    CHECK_STR(read_line("{\"custom_id\":\"b\",\"url\":\"/x\",\"body\":{\"stream\": false }}"), "");
     endpoint_request_release(&request);
+}
+
+/* Of several servers each has its own. */
+static void a_servers_last_part_is_not_repeated(void) {
+    CHECK_STR(endpoint_path_at("http://h", "/v1/x"), "/v1/x");
+    CHECK_STR(endpoint_path_at("http://h/v1", "/v1/x"), "/x");
+    CHECK_STR(endpoint_path_at("http://h/a/v1", "/v1/x"), "/x");
+    CHECK_STR(endpoint_path_at("http://h/v1", "/v1x"), "/v1x");
+    CHECK_STR(endpoint_path_at("http://h", "/h/x"), "/h/x");
 }
 
 static void bad_lines_say_what_they_lack(void) {
@@ -57,10 +60,12 @@ static void bad_lines_say_what_they_lack(void) {
         {"{\"custom_id\":\"a\",\"url\":\"/x\\r\\nHost: y\",\"body\":{}}", "url is missing"},
         {"{\"custom_id\":\"a\",\"url\":\"/x\",\"body\":[]}", "body is missing"},
         {"{\"custom_id\":\"a\",\"url\":\"/x\"}", "body is missing"},
+        {"{\"custom_id\":\"a\",\"url\":\"/x\",\"body\":{\"stream\": true ,\"n\":1}}",
+         "body.stream is true: answers are read whole; leave it out"},
     };
     endpoint_request_init(&request);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *said = read_line(rows[i][0], "http://h");
+        const char *said = read_line(rows[i][0]);
         CHECK(strncmp(said, rows[i][1], strlen(rows[i][1])) == 0);
     }
     endpoint_request_release(&request);
@@ -149,6 +154,43 @@ static void schemas_decide(void) {
               "5 is not within maximum 4");
     CHECK_STR(fits("{\"not\":{\"type\":\"number\"}}", "5"), "fits what not excludes");
     CHECK_STR(fits("false", "5"), "nothing may be here");
+}
+
+static void schemas_are_checked(void) {
+    static const char *const good[] = {
+        "{}", "{\"type\":[\"string\",\"null\"],\"required\":[],\"minimum\":0.5}",
+        "{\"items\":true,\"not\":{},\"additionalProperties\":false,\"anyOf\":[{},true]}"};
+    static const char *const bad[] = {
+        "{\"type\":\"strin\"}",
+        "{\"type\":[]}",
+        "{\"type\":[\"null\",7]}",
+        "{\"type\":\"string null\"}",
+        "{\"enum\":\"a\"}",
+        "{\"enum\":{}}",
+        "{\"required\":\"a\"}",
+        "{\"required\":[1]}",
+        "{\"allOf\":{\"a\":{}}}",
+        "{\"anyOf\":true}",
+        "{\"oneOf\":[7]}",
+        "{\"properties\":[{}]}",
+        "{\"properties\":{\"a\":\"string\"}}",
+        "{\"items\":[{}]}",
+        "{\"not\":7}",
+        "{\"additionalProperties\":\"no\"}",
+        "{\"maximum\":\"3\"}",
+        "{\"items\":{\"minLength\":true}}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *schema = json(good[i]);
+        CHECK_OK(select_check_schema(schema, &err), &err);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *schema = json(bad[i]);
+        CHECK_INT(select_check_schema(schema, &err) == -1 ? -1 : (int)i, -1);
+        CHECK(strstr(err.text, "spec.scorer.endpoint.response.schema: "));
+    }
     struct error err = {0};
     AUTO(tree_freep) json_t *odd = json("{\"properties\":{\"a\":{\"pattern\":\"x\"}}}");
     CHECK_INT(select_check_schema(odd, &err), -1);
@@ -191,12 +233,31 @@ static void complaints_are_one_line(void) {
     };
     char text[COMPLAINT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        complaint_read(404, rows[i][0], strlen(rows[i][0]), text);
+        complaint_read(404, rows[i][0], strlen(rows[i][0]), NULL, text);
         CHECK_STR(text, rows[i][1]);
     }
     const char *unknown = "{\"error\":{\"code\":\"model_not_found\"}}";
     CHECK(complaint_is_of_model(unknown, strlen(unknown)));
     CHECK(!complaint_is_of_model("{}", 2));
+}
+
+/* Also one that would be cut within the key. */
+static void complaints_do_not_repeat_the_key(void) {
+    static const char key[] = "sk-0123456789";
+    for (int i = 0; i < 2; i++) {
+        for (int before = 0; before < COMPLAINT_MAX; before++) {
+            char filler[COMPLAINT_MAX + 1], text[COMPLAINT_MAX];
+            memset(filler, '.', sizeof filler);
+            filler[before] = 0;
+            AUTO(text_freep)
+            char *body = i == 0 ? x_printf("%s%s", filler, key)
+                                : x_printf("{\"error\":{\"message\":\"%s%s is "
+                                           "wrong, %s\"}}",
+                                           filler, key, key);
+            complaint_read(401, body, strlen(body), key, text);
+            CHECK_INT(strstr(text, "sk-") ? before : -1, -1);
+        }
+    }
 }
 
 static void errors_are_lines(void) {
@@ -215,12 +276,15 @@ static void errors_are_lines(void) {
 
 int main(void) {
     TEST(lines_are_requests);
+    TEST(a_servers_last_part_is_not_repeated);
     TEST(bad_lines_say_what_they_lack);
     TEST(templates_are_filled);
     TEST(pointers_select);
     TEST(schemas_decide);
+    TEST(schemas_are_checked);
     TEST(usage_is_read);
     TEST(complaints_are_one_line);
+    TEST(complaints_do_not_repeat_the_key);
     TEST(errors_are_lines);
     return TEST_END();
 }

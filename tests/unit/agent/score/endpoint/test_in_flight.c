@@ -2,6 +2,8 @@
 #include "agent/score/endpoint/backends.h"
 #include "agent/score/endpoint/budget.h"
 #include "agent/score/endpoint/in_flight.h"
+#include "agent/score/endpoint/setting.h"
+#include "agent/score/wire/tally.h"
 #include "tests/test.h"
 
 enum { ENDS = 40000 };
@@ -112,23 +114,30 @@ static void backends_share(void) {
     const struct backends_options options = {urls, 2, 4, true, 7};
     struct backends servers;
     backends_init(&servers, &options, 0);
-    int first = backends_pick(&servers, -1, 0);
+    int first = backends_pick(&servers, -1, 0, 0);
     backends_began(&servers, first);
-    int second = backends_pick(&servers, -1, 0);
+    int second = backends_pick(&servers, -1, 0, 0);
     CHECK(first != second && second >= 0);
     backends_began(&servers, second);
-    CHECK_INT(backends_pick(&servers, -1, 0), -1); /* one each, until they have answered */
+    CHECK_INT(backends_pick(&servers, -1, 0, 0), -1); /* one each, until they have answered */
     CHECK(backends_due_ms(&servers) == INT64_MAX);
     backends_answered(&servers, first, "/x m", 3, 3);
-    CHECK_INT(backends_pick(&servers, -1, 3), first);
+    CHECK_INT(backends_pick(&servers, -1, 0, 3), first);
     backends_broke(&servers, second, 3); /* pauses, then is asked one at a time */
-    CHECK_INT(backends_pick(&servers, first, 4), first);
-    CHECK_INT(backends_pick(&servers, first, 5000), second); /* not where it was tried before */
+    CHECK_INT(backends_pick(&servers, first, 0, 4), first);
+    CHECK_INT(backends_pick(&servers, first, 0, 5000), second); /* not where it was tried before */
     backends_busy(&servers, first, 0, 5000);
     backends_learn_unknown(&servers, "/x m", "404");
     CHECK(backends_unknown(&servers, "/x m") == NULL); /* it was answered before */
     backends_learn_unknown(&servers, "/x n", "404 no n");
+    CHECK(backends_unknown(&servers, "/x n") == NULL); /* one row says little */
+    backends_learn_unknown(&servers, "/x n", "404 no n");
     CHECK_STR(backends_unknown(&servers, "/x n"), "404 no n");
+    backends_learn_unknown(&servers, "/x o", "404 no o");
+    backends_began(&servers, first);
+    backends_answered(&servers, first, "/x o", 3, 9000);
+    backends_learn_unknown(&servers, "/x o", "404 no o");
+    CHECK(backends_unknown(&servers, "/x o") == NULL); /* forgotten, and known from now on */
     backends_release(&servers);
 }
 
@@ -139,13 +148,125 @@ static void a_busy_server_is_left_alone(void) {
     backends_init(&servers, &options, 0);
     backends_began(&servers, 0);
     backends_busy(&servers, 0, 2000, 100);
-    CHECK_INT(backends_pick(&servers, -1, 2099), -1);
+    CHECK_INT(backends_pick(&servers, -1, 0, 2099), -1);
     CHECK_INT(backends_due_ms(&servers), 2100);
-    CHECK_INT(backends_pick(&servers, -1, 2100), 0);
+    CHECK_INT(backends_pick(&servers, -1, 0, 2100), 0);
     backends_began(&servers, 0);
     backends_busy(&servers, 0, INT64_MAX / 2, 3000); /* a day and more: ten minutes */
     CHECK_INT(backends_due_ms(&servers), 3000 + REACTION_AFTER_MS_MAX);
     backends_release(&servers);
+}
+
+static void one_that_lacks_a_model_is_not_asked_for_it(void) {
+    static const char *const urls[] = {"http://a", "http://b"};
+    const struct backends_options options = {urls, 2, 4, true, 7};
+    struct backends servers;
+    backends_init(&servers, &options, 0);
+    CHECK_INT(backends_pick(&servers, -1, 1, 0), 1);
+    CHECK_INT(backends_pick(&servers, 0, 2, 0), 0); /* though it was asked last */
+    CHECK_INT(backends_pick(&servers, -1, 3, 0), -1);
+    backends_release(&servers);
+}
+
+/* What happened at a server, and for how long none counts as reached after it. */
+static void only_failures_make_a_server_away(void) {
+    static const char *const urls[] = {"http://a"};
+    const struct backends_options options = {urls, 1, 4, true, 7};
+    enum { BROKE, SLOW, BUSY, ERRED, REFUSED, DENIED, ANSWERED, IDLE };
+    static const struct {
+        int what, at_s, away_s;
+    } rows[] = {
+        {SLOW, 700, 0}, /* the server is not at fault for a row that hangs */
+        {BROKE, 1000, 0},    {BROKE, 1500, 500},  {SLOW, 1600, 500}, {BROKE, 1601, 601},
+        {ANSWERED, 1602, 0}, {BROKE, 3000, 0},    {IDLE, 3001, 0},   {BROKE, 9000, 0},
+        {ERRED, 9001, 0},    {BROKE, 9700, 0},    {DENIED, 9701, 0}, {BROKE, 10400, 0},
+        {REFUSED, 10401, 0}, {BROKE, 11100, 0},   {BUSY, 11200, 0}, /* Retry-After: 300 */
+        {BROKE, 11400, 0},   {BROKE, 11600, 100},
+    };
+    struct backends servers;
+    backends_init(&servers, &options, 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t now_ms = rows[i].at_s * INT64_C(1000);
+        if (rows[i].what != IDLE) {
+            backends_began(&servers, 0);
+        }
+        switch (rows[i].what) {
+        case BROKE:
+            backends_broke(&servers, 0, now_ms);
+            break;
+        case BUSY:
+            backends_busy(&servers, 0, 300000, now_ms);
+            break;
+        case REFUSED:
+            backends_refused(&servers, 0);
+            break;
+        case DENIED:
+            backends_denied(&servers, 0, now_ms);
+            break;
+        case ANSWERED:
+            backends_answered(&servers, 0, "/x", 1, now_ms);
+            break;
+        case IDLE:
+            backends_idle(&servers);
+            break;
+        default:
+            backends_erred(&servers, 0, rows[i].what == ERRED, now_ms);
+            break;
+        }
+        CHECK_INT(backends_away_ms(&servers), rows[i].away_s * 1000);
+        CHECK_INT(servers.of[0].in_flight, 0);
+    }
+    backends_release(&servers);
+}
+
+static void a_row_may_be_forbidden(void) {
+    static const char *const urls[] = {"http://a"};
+    const struct backends_options options = {urls, 1, 4, true, 7};
+    struct backends servers;
+    bool was_forbidden[4] = {false};
+    backends_init(&servers, &options, 0);
+    for (int i = 0; i < 9; i++) { /* two rows, again and again */
+        CHECK(!backends_deny(&servers, 403, &was_forbidden[i % 2]));
+    }
+    CHECK(backends_deny(&servers, 403, &was_forbidden[2]));
+    CHECK(backends_deny(&servers, 401, &was_forbidden[3]));
+    backends_began(&servers, 0);
+    backends_answered(&servers, 0, "/x", 1, 1);
+    CHECK(!backends_deny(&servers, 403, &was_forbidden[3]));
+    CHECK(!backends_deny(&servers, 401, &was_forbidden[3])); /* it may be renewed */
+    backends_release(&servers);
+}
+
+static void keys_are_one_line(void) {
+    static const char *const good[][2] = {
+        {"k", "k"}, {"a b\n", "a b"}, {"k\r\n\n", "k"}, {"k \t", "k"}};
+    static const char *const bad[] = {"", "\n", "a\nHost: b", "a\rb", "a\x7f", "a\x01\n"};
+    struct endpoint_setting setting = {0};
+    struct error none = {0};
+    CHECK_OK(endpoint_setting_take_key(&setting, NULL, &none), &none);
+    CHECK(setting.secret == NULL);
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct error err = {0};
+        CHECK_OK(endpoint_setting_take_key(&setting, good[i][0], &err), &err);
+        CHECK_STR(setting.secret, good[i][1]);
+        endpoint_setting_release(&setting);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct error err = {0};
+        CHECK_INT(endpoint_setting_take_key(&setting, bad[i], &err), -1);
+        CHECK_STR(err.text, i < 2 ? "the key of spec.scorer.endpoint.key is empty"
+                                  : "the key of spec.scorer.endpoint.key has a control character");
+    }
+}
+
+static void slow_answers_have_their_latency(void) {
+    static const int64_t rows[] = {1, 900, 64000, 600000, 86400000};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct tally tally = {0};
+        tally_latency(&tally, rows[i]);
+        int64_t told = tally_quantile_ms(&tally, 0.99);
+        CHECK(told >= rows[i] && told <= rows[i] + rows[i] / 10);
+    }
 }
 
 static void pauses_double(void) {
@@ -168,6 +289,11 @@ int main(void) {
     TEST(a_limit_holds_in_each_minute);
     TEST(backends_share);
     TEST(a_busy_server_is_left_alone);
+    TEST(one_that_lacks_a_model_is_not_asked_for_it);
+    TEST(only_failures_make_a_server_away);
+    TEST(a_row_may_be_forbidden);
+    TEST(keys_are_one_line);
+    TEST(slow_answers_have_their_latency);
     TEST(pauses_double);
     return TEST_END();
 }

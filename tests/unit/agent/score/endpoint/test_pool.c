@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pool asks real servers on this machine: tests/endpoint/model_server.c, each with a fault. */
+#include "agent/score/endpoint/pool.h"
+#include "tests/test.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SERVERS_MAX = 2 };
+
+static struct {
+    pid_t pid[SERVERS_MAX];
+    struct endpoint_setting setting;
+    struct pool *pool;
+} house;
+
+/* Returns the URL; the caller frees. */
+static char *start_server(int index, const char *first, const char *second) {
+    char self[512] = "", port[16] = "";
+    int pipes[2];
+    CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    char *at = strstr(self, "/tests/unit/");
+    CHECK(at && pipe(pipes) == 0);
+    *at = 0;
+    AUTO(text_freep) char *path = x_printf("%s/tests/endpoint/model_server", self);
+    house.pid[index] = fork();
+    if (house.pid[index] == 0) {
+        dup2(pipes[1], STDOUT_FILENO);
+        execl(path, path, first, second, (char *)NULL);
+        _exit(127);
+    }
+    close(pipes[1]);
+    CHECK(read(pipes[0], port, sizeof port - 1) > 0);
+    close(pipes[0]);
+    port[strcspn(port, "\n")] = 0;
+    return x_printf("http://127.0.0.1:%s", port);
+}
+
+static void add_url(char *url) {
+    house.setting.urls[house.setting.url_count++] = url;
+}
+
+static void open_pool(const char *secret) {
+    struct error err = {0};
+    house.setting.in_flight_max = 1;
+    house.setting.is_fixed = true;
+    house.setting.tries = 2;
+    house.setting.timeout_ms = house.setting.timeout_ms ? house.setting.timeout_ms : 20000;
+    house.setting.ready_ms = house.setting.ready_ms ? house.setting.ready_ms : 20000;
+    CHECK_OK(endpoint_setting_take_key(&house.setting, secret, &err), &err);
+    CHECK_OK(pool_open(&house.setting, &house.pool, &err), &err);
+}
+
+static void close_house(void) {
+    pool_close(TAKE(house.pool));
+    endpoint_setting_release(&house.setting);
+    for (int i = 0; i < SERVERS_MAX; i++) {
+        if (house.pid[i] > 0) {
+            kill(house.pid[i], SIGKILL);
+            waitpid(house.pid[i], NULL, 0);
+        }
+        house.pid[i] = 0;
+    }
+}
+
+static struct pool_ask ask(const char *text) {
+    static atomic_bool never;
+    AUTO(text_freep) char *body = x_printf("{\"model\":\"m\",\"content\":\"%s\"}", text);
+    struct pool_ask ask = {.method = "POST",
+                           .path = "/v1/chat/completions",
+                           .key = "/v1/chat/completions m",
+                           .body = body,
+                           .body_size = strlen(body),
+                           .dropped = &never,
+                           .ends = &never};
+    pool_answer_to(house.pool, &ask);
+    ask.body = NULL;
+    if (ask.end == POOL_ANSWERED) {
+        CHECK(strstr(ask.answer, text));
+    }
+    free(TAKE(ask.answer));
+    return ask;
+}
+
+static int64_t count(enum tally_count which) {
+    return atomic_load(&pool_tally(house.pool)->counts[which]);
+}
+
+/* And is reached under its own path, which has /v1. */
+static void what_one_does_not_know_another_may(void) {
+    add_url(start_server(0, "model=other", NULL));
+    AUTO(text_freep) char *second = start_server(1, "latency=1", NULL);
+    add_url(x_printf("%s/v1", second));
+    open_pool(NULL);
+    for (int i = 0; i < 8; i++) {
+        CHECK_INT(ask("a").end, POOL_ANSWERED);
+    }
+    CHECK(count(TALLY_REFUSED) > 0);
+    CHECK_INT(count(TALLY_REFUSED), count(TALLY_RETRIES));
+    close_house();
+}
+
+static void what_none_knows_is_asked_for_twice(void) {
+    add_url(start_server(0, "model=other", NULL));
+    open_pool(NULL);
+    for (int i = 0; i < 4; i++) {
+        struct pool_ask asked = ask("a");
+        CHECK_INT(asked.end, POOL_REFUSED);
+        CHECK_STR(asked.cause, "404 Not Found: The model `m` does not exist.");
+    }
+    CHECK_INT(count(TALLY_REQUESTS), 2);
+    CHECK_INT(count(TALLY_REFUSED), 2);
+    close_house();
+}
+
+static void a_row_that_hangs_is_a_failed_try(void) {
+    struct error err = {0};
+    add_url(start_server(0, "latency=60000", NULL));
+    house.setting.timeout_ms = 300;
+    house.setting.ready_ms = 300;
+    open_pool(NULL);
+    CHECK_INT(ask("a").end, POOL_REFUSED);
+    CHECK_INT(ask("b").end, POOL_REFUSED);
+    CHECK_INT(count(TALLY_TIMEOUTS), 4);
+    CHECK(!pool_ended(house.pool, &err));
+    close_house();
+}
+
+static void a_busy_server_is_not_away(void) {
+    struct error err = {0};
+    add_url(start_server(0, "busy=50", "after=1"));
+    house.setting.ready_ms = 300;
+    open_pool(NULL);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(ask("a").end, POOL_ANSWERED);
+    }
+    CHECK(count(TALLY_BUSY) > 0);
+    CHECK(!pool_ended(house.pool, &err));
+    close_house();
+}
+
+static void a_server_that_is_gone_is_given_up(void) {
+    struct error err = {0};
+    add_url(start_server(0, "latency=1", NULL));
+    house.setting.ready_ms = 300;
+    open_pool(NULL);
+    CHECK_INT(ask("a").end, POOL_ANSWERED);
+    poll(NULL, 0, 600); /* idle for longer than ready_ms */
+    CHECK_INT(ask("a").end, POOL_ANSWERED);
+    kill(house.pid[0], SIGKILL);
+    CHECK_INT(ask("a").end, POOL_AWAY);
+    CHECK(pool_ended(house.pool, &err));
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    close_house();
+}
+
+static void the_first_server_may_be_away(void) {
+    static atomic_bool never;
+    struct error err = {0};
+    add_url(x_strdup("http://127.0.0.1:9"));
+    add_url(start_server(0, "latency=1", NULL));
+    open_pool(NULL);
+    CHECK_OK(pool_await(house.pool, &never, &err), &err);
+    CHECK_INT(ask("a").end, POOL_ANSWERED);
+    close_house();
+}
+
+static void one_that_never_comes_may_come_later(void) {
+    static const struct {
+        const char *url;
+        enum error_kind kind;
+    } rows[] = {{"http://127.0.0.1:9", ERROR_UNAVAILABLE}, {"http://169.254.1.1", ERROR_INVALID}};
+    static atomic_bool never;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        add_url(x_strdup(rows[i].url));
+        house.setting.ready_ms = 300;
+        open_pool(NULL);
+        CHECK_INT(pool_await(house.pool, &never, &err), -1);
+        CHECK_INT(err.kind, rows[i].kind);
+        close_house();
+    }
+}
+
+/* Without the line end that its file has; the server repeats a wrong one. */
+static void keys_are_sent_and_not_repeated(void) {
+    struct error err = {0};
+    add_url(start_server(0, "key=s3cret", NULL));
+    open_pool("s3cret\r\n");
+    CHECK_INT(ask("a").end, POOL_ANSWERED);
+    close_house();
+    add_url(start_server(0, "key=s3cret", NULL));
+    open_pool("wr0ng");
+    CHECK_INT(ask("a").end, POOL_AWAY);
+    CHECK(pool_ended(house.pool, &err));
+    CHECK_INT(err.kind, ERROR_DENIED);
+    CHECK(strstr(err.text, "Incorrect API key provided: *****: the server wants another key"));
+    CHECK_INT(count(TALLY_REQUESTS), 1);
+    CHECK_INT(count(TALLY_REFUSED), 1);
+    close_house();
+}
+
+static void a_row_may_be_forbidden(void) {
+    add_url(start_server(0, "forbid=a", NULL));
+    open_pool(NULL);
+    CHECK_INT(ask("a").end, POOL_REFUSED);
+    CHECK_INT(count(TALLY_REFUSED), 2);
+    CHECK_INT(ask("b").end, POOL_ANSWERED);
+    close_house();
+}
+
+int main(void) {
+    signal(SIGPIPE, SIG_IGN);
+    TEST(what_one_does_not_know_another_may);
+    TEST(what_none_knows_is_asked_for_twice);
+    TEST(a_row_that_hangs_is_a_failed_try);
+    TEST(a_busy_server_is_not_away);
+    TEST(a_server_that_is_gone_is_given_up);
+    TEST(the_first_server_may_be_away);
+    TEST(one_that_never_comes_may_come_later);
+    TEST(keys_are_sent_and_not_repeated);
+    TEST(a_row_may_be_forbidden);
+    return TEST_END();
+}
