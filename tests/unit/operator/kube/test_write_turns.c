@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How often a write is tried whose object nobody asks again, and that writes that are held go
+/* How often a write is tried that nothing asks again, and that writes that are held go
  * before newer ones of their namespace. */
 #include "tests/kube/script_world.h"
 
