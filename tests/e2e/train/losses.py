@@ -2,8 +2,8 @@
 
   losses.py make FOLDER           lines.onnx: letters of lines, whose blank is the last class; lines.npy, letters.npy (rows of
                                   letters, filled up with -100), linest.npy, letterst.npy to test. rare.onnx: a linear network;
-                                  v.npy, y.npy, of which a class is rare; vt.npy, yt.npy.
-                                  u.npy, z.npy: only of class 0; ut.npy, zt.npy: as vt.npy, yt.npy
+                                  v.npy, y.npy, of which a class is rare; vt.npy, yt.npy;
+                                  z.npy: only class 0
   losses.py lines FOLDER MODEL LOSS        LOSS is CTCLoss's of the model over the lines to test
   losses.py rare FOLDER MODEL LOSS STEPS ACCURACY
                                   the model is PyTorch's after STEPS steps over all samples with weights of classes, LOSS its loss
@@ -60,8 +60,7 @@ def make():
         n.save(f"{folder}/v{end}.npy", v)
         y = n.where(v[:, 0] > 1.2, 1, n.where(v[:, 1] > 0, 2, 0))
         n.save(f"{folder}/y{end}.npy", y)
-        n.save(f"{folder}/u{end}.npy", v)
-        n.save(f"{folder}/z{end}.npy", y if end else 0 * y)
+        n.save(f"{folder}/z{end}.npy", 0 * y)
     for name, example in (("lines", torch.zeros(2, STEPS, LETTERS)), ("rare", torch.zeros(2, 6))):
         torch.onnx.export(network(name).eval(), example, f"{folder}/{name}.onnx", opset_version=14, input_names=["x"], output_names=["y"],
                           do_constant_folding=False, dynamic_axes={"x": {0: "n"}})

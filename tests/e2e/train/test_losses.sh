@@ -36,9 +36,14 @@ check "classes with weights: trained" train rare v y "$weights" rare
 check "to PyTorch's weights, with its loss and accuracy" python rare "$data" "$out/rare/model.onnx" "$(last rare test_loss)" 20 "$(last rare accuracy)"
 check "three ranks have the losses of one, though each has other labels" ranks weights "${weights/1200/100}" rare v y
 check "and its accuracy" alike weights-1 weights-3 accuracy
-check "samples of weight 0 are trained" train rare u z '"classWeights": ["0", "3", "1.5"], "labelSmoothing": "0.1", "batchSize": 400, "epochs": 2, "optimizer": {"learningRate": "0.5"}' zero
+weightless() {
+    WINDLASS_SPEC='{"trainer": {"model": {"path": "data/rare.onnx"}, "data": {"train": {"tensors": {"samples": "data/v.npy", "labels": "data/z.npy"}}},
+        "classWeights": ["0", "3", "1.5"], "labelSmoothing": "0.1", "batchSize": 400, "epochs": 2, "optimizer": {"learningRate": "0.5"}, "output": {"path": "out/zero"}}}' \
+        timeout -k 5 300 "$trainer" train >"$work/log" 2>&1 || { tail -3 "$work/log" | sed 's/^/# /'; return 1; }
+}
+check "samples of weight 0 are trained" weightless
 check "and change no weight, though labels are smoothed" python untrained "$data" "$out/zero/model.onnx"
-check "their loss is not known" grep -qE 'epoch 2 of 2, step 6: loss unknown, accuracy 0\.[0-9]+, test loss' "$work/log"
+check "their loss is not known" grep -qE 'epoch 2 of 2, step 6: loss unknown, accuracy 0\.[0-9]+, learning rate' "$work/log"
 
 refused() { # TEXT NETWORK SAMPLES LABELS FIELDS
     train "$2" "$3" "$4" "\"batchSize\": 50, \"epochs\": 1, \"optimizer\": {\"learningRate\": \"0.1\"}, $5" refused >/dev/null
