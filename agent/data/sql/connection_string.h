@@ -12,7 +12,7 @@ struct connection_string {
 };
 
 /* INVALID, without any of the text: it is not UTF-8, or a brace has no other one, or something
- * behind it that is no semicolon. Release it in any case. */
+ * else than a semicolon behind it. Release it in any case. */
 NODISCARD int connection_string_read(const char *text, struct connection_string *ret_string,
                                      struct error *err);
 void connection_string_release(struct connection_string *string);
