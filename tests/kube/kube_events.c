@@ -11,10 +11,12 @@
 #include "operator/kube/kube.h"
 #include "tests/test.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static struct cluster *cluster;
-static struct event_recorder *recorder;
+static struct event_recorder *recorder, *recorders[4]; /* the present one; all of them */
+static size_t recorder_count;
 static json_t *listed; /* the items of the last answer; NULL: none yet */
 
 static void on_list(void *context UNUSED, const json_t *list, const struct error *err) {
@@ -23,6 +25,13 @@ static void on_list(void *context UNUSED, const json_t *list, const struct error
     }
     json_decref(listed);
     listed = list ? json_incref(json_object_get(list, "items")) : json_array();
+}
+
+/* Another recorder. Those before are kept until the cluster is closed, as answers may be on their
+ * way to them. */
+static void start_recorder(void) {
+    assert(recorder_count < ARRAY_LEN(recorders));
+    recorder = recorders[recorder_count++] = event_recorder_new(cluster);
 }
 
 /* The Events of the namespace that have that reason; owned. */
@@ -91,7 +100,7 @@ static void step(int minute) {
 }
 
 static void test_what_repeats_is_a_series(void) {
-    recorder = event_recorder_new(cluster);
+    start_recorder();
     for (int minute = 0; minute < 4; minute++) {
         AUTO(text_freep) char *note = x_printf("pod job-worker-%d: exceeded quota", minute);
         tell("QuotaExceeded", note, minute);
@@ -107,11 +116,10 @@ static void test_what_repeats_is_a_series(void) {
     AUTO(tree_freep) json_t *more = wait_for("QuotaExceeded", 1, 5);
     CHECK(strcmp(tree_text(more, "[0].series.lastObservedTime", ""),
                  tree_text(series, "[0].series.lastObservedTime", "")) > 0);
-    event_recorder_free(recorder);
 }
 
 static void test_other_notes_are_a_second_event(void) {
-    recorder = event_recorder_new(cluster);
+    start_recorder();
     tell("PodFailed", "exit code 3: disk full", 0);
     AUTO(tree_freep) json_t *one = wait_for("PodFailed", 1, 0);
     AUTO(text_freep) char *long_note = x_malloc(3001); /* longer than an Event may have */
@@ -124,7 +132,6 @@ static void test_other_notes_are_a_second_event(void) {
     const char *first = tree_text(two, "[0].note", ""), *second = tree_text(two, "[1].note", "");
     CHECK(text_starts(first, "(2 like it in ten minutes) xxx") ||
           text_starts(second, "(2 like it in ten minutes) xxx"));
-    event_recorder_free(recorder);
 }
 
 /* ---- the server's own rules ---- */
@@ -236,14 +243,13 @@ static void test_the_longest_event_is_taken(void) {
     const char *before = getenv("HOSTNAME");
     AUTO(text_freep) char *kept = before ? x_strdup(before) : NULL;
     setenv("HOSTNAME", host, 1);
-    recorder = event_recorder_new(cluster);
+    start_recorder();
     tell_of(name, "Longest", note, 0);
     tell_of(name, "Longest", note, 1);
     AUTO(tree_freep) json_t *one = wait_for("Longest", 1, 0);
     step(10);
     AUTO(tree_freep) json_t *series = wait_for("Longest", 1, 2);
     CHECK_STR(tree_text(series, "[0].regarding.name", ""), name);
-    event_recorder_free(recorder);
     if (kept) {
         setenv("HOSTNAME", kept, 1);
     } else {
@@ -267,6 +273,9 @@ int main(void) {
     TEST(test_what_an_update_may_change);
     TEST(test_the_longest_event_is_taken);
     cluster->ops->free(cluster);
+    for (size_t i = 0; i < recorder_count; i++) {
+        event_recorder_free(recorders[i]);
+    }
     json_decref(listed);
     return TEST_END();
 }
