@@ -2,11 +2,8 @@
 // Products of two computed matrices and attention (device/cpu/product) against the plain kernels:
 // drawn sizes, and drawn nodes that move the elements of operands and results, in every instruction
 // set of this processor.
-#include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network_run.h"
-#include "tests/seed.h"
-#include "tests/test.h"
+#include "tests/conformance/network_compare.h"
 
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
 
@@ -141,16 +138,6 @@ static void draw_network(struct draw *d, uint64_t seed) {
     network_output(&d->net, y);
 }
 
-static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
-    double largest = 1, worst = 0;
-    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
-        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
-        largest = fmax(largest, fabs(b));
-        worst = a == a ? fmax(worst, fabs(a - b)) : INFINITY;
-    }
-    return shape_equal(&seen->shape, &wanted->shape) && worst <= 2e-5 * largest;
-}
-
 /* Runs on both devices; with `turned` the result, of rank 4, is transposed. */
 static void check_draw(uint64_t seed, bool turned, struct device *reference, struct device *cpu) {
     struct draw d;
@@ -166,7 +153,7 @@ static void check_draw(uint64_t seed, bool turned, struct device *reference, str
         CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
     }
     CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
-    if (!wanted.data || !seen.data || !agrees(&seen, &wanted)) {
+    if (!wanted.data || !seen.data || !network_agrees(&seen, &wanted)) {
         printf("# seed %llu: the devices differ\n", (unsigned long long)seed);
         test_failures++;
     }

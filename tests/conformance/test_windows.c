@@ -2,11 +2,8 @@
 // Pools, resizing and concatenations (device/cpu/fast) against the plain kernels: drawn sizes and
 // parameters, before and behind convolutions whose values are in blocks, in every instruction set
 // of this processor.
-#include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network_run.h"
-#include "tests/seed.h"
-#include "tests/test.h"
+#include "tests/conformance/network_compare.h"
 
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
 
@@ -119,37 +116,18 @@ static void draw_large_pool(struct draw *d, uint64_t seed) {
     network_output(&d->net, x);
 }
 
-static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
-    double largest = 1, worst = 0;
-    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
-        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
-        if (isfinite(b)) {
-            largest = fmax(largest, fabs(b));
-            worst = isnan(a) ? INFINITY : fmax(worst, fabs(a - b));
-        } else if (isnan(b) ? !isnan(a) : a != b) {
-            worst = INFINITY;
-        }
-    }
-    return shape_equal(&seen->shape, &wanted->shape) && worst <= 2e-5 * largest;
-}
-
 /* With a device of its own, since packed weights are found again by their address. */
 static void check_draw(void (*draw)(struct draw *d, uint64_t seed), uint64_t seed,
                        struct device *reference) {
     struct draw d;
     struct error err = {0};
     struct device *cpu = NULL;
-    struct tensor wanted = {0}, seen = {0};
     draw(&d, seed);
     CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
-    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
-    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
-    if (!wanted.data || !seen.data || !agrees(&seen, &wanted)) {
+    if (!network_same(&d.net, reference, cpu)) {
         printf("# seed %llu: the devices differ\n", (unsigned long long)seed);
         test_failures++;
     }
-    tensor_release(&wanted);
-    tensor_release(&seen);
     device_close(cpu);
     arena_release(&d.net.graph.arena);
 }

@@ -27,7 +27,8 @@ side_by_side() {
     done
     rm -rf "$folder"
 }
-# Waits for SECONDS without a process of its own, which a `sleep` is (the pipe never has anything to read).
+# Waits for SECONDS without a process of its own, which a `sleep` is (the pipe never has anything to read,
+# so each read ends by its time, and says so by its exit code).
 exec {silent_pipe}<> <(:)
 nap() { read -rt "$1" -u "$silent_pipe" || :; }
 # nap_since MICROSECONDS-OF-THE-START [MILLISECONDS]: between two looks: at least so long (50), and a tenth of what has been
