@@ -64,7 +64,7 @@ refused() { # SENTENCE OPTION ...
 }
 both=(--input "$folder/cnn/input.pb" --target "$folder/cnn/target.pb")
 check "no target is refused" refused "--target FILE.pb are needed" --input "$folder/cnn/input.pb"
-check "an unknown loss is refused" refused "binary-cross-entropy or huber is expected" "${both[@]}" --loss hinge
+check "an unknown loss is refused" refused "binary-cross-entropy, huber or ctc is expected" "${both[@]}" --loss hinge
 check "a target that does not fit is refused" refused "target" "${both[@]}" --target "$folder/cnn/input.pb"
 check "an unknown value is refused" refused 'has no value "everyone"' "${both[@]}" --keep everyone
 check "all frozen is refused" refused "no weights that could be trained" "${both[@]}" --freeze '*'
