@@ -60,9 +60,15 @@ static int read_chunk(struct walk *walk, struct splitter *splitter, int64_t at, 
 /* ... of a Parquet file, from this row on. */
 static int cut_parquet(struct walk *walk, int64_t from, struct error *err) {
     while (from < walk->file.end) {
-        int64_t end = walk->block_bytes == 0
-                          ? from + 1
-                          : table_parquet_cut(walk->file.parquet, from, walk->block_bytes);
+        struct error cause = {0};
+        int64_t end = from;
+        if (table_parquet_cut(walk->file.parquet, from, walk->block_bytes, &end, &cause) < 0) {
+            *err = cause;
+            return cause.kind == ERROR_INVALID /* others begin with the path */
+                       ? error_context(err, "%s/%s", store_path(walk->source.store),
+                                       walk->file.name)
+                       : -1;
+        }
         if (on_block(walk, from, end, err) < 0) {
             return -1;
         }

@@ -436,6 +436,22 @@ static int take_lists(struct column_reader *reader, struct error *err) {
     return 0;
 }
 
+/* Takes the rows of the window from those of the group, behind whose last one nothing may come. */
+static int count_rows(struct column_reader *reader, struct error *err) {
+    reader->rows -= (int64_t)reader->window.rows;
+    bool has_more = reader->rows < 0;
+    if (reader->rows == 0) {
+        int got = reader->page.left > 0 || reader->ahead_at < reader->ahead_count
+                      ? 1
+                      : find_page(reader, err);
+        if (got < 0) {
+            return -1;
+        }
+        has_more = got > 0;
+    }
+    return has_more ? damaged(err, "its pages have more rows than its row group") : 0;
+}
+
 int column_reader_next(struct column_reader *reader, const struct column_window **ret_window,
                        struct error *err) {
     bool is_list = reader->column->list_definition > 0;
@@ -457,10 +473,9 @@ int column_reader_next(struct column_reader *reader, const struct column_window 
     if ((is_list ? take_lists(reader, err) : take_flat(reader, err)) < 0) {
         return -1;
     }
-    if ((int64_t)window->rows > reader->rows) {
-        return damaged(err, "its pages have more rows than its row group");
+    if (count_rows(reader, err) < 0) {
+        return -1;
     }
-    reader->rows -= (int64_t)window->rows;
     window->definition = reader->has_nulls ? reader->definition : NULL;
     window->repetition = is_list ? reader->repetition : NULL;
     window->values = reader->values;

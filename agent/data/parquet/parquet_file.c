@@ -70,17 +70,6 @@ static void read_chunks(struct footer *footer, const struct thrift_field *field,
     }
 }
 
-static void check_chunks(struct footer *footer, const struct parquet_group *group) {
-    int64_t most = footer->file->source.size_bytes - PARQUET_TAIL_BYTES;
-    for (size_t i = 0; i < footer->file->schema.leaves; i++) {
-        const struct parquet_chunk *chunk = &group->chunks[i];
-        if (chunk->start < 0 || chunk->size < 0 || chunk->start > most ||
-            chunk->size > most - chunk->start || chunk->values < 0) {
-            thrift_reader_fail(&footer->reader, "a column's bytes are outside the file");
-        }
-    }
-}
-
 /* ---- row groups ------------------------------------------------------------------------------ */
 
 static void read_group(struct footer *footer, const struct thrift_field *of,
@@ -105,7 +94,6 @@ static void read_group(struct footer *footer, const struct thrift_field *of,
     if (!has_chunks || group->rows < 0) {
         thrift_reader_fail(reader, "a row group without columns or rows");
     }
-    check_chunks(footer, group);
 }
 
 static int read_groups(struct footer *footer, const struct thrift_field *field, struct error *err) {
@@ -135,6 +123,90 @@ static int read_groups(struct footer *footer, const struct thrift_field *field, 
         file->group_count++;
     }
     return 0;
+}
+
+/* ---- what cannot be true --------------------------------------------------------------------- */
+
+/* The column of a leaf; of leaves that are one refused column, that. */
+static const struct parquet_leaf *column_of(const struct parquet_schema *schema, size_t leaf) {
+    size_t place = 0;
+    for (size_t count = schema->count; count > 1;) { /* the last column whose leaf is not behind */
+        size_t half = count / 2;
+        bool is_behind = schema->columns[place + half].leaf > leaf;
+        place += is_behind ? 0 : half;
+        count = is_behind ? half : count - half;
+    }
+    return &schema->columns[place];
+}
+
+/* NULL, or what is wrong. data_end: where the footer begins. */
+static const char *chunk_fault(const struct parquet_leaf *column, const struct parquet_group *group,
+                               const struct parquet_chunk *chunk, int64_t data_end) {
+    bool is_empty = chunk->size == 0 && group->rows == 0; /* whose place may be any */
+    if (!is_empty && (chunk->start < (int64_t)strlen(PARQUET_MAGIC) || chunk->start > data_end ||
+                      chunk->size < 0 || chunk->size > data_end - chunk->start)) {
+        return "its bytes are outside the file";
+    }
+    if (column->refusal) {
+        return NULL;
+    }
+    if (chunk->size == 0 && group->rows > 0) {
+        return "it has no bytes for its rows";
+    }
+    return chunk->values < group->rows || (!column->list_definition && chunk->values > group->rows)
+               ? "it has another number of values than its row group has rows"
+               : NULL;
+}
+
+static int bad_chunk(const struct parquet_file *file, size_t number, const char *what,
+                     struct error *err) {
+    size_t leaves = file->schema.leaves;
+    return error_set(err, ERROR_INVALID, "damaged footer: row group %zu: column \"%.64s\": %s",
+                     number / leaves, column_of(&file->schema, number % leaves)->name, what);
+}
+
+static int by_start(const void *a, const void *b) {
+    const struct parquet_chunk *one = *(const struct parquet_chunk *const *)a;
+    const struct parquet_chunk *other = *(const struct parquet_chunk *const *)b;
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+/* Bytes that are two chunks' would be rows that nobody has written, and as many of them as a
+ * footer can name. Between chunks there may be other things. */
+static int check_overlaps(const struct parquet_file *file, struct error *err) {
+    size_t count = file->group_count * file->schema.leaves, some = 0;
+    const struct parquet_chunk **chunks = x_calloc(count + 1, sizeof(void *));
+    bool is_sorted = true;
+    int result = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct parquet_chunk *chunk = &file->chunks[i];
+        is_sorted &= some == 0 || chunks[some - 1]->start <= chunk->start || chunk->size == 0;
+        chunks[some] = chunk;
+        some += chunk->size > 0;
+    }
+    if (!is_sorted) {
+        qsort(chunks, some, sizeof(void *), by_start);
+    }
+    for (size_t i = 1; i < some && result == 0; i++) {
+        if (chunks[i - 1]->start + chunks[i - 1]->size > chunks[i]->start) {
+            size_t number = (size_t)(MAX(chunks[i], chunks[i - 1]) - file->chunks);
+            result = bad_chunk(file, number, "its bytes are another column's, too", err);
+        }
+    }
+    free(chunks);
+    return result;
+}
+
+static int check_groups(const struct parquet_file *file, int64_t data_end, struct error *err) {
+    size_t leaves = file->schema.leaves;
+    for (size_t i = 0; i < file->group_count * leaves; i++) {
+        const char *what = chunk_fault(column_of(&file->schema, i % leaves),
+                                       &file->groups[i / leaves], &file->chunks[i], data_end);
+        if (what) {
+            return bad_chunk(file, i, what, err);
+        }
+    }
+    return check_overlaps(file, err);
 }
 
 /* ---- the footer ------------------------------------------------------------------------------ */
@@ -223,7 +295,7 @@ int parquet_file_open(const struct parquet_source *source, struct parquet_file *
     AUTO(text_freep) char *data = x_malloc((size_t)size + 1);
     int64_t at = source->size_bytes - PARQUET_TAIL_BYTES - size;
     if ((size > 0 && source->read(source->context, at, data, (size_t)size, err) < 0) ||
-        read_footer(&file, data, (size_t)size, err) < 0) {
+        read_footer(&file, data, (size_t)size, err) < 0 || check_groups(&file, at, err) < 0) {
         parquet_file_release(&file);
         return -1;
     }

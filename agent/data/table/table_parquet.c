@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table/table_parquet.h"
 
+#include "agent/data/parquet/parquet_claims.h"
 #include "lib/text/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ROWS_MAX = 1 << 20 };
+enum {
+    BLOCK_ROWS_MAX = 1 << 20,
+    UNPACKED_MAX = 4096, /* bytes that one of the file may unpack to */
+};
 
 struct table_parquet {
     struct parquet_file file;
@@ -120,33 +124,56 @@ struct row_reader *table_parquet_reader(struct table_parquet *parquet) {
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Bytes of the columns that are read, as the file says; at least one a row. */
+/* Bytes of the columns that are read, as the file says; at least one a row. What it says decides
+ * only how many blocks there are, and is believed as far as those are bounded by its size. */
 static int64_t group_bytes(const struct table_parquet *parquet, const struct parquet_group *group) {
     int64_t bytes = group->rows;
     for (size_t i = 0; i < parquet->count; i++) {
         const struct parquet_leaf *column = &parquet->file.schema.columns[parquet->columns[i]];
-        int64_t unpacked = group->chunks[column->leaf].unpacked;
-        bytes += unpacked > 0 && unpacked < INT64_MAX / 2 - bytes ? unpacked : 0;
+        const struct parquet_chunk *chunk = &group->chunks[column->leaf];
+        int64_t most = MIN(chunk->size, INT64_MAX / 4 / UNPACKED_MAX / (int64_t)parquet->count);
+        bytes += MIN(MAX(chunk->unpacked, 0), most * UNPACKED_MAX);
     }
     return bytes;
 }
 
-int64_t table_parquet_cut(const struct table_parquet *parquet, int64_t first, int64_t block_bytes) {
+/* The end of the row groups from `number` on that fit into one block. */
+static int join_groups(const struct table_parquet *parquet, size_t number, int64_t block_bytes,
+                       int64_t *ret_end, struct error *err) {
     const struct parquet_file *file = &parquet->file;
-    size_t number = parquet_file_group(file, first);
-    const struct parquet_group *group = &file->groups[number];
-    int64_t bytes = group_bytes(parquet, group), end = group->first + group->rows;
-    int64_t parts = MAX(bytes / block_bytes, group->rows / BLOCK_ROWS_MAX) + 1;
-    if (parts > 1 || first != group->first) {
-        return MIN(first + (group->rows + parts - 1) / parts, end);
-    }
-    while (++number < file->group_count) {
-        group = &file->groups[number];
+    int64_t first = file->groups[number].first, bytes = 0, end = first;
+    for (; number < file->group_count; number++) {
+        const struct parquet_group *group = &file->groups[number];
         bytes += group_bytes(parquet, group);
-        if (bytes > block_bytes || group->first + group->rows - first > BLOCK_ROWS_MAX) {
+        if (end > first &&
+            (bytes > block_bytes || group->first + group->rows - first > BLOCK_ROWS_MAX)) {
             break;
+        }
+        if (parquet_claims_check(file, number, err) < 0) {
+            return -1;
         }
         end = group->first + group->rows;
     }
-    return end;
+    *ret_end = end;
+    return 0;
+}
+
+int table_parquet_cut(const struct table_parquet *parquet, int64_t first, int64_t block_bytes,
+                      int64_t *ret_end, struct error *err) {
+    const struct parquet_file *file = &parquet->file;
+    size_t number = parquet_file_group(file, first);
+    const struct parquet_group *group = &file->groups[number];
+    int64_t end = group->first + group->rows;
+    int64_t parts =
+        block_bytes == 0
+            ? group->rows
+            : MAX(group_bytes(parquet, group) / block_bytes, group->rows / BLOCK_ROWS_MAX) + 1;
+    if (parts == 1 && first == group->first) {
+        return join_groups(parquet, number, block_bytes, ret_end, err);
+    }
+    if (first == group->first && parquet_claims_check(file, number, err) < 0) {
+        return -1;
+    }
+    *ret_end = MIN(first + (group->rows + parts - 1) / parts, end);
+    return 0;
 }

@@ -24,5 +24,7 @@ int64_t table_parquet_rows(const struct table_parquet *parquet); /* how many */
 const char *table_parquet_columns(const struct table_parquet *parquet);
 struct row_reader *table_parquet_reader(struct table_parquet *parquet);
 /* The end of the block of rows that begins with this row, about block_bytes of what is read: whole
- * row groups, or an equal part of one that is larger. */
-int64_t table_parquet_cut(const struct table_parquet *parquet, int64_t first, int64_t block_bytes);
+ * row groups, or an equal part of one that is larger; 0: one row. INVALID: the file has fewer rows
+ * than it says (parquet_claims.h). */
+NODISCARD int table_parquet_cut(const struct table_parquet *parquet, int64_t first,
+                                int64_t block_bytes, int64_t *ret_end, struct error *err);

@@ -6,6 +6,7 @@
 #include "agent/data/table/row_parser.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/kinds/told_lines.h"
+#include "tests/unit/agent/data/parquet/made_parquet.h"
 #include "tests/unit/agent/data/table/tables.h"
 
 enum { ROUNDS = 60, TABLE_BYTES_MAX = 60000, TEXT_MAX = 4 << 20 };
@@ -245,6 +246,22 @@ static void test_tables_that_do_not_fit_are_refused(void) {
     json_decref(told.lines);
 }
 
+/* Cut into work, 2^31 rows of nothing would be as many failed items. */
+static void test_rows_that_a_footer_makes_up_are_refused(void) {
+    struct made_group groups[] = {{.pages = {9}}, {.pages = {9}, .rows = (int64_t)1 << 31}};
+    struct parquet_bytes bytes = made_parquet(groups, ARRAY_LEN(groups));
+    struct error err = {0};
+    struct told told = {.lines = json_array(), .stop = SIZE_MAX};
+    put_bytes("claims/a.x", bytes.data, bytes.size);
+    AUTO(tree_freep) json_t *spec = spec_of("out/claims", "Parquet", false);
+    CHECK_INT(list(spec, NULL, &told, &err), -1);
+    CHECK_STR(err.text, "spec.input.table.path: out/claims/a.x: damaged: row group 1: column "
+                        "\"x\": its pages have 9 values, the footer says 2147483648");
+    CHECK_INT(json_array_size(told.lines), 1);
+    json_decref(told.lines);
+    free(bytes.data);
+}
+
 static void test_a_file_that_changes_is_told(void) {
     struct error err = {0};
     put("change/a.x", "name\nAda\nBob\n");
@@ -295,6 +312,7 @@ int main(void) {
     TEST(test_every_row_once_and_in_order);
     TEST(test_rows_have_their_columns_and_places);
     TEST(test_tables_that_do_not_fit_are_refused);
+    TEST(test_rows_that_a_footer_makes_up_are_refused);
     TEST(test_a_file_that_changes_is_told);
     TEST(test_leases_that_make_no_sense_are_refused);
     return TEST_END();
