@@ -6,6 +6,7 @@
 #include "agent/score/post/post_kind.h"
 #include "lib/text/utf8.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 /* Sizes for axes that the network leaves free, in the order in which they are tried. */
 static const int64_t sides[] = {64, 224, 640};
 enum { ITEMS = 2, TOKENS = 8, INPUT_VALUES_MAX = 1 << 24, LIST_BYTES = 320, CHARACTERS_MIN = 10 };
+enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
 
 enum source { SOURCE_COLUMNS, SOURCE_PICTURE, SOURCE_TOKENS, SOURCE_ARRAY, SOURCE_CONSTANT };
 
@@ -184,20 +186,61 @@ static void print_type(const struct plan *plan, const struct post_kind *kind, bo
     }
 }
 
-/* Outputs that may be scores of characters over time; the shape alone cannot tell. */
-static void print_texts(const struct plan *plan) {
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        const struct shape *shape = &plan->outputs.tensors[i]->shape;
-        if (plan->outputs.tensors[i]->type == TENSOR_FLOAT32 && shape->rank == 3 &&
-            shape->dims[2] >= CHARACTERS_MIN) {
-            AUTO(text_freep) char *name = x_strdup(plan->outputs.names[i]);
-            utf8_make_line(name);
-            printf("        # or postprocess: {type: Text, labels: VOLUME/characters.txt}  # of "
-                   "%.64s, "
-                   "if it was trained by CTC with %lld classes\n",
-                   name, (long long)shape->dims[2]);
+/* Whether the network's pictures are strips, as high as a line of text and of any width. */
+static bool takes_strips(const struct plan *plan) {
+    for (size_t i = 0; i < plan->input_count; i++) {
+        enum tensor_type type;
+        struct shape shape;
+        (void)session_input(plan->session, i, &type, &shape);
+        if (plan->sources[i] == SOURCE_PICTURE) {
+            bool is_last = shape.dims[1] != 3 && shape.dims[1] != 1; /* of the channels */
+            int64_t height = shape.dims[is_last ? 1 : 2], width = shape.dims[is_last ? 2 : 3];
+            return height > 0 && height <= STRIP_HEIGHT_MAX && (width < 0 || width >= 2 * height);
         }
     }
+    return false;
+}
+
+/* Whether the values along the last axis are probabilities of things of which one is right. */
+static bool are_probabilities(const struct tensor *output) {
+    int64_t last = output->shape.dims[output->shape.rank - 1], count = shape_count(&output->shape);
+    const float *values = output->data;
+    for (int64_t i = 0; i + last <= count; i += last) {
+        double sum = 0;
+        for (int64_t k = 0; k < last; k++) {
+            sum += values[i + k] >= 0 ? (double)values[i + k] : NAN;
+        }
+        if (!(fabs(sum - 1) < 1e-3)) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+/* Detectors have outputs of the same shapes, but not of strips, and not probabilities. */
+static bool are_characters(const struct plan *plan, const struct tensor *output) {
+    bool is_apt = plan->items == SOURCE_PICTURE || plan->items == SOURCE_ARRAY;
+    return is_apt && (takes_strips(plan) || are_probabilities(output));
+}
+
+/* Outputs that may be scores of characters over time, the likely ones or the others. Returns their
+ * number. */
+static size_t print_texts(const struct plan *plan, bool are_likely) {
+    size_t count = 0;
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        const struct tensor *output = plan->outputs.tensors[i];
+        const struct shape *shape = &output->shape;
+        if (output->type == TENSOR_FLOAT32 && shape->rank == 3 &&
+            shape->dims[2] >= CHARACTERS_MIN && are_likely == are_characters(plan, output)) {
+            AUTO(text_freep) char *name = x_strdup(plan->outputs.names[i]);
+            utf8_make_line(name);
+            printf("        %spostprocess: {type: Text, labels: VOLUME/characters.txt}  # of "
+                   "%.64s, if it was trained by CTC with %lld classes\n",
+                   are_likely && count == 0 ? "" : "# or ", name, (long long)shape->dims[2]);
+            count++;
+        }
+    }
+    return count;
 }
 
 /* The types that fit, the likeliest first. */
@@ -212,12 +255,12 @@ static void print_outputs(const struct plan *plan) {
                                            : plan->items == SOURCE_TOKENS ? texts
                                                                           : rows;
     char list[LIST_BYTES] = "";
-    bool is_first = true;
+    bool is_first = print_texts(plan, true) == 0;
     if (plan->items == SOURCE_PICTURE) {
         list_forms(plan, list);
     }
     if (*list) {
-        printf("        postprocess: {type: Boxes}  # form: %s\n", list);
+        printf("        %spostprocess: {type: Boxes}  # form: %s\n", is_first ? "" : "# or ", list);
         is_first = false;
     }
     for (; *kinds; kinds++) {
@@ -225,7 +268,7 @@ static void print_outputs(const struct plan *plan) {
         print_type(plan, *kinds, is_first);
         is_first = is_first && count == 0;
     }
-    print_texts(plan);
+    (void)print_texts(plan, false);
     printf("        %spostprocess: {type: Raw}\n", is_first ? "" : "# or ");
 }
 
