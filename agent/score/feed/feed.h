@@ -1,6 +1,6 @@
 /* feed.h: a source of values for inputs of a network: the item's picture, columns of its row, the
- * tokens of its text, its array, or a constant. One row of functions for each (feeds.c has the
- * table). */
+ * tokens of its text, its array, a constant, or a state. One row of functions for each (feeds.c has
+ * the table). */
 #pragma once
 
 #include "agent/data/input/input.h"
@@ -76,3 +76,5 @@ extern const struct feed_kind feed_columns;  /* columns of a row, by columns.h *
 extern const struct feed_kind feed_tokens;   /* ids, mask, ... of a text, by texts.h */
 extern const struct feed_kind feed_array;    /* a slice, by slices.h */
 extern const struct feed_kind feed_constant; /* the same for every item */
+extern const struct feed_kind feed_steps;    /* a list in a column of a row, step by step */
+extern const struct feed_kind feed_state;    /* what an output was in the step before */

@@ -14,8 +14,9 @@ enum {
     FIELD_BYTES = sizeof FIELD + 24,
 };
 
-static const struct feed_kind *const feed_kinds[] = {&feed_picture, &feed_columns, &feed_tokens,
-                                                     &feed_array, &feed_constant};
+static const struct feed_kind *const feed_kinds[] = {&feed_picture, &feed_columns,  &feed_tokens,
+                                                     &feed_array,   &feed_constant, &feed_steps,
+                                                     &feed_state};
 
 /* A feed and the inputs of the network that it has. */
 struct source {
@@ -29,6 +30,7 @@ struct source {
 
 struct port {
     size_t source, index; /* the input's, in the source */
+    int state;            /* output of the network; -1: no state */
 };
 
 struct feeds {
@@ -38,6 +40,7 @@ struct feeds {
     struct port *ports;     /* of each input */
     struct source *sources; /* at most one for each input */
     size_t source_count;
+    bool has_states;
     int64_t fixed; /* items of a run; -1: any number */
     json_t *row;   /* the taken one */
 };
@@ -58,8 +61,10 @@ static const struct feed_kind *default_kind(const struct feeds *feeds) {
 }
 
 static bool fits_items(const struct feed_kind *kind, enum item_type item) {
-    return kind == &feed_constant || (kind == &feed_picture && item == ITEM_PICTURE) ||
-           (kind == &feed_columns && item == ITEM_JSON) ||
+    bool is_of_steps = kind == &feed_state && (item == ITEM_JSON || item == ITEM_TENSOR);
+    return kind == &feed_constant || is_of_steps ||
+           (kind == &feed_picture && item == ITEM_PICTURE) ||
+           ((kind == &feed_columns || kind == &feed_steps) && item == ITEM_JSON) ||
            (kind == &feed_tokens && (item == ITEM_JSON || item == ITEM_PATH)) ||
            (kind == &feed_array && item == ITEM_TENSOR);
 }
@@ -77,8 +82,8 @@ static int find_kind(const struct feeds *feeds, const json_t *entry, size_t at,
     }
     if (count != 1) {
         return error_set(err, ERROR_INVALID,
-                         FIELD "[%zu]: exactly one of picture, columns, tokens, array and "
-                               "constant is expected",
+                         FIELD "[%zu]: exactly one of picture, columns, tokens, array, constant, "
+                               "steps and state is expected",
                          at);
     }
     *ret_kind = found;
@@ -186,6 +191,65 @@ static int assign(struct feeds *feeds, const json_t *entries, struct error *err)
     return 0;
 }
 
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static int find_output(const struct feeds *feeds, const char *name) {
+    for (size_t i = 0; i < session_output_count(feeds->options.session); i++) {
+        if (strcmp(session_output(feeds->options.session, i), name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Which output each state is. */
+static int find_states(struct feeds *feeds, const json_t *entries, struct error *err) {
+    for (size_t i = 0; i < feeds->count; i++) {
+        size_t at = 0;
+        const json_t *entry = find_entry(entries, feeds->inputs[i].name, &at);
+        const char *output = json_string_value(json_object_get(entry, "state"));
+        feeds->ports[i].state = output ? find_output(feeds, output) : -1;
+        feeds->has_states = feeds->has_states || output;
+        if (output && feeds->ports[i].state < 0) {
+            return error_set(err, ERROR_INVALID,
+                             FIELD "[%zu].state: the network has no output \"%.64s\" "
+                                   "(`windlass-agent model check` lists them)",
+                             at, output);
+        }
+    }
+    return 0;
+}
+
+/* Puts an axis for the steps behind that of the items. */
+static int add_steps(struct feeds *feeds, struct error *err) {
+    for (size_t i = 0; i < feeds->count; i++) {
+        const struct port *port = &feeds->ports[i];
+        const struct source *source = &feeds->sources[port->source];
+        struct shape *shape = &source->inputs[port->index].shape;
+        if (source->kind == &feed_steps && !feeds->has_states) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.steps: the network goes through a list step by step only with a "
+                             "state beside it ({name: x, state: OUTPUT}); columns is expected",
+                             source->field);
+        }
+        if (!feeds->has_states || source->kind == &feed_state || source->kind == &feed_constant) {
+            continue;
+        }
+        if ((source->kind != &feed_steps && source->kind != &feed_array) || shape->rank < 1 ||
+            shape->rank == TENSOR_RANK_MAX || shape->dims[0] > 1) {
+            return error_set(err, ERROR_INVALID,
+                             FIELD ": beside a state each input takes one step of one item: steps "
+                                   "(of a table) or an array [1, ...] is expected for input "
+                                   "\"%.64s\"",
+                             feeds->inputs[i].name);
+        }
+        memmove(shape->dims + 2, shape->dims + 1, (size_t)(shape->rank - 1) * sizeof *shape->dims);
+        shape->dims[1] = -1;
+        shape->rank++;
+    }
+    return 0;
+}
+
 static int open_sources(struct feeds *feeds, const json_t *entries, struct error *err) {
     for (size_t i = 0; i < feeds->source_count; i++) {
         struct source *source = &feeds->sources[i];
@@ -221,8 +285,8 @@ static int find_items(struct feeds *feeds, struct error *err) {
         const struct source *source = &feeds->sources[feeds->ports[i].source];
         int64_t items = input->shape.rank > 0 ? input->shape.dims[0] : 0;
         int64_t most = source->kind == &feed_picture ? FEEDS_MOST_PICTURES : FEEDS_MOST;
-        if (source->kind == &feed_constant && items >= 0) {
-            continue; /* it is the same for all items */
+        if ((source->kind == &feed_constant && items >= 0) || source->kind == &feed_state) {
+            continue; /* it is the same for all items, or of one */
         }
         if (items == 0 || items > most || (is_found && items != feeds->fixed)) {
             return error_set(err, ERROR_INVALID,
@@ -270,6 +334,7 @@ int feeds_new(const struct feeds_options *options, struct feeds **ret_feeds, str
     }
     name_inputs(feeds);
     if (check_names(feeds, entries, err) < 0 || assign(feeds, entries, err) < 0 ||
+        find_states(feeds, entries, err) < 0 || add_steps(feeds, err) < 0 ||
         open_sources(feeds, entries, err) < 0 || find_items(feeds, err) < 0) {
         return -1;
     }
@@ -299,6 +364,14 @@ size_t feeds_count(const struct feeds *feeds) {
 
 int64_t feeds_fixed(const struct feeds *feeds) {
     return feeds->fixed;
+}
+
+bool feeds_have_states(const struct feeds *feeds) {
+    return feeds->has_states;
+}
+
+int feeds_state(const struct feeds *feeds, size_t index) {
+    return feeds->ports[index].state;
 }
 
 void feeds_files(const struct feeds *feeds, json_t *files) {

@@ -32,6 +32,14 @@ void feeds_free(struct feeds *feeds); /* accepts NULL */
 size_t feeds_count(const struct feeds *feeds); /* of the network's inputs */
 /* The network's fixed number of items; -1: any number. */
 int64_t feeds_fixed(const struct feeds *feeds);
+/* Whether an item is a sequence of steps, because an input is a state: an output of the step
+ * before. Then each run of the network has one step of one item. The inputs that are neither states
+ * nor constants are measured and filled for all steps of the item at once, [1, steps, ...], though
+ * the network's input is [1, ...]. */
+bool feeds_have_states(const struct feeds *feeds);
+/* The output of the network whose value is input `index` in the next step; -1: it is not a state.
+ */
+int feeds_state(const struct feeds *feeds, size_t index);
 /* Adds the files that the values depend on (scorer.h). */
 void feeds_files(const struct feeds *feeds, json_t *files);
 /* The names of the columns of a table that the values are taken from; the caller owns them. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/groups.h"
 
+#include "agent/score/worker/sequence.h"
 #include "lib/log.h"
 
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct groups {
     int most;                        /* limit of items per run, since more did not fit; 0: none */
     struct tensor *inputs, *outputs; /* for session_submit and session_collect */
     struct port *wanted;             /* of the added item, for each input; without memory */
+    struct sequence *sequence;       /* of items that are sequences; NULL: they are not */
 };
 
 static size_t input_count(const struct groups *groups) {
@@ -63,6 +65,8 @@ struct groups *groups_new(const struct groups_options *options) {
     for (int i = 0; i < COUNT; i++) {
         groups->all[i].ports = x_calloc(input_count(groups), sizeof *groups->all[i].ports);
     }
+    groups->sequence =
+        feeds_have_states(options->feeds) ? sequence_new(options->session, options->feeds) : NULL;
     return groups;
 }
 
@@ -97,6 +101,7 @@ void groups_free(struct groups *groups) {
         free(groups->inputs);
         free(groups->wanted);
         free(groups->outputs);
+        sequence_free(groups->sequence);
         free(groups);
     }
 }
@@ -344,9 +349,27 @@ static struct post_place place_of(const struct groups *groups, const struct item
                                .input_height = size.padded_height};
 }
 
+/* An item with a state is alone, and goes through the network at once. */
+static int add_steps(struct groups *groups, struct sink *sink, const struct item *item,
+                     const char *head, struct error *err) {
+    AUTO(post_result_release) struct post_result result = {0};
+    const struct post_item own = {.name = item->name};
+    if (sequence_run(groups->sequence, INT64_MAX, groups->outputs, err) < 0 ||
+        post_take(groups->options.post, groups->outputs, 1, err) < 0 ||
+        post_make(groups->options.post, 0, &own, &result, err) < 0) {
+        return error_context(err, "%s", item->name);
+    }
+    result.result.head = head;
+    result.result.has_name = true;
+    return sink_add(sink, &result.result, err);
+}
+
 int groups_add(struct groups *groups, struct sink *sink, const struct item *item, const char *head,
                struct error *err) {
     int64_t capacity = 1;
+    if (groups->sequence) {
+        return add_steps(groups, sink, item, head, err);
+    }
     if (measure(groups, &capacity, err) < 0) {
         return error_context(err, "%s", item->name);
     }

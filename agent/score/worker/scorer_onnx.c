@@ -6,6 +6,7 @@
 #include "agent/data/input/fingerprint.h"
 #include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
+#include "agent/score/worker/sequence.h"
 #include "agent/store/local_file.h"
 #include "lib/log.h"
 
@@ -256,6 +257,17 @@ static int fill_inputs(struct scorer *scorer, int64_t items, struct tensor *inpu
     return 0;
 }
 
+/* Two steps of a sequence, so that its states are carried once. */
+static int try_steps(struct scorer *scorer, struct error *err) {
+    struct tensor *outputs = x_calloc(session_output_count(scorer->session), sizeof *outputs);
+    struct sequence *sequence = sequence_new(scorer->session, scorer->feeds);
+    int result =
+        sequence_run(sequence, 2, outputs, err) < 0 ? -1 : post_take(scorer->post, outputs, 1, err);
+    sequence_free(sequence);
+    free(outputs);
+    return result;
+}
+
 static int try_items(struct scorer *scorer, int64_t items, struct error *err) {
     size_t count = feeds_count(scorer->feeds);
     struct tensor *inputs = x_calloc(count, sizeof *inputs);
@@ -289,7 +301,13 @@ static int try_item(struct scorer *scorer, const struct item *item, struct error
     int64_t fixed = feeds_fixed(scorer->feeds), values = 0;
     bool is_alone = tree_integer(scorer->spec, "miniBatchSize", 0) == 1;
     int64_t items = fixed > 0 ? fixed : is_alone ? 1 : 2;
-    if (feeds_take(scorer->feeds, item, err) < 0 || count_values(scorer, &values, err) < 0) {
+    if (feeds_take(scorer->feeds, item, err) < 0) {
+        return -1;
+    }
+    if (feeds_have_states(scorer->feeds)) {
+        return try_steps(scorer, err);
+    }
+    if (count_values(scorer, &values, err) < 0) {
         return -1;
     }
     if (!is_tried(scorer, values)) {

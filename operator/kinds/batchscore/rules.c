@@ -166,16 +166,17 @@ static int check_tokenizer(const json_t *spec, struct error *err) {
 }
 
 static int check_network_inputs(const json_t *spec, struct error *err) {
-    static const char *const kinds[] = {"picture", "columns", "tokens", "array", "constant"};
+    static const char *const kinds[] = {"picture",  "columns", "tokens", "array",
+                                        "constant", "steps",   "state"};
     const json_t *inputs = tree_get(spec, "scorer.onnx.inputs"), *entry;
     size_t i;
     json_array_foreach(inputs, i, entry) {
         char field[64];
         snprintf(field, sizeof field, "scorer.onnx.inputs[%zu]", i);
         if (!job_only_one(entry, kinds, ARRAY_LEN(kinds))) {
-            return job_refuse(
-                err, field,
-                "exactly one of picture, columns, tokens, array and constant must be given");
+            return job_refuse(err, field,
+                              "exactly one of picture, columns, tokens, array, constant, steps and "
+                              "state must be given");
         }
         if (json_object_get(entry, "tokens") && !has(spec, "scorer.onnx.tokenizer")) {
             return job_refuse(err, "scorer.onnx.inputs",

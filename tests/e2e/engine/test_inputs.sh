@@ -82,7 +82,7 @@ check "columns of pictures" says 'spec.scorer.onnx.inputs[0].columns: the items 
 job "$photos" scaled 'inputs: [{name: k, constant: [1, 2]}]'
 check "a constant of another length" says "spec.scorer.onnx.inputs[0].constant: a list of one number"
 job "$photos" scaled 'inputs: [{name: k, constant: [1], columns: [age]}]'
-check "an entry with two sources" says 'spec.scorer.onnx.inputs[0]: exactly one of picture, columns, tokens, array and constant must be given'
+check "an entry with two sources" says 'spec.scorer.onnx.inputs[0]: exactly one of picture, columns, tokens, array, constant, steps and state must be given'
 job "$rows" joined 'inputs: [{name: a, columns: [age]}, {name: b, columns: [age, size]}]'
 check "a missing column, before any worker starts" says 'it has no column "size"'
 job "$rows" joined 'inputs: [{name: a, columns: [age]}, {name: b, columns: [age]}]'
