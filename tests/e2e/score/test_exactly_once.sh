@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Exactly once: a job of 2,000 mini-batches through `windlass run` while workers, its coordinator and windlass
-# itself are killed with -9, and 5 % of the tries of a user's program fail (or crash) and 2 % hang.
+# Exactly once: a job of 800 mini-batches (2,000 in a soak) through `windlass run` while workers, its coordinator and
+# windlass itself are killed with -9, and 5 % of the tries of a user's program fail (or crash) and 2 % hang.
 # Whatever is killed, the output is byte for byte that of an undisturbed run, every mini-batch counts once in the
 # commits, and no files of tries are left.
 #   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10): the number of runs, and
-#   as many again of a slow program (one in `make test`); ONCE_BATCHES (2000; 100 of the slow one); ONCE_KIND (0 to 3):
+#   as many again of a slow program (one in `make test`); ONCE_BATCHES (100 of the slow one); ONCE_KIND (0 to 3):
 #   only that kind of job.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -24,7 +24,7 @@ if [ -z "${ONCE_KIND:-}" ]; then
     exit $((failures > 0))
 fi
 rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
-batches=${ONCE_BATCHES:-2000}
+batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 800)}
 if [ "$ONCE_KIND" = 3 ]; then
     batches=100
     [ -n "${SOAK_ROUNDS:-}${ONCE_ROUNDS:-}" ] || rounds=1
