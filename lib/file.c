@@ -49,6 +49,10 @@ int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_s
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s is not a regular file", path);
     }
+    if ((uint64_t)status.st_size > max_bytes) {
+        return error_set(err, ERROR_INVALID, "%s: larger than the limit of %zu bytes", path,
+                         max_bytes);
+    }
     return file_read_stream(fd, path, max_bytes, ret_data, ret_size, err);
 }
 

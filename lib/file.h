@@ -4,7 +4,8 @@
 
 #include "lib/error.h"
 
-/* Reads a regular file of at most max_bytes. *ret_data is NUL-terminated; the caller frees. */
+/* Reads a regular file of at most max_bytes (INVALID: it is larger, or none). *ret_data is
+ * NUL-terminated; the caller frees. */
 NODISCARD int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
                         struct error *err);
 /* The same for an open file or pipe, up to its end; name is used in messages. */

@@ -80,11 +80,37 @@ void tree_freep(json_t **tree) {
     *tree = NULL;
 }
 
+/* What a list, an object or another value takes in memory, and the least that it takes as text: a
+ * text of "[],[],[]" is a tree 50 times as large. Texts below SMALL_BYTES are not looked at. */
+enum { LIST_BYTES = 256, VALUE_BYTES = 64, SMALL_BYTES = 8 << 20 };
+
+static size_t tree_bytes(const char *text, size_t size) {
+    size_t bytes = size;
+    bool is_quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (is_quoted && c == '\\') {
+            i++;
+        } else if (c == '"') {
+            is_quoted = !is_quoted;
+        } else if (!is_quoted) {
+            bytes += c == '[' || c == '{' ? LIST_BYTES : c == ',' ? VALUE_BYTES : 0;
+        }
+    }
+    return bytes;
+}
+
 int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                struct error *err) {
     if (size > max_bytes) {
         return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are allowed", size,
                          max_bytes);
+    }
+    if (size > SMALL_BYTES && tree_bytes(text, size) > TREE_MEMORY_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "its lists, objects and values take %zu MiB of memory, at most %zu are "
+                         "allowed",
+                         tree_bytes(text, size) >> 20, TREE_MEMORY_MAX >> 20);
     }
     json_error_t problem;
     json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);

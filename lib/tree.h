@@ -30,7 +30,9 @@ char *tree_compact(const json_t *tree);
  */
 char *tree_canonical(const json_t *tree);
 
-/* Parses JSON text. INVALID: longer than max_bytes, a syntax error (with its line), or a duplicate
- * key. The caller owns *ret_tree. */
+/* Parses JSON text. INVALID: longer than max_bytes, a syntax error (with its line), a duplicate
+ * key, or a tree that would take more memory than TREE_MEMORY_MAX, found before it is made. The
+ * caller owns *ret_tree. */
+#define TREE_MEMORY_MAX ((size_t)2 << 30)
 NODISCARD int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                          struct error *err);

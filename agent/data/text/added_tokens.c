@@ -194,7 +194,7 @@ static int fill_normalized(struct added_tokens *tokens, const struct normalizer 
         start += strings[i].size;
     }
     if (result == 0) {
-        byte_trie_init(&tokens->tries[1], strings, count);
+        result = byte_trie_init(&tokens->tries[1], strings, count, err);
     }
     free(strings);
     passage_text_release(&all);
@@ -202,7 +202,7 @@ static int fill_normalized(struct added_tokens *tokens, const struct normalizer 
     return result;
 }
 
-static void fill_plain(struct added_tokens *tokens) {
+static int fill_plain(struct added_tokens *tokens, struct error *err) {
     struct byte_trie_string *strings = x_calloc(tokens->count + 1, sizeof *strings);
     size_t count = 0;
     for (size_t i = 0; i < tokens->count; i++) {
@@ -211,8 +211,9 @@ static void fill_plain(struct added_tokens *tokens) {
             strings[count++] = (struct byte_trie_string){token->data, token->size, (int32_t)i};
         }
     }
-    byte_trie_init(&tokens->tries[0], strings, count);
+    int result = byte_trie_init(&tokens->tries[0], strings, count, err);
     free(strings);
+    return result;
 }
 
 int added_tokens_new(const json_t *tree, const struct text_model *model,
@@ -226,11 +227,11 @@ int added_tokens_new(const json_t *tree, const struct text_model *model,
     struct added_tokens *tokens = x_calloc(1, sizeof *tokens);
     tokens->unicode = unicode;
     tokens->items = x_calloc(json_array_size(tree) + 1, sizeof *tokens->items);
-    if (read_tokens(tokens, tree, model, err) < 0 || fill_normalized(tokens, normalizer, err) < 0) {
+    if (read_tokens(tokens, tree, model, err) < 0 || fill_normalized(tokens, normalizer, err) < 0 ||
+        fill_plain(tokens, err) < 0) {
         added_tokens_free(tokens);
         return error_context(err, "added_tokens");
     }
-    fill_plain(tokens);
     *ret_tokens = tokens;
     return 0;
 }

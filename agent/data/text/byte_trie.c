@@ -66,8 +66,27 @@ static void expand(struct build *build, uint32_t node) {
     build->trie->nodes[node].count = count;
 }
 
-void byte_trie_init(struct byte_trie *trie, struct byte_trie_string *strings, size_t count) {
+static int check_sizes(const struct byte_trie_string *strings, size_t count, struct error *err) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strings[i].size > BYTE_TRIE_STRING_MAX) {
+            return error_set(err, ERROR_INVALID, "a token has %zu bytes, at most %d are read",
+                             strings[i].size, BYTE_TRIE_STRING_MAX);
+        }
+        bytes += strings[i].size;
+    }
+    return bytes > BYTE_TRIE_BYTES_MAX
+               ? error_set(err, ERROR_INVALID, "the tokens have %zu bytes, at most %d are read",
+                           bytes, BYTE_TRIE_BYTES_MAX)
+               : 0;
+}
+
+int byte_trie_init(struct byte_trie *trie, struct byte_trie_string *strings, size_t count,
+                   struct error *err) {
     *trie = (struct byte_trie){0};
+    if (check_sizes(strings, count, err) < 0) {
+        return -1;
+    }
     if (count) {
         qsort(strings, count, sizeof *strings, by_bytes);
     }
@@ -81,6 +100,7 @@ void byte_trie_init(struct byte_trie *trie, struct byte_trie_string *strings, si
         expand(&build, node);
     }
     free(build.ranges);
+    return 0;
 }
 
 void byte_trie_release(struct byte_trie *trie) {

@@ -2,9 +2,13 @@
  * vocabulary of Unigram, and added tokens. Read-only once it is made. */
 #pragma once
 
-#include "lib/base.h"
+#include "lib/error.h"
 
-enum { BYTE_TRIE_NONE = -1 };
+enum {
+    BYTE_TRIE_NONE = -1,
+    BYTE_TRIE_STRING_MAX = 1 << 10, /* bytes; at each place of a text so many may be looked at */
+    BYTE_TRIE_BYTES_MAX = 32 << 20  /* of all strings: up to 1.2 GB while the tree is made */
+};
 
 struct byte_trie_string {
     const char *data;
@@ -22,8 +26,9 @@ struct byte_trie {
     size_t count;
     uint32_t starts[256]; /* the root's children; 0: none */
 };
-/* Sorts the strings. They have at most 2^31 bytes together. */
-void byte_trie_init(struct byte_trie *trie, struct byte_trie_string *strings, size_t count);
+/* Sorts the strings. INVALID: one of them is too long, or all are together; *trie is empty then. */
+NODISCARD int byte_trie_init(struct byte_trie *trie, struct byte_trie_string *strings, size_t count,
+                             struct error *err);
 void byte_trie_release(struct byte_trie *trie);
 
 /* The child of a node; 0: none. */

@@ -62,7 +62,8 @@ int resident_file_open(const char *path, size_t size_max, struct resident_file *
                        struct error *err) {
     AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
     file->path = x_strdup(path);
-    file->fd = open(path, O_RDONLY | O_CLOEXEC);
+    file->fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (measure(file->fd, size_max, &file->size, err) < 0) {
         return -1;
     }

@@ -16,6 +16,7 @@
 
 enum {
     TRY_SIDE = 64, /* pixels, if the network leaves the side free */
+    TRY_ROWS = 4,  /* at most, until one fits */
     DEVICE_NAME = 32,
     TRY_PIXELS = 256 * 256, /* a larger picture is not tried */
     TRY_VALUES = 3 * TRY_PIXELS,
@@ -357,13 +358,36 @@ static int try_row(struct scorer *scorer, const struct item *item, struct error 
     return error_context(err, "spec.input.table.path: %.300s", item->name);
 }
 
-/* The first item of the input. If it cannot be read, its mini-batch reports that later, unless a
- * table is not what the network takes. */
+/* The first rows: one that does not fit is a failed item later, and the next one is tried. The
+ * error is the first one's, if none fits. */
+static int try_rows(struct scorer *scorer, struct input_reader *reader, struct error *err) {
+    const struct input_kind *kind = scorer->media->lines;
+    int result = 0, got = 1;
+    for (int i = scorer->item == ITEM_JSON ? TRY_ROWS : 1; i > 0 && got > 0; i--) {
+        struct item item = {0};
+        struct error unread = {0}, why = {0};
+        got = kind->reader_next(reader, &item, &unread);
+        int tried = got > 0 && !item.fault ? try_row(scorer, &item, &why) : 0;
+        local_file_release(&item.file);
+        if (got > 0 && tried == 0 && !item.fault) {
+            error_clear(err);
+            return 0;
+        }
+        bool lacks_column = got < 0 && unread.kind == ERROR_INVALID && scorer->item == ITEM_JSON;
+        if (result == 0 && (tried < 0 || lacks_column)) {
+            *err = lacks_column ? unread : why;
+            result = -1;
+        }
+    }
+    return result;
+}
+
+/* The first items of the input. If they cannot be read, their mini-batch reports that later, unless
+ * a table is not what the network takes. */
 static int try_first(struct scorer *scorer, struct error *err) {
     const struct input_kind *kind = scorer->media->lines;
     struct input_listing listing = {.spec = scorer->spec};
     struct input_reader *reader = NULL;
-    struct item item = {0};
     struct error ignored = {0};
     AUTO(tree_freep) json_t *lines = NULL;
     AUTO(buffer_release) struct buffer text;
@@ -374,14 +398,7 @@ static int try_first(struct scorer *scorer, struct error *err) {
         kind->reader_open(spec_of_reader(scorer), lines, &reader, &ignored) < 0) {
         return 0;
     }
-    int got = kind->reader_next(reader, &item, &ignored);
-    bool lacks_column = got < 0 && ignored.kind == ERROR_INVALID && scorer->item == ITEM_JSON;
-    int result = got > 0 && !item.fault ? try_row(scorer, &item, err) : 0;
-    if (lacks_column) {
-        *err = ignored;
-        result = -1;
-    }
-    local_file_release(&item.file);
+    int result = try_rows(scorer, reader, err);
     kind->reader_free(reader);
     return result;
 }

@@ -20,7 +20,7 @@ static void test_write_then_read(void) {
     CHECK(memcmp(data, "one\0two", 8) == 0);
     AUTO(text_freep) char *unused = NULL;
     CHECK_INT(file_read(path, 6, &unused, &size, &err), -1);
-    CHECK_INT(err.kind, ERROR_EXHAUSTED);
+    CHECK_INT(err.kind, ERROR_INVALID);
 }
 
 static void test_read_refuses_what_is_no_file(void) {

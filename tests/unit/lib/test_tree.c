@@ -32,6 +32,31 @@ static void test_parse_refuses(void) {
     CHECK_INT(tree_parse("[1,2,3]", 7, 6, &tree, &err), -1);
 }
 
+/* 20 MiB of empty lists would take 5 GB. */
+static void test_parse_bounds_memory(void) {
+    struct error err = {0};
+    size_t size = (20 << 20) / 3 * 3 + 1;
+    json_t *tree = NULL;
+    AUTO(text_freep) char *text = x_malloc(size);
+    text[0] = '[';
+    for (size_t i = 1; i < size; i += 3) {
+        memcpy(text + i, "[],", 3);
+    }
+    memcpy(text + size - 3, "[]]", 3);
+    CHECK_INT(tree_parse(text, size, size, &tree, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(tree == NULL);
+    CHECK(strstr(err.text, "MiB of memory, at most 2048 are allowed"));
+    /* In a string they take nothing more. */
+    error_clear(&err);
+    memset(text, '[', size);
+    memcpy(text, "\"\\\",", 4);
+    text[size - 1] = '"';
+    AUTO(tree_freep) json_t *string = NULL;
+    CHECK_OK(tree_parse(text, size, size, &string, &err), &err);
+    CHECK_INT(json_string_length(string), size - 3);
+}
+
 static void check_written(json_t *value_new) {
     AUTO(tree_freep)
     json_t *tree = json_pack("{s:[O, {s:O, s:i}], s:n, s:b, s:b, s:{}}", "b", value_new, "é",
@@ -81,6 +106,7 @@ static void test_canonical_is_stable(void) {
 int main(void) {
     TEST(test_paths);
     TEST(test_parse_refuses);
+    TEST(test_parse_bounds_memory);
     TEST(test_texts_are_those_of_jansson);
     TEST(test_canonical_is_stable);
     return TEST_END();

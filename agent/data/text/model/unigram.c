@@ -187,8 +187,8 @@ static int read_vocabulary(struct unigram *model, const json_t *tree, struct err
     model->scores = x_calloc(model->count, sizeof *model->scores);
     struct byte_trie_string *strings = x_calloc(model->count, sizeof *strings);
     int result = read_tokens(model, list, strings, err);
-    if (result == 0) {
-        byte_trie_init(&model->trie, strings, model->count);
+    if (result == 0 && byte_trie_init(&model->trie, strings, model->count, err) < 0) {
+        result = error_context(err, "vocab");
     }
     free(strings);
     return result;

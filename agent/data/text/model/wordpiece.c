@@ -109,9 +109,9 @@ static int read_vocabulary(struct wordpiece *model, const json_t *tree, struct e
     struct byte_trie_string *rest = x_calloc(model->count + 1, sizeof *rest);
     size_t rest_count = 0;
     int result = read_tokens(vocabulary, prefix, all, rest, &rest_count, err);
-    if (result == 0) {
-        byte_trie_init(&model->all, all, model->count);
-        byte_trie_init(&model->rest, rest, rest_count);
+    if (result == 0 && (byte_trie_init(&model->all, all, model->count, err) < 0 ||
+                        byte_trie_init(&model->rest, rest, rest_count, err) < 0)) {
+        result = -1;
     }
     free(all);
     free(rest);
