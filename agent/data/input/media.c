@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/media.h"
 
+#include "agent/data/rows/row_file.h"
+
 #include <string.h>
 
 int media_find(const json_t *spec, const struct media **ret_media, struct error *err) {
@@ -26,5 +28,6 @@ bool media_makes_pictures(const json_t *spec) {
 const char *media_result_ending(const json_t *spec) {
     bool is_mask =
         is_of_type(spec, "Mask") && !tree_bool(spec, "scorer.onnx.postprocess.draw", false);
-    return is_mask ? ".png" : media_makes_pictures(spec) ? "" : ".json";
+    const char *of_rows = row_file_ending(spec);
+    return is_mask ? ".png" : media_makes_pictures(spec) ? "" : of_rows ? of_rows : ".json";
 }

@@ -4,12 +4,16 @@
 #include "agent/data/image/image.h"
 #include "agent/data/kinds/files_input.h"
 #include "agent/data/parts/pack.h"
+#include "agent/data/rows/row_file.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { FILE_BYTES_MAX = 512 << 20 };
+
 struct writer {
+    const json_t *spec;
     struct store *input;
     struct pack *pack;
 };
@@ -31,6 +35,7 @@ static int files_writer_open(const json_t *spec, const json_t *work UNUSED,
         files_writer_free(writer);
         return error_context(err, "spec.input.files.path");
     }
+    writer->spec = spec;
     writer->pack = pack_new(staged);
     *ret_writer = writer;
     return 0;
@@ -57,9 +62,30 @@ static int encode_picture(const struct writer *writer, const char *name,
     return image_encode(picture, format, ret_bytes, ret_size, err);
 }
 
+/* A row as a file of its own, in spec.output.format. */
+static int add_row(struct writer *writer, const struct result *result, struct error *err) {
+    const struct row_line line = {.head = result->head,
+                                  .has_name = result->has_name,
+                                  .record = result->record,
+                                  .json = result->json,
+                                  .json_size = result->json_size};
+    AUTO(buffer_release) struct buffer file;
+    AUTO(text_freep) char *name = x_printf("%s%s", result->name, row_file_ending(writer->spec));
+    buffer_init(&file, FILE_BYTES_MAX);
+    if (row_file_make(writer->spec, &line, &file, err) < 0) {
+        return error_context(err, "%s", result->name);
+    }
+    return pack_add(writer->pack, name, (const uint8_t *)file.data, file.size, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
+}
+
 static int files_writer_add(struct writer *writer, const struct result *result, struct error *err) {
     uint8_t *bytes = NULL;
     size_t size = 0;
+    if (!result->picture && result->head && row_file_ending(writer->spec)) {
+        return add_row(writer, result, err);
+    }
     if (result->picture) {
         if (encode_picture(writer, result->name, result->picture, &bytes, &size, err) < 0) {
             return error_context(err, "%s", result->name);

@@ -1,5 +1,6 @@
-/* rows_form.h: writes rows (row_cells.h) as a file of a form: CSV, Parquet, Npy. A form is one file
- * here and one row of the table in rows_form.c. The same rows give the same bytes. One thread. */
+/* rows_form.h: writes rows (row_cells.h) as a file of a form: CSV, Parquet, Npy, COCO. A form is
+ * one file here and one row of the table in rows_form.c. The same rows give the same bytes. One
+ * thread. */
 #pragma once
 
 #include "agent/data/rows/row_cells.h"
@@ -12,6 +13,7 @@ struct rows_form_options {
     bool only_heads;                   /* CSV: of the columns only those that are heads */
     bool is_plain;                     /* Parquet: not compressed */
     const char *number_type;           /* Npy: "float32", "float16", "int8"; NULL: by the values */
+    bool are_numbered;                 /* COCO: rows_numbers_are */
     rows_take *take;
     void *context;
 };
@@ -30,7 +32,23 @@ struct rows_form {
     void (*free)(struct rows_writer *writer); /* accepts NULL */
 };
 
-extern const struct rows_form rows_csv, rows_parquet, rows_npy;
+extern const struct rows_form rows_csv, rows_parquet, rows_npy, rows_coco;
 
 /* The row of that name; NULL: none, such as for JSONLines, whose rows stay as they are. */
 const struct rows_form *rows_form_find(const char *name);
+
+/* Whether the files of all rows are named by numbers that grow from row to row, 000000397133.jpg,
+ * so that these numbers are ids of pictures. Begins with zeros. */
+struct rows_numbers {
+    bool are_others; /* a name is another one */
+    int64_t last;
+    int64_t rows;
+};
+/* Looks at the next row, whose first member is "file". */
+void rows_numbers_see(struct rows_numbers *numbers, const char *row, size_t size);
+bool rows_numbers_are(const struct rows_numbers *numbers);
+/* The number of a name, without folders and ending; -1: it is not one of at most 15 digits. */
+int64_t rows_numbers_of(const char *name, size_t size);
+/* Sets what the spec says about the format; numbers of all rows. */
+void rows_form_read(const json_t *spec, const struct rows_numbers *numbers,
+                    struct rows_form_options *options);

@@ -32,6 +32,7 @@ struct post_state {
     float overlap;
     size_t most;
     bool draws;
+    bool has_size; /* records have the picture's size, which COCO's form wants */
 };
 
 static int boxes_open(const json_t *spec, struct post_state **ret_state, struct error *err) {
@@ -54,7 +55,8 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
         .form = form,
         .labels = labels,
         .most = (size_t)MAX(tree_integer(spec, FIELD "maxBoxes", BOXES_MOST), 1),
-        .draws = tree_bool(spec, FIELD "draw", false)};
+        .draws = tree_bool(spec, FIELD "draw", false),
+        .has_size = strcmp(tree_text(spec, "output.format", ""), "COCO") == 0};
     *ret_state = state;
     return 0;
 }
@@ -208,10 +210,21 @@ static int add_box(const struct post_state *state, const struct box *box, struct
     return row_text_add(row, "}", err);
 }
 
+static int add_size(const struct post_place *place, struct row_text *row, struct error *err) {
+    char size[64];
+    snprintf(size, sizeof size, ",\"width\":%d,\"height\":%d", place->picture_width,
+             place->picture_height);
+    return row_text_add(row, size, err);
+}
+
 static int write_boxes(const struct post_state *state, const struct box *boxes, size_t count,
-                       const char *name, struct post_result *ret_result, struct error *err) {
+                       const struct post_item *item, struct post_result *ret_result,
+                       struct error *err) {
     AUTO(row_text_release) struct row_text row;
-    int result = row_text_begin(&row, name, err);
+    int result = row_text_begin(&row, item->name, err);
+    if (result == 0 && state->has_size) {
+        result = add_size(&item->place, &row, err);
+    }
     result = result < 0 ? -1 : row_text_key(&row, "boxes", err);
     result = result < 0 ? -1 : row_text_add(&row, "[", err);
     for (size_t i = 0; i < count && result == 0; i++) {
@@ -252,7 +265,7 @@ static int boxes_result(const struct post_state *state, const struct post_output
     if (state->draws) {
         draw_boxes(boxes, kept, item->picture, &ret_result->picture);
     } else {
-        result = write_boxes(state, boxes, kept, item->name, ret_result, err);
+        result = write_boxes(state, boxes, kept, item, ret_result, err);
     }
     free(boxes);
     return result;

@@ -7,6 +7,10 @@ static bool is_format(const json_t *spec, const char *format) {
     return strcmp(tree_text(spec, "output.format", ""), format) == 0;
 }
 
+static bool is_type(const json_t *spec, const char *type) {
+    return strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), type) == 0;
+}
+
 /* A name that ends so is for one format; the message names it. */
 static int check_name(const json_t *spec, struct error *err) {
     static const struct {
@@ -87,10 +91,30 @@ static int check_read(const json_t *spec, const char *field, struct error *err) 
     return 0;
 }
 
+/* Rows in one file, or of files each in its own. */
+static int check_format(const json_t *spec, struct error *err) {
+    enum output_mode mode = batchscore_mode(spec);
+    bool makes_pictures = tree_bool(spec, "scorer.onnx.postprocess.draw", false) ||
+                          is_type(spec, "Image") || is_type(spec, "Mask");
+    if (mode != OUTPUT_APPEND_ROW && (mode != OUTPUT_PER_FILE || !tree_get(spec, "input.files"))) {
+        return job_refuse(err, "output.format",
+                          "belongs to mode: AppendRow, or PerFile of input.files");
+    }
+    if (makes_pictures) {
+        return job_refuse(err, "output.format",
+                          "is for rows, but type: Image, Mask and draw write pictures");
+    }
+    if (is_format(spec, "COCO") && !is_type(spec, "Boxes")) {
+        return job_refuse(err, "output.format",
+                          "COCO holds boxes: it belongs to postprocess type: Boxes");
+    }
+    return 0;
+}
+
 int output_rules_check(const json_t *spec, struct error *err) {
     bool has_format = tree_get(spec, "output.format");
-    if (has_format && batchscore_mode(spec) != OUTPUT_APPEND_ROW) {
-        return job_refuse(err, "output.format", "belongs to mode: AppendRow");
+    if (has_format && check_format(spec, err) < 0) {
+        return -1;
     }
     if (is_format(spec, "Npy") &&
         strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Classes") == 0) {

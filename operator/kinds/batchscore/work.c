@@ -10,11 +10,9 @@
 /* appendRowFileName by output.format. */
 static const struct {
     const char *format, *name;
-} rows_names[] = {{"", "rows.txt"},
-                  {"JSONLines", "rows.jsonl"},
-                  {"CSV", "rows.csv"},
-                  {"Parquet", "rows.parquet"},
-                  {"Npy", "rows.npy"}};
+} rows_names[] = {{"", "rows.txt"},    {"JSONLines", "rows.jsonl"},
+                  {"CSV", "rows.csv"}, {"Parquet", "rows.parquet"},
+                  {"Npy", "rows.npy"}, {"COCO", "rows.json"}};
 /* Requests to a model server are committed one by one: each may have been paid for. */
 enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20, ONE_ROW = 0 };
 

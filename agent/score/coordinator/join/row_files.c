@@ -30,6 +30,7 @@ struct making {
     const struct row_files_source *source;
     struct row_columns columns;
     struct row_cells cells;
+    struct rows_numbers numbers;
     struct made_file files[FILES];
     size_t file_count;
     bool counts; /* rows get their numbers */
@@ -85,26 +86,18 @@ static int take_bytes(void *context, const void *data, size_t size, struct error
     return store_upload_add(file->upload, data, size, err);
 }
 
-/* Of an array: as the vectors were rounded. NULL: by the values. */
-static const char *number_type(const json_t *spec) {
-    const char *type = tree_text(spec, "scorer.onnx.postprocess.dtype", "");
-    return strcmp(type, "float16") == 0 || strcmp(type, "int8") == 0 ? type : NULL;
-}
-
 /* name: consumed. */
 static int open_file(struct making *making, char *name, const struct rows_form *form,
                      bool only_heads, struct error *err) {
     struct made_file *file = &making->files[making->file_count++];
-    const json_t *spec = making->job->spec;
     *file = (struct made_file){.name = name, .form = form, .digest = digest_new()};
-    const struct rows_form_options options = {
+    struct rows_form_options options = {
         .columns = &making->columns,
         .only_heads = only_heads,
-        .number_type = number_type(spec),
-        .is_plain = strcmp(tree_text(spec, "output.compression", ""), "None") == 0,
         .take = take_bytes,
         .context = file,
     };
+    rows_form_read(making->job->spec, &making->numbers, &options);
     if (store_upload_open(making->prepared->output, name, &file->upload, err) < 0) {
         return -1;
     }
@@ -147,6 +140,7 @@ static int commit_files(struct making *making, json_t *files, json_t *outputs, s
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static int see_row(struct making *making, const char *row, size_t size, struct error *err) {
+    rows_numbers_see(&making->numbers, row, size);
     return row_columns_see(&making->columns, row, size, err);
 }
 
