@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/media.h"
 
-#include "agent/data/rows/row_file.h"
+#include "agent/data/rows/single_row.h"
 
 #include <string.h>
 
@@ -28,6 +28,6 @@ bool media_makes_pictures(const json_t *spec) {
 const char *media_result_ending(const json_t *spec) {
     bool is_mask =
         is_of_type(spec, "Mask") && !tree_bool(spec, "scorer.onnx.postprocess.draw", false);
-    const char *of_rows = row_file_ending(spec);
+    const char *of_rows = single_row_ending(spec);
     return is_mask ? ".png" : media_makes_pictures(spec) ? "" : of_rows ? of_rows : ".json";
 }

@@ -4,7 +4,7 @@
 #include "agent/data/image/image.h"
 #include "agent/data/kinds/files_input.h"
 #include "agent/data/parts/pack.h"
-#include "agent/data/rows/row_file.h"
+#include "agent/data/rows/single_row.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
@@ -70,9 +70,9 @@ static int add_row(struct writer *writer, const struct result *result, struct er
                                   .json = result->json,
                                   .json_size = result->json_size};
     AUTO(buffer_release) struct buffer file;
-    AUTO(text_freep) char *name = x_printf("%s%s", result->name, row_file_ending(writer->spec));
+    AUTO(text_freep) char *name = x_printf("%s%s", result->name, single_row_ending(writer->spec));
     buffer_init(&file, FILE_BYTES_MAX);
-    if (row_file_make(writer->spec, &line, &file, err) < 0) {
+    if (single_row_make(writer->spec, &line, &file, err) < 0) {
         return error_context(err, "%s", result->name);
     }
     return pack_add(writer->pack, name, (const uint8_t *)file.data, file.size, err) < 0
@@ -83,7 +83,7 @@ static int add_row(struct writer *writer, const struct result *result, struct er
 static int files_writer_add(struct writer *writer, const struct result *result, struct error *err) {
     uint8_t *bytes = NULL;
     size_t size = 0;
-    if (!result->picture && result->head && row_file_ending(writer->spec)) {
+    if (!result->picture && result->head && single_row_ending(writer->spec)) {
         return add_row(writer, result, err);
     }
     if (result->picture) {

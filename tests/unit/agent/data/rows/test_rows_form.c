@@ -165,11 +165,70 @@ static void test_find(void) {
     CHECK(!rows_form_find(""));
 }
 
+static void test_coco(void) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer out;
+    const char *const *rows = ROWS(
+        "{\"file\":\"a/7.jpg\",\"width\":10,\"height\":8,\"boxes\":[{\"box\":[1,2,4,8],\"score\":"
+        "0.5,\"class\":3,\"label\":\"cat\"}]}",
+        "{\"file\":\"a/9.jpg\",\"width\":5,\"height\":6,\"boxes\":[]}");
+    struct rows_numbers numbers = {0};
+    for (size_t i = 0; i < 2; i++) {
+        rows_numbers_see(&numbers, rows[i], strlen(rows[i]));
+    }
+    CHECK(rows_numbers_are(&numbers));
+    CHECK_OK(make(&rows_coco, (struct rows_form_options){.are_numbered = true}, "[\"file\"]", rows,
+                  &out, &err),
+             &err);
+    AUTO(tree_freep) json_t *seen = NULL;
+    AUTO(tree_freep)
+    json_t *wanted = parse("{\"annotations\":[{\"id\":1,\"image_id\":7,\"category_id\":3,\"bbox\":"
+                           "[1,2,3,6],\"area\":18,\"iscrowd\":0,\"score\":0.5}],\"images\":[{"
+                           "\"id\":7,\"file_name\":\"a/7.jpg\",\"width\":10,\"height\":8},{\"id\":"
+                           "9,\"file_name\":\"a/9.jpg\",\"width\":5,\"height\":6}],\"categories\":"
+                           "[{\"id\":3,\"name\":\"cat\"}]}");
+    CHECK_OK(tree_parse(out.data, out.size, out.size, &seen, &err), &err);
+    CHECK(json_equal(seen, wanted));
+    buffer_release(&out);
+    CHECK(make(&rows_coco, (struct rows_form_options){0}, "[\"file\"]",
+               ROWS("{\"file\":\"a\",\"x\":1}"), &out, &err) < 0);
+    CHECK(strstr(err.text, "COCO holds boxes"));
+    error_clear(&err);
+}
+
+static void test_numbers(void) {
+    static const struct {
+        const char *name;
+        int64_t number;
+    } names[] = {{"000000397133.jpg", 397133},
+                 {"val/12.png", 12},
+                 {"12", 12},
+                 {"p12.png", -1},
+                 {"12a.png", -1},
+                 {".png", -1},
+                 {"a/", -1},
+                 {"", -1},
+                 {"1234567890123456.jpg", -1},
+                 {"1/a.jpg", -1},
+                 {"0.jpg", 0}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_INT(rows_numbers_of(names[i].name, strlen(names[i].name)), names[i].number);
+    }
+    struct rows_numbers numbers = {0};
+    const char *const *rows = ROWS("{\"file\":\"2.png\"}", "{\"file\":\"2.jpg\"}");
+    rows_numbers_see(&numbers, rows[0], strlen(rows[0]));
+    CHECK(rows_numbers_are(&numbers));
+    rows_numbers_see(&numbers, rows[1], strlen(rows[1])); /* the same number again */
+    CHECK(!rows_numbers_are(&numbers));
+}
+
 int main(void) {
     TEST(test_csv);
     TEST(test_csv_of_heads);
     TEST(test_npy);
     TEST(test_what_is_no_array);
+    TEST(test_coco);
+    TEST(test_numbers);
     TEST(test_find);
     return TEST_END();
 }

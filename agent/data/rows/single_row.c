@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/rows/row_file.h"
+#include "agent/data/rows/single_row.h"
 
 #include "agent/data/rows/row_head.h"
 #include "agent/data/rows/rows_form.h"
@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES_MAX = 256 << 20 };
 
-const char *row_file_ending(const json_t *spec) {
+const char *single_row_ending(const json_t *spec) {
     const char *format = tree_text(spec, "output.format", NULL);
     const struct rows_form *form = format ? rows_form_find(format) : NULL;
     return form ? form->ending : format ? ".jsonl" : NULL;
@@ -52,8 +52,8 @@ static int make_form(const json_t *spec, const struct rows_form *form, const str
                : write_row(form, &options, &cells, err);
 }
 
-int row_file_make(const json_t *spec, const struct row_line *line, struct buffer *out,
-                  struct error *err) {
+int single_row_make(const json_t *spec, const struct row_line *line, struct buffer *out,
+                    struct error *err) {
     const struct rows_form *form = rows_form_find(tree_text(spec, "output.format", ""));
     AUTO(buffer_release) struct buffer row;
     if (!form) {
