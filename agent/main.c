@@ -5,6 +5,7 @@
 #include "agent/commands/pod_command.h"
 #include "agent/commands/program.h"
 #include "agent/commands/register.h"
+#include "agent/commands/serve_command.h"
 #include "agent/commands/verification.h"
 #include "agent/data/decoder/decoder_child.h"
 
@@ -14,6 +15,7 @@ static const struct program_command commands[] = {
     {"coordinate", coordinate_command,
      "lists the input, leases mini-batches to workers, joins the results"},
     {"score", score_command, "takes leases and scores them: a worker"},
+    {"serve", serve_command, "runs the model server of a worker, as long as the worker lives"},
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
     {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
@@ -31,12 +33,13 @@ static const struct program_command commands[] = {
 static const struct program program = {
     .name = "windlass-agent",
     .about = "the part of Windlass that does the work inside a pod.",
-    .notes =
-        "windlass starts coordinate, score, launch, watch, register and install, with the job in\n"
-        "environment variables. model is for people: does this network run here, and how fast?\n\n"
-        "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
-        "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
-        "130 interrupted.\n",
+    .notes = "windlass starts coordinate, score, serve, launch, watch, register and install, with "
+             "the job\n"
+             "in environment variables. model is for people: does this network run here, and how "
+             "fast?\n\n"
+             "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
+             "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
+             "130 interrupted.\n",
     .commands = commands,
     .decoder = decoder_child_media,
     .main_of_link = launch_command_of_link,

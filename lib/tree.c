@@ -120,3 +120,19 @@ int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tre
     *ret_tree = tree;
     return 0;
 }
+
+bool tree_mentions(const json_t *tree, const char *part) {
+    const char *name;
+    json_t *child;
+    json_object_foreach((json_t *)tree, name, child) {
+        if (tree_mentions(child, part)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        if (tree_mentions(json_array_get(tree, i), part)) {
+            return true;
+        }
+    }
+    return json_is_string(tree) && strstr(json_string_value(tree), part);
+}

@@ -20,6 +20,9 @@ const json_t *tree_find(const json_t *list, const char *path, const char *text);
 /* The member `name` of an object, which is made as an empty object when missing. Borrowed. */
 json_t *tree_part(json_t *object, const char *name);
 
+/* Whether a text in it contains these characters. */
+bool tree_mentions(const json_t *tree, const char *part);
+
 /* Cleanup for AUTO(tree_freep) json_t *value = NULL; */
 void tree_freep(json_t **tree);
 

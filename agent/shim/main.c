@@ -4,6 +4,7 @@
 #include "agent/commands/launch_command.h"
 #include "agent/commands/pod_command.h"
 #include "agent/commands/program.h"
+#include "agent/commands/serve_command.h"
 #include "agent/launch/rank/rank.h"
 #include "lib/net/tls.h"
 
@@ -11,6 +12,7 @@
 
 static const struct program_command commands[] = {
     {"score", score_command, "a worker: takes leases and scores them with your program"},
+    {"serve", serve_command, "runs the model server of a worker, as long as the worker lives"},
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
     {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},

@@ -317,6 +317,9 @@ static int start(struct run *run, struct error *err) {
         run->machine_gpus = local_gpus_find();
         has_gpus = local->fit_gpus(spec, run->gpus, local_gpus_count(run->machine_gpus), run->name);
     }
+    if (local->check_fit && local->check_fit(spec, err) < 0) {
+        return -1;
+    }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers),
                                     .gpus = has_gpus ? run->machine_gpus : NULL};

@@ -30,6 +30,9 @@ struct kind_local {
      * machine (0: unknown); job: the job's name, for a message on standard error. True: each worker
      * has a GPU of its own. NULL: --gpus is refused. */
     bool (*fit_gpus)(json_t *spec, int64_t asked, size_t there, const char *job);
+    /* After both: refuses a spec whose processes would be in each other's way on one machine. NULL:
+     * no check. */
+    int (*check_fit)(const json_t *spec, struct error *err);
     /* The job makes runs until it is deleted. NULL: never. */
     bool (*is_series)(const json_t *object);
     /* --once: changes the spec to that of one run. NULL: --once is refused. */

@@ -41,7 +41,8 @@ struct launch {
     struct local_environment environment;
     char *program; /* a path, or a name to search in PATH */
     char *folder, *work_folder, *log_path, *message_path;
-    rlim_t memory_max; /* bytes; RLIM_INFINITY: none */
+    rlim_t memory_max;  /* bytes; RLIM_INFINITY: none */
+    bool is_soft_limit; /* the program may lift it, for a child that is another container */
 };
 
 static void launch_release(struct launch *launch) {
@@ -124,6 +125,20 @@ static rlim_t quantity_bytes(const json_t *quantity) {
     return 0;
 }
 
+/* The first container that asks for GPUs: of a worker with a model server, the server's, which here
+ * is a child of the agent. */
+static const char *gpus_of(const json_t *object) {
+    const json_t *containers = tree_get(object, "spec.containers");
+    for (size_t i = 0; i < json_array_size(containers); i++) {
+        const json_t *limits = tree_get(json_array_get(containers, i), "resources.limits");
+        const char *count = json_string_value(json_object_get(limits, "nvidia.com/gpu"));
+        if (count) {
+            return count;
+        }
+    }
+    return NULL;
+}
+
 static int prepare_limits(const json_t *container, struct launch *launch, struct error *err) {
     const json_t *memory = tree_get(container, "resources.limits.memory");
     launch->memory_max = memory ? quantity_bytes(memory) : RLIM_INFINITY;
@@ -138,10 +153,9 @@ static int prepare_limits(const json_t *container, struct launch *launch, struct
 
 /* Reserves GPUs if they are divided among pods and enough are free; otherwise the pod sees all GPUs
  * of this machine. */
-static void take_gpus(struct local_pod *pod, const json_t *container, struct local_gpus *gpus,
+static void take_gpus(struct local_pod *pod, const json_t *object, struct local_gpus *gpus,
                       struct launch *launch) {
-    const char *count = json_string_value(
-        json_object_get(tree_get(container, "resources.limits"), "nvidia.com/gpu"));
+    const char *count = gpus_of(object);
     if (!gpus || !count) {
         return;
     }
@@ -175,6 +189,7 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
         prepare_limits(container, launch, err) < 0) {
         return -1;
     }
+    launch->is_soft_limit = tree_get(object, "spec.containers[1]") != NULL;
     launch->folder = x_printf("%s/pods/%s", state, name);
     launch->work_folder = file_join(launch->folder, "work");
     AUTO(text_freep) char *temporary = file_join(launch->folder, "tmp");
@@ -203,7 +218,8 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
 /* Runs in the child, up to exec. Reports an error through the pipe. */
 static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe_fd) {
     child_begin();
-    struct rlimit limit = {launch->memory_max, launch->memory_max};
+    struct rlimit limit = {launch->memory_max,
+                           launch->is_soft_limit ? RLIM_INFINITY : launch->memory_max};
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(launch->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (in >= 0 && out >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2 &&
@@ -264,7 +280,7 @@ int local_pod_start(const json_t *object, const struct local_pod_settings *setti
     pod->kill_at_ms = INT64_MAX;
     int result = prepare(object, settings, &launch, err);
     if (result == 0) {
-        take_gpus(pod, tree_get(object, "spec.containers[0]"), settings->gpus, &launch);
+        take_gpus(pod, object, settings->gpus, &launch);
         result = spawn(&launch, pod, err);
     }
     pod->message_path = TAKE(launch.message_path);

@@ -12,6 +12,8 @@
  *     key=TEXT                      401 without "Authorization: Bearer TEXT"; repeats what came
  *     forbid=TEXT                   403 for this text
  *     model=NAME                    404 for other models
+ *     loads=MS                      503 for everything so long after the start
+ *     fails=TEXT                    ends with 1 and this text on stderr, after loads=MS
  *     record=FILE                   a line for each request that was answered well: its text
  *     seed=N */
 #include "lib/base.h"
@@ -35,9 +37,10 @@ enum fault { NONE, BUSY, BROKEN, RESET, HALF, WRONG, LARGE, SLOW, FALSE_NAME, FA
 static const char *const fault_names[FAULTS] = {"",      "busy", "error", "reset", "half",
                                                 "wrong", "big",  "slow",  "false"};
 static struct {
-    long port, latency, spread, most, after, seed;
+    long port, latency, spread, most, after, seed, loads;
     long share[FAULTS];
-    const char *key, *model, *forbid;
+    const char *key, *model, *forbid, *fails;
+    long loaded_us; /* when it is ready */
     int record;
 } given = {.most = 1 << 20, .seed = 1, .record = -1};
 
@@ -244,7 +247,9 @@ static void begin(struct peer *peer, char *head, const char *body) {
     }
     (void)(find_text(body, "\"content\"", peer->text) || find_text(body, "\"input\"", peer->text) ||
            find_text(body, "\"prompt\"", peer->text));
-    if (text_starts(head, "GET ")) {
+    if (now_us() < given.loaded_us) {
+        peer->status = 503;
+    } else if (text_starts(head, "GET ")) {
         peer->text[0] = 0;
     } else if (given.key && !strstr(head, wanted)) {
         const char *given_key = strstr(head, "Authorization: Bearer ");
@@ -372,8 +377,9 @@ static void take_option(char *option) {
     struct {
         const char *name;
         long *number;
-    } numbers[] = {{"port", &given.port}, {"latency", &given.latency}, {"spread", &given.spread},
-                   {"most", &given.most}, {"after", &given.after},     {"seed", &given.seed}};
+    } numbers[] = {{"port", &given.port},  {"latency", &given.latency}, {"spread", &given.spread},
+                   {"most", &given.most},  {"after", &given.after},     {"seed", &given.seed},
+                   {"loads", &given.loads}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         if (strcmp(numbers[i].name, option) == 0) {
             *numbers[i].number = strtol(value, NULL, 10);
@@ -386,6 +392,7 @@ static void take_option(char *option) {
     given.key = strcmp(option, "key") == 0 ? value : given.key;
     given.model = strcmp(option, "model") == 0 ? value : given.model;
     given.forbid = strcmp(option, "forbid") == 0 ? value : given.forbid;
+    given.fails = strcmp(option, "fails") == 0 ? value : given.fails;
     if (strcmp(option, "record") == 0) {
         given.record = open(value, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     }
@@ -424,12 +431,17 @@ int main(int argc, char **argv) {
         take_option(argv[i]);
     }
     signal(SIGPIPE, SIG_IGN);
+    given.loaded_us = now_us() + given.loads * 1000;
     state = (uint64_t)given.seed;
     epoll = epoll_create1(EPOLL_CLOEXEC);
     int listener = listen_there();
     struct epoll_event events[EVENTS] = {{.events = EPOLLIN, .data.ptr = NULL}};
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &events[0]);
     for (;;) {
+        if (given.fails && now_us() >= given.loaded_us) {
+            fprintf(stderr, "%s\n", given.fails);
+            return 1;
+        }
         long left_us = heap_count ? MAX(heap[0]->due_us - now_us(), 0L) : 1000000;
         struct timespec wait = {left_us / 1000000, left_us % 1000000 * 1000};
         int count = epoll_pwait2(epoll, events, EVENTS, &wait, NULL);

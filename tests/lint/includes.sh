@@ -53,6 +53,7 @@ agent/launch/door       agent/launch/door/ lib/
 agent/launch/rank       agent/launch/rank/ agent/launch/door/preload_frame.h agent/launch/door/preload_file.h agent/launch/pod/ agent/store/ lib/
 agent/launch/proof      agent/launch/proof/ agent/result/ agent/store/ lib/
 agent/launch/gang       agent/launch/ agent/result/ agent/store/ lib/
+agent/serve             agent/serve/ agent/launch/pod/ lib/
 agent/score/ledger agent/score/ledger/ lib/
 agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
@@ -60,12 +61,12 @@ agent/score/report      agent/score/report/ agent/score/log/ lib/
 agent/score/feed        agent/score/feed/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/post        agent/score/post/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
-agent/score/endpoint    agent/score/endpoint/ agent/score/wire/tally.h agent/score/worker/scorer.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
+agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/tally.h agent/score/worker/scorer.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
 agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/ops/ctc.h agent/engine/ops/infer/loss.h agent/engine/* lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
-agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
+agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/serve/ agent/store/ agent/job.h lib/
 agent/trainer           agent/trainer/ agent/train/ agent/commands/ agent/score/ agent/data/ agent/store/ agent/comm/ agent/launch/ agent/engine/* agent/job.h lib/
 agent                   agent/ lib/
 '

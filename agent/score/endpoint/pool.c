@@ -226,14 +226,12 @@ static void on_done(void *context, const struct http_answer *answer, bool is_sen
     struct pool_ask *ask = context;
     struct pool *pool = ask->own.pool;
     ask_list_unlink(ask);
-    if (answer) {
-        if (!pool->is_there) {
-            note_there(pool);
-        }
-        take_answer(pool, ask, answer);
-    } else {
+    if (!answer) {
         take_error(pool, ask, is_sent, err);
+        return;
     }
+    note_there(pool);
+    take_answer(pool, ask, answer);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -377,7 +375,12 @@ static void look_around(struct pool *pool, int64_t now_ms) {
     if (now_ms - pool->look_ms < LOOK_MS) {
         return;
     }
+    struct error err = {0};
     pool->look_ms = now_ms;
+    if (!pool->ended.kind &&
+        own_server_look(pool->setting->server, pool->tally.counts[TALLY_ANSWERS], &err) < 0) {
+        end_all(pool, err.kind, err.text);
+    }
     drop_flying(pool);
     drop_waiting(pool, /* drops_all= */ false, POOL_DROPPED);
     check_away(pool);
@@ -391,8 +394,11 @@ static void on_probed(void *context, const struct http_answer *answer, bool is_s
     bool is_final = !answer && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID) &&
                     pool->servers.count == 1;
     pool->is_probing = false;
-    if (answer) {
+    if (answer && (!pool->setting->ready_path || answer->status / 100 == 2)) {
         note_there(pool);
+    } else if (answer) {
+        snprintf(pool->reason, sizeof pool->reason, "GET %.100s: %d", pool->setting->ready_path,
+                 answer->status);
     } else if (is_final) {
         end_all(pool, ERROR_INVALID, err->text);
     } else {
@@ -403,7 +409,9 @@ static void on_probed(void *context, const struct http_answer *answer, bool is_s
 
 static void start_probe(struct pool *pool, int64_t now_ms) {
     pool->probed = (pool->probed + 1) % pool->servers.count;
-    AUTO(text_freep) char *url = x_printf("%s/", pool->servers.of[pool->probed].url);
+    AUTO(text_freep)
+    char *url =
+        x_printf("%s%s", pool->servers.of[pool->probed].url, pool->setting->ready_path ?: "/");
     struct error err = {0};
     struct http_request request = {.url = url,
                                    .reuse = HTTP_ONCE,
@@ -479,8 +487,7 @@ static void *run(void *context) {
 /* ---- for the slots -------------------------------------------------------------------------- */
 
 static void wake(struct pool *pool) {
-    uint64_t one = 1;
-    (void)!write(pool->wake_fd, &one, sizeof one);
+    (void)eventfd_write(pool->wake_fd, 1);
 }
 
 void pool_answer_to(struct pool *pool, struct pool_ask *ask) {

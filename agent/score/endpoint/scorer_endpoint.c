@@ -19,7 +19,8 @@ struct shared {
     atomic_int users;
     struct endpoint_setting setting;
     struct endpoint_form form;
-    struct pool *pool; /* NULL: in a coordinator */
+    struct own_server *server; /* NULL: none of our own */
+    struct pool *pool;         /* NULL: in a coordinator */
 };
 
 struct scorer {
@@ -36,6 +37,7 @@ struct scorer {
 static void shared_unref(struct shared *shared) {
     if (shared && atomic_fetch_sub(&shared->users, 1) == 1) {
         pool_close(shared->pool);
+        own_server_close(shared->server);
         endpoint_setting_release(&shared->setting);
         free(shared);
     }
@@ -73,7 +75,16 @@ static int share(struct scorer *scorer, struct error *err) {
         endpoint_setting_take_key(&shared->setting, options->secret, err) < 0) {
         return -1;
     }
-    return options->worker ? pool_open(&shared->setting, &shared->pool, err) : 0;
+    if (!options->worker) {
+        return 0;
+    }
+    if (json_object_get(shared->setting.endpoint, "server")) {
+        if (own_server_open(options->spec, &shared->server, err) < 0) {
+            return -1;
+        }
+        endpoint_setting_take_server(&shared->setting, shared->server);
+    }
+    return pool_open(&shared->setting, &shared->pool, err);
 }
 
 static int endpoint_open(const struct scorer_options *options, struct scorer **ret_scorer,

@@ -35,9 +35,10 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
         const char *text = json_string_value(more);
         result = result < 0 ? -1 : add_url(&setting, text ? text : "", err);
     }
-    if (result == 0 && setting.url_count == 0) {
-        result =
-            error_set(err, ERROR_INVALID, "spec.scorer.endpoint: one of url, urls is expected");
+    bool has_server = json_object_get(setting.endpoint, "server");
+    if (result == 0 && (setting.url_count > 0) == has_server) {
+        result = error_set(err, ERROR_INVALID,
+                           "spec.scorer.endpoint: one of url, urls, server is expected");
     }
     if (result < 0) {
         endpoint_setting_release(&setting);
@@ -52,8 +53,14 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
     setting.header = tree_text(spec, FIELD "key.header", NULL);
     setting.requests_per_minute = tree_integer(spec, FIELD "limits.requestsPerMinute", 0);
     setting.tokens_per_minute = tree_integer(spec, FIELD "limits.tokensPerMinute", 0);
+    setting.ready_path = tree_text(spec, FIELD "server.readyPath", NULL);
     *ret_setting = setting;
     return 0;
+}
+
+void endpoint_setting_take_server(struct endpoint_setting *setting, struct own_server *server) {
+    setting->server = server;
+    setting->urls[setting->url_count++] = x_printf("http://127.0.0.1:%d", own_server_port(server));
 }
 
 int endpoint_setting_take_key(struct endpoint_setting *setting, const char *key,

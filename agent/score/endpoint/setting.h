@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/score/endpoint/backends.h"
+#include "agent/score/endpoint/own_server.h"
 #include "lib/tree.h"
 
 enum { SETTING_IN_FLIGHT_MAX = 1024 };
@@ -17,6 +18,8 @@ struct endpoint_setting {
     char *secret;       /* an API key, owned; NULL: none */
     const char *header; /* that it is sent in; NULL: Authorization: Bearer */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
+    const char *ready_path;    /* answered with 2xx when a server is ready; NULL: any answer at / */
+    struct own_server *server; /* borrowed; NULL: none of our own */
 };
 
 /* INVALID names the field. */
@@ -27,4 +30,6 @@ NODISCARD int endpoint_setting_read(const json_t *spec, struct endpoint_setting 
  */
 NODISCARD int endpoint_setting_take_key(struct endpoint_setting *setting, const char *key,
                                         struct error *err);
+/* The server of this worker alone, and its URL; it must outlive the setting. */
+void endpoint_setting_take_server(struct endpoint_setting *setting, struct own_server *server);
 void endpoint_setting_release(struct endpoint_setting *setting);

@@ -7,6 +7,7 @@
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/python_module.h"
 #include "agent/score/worker/scorer.h"
+#include "lib/environment.h"
 #include "lib/text/jsontext.h"
 #include "lib/time/clock.h"
 
@@ -57,32 +58,9 @@ struct scorer {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Replaces $(NAME) by our variable (a volume's folder) and $$ by $, as in a container's
- * arguments. */
-static char *expand(const char *text) {
-    AUTO(text_freep) char *out = x_strdup("");
-    while (*text) {
-        size_t plain = strcspn(text, "$");
-        const char *value = "", *next = text + plain;
-        const char *end = next[0] && next[1] == '(' ? strchr(next, ')') : NULL;
-        if (next[0] && next[1] == '$') {
-            value = "$";
-            next += 2;
-        } else if (end) {
-            AUTO(text_freep) char *name = x_strndup(next + 2, (size_t)(end - next - 2));
-            value = text_starts(name, "WINDLASS_") ? NULL : getenv(name);
-            next = end + 1;
-        } else if (next[0]) {
-            value = "$";
-            next++;
-        }
-        plain = value ? plain : (size_t)(next - text); /* an unknown variable is left unchanged */
-        char *more = x_printf("%s%.*s%s", out, (int)plain, text, value ? value : "");
-        free(out);
-        out = more;
-        text = next;
-    }
-    return TAKE(out);
+/* Our variables: a volume's folder. */
+static const char *variable(void *context UNUSED, const char *name) {
+    return text_starts(name, "WINDLASS_") ? NULL : getenv(name);
 }
 
 static int read_words(struct scorer *scorer, struct error *err) {
@@ -99,7 +77,7 @@ static int read_words(struct scorer *scorer, struct error *err) {
             return error_set(err, ERROR_INVALID, "spec.scorer.command.command[%zu] is not a text",
                              i);
         }
-        scorer->words[i] = expand(json_string_value(word));
+        scorer->words[i] = environment_expand(json_string_value(word), variable, NULL);
     }
     return 0;
 }

@@ -36,6 +36,7 @@ windlass.cel: that everything that path leads to from x is as wanted. x: an expr
 hostPath absent volumes[].hostPath
 images listed image
 images listed scorer.command.image
+images listed scorer.endpoint.server.image
 serviceAccounts listed serviceAccountName
 secrets listed volumes[].blobfuse.secretName
 secrets listed volumes[].azureFile.secretName
@@ -43,6 +44,7 @@ secrets listed stores[].secretName
 secrets listed secrets[].secretName
 secrets listed signingKey.secretName
 secrets listed input.table.query.connection.secretName
+secrets listed scorer.endpoint.key.secretName
 secrets listed imagePullSecrets[].name
 {{- end -}}
 

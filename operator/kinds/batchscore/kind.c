@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/kind.h"
-#include "operator/kinds/batchscore/requests_manifest.h"
+#include "operator/kinds/batchscore/endpoint/requests_manifest.h"
 
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/batchscore/pods.h"
@@ -46,6 +46,7 @@ const struct kind_row batchscore_row = {
             .has_secrets = true,
             .fit = batchscore_fit,
             .fit_gpus = batchscore_fit_gpus,
+            .check_fit = batchscore_check_fit,
             .is_series = series_is,
             .take_one_run = batchscore_take_one_run,
             .print_success = batchscore_print_success,

@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/local_run.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/batchscore/endpoint/server_pod.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/object.h"
 
@@ -60,6 +61,19 @@ bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *
         json_object_del(tree_get(spec, "scorer.onnx"), "precision");
     }
     return is_enough;
+}
+
+/* Each worker's server needs a port of its own here; in pods they have one each. */
+int batchscore_check_fit(const json_t *spec, struct error *err) {
+    int64_t workers = tree_integer(spec, "workers.max", -1);
+    bool is_alone = workers <= 1 || !tree_get(spec, "scorer.endpoint.server");
+    return is_alone || server_pod_has_port(spec)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.scorer.endpoint.server.command: %lld workers on one machine "
+                           "would start servers with one port; write $(WINDLASS_PORT) where the "
+                           "port is, or take --workers 1",
+                           (long long)workers);
 }
 
 /* Prints the path of the report for people, next to the summary. */

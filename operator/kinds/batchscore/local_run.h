@@ -15,6 +15,8 @@ int64_t batchscore_fit(json_t *spec, int64_t asked, int processors);
  * the machine has enough (`there`; 0: unknown): then true is returned. Otherwise all share the same
  * GPUs, with a message on standard error. Without GPUs precision is removed. */
 bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job);
+/* Refuses model servers of several workers that would have one port. */
+NODISCARD int batchscore_check_fit(const json_t *spec, struct error *err);
 /* Changes the spec of a series to that of its first run, now; other jobs stay unchanged. */
 NODISCARD int batchscore_take_one_run(json_t *object, const struct job_options *options,
                                       struct error *err);

@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/pods.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/batchscore/endpoint/server_pod.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/work.h"
@@ -111,8 +112,9 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     pod_add_read_token(environment, endpoint->read_token);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
     pod_add_origin(environment, &spec->job,
-                   json_pack("{s:s, s:s}", "coordinator", spec->job.image, "worker",
-                             tree_text(spec->command, "image", spec->job.image)));
+                   json_pack("{s:s, s:s, s:s*}", "coordinator", spec->job.image, "worker",
+                             tree_text(spec->command, "image", spec->job.image), "server",
+                             tree_text(spec->job.json, "scorer.endpoint.server.image", NULL)));
     pod_add_restart(environment, &spec->job);
     const json_t *resources = spec->coordinator.resources;
     json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
@@ -198,9 +200,10 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     if (spec->spot) {
         pod_add_value(environment, "WINDLASS_EVENTS", POD_EVENTS_URL);
     }
-    json_t *made = pod_make(
-        &spec->job, name, "worker", attempt,
-        container(spec, "score", environment, pod_resources(spec->workers.resources, spec->gpus)));
+    bool has_server = tree_get(spec->job.json, "scorer.endpoint.server"); /* it uses the GPUs */
+    json_t *resources = pod_resources(spec->workers.resources, has_server ? 0 : spec->gpus);
+    json_t *made = pod_make(&spec->job, name, "worker", attempt,
+                            container(spec, "score", environment, resources));
     char text[16];
     snprintf(text, sizeof text, "%d", index);
     json_object_set_new(tree_get(made, "metadata.labels"), LABEL_INDEX, json_string(text));
@@ -208,6 +211,7 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
         run_command(spec, made);
     }
     pod_secrets_add_files(&spec->job, &secrets, made);
+    server_pod_add(spec, made);
     pod_place(made, spec->workers.tolerations, spec->gpus, spec->spot);
     return finish(spec, &spec->workers, made);
 }

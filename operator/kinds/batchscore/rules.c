@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a BatchScore. crds/batchscore.yaml has each as CEL with the same
  * message. */
-#include "operator/kinds/batchscore/endpoint_rules.h"
+#include "operator/kinds/batchscore/endpoint/endpoint_rules.h"
 #include "operator/kinds/batchscore/output_rules.h"
 #include "operator/kinds/batchscore/result_rules.h"
 #include "operator/kinds/job/template.h"

@@ -97,23 +97,6 @@ json_t *batchscore_work(const json_t *spec) {
 
 /* ---- RUN ---- */
 
-/* Whether a text of the tree contains "$(NAME)". */
-static bool mentions(const json_t *tree, const char *reference) {
-    const char *key;
-    json_t *child;
-    json_object_foreach((json_t *)tree, key, child) {
-        if (mentions(child, reference)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < json_array_size(tree); i++) {
-        if (mentions(json_array_get(tree, i), reference)) {
-            return true;
-        }
-    }
-    return json_is_string(tree) && strstr(json_string_value(tree), reference);
-}
-
 /* Whether the volume has inputs or outputs of the results. */
 static bool is_named(const struct batchscore_spec *spec, const struct volume *volume) {
     static const char *const parts[] = {"input.", "scorer.", "output."};
@@ -128,7 +111,8 @@ static bool is_named(const struct batchscore_spec *spec, const struct volume *vo
         }
     }
     AUTO(text_freep) char *reference = x_printf("$(%s)", volume->name);
-    return mentions(spec->command, reference);
+    return tree_mentions(spec->command, reference) ||
+           tree_mentions(tree_get(spec->job.json, "scorer.endpoint.server"), reference);
 }
 
 void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
@@ -138,6 +122,10 @@ void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folde
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");
     json_object_del(command, "initTimeoutSeconds");
+    json_t *server = tree_get(scorer, "endpoint.server");
+    json_object_del(server, "port");
+    json_object_del(server, "readyPath");
+    json_object_del(server, "resources");
     if (strcmp(tree_text(scorer, "onnx.precision", ""), "FP32") == 0) {
         json_object_del(json_object_get(scorer, "onnx"), "precision"); /* FP32 is the default */
     }

@@ -235,14 +235,18 @@ void pod_add_folders(json_t *pod) {
     pod_add_mount(mounts, VOLUME_SCRATCH, "/tmp");
 }
 
+json_t *pod_installer(const struct job_spec *spec, const char *volume, const char *folder) {
+    return json_pack("{s:s, s:s, s:[s], s:[s, s], s:{}, s:[{s:s, s:s}], s:s, s:o}", "name",
+                     "windlass-install", "image", spec->image, "command", "windlass-agent", "args",
+                     "install", folder, "resources", "volumeMounts", "name", volume, "mountPath",
+                     folder, "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
+                     pod_secure());
+}
+
 void pod_install_shim(const struct job_spec *spec, json_t *pod) {
     pod_add_folders(pod);
-    json_t *install = json_pack(
-        "{s:s, s:s, s:[s], s:[s, s], s:{}, s:[{s:s, s:s}], s:s, s:o}", "name", "windlass-install",
-        "image", spec->image, "command", "windlass-agent", "args", "install", POD_FOLDER,
-        "resources", "volumeMounts", "name", VOLUME_OWN, "mountPath", POD_FOLDER,
-        "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", pod_secure());
-    json_object_set_new(json_object_get(pod, "spec"), "initContainers", json_pack("[o]", install));
+    json_object_set_new(json_object_get(pod, "spec"), "initContainers",
+                        json_pack("[o]", pod_installer(spec, VOLUME_OWN, POD_FOLDER)));
 }
 
 json_t *pod_prefer(json_t *expressions_new) {

@@ -48,6 +48,8 @@ void pod_add_folders(json_t *pod);
 /* Adds these folders, and an init container of ours that copies the shim into the pod: to
  * POD_FOLDER/windlass-shim. */
 void pod_install_shim(const struct job_spec *spec, json_t *pod);
+/* An init container of ours that copies the shim into a volume: to FOLDER/windlass-shim. */
+json_t *pod_installer(const struct job_spec *spec, const char *volume, const char *folder);
 /* An affinity that prefers nodes that match all of the expressions. */
 json_t *pod_prefer(json_t *expressions_new);
 /* Adds tolerations and preferences. A node with GPUs is often tainted to keep other pods away, a

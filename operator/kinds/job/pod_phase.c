@@ -146,8 +146,19 @@ static void read_waiting(const json_t *pod, struct pod_phase *phase) {
     phase->message = tree_text(waiting, "message", "");
 }
 
+static bool asks_for_gpus(const json_t *containers) {
+    for (size_t i = 0; i < json_array_size(containers); i++) {
+        const json_t *limits = tree_get(json_array_get(containers, i), "resources.limits");
+        if (json_object_get(limits, "nvidia.com/gpu")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct pod_phase pod_phase_read(const json_t *pod) {
-    const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
+    const json_t *containers = tree_get(pod, "spec.containers");
+    const json_t *agent = object_agent(containers);
     struct pod_phase phase = {
         .pod = pod,
         .name = tree_text(pod, "metadata.name", ""),
@@ -160,8 +171,7 @@ struct pod_phase pod_phase_read(const json_t *pod) {
         .born_ms = time_of(pod, "metadata.creationTimestamp"),
         .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
         .grace_ms = 1000 * tree_integer(pod, "metadata.deletionGracePeriodSeconds", -1),
-        .wants_gpus =
-            json_object_get(tree_get(agent, "resources.limits"), "nvidia.com/gpu") != NULL,
+        .wants_gpus = asks_for_gpus(containers),
     };
     const char *state = tree_text(pod, "status.phase", "Pending");
     const json_t *terminated = pod_phase_agent_state(pod, "terminated");

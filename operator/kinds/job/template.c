@@ -98,6 +98,7 @@ static bool is_our_mount(const json_t *spec, const char *given) {
     return false;
 }
 
+/* The agent's container, or a model server's. */
 static int check_agent(const json_t *spec, const json_t *agent, const char *field,
                        struct error *err) {
     static const char *const ours[] = {"command", "args"};
@@ -153,7 +154,10 @@ static int check_containers(const json_t *spec, const json_t *list, const char *
                 err, ERROR_INVALID,
                 "%s.name: names that begin with windlass- are reserved; choose another", inner);
         }
-        if (strcmp(tree_text(container, "name", ""), "agent") == 0 &&
+        const char *name = tree_text(container, "name", "");
+        bool is_server =
+            strcmp(name, "server") == 0 && tree_get(spec, "scorer.endpoint.server") != NULL;
+        if ((is_server || strcmp(name, "agent") == 0) &&
             check_agent(spec, container, inner, err) < 0) {
             return -1;
         }

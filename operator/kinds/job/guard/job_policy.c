@@ -25,6 +25,7 @@ static const struct row spec_rows[] = {
     {"hostPath", WANT_ABSENT, "volumes[].hostPath"},
     {"images", WANT_LISTED, "image"},
     {"images", WANT_LISTED, "scorer.command.image"},
+    {"images", WANT_LISTED, "scorer.endpoint.server.image"},
     {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
     {"secrets", WANT_LISTED, "volumes[].blobfuse.secretName"},
     {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},

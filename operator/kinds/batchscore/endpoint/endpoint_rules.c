@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/endpoint_rules.h"
+#include "operator/kinds/batchscore/endpoint/endpoint_rules.h"
 
 #include "operator/kinds/batchscore/spec.h"
 
@@ -58,10 +58,18 @@ static int check_urls(const json_t *spec, struct error *err) {
     return check_url(url, err);
 }
 
-int endpoint_rules_check(const json_t *spec, struct error *err) {
-    static const char *const places[] = {"url", "urls"};
-    if (!job_only_one(tree_get(spec, FIELD), places, ARRAY_LEN(places))) {
-        return job_refuse(err, FIELD, "exactly one of url and urls must be given");
+static int check_server(const json_t *spec, struct error *err) {
+    if (job_asks_for_gpus(tree_get(spec, FIELD ".server.resources"))) {
+        return job_refuse(err, FIELD ".server.resources",
+                          "nvidia.com/gpu is set by workers.gpus; take it out of resources");
     }
-    return check_urls(spec, err) < 0 ? -1 : check_input(spec, err);
+    return job_check_environment(spec, FIELD ".server.environment", err);
+}
+
+int endpoint_rules_check(const json_t *spec, struct error *err) {
+    static const char *const places[] = {"url", "urls", "server"};
+    if (!job_only_one(tree_get(spec, FIELD), places, ARRAY_LEN(places))) {
+        return job_refuse(err, FIELD, "exactly one of url, urls and server must be given");
+    }
+    return check_urls(spec, err) < 0 || check_server(spec, err) < 0 ? -1 : check_input(spec, err);
 }

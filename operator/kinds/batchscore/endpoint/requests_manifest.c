@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/requests_manifest.h"
+#include "operator/kinds/batchscore/endpoint/requests_manifest.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,21 @@
+/* own_server.h: the model server of this worker alone (spec.scorer.endpoint.server): in a container
+ * of the worker's pod, or with `windlass run` a child of the worker; agent/serve/serve.h has how
+ * the two find each other. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+struct own_server;
+
+/* Starts it, where it is a child. INVALID: its port is taken. */
+NODISCARD int own_server_open(const json_t *spec, struct own_server **ret_server,
+                              struct error *err);
+/* Ends it, where it is a child, and waits for some seconds. Accepts NULL. */
+void own_server_close(struct own_server *server);
+int own_server_port(const struct own_server *server); /* at 127.0.0.1 */
+
+/* answers: how many requests it has answered so far. Logs its ends. -1: it will not answer any
+ * more. INVALID: nor will that of another worker, since it has never answered; UNAVAILABLE. One
+ * thread. Accepts NULL. */
+NODISCARD int own_server_look(struct own_server *server, int64_t answers, struct error *err);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/serve/serve_state.h"
+
+#include "lib/file.h"
+#include "lib/tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATE_BYTES_MAX = 8192 };
+
+int serve_state_write(const char *folder, const struct serve_state *state, struct error *err) {
+    AUTO(text_freep) char *path = file_join(folder, "state");
+    AUTO(tree_freep)
+    json_t *json =
+        json_pack("{s:I, s:I, s:b, s:s}", "starts", (json_int_t)state->starts, "ends",
+                  (json_int_t)state->ends, "final", state->is_final, "words", state->words);
+    AUTO(text_freep) char *text = tree_compact(json);
+    return file_write(path, text, strlen(text), err);
+}
+
+int serve_state_read(const char *folder, struct serve_state *ret_state, struct error *err) {
+    AUTO(text_freep) char *path = file_join(folder, "state");
+    AUTO(text_freep) char *text = NULL;
+    AUTO(tree_freep) json_t *json = NULL;
+    size_t size = 0;
+    if (access(path, F_OK) < 0) {
+        return error_set(err, ERROR_NOT_FOUND, "%s is not there yet", path);
+    }
+    if (file_read(path, STATE_BYTES_MAX, &text, &size, err) < 0 ||
+        tree_parse(text, size, STATE_BYTES_MAX, &json, err) < 0) {
+        return error_context(err, "%s", path);
+    }
+    *ret_state = (struct serve_state){.starts = tree_integer(json, "starts", 0),
+                                      .ends = tree_integer(json, "ends", 0),
+                                      .is_final = tree_bool(json, "final", false)};
+    snprintf(ret_state->words, sizeof ret_state->words, "%s", tree_text(json, "words", ""));
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* serve_state.h: how a model server fares that serve.h has started, as a file that the worker of
+ * its pod reads. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { SERVE_WORDS_MAX = 400 };
+
+struct serve_state {
+    int64_t starts, ends;        /* ends: by itself, not because the worker had ended */
+    bool is_final;               /* it cannot be started at all */
+    char words[SERVE_WORDS_MAX]; /* how it ended last, "exit code 1: no such model"; "": not yet */
+};
+
+/* FOLDER/state, written atomically. */
+NODISCARD int serve_state_write(const char *folder, const struct serve_state *state,
+                                struct error *err);
+/* NOT_FOUND: it was not written yet. INVALID: it is something else. */
+NODISCARD int serve_state_read(const char *folder, struct serve_state *ret_state,
+                               struct error *err);

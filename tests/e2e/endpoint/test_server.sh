@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# scorer.endpoint.server by `windlass run`: each worker starts a model server of its own, waits until it is ready, starts it again
+# when it dies, and takes it along when it ends itself. A server that never comes ends the job with its last words.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+work=$(mktemp -d)
+. tests/e2e/endpoint/lib.sh
+mkdir -p "$work/data"
+pids() { pgrep -f "model_server port.*$work/" || :; } # of this test, under `serve` as well
+trap 'kill -9 $(pids) 2>/dev/null; rm -rf "$work"' EXIT
+
+# manifest NAME SERVER-OPTIONS MORE-OF-THE-ENDPOINT MORE-OF-THE-SERVER
+manifest() {
+    out=$work/data/$1
+    cat >"$work/$1.yaml" <<M
+apiVersion: windlass.dev/v1beta1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: {table: {path: data/requests.jsonl, format: JSONLines}}
+  scorer: {endpoint: {server: {image: none, command: ['$server', 'port=\$(WINDLASS_PORT)', $2], ${4:-}}, ${3:-concurrency: 8}}}
+  output: {path: data/$1}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+M
+}
+# job WORKERS NAME ...: as manifest; runs it; its exit code is in $code.
+job() {
+    manifest "${@:2}"
+    timeout 120 "$windlass" run -f "$work/$2.yaml" --workers "$1" --state "$work/$2.state" >"$work/$2.said" 2>&1 </dev/null
+    code=$?
+    [ "$code" = "${wanted_code:-0}" ] || { tail -qn 5 "$work/$2.said" "$work/$2.state"/*.log 2>/dev/null | sed 's/^/# /'; }
+}
+says() { grep -q -- "$2" "$work/$1.said" || { tail -n 4 "$work/$1.said" | sed 's/^/# /'; false; }; }
+none_left() { [ -z "$(pids)" ]; }
+batch 300 >"$work/data/requests.jsonl"
+
+# ---- a server for each worker
+job 2 two "'record=$work/two.asked', latency=2, loads=300"
+check "two workers have a server each" in_order "$out/output.jsonl" 300
+check "on a port of its own" [ "$(cat "$work"/two.state/*worker*.log | grep -c '^[0-9]\+$')" = 2 ]
+check "that was asked each request once, when it was ready" [ "$(asked_again "$work/two") $(jq .requests.retries "$out/summary.json")" = "0 0" ]
+check "and has ended with the job" none_left
+wanted_code=1 job 1 words "'record=$work/words.asked', 'key=\$\$(X)'" "tries: 1, concurrency: 1" "environment: {A: b}"
+check "\$\$ is \$ in its words" grep -q refused "$work/words.asked"
+
+# ---- kills
+batch 1500 >"$work/data/requests.jsonl"
+manifest kills "'record=$work/kills.asked', latency=20, spread=20, loads=200" "concurrency: 16, tries: 20"
+timeout 200 "$windlass" run -f "$work/kills.yaml" --workers 2 --state "$work/kills.state" >"$work/kills.said" 2>&1 </dev/null &
+run=$!
+asked() { [ "$(cat "$work/kills.asked" 2>/dev/null | wc -l)" -gt "$1" ]; }
+until_true_while $run 60 asked 40
+servers() { pgrep -f "^$server port.*$work/kills" || :; }
+kill -9 "$(servers | head -n 1)"
+killed=$?
+until_true_while $run 60 asked 400
+workers() { for file in $(grep -lsF "WINDLASS_COORDINATOR=" $(grep -lsF "WINDLASS_FOLDER=$work/kills.state" /proc/[0-9]*/environ)); do file=${file#/proc/}; echo "${file%/environ}"; done 2>/dev/null; }
+kill -9 "$(workers | head -n 1)"
+killed=$((killed + $?))
+wait $run
+check "the job succeeds although a server and a worker are killed" [ "$? $killed" = "0 0" ]
+check "each request has one answer" in_order "$out/output.jsonl" 1500
+check "the worker's log says that the server ended" grep -q "the model server has ended: exit code 137" "$work"/kills.state/*worker*.log
+check "no server is left" none_left
+
+# ---- servers that never come
+wanted_code=1 job 1 fails "'record=$work/fails.asked', 'fails=no such model: m.gguf'"
+check "a server that ends at once ends the job with its last words" says fails \
+    "spec.scorer: endpoint.server ended 3 times before it was ready: exit code 1: .*no such model: m.gguf"
+sed "s|'$server'|/none/llama-server|; s|data/fails|data/absent|" "$work/fails.yaml" >"$work/absent.yaml"
+timeout 120 "$windlass" run -f "$work/absent.yaml" --state "$work/absent.state" >"$work/absent.said" 2>&1
+check "a program that is not there is not tried again" says absent \
+    "endpoint.server cannot be started: .*/none/llama-server: No such file or directory"
+wanted_code=1 job 1 slow "'record=$work/slow.asked', loads=60000" "readyTimeoutSeconds: 1"
+check "a server that is not ready in time" says slow "has not answered for 1 s: GET /health: 503"
+
+# ---- one port
+sed 's/port=$(WINDLASS_PORT)/port=8000/' "$work/two.yaml" >"$work/port.yaml"
+"$windlass" run -f "$work/port.yaml" --workers 2 --state "$work/port.state" >"$work/port.said" 2>&1
+check "two workers with one port are refused" [ "$?" = 2 ]
+check "and told what to do" says port 'spec.scorer.endpoint.server.command: 2 workers on one machine would start servers with one port; write \$(WINDLASS_PORT)'
+start_server other || exit 3
+sed "s/port=\$(WINDLASS_PORT)/port=$port/; s/image: none/image: none, port: $port/; s|data/two|data/taken|" "$work/two.yaml" >"$work/taken.yaml"
+timeout 120 "$windlass" run -f "$work/taken.yaml" --workers 1 --state "$work/taken.state" >"$work/taken.said" 2>&1
+check "a port that another server has is not asked" says taken "spec.scorer.endpoint.server.port: $port is taken on this machine"
+stop_servers
+exit $((failures > 0))
