@@ -25,6 +25,7 @@ struct value {
     bool is_literal; /* a constant that the file has as a Constant node, not as an initializer */
     bool is_string;  /* strings: int64 indices in graph->strings; -1: a string that is not in the
                         table */
+    bool is_list;    /* declared as a sequence or an optional; only in bodies, and outputs */
     struct tensor
         constant;       /* if is_constant; its data is in the model's file or the graph's arena */
     const void *origin; /* where the file's bytes contain the constant; NULL: nowhere */

@@ -479,7 +479,8 @@ static void test_types_are_known_before_shapes(void) {
 static void test_every_operator_has_a_row(void) {
     const struct op *op;
     for (size_t i = 0; (op = op_row(i)); i++) {
-        if (op->until && !has_row(op->name)) {
+        bool is_late = op->flags & OP_LATE; /* test_stages.c, tests/e2e/engine/flow.py */
+        if (op->until && !is_late && !has_row(op->name)) {
             printf("# %s: no row here\n", op->name);
             test_failures++;
         }

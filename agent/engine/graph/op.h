@@ -4,6 +4,7 @@
 
 #include "agent/engine/tensor.h"
 
+struct graph;
 struct node;
 
 enum attribute_kind {
@@ -14,6 +15,8 @@ enum attribute_kind {
     ATTRIBUTE_NUMBERS,
     ATTRIBUTE_TENSOR,
     ATTRIBUTE_STRINGS,
+    ATTRIBUTE_GRAPH,    /* a body, of If, Loop, Scan */
+    ATTRIBUTE_OPTIONAL, /* the type of an empty Optional; not kept */
     ATTRIBUTE_KIND_COUNT
 };
 
@@ -29,11 +32,14 @@ struct attribute {
     int64_t integer;
     float number;
     const char *text;
-    size_t count; /* of integers, numbers or strings */
+    size_t count; /* of integers, numbers or strings; for a body see below */
     const int64_t *integers;
     const float *numbers;
     const struct attribute_string *strings;
     struct tensor tensor;
+    /* The body. Its last `count` inputs are values of the graph around it: the node has them as
+     * inputs, too, after its own and those of its bodies before. */
+    const struct graph *graph;
 };
 
 /* An attribute that an operator has. If a node has an attribute without a rule, or a value that its
@@ -64,6 +70,9 @@ enum op_flags {
     OP_COUNTED = OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES,
     OP_SAME = 32, /* a view where output 0 has the shape of input 0 */
     OP_ML = 64,   /* of the domain ai.onnx.ml */
+    /* Has bodies, handles sequences or optionals, or its results have shapes that only the run
+     * knows: run/stages.h runs it between stages. */
+    OP_LATE = 128,
 };
 
 struct op {

@@ -198,6 +198,12 @@ static void fill_constants(const struct graph *graph, struct fact *facts) {
 
 int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct arena *arena,
                 struct fact *facts, struct error *err) {
+    size_t reached;
+    return shape_infer_until(graph, evaluate, arena, facts, &reached, err);
+}
+
+int shape_infer_until(const struct graph *graph, evaluate_function *evaluate, struct arena *arena,
+                      struct fact *facts, size_t *ret_reached, struct error *err) {
     struct inference inference = {graph, evaluate, arena, facts};
     struct arena scratch = {0};
     const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
@@ -205,6 +211,7 @@ int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct a
     fill_constants(graph, facts);
     int result = 0;
     for (size_t i = 0; result == 0 && i < graph->node_count; i++) {
+        *ret_reached = i;
         if (!is_done(graph, &graph->nodes[i])) {
             result = infer_node(&inference, &graph->nodes[i], inputs, outputs, err);
         }

@@ -22,6 +22,10 @@ bool shape_type_fits(const struct node *node, int index, enum tensor_type type,
  * others. Known values are allocated in `arena`. Errors name the node. */
 NODISCARD int shape_infer(const struct graph *graph, evaluate_function *evaluate,
                           struct arena *arena, struct fact *facts, struct error *err);
+/* The same; if it fails, *ret_reached is the index of the node. */
+NODISCARD int shape_infer_until(const struct graph *graph, evaluate_function *evaluate,
+                                struct arena *arena, struct fact *facts, size_t *ret_reached,
+                                struct error *err);
 
 /* Called once after loading: turns nodes that read only constants into constants (transposed or
  * scaled weights, say) if that is cheap. Other nodes are computed in the run, which also reports

@@ -11,9 +11,11 @@ enum attribute_field {
     FIELD_INTEGER = 3,
     FIELD_TEXT = 4,
     FIELD_TENSOR = 5,
+    FIELD_GRAPH = 6,
     FIELD_NUMBERS = 7,
     FIELD_INTEGERS = 8,
     FIELD_STRINGS = 9,
+    FIELD_TYPE_PROTO = 14,
     FIELD_TYPE = 20,
 };
 
@@ -23,10 +25,11 @@ static const struct {
     uint64_t onnx_type;
     enum attribute_kind kind;
 } kinds[] = {
-    {FIELD_NUMBER, 1, ATTRIBUTE_NUMBER},   {FIELD_INTEGER, 2, ATTRIBUTE_INTEGER},
-    {FIELD_TEXT, 3, ATTRIBUTE_STRING},     {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
-    {FIELD_NUMBERS, 6, ATTRIBUTE_NUMBERS}, {FIELD_INTEGERS, 7, ATTRIBUTE_INTEGERS},
-    {FIELD_STRINGS, 8, ATTRIBUTE_STRINGS},
+    {FIELD_NUMBER, 1, ATTRIBUTE_NUMBER},        {FIELD_INTEGER, 2, ATTRIBUTE_INTEGER},
+    {FIELD_TEXT, 3, ATTRIBUTE_STRING},          {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
+    {FIELD_NUMBERS, 6, ATTRIBUTE_NUMBERS},      {FIELD_INTEGERS, 7, ATTRIBUTE_INTEGERS},
+    {FIELD_STRINGS, 8, ATTRIBUTE_STRINGS},      {FIELD_GRAPH, 5, ATTRIBUTE_GRAPH},
+    {FIELD_TYPE_PROTO, 13, ATTRIBUTE_OPTIONAL},
 };
 
 static float float_of_bits(uint64_t bits) {
@@ -117,7 +120,7 @@ struct scan {
     uint64_t onnx_type; /* 0: not in the file, which is of an old version */
     uint32_t seen;      /* the last field with a value */
     size_t room, string_room;
-    struct protobuf tensor;
+    struct protobuf tensor, graph;
 };
 
 static int scan_field(const struct protobuf_field *field, struct arena *arena,
@@ -145,6 +148,12 @@ static int scan_field(const struct protobuf_field *field, struct arena *arena,
         }
         scan->tensor = field->bytes;
         break;
+    case FIELD_GRAPH:
+        if (expect_bytes(field, err) < 0) {
+            return -1;
+        }
+        scan->graph = field->bytes;
+        break;
     case FIELD_INTEGERS:
     case FIELD_NUMBERS:
         scan->room += repeated_room(field);
@@ -168,7 +177,8 @@ static int scan_field(const struct protobuf_field *field, struct arena *arena,
 }
 
 int attribute_proto_read(struct protobuf message, struct arena *arena,
-                         struct attribute *ret_attribute, struct error *err) {
+                         struct attribute *ret_attribute, struct protobuf *ret_graph,
+                         struct error *err) {
     struct attribute attribute = {.name = "", .text = ""};
     struct scan scan = {0};
     struct protobuf rest = message, name;
@@ -205,5 +215,6 @@ int attribute_proto_read(struct protobuf message, struct arena *arena,
         return error_context(err, "attribute \"%.64s\"", attribute.name);
     }
     *ret_attribute = attribute;
+    *ret_graph = scan.graph;
     return 0;
 }

@@ -14,7 +14,13 @@ enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_NODE
 enum { FUNCTION_OPSET = 9, FUNCTION_DOMAIN = 10, FUNCTION_DEFAULT = 11 };
 enum { FUNCTION_OVERLOAD = 13 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
-enum { NODE_DOMAIN = 7, NODE_OVERLOAD = 8, ATTRIBUTE_NAME = 1, ATTRIBUTE_REFERENCE = 21 };
+enum {
+    NODE_DOMAIN = 7,
+    NODE_OVERLOAD = 8,
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_BODY = 6,
+    ATTRIBUTE_REFERENCE = 21
+};
 enum { PREFIX_BYTES = 32 };
 
 /* The inside of one call. */
@@ -241,6 +247,12 @@ static int put_attribute(const struct call *call, struct protobuf attribute, str
                          struct error *err) {
     struct protobuf reference = one(attribute, ATTRIBUTE_REFERENCE);
     struct protobuf name = one(attribute, ATTRIBUTE_NAME);
+    if (one(attribute, ATTRIBUTE_BODY).at) { /* its names would have to be renamed, too */
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"%.*s\" is a graph: convert the model with "
+                         "onnx.inliner.inline_local_functions",
+                         (int)MIN(protobuf_size(name), 64), (const char *)name.at);
+    }
     if (protobuf_size(reference) == 0) {
         return put_bytes(out, NODE_ATTRIBUTE, attribute.at, protobuf_size(attribute), err);
     }

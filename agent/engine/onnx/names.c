@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/onnx/names.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-void names_init(struct names *names, size_t count_max) {
+void names_init(struct names *names, size_t count) {
     *names = (struct names){.room = 16};
-    while (names->room < 2 * count_max + 2) {
+    while (names->room < 2 * count + 2) {
         names->room *= 2;
     }
     names->places = x_calloc(names->room, sizeof *names->places);
@@ -35,12 +34,27 @@ static struct name *find_place(const struct names *names, const char *text) {
     return &names->places[at];
 }
 
+static void grow(struct names *names) {
+    struct names larger = {.room = 2 * names->room, .count = names->count, .seed = names->seed};
+    larger.places = x_calloc(larger.room, sizeof *larger.places);
+    for (size_t i = 0; i < names->room; i++) {
+        if (names->places[i].text) {
+            *find_place(&larger, names->places[i].text) = names->places[i];
+        }
+    }
+    free(names->places);
+    *names = larger;
+}
+
 bool names_add(struct names *names, const char *text, int index) {
     struct name *place = find_place(names, text);
     if (place->text) {
         return false;
     }
-    assert(names->count < names->room / 2);
+    if (names->count >= names->room / 2) {
+        grow(names);
+        place = find_place(names, text);
+    }
     *place = (struct name){text, index};
     names->count++;
     return true;

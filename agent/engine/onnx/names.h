@@ -13,7 +13,8 @@ struct names {
     uint64_t seed;
 };
 
-void names_init(struct names *names, size_t count_max);
+/* It grows beyond `count`. */
+void names_init(struct names *names, size_t count);
 void names_release(struct names *names);
 /* False if the text is already in the table. */
 bool names_add(struct names *names, const char *text, int index);

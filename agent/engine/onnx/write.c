@@ -141,6 +141,10 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
     case ATTRIBUTE_STRINGS: /* only in ai.onnx.ml, whose nodes have another version */
         return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": strings are not written",
                          attribute->name);
+    case ATTRIBUTE_GRAPH:
+    case ATTRIBUTE_OPTIONAL: /* of nodes that only run */
+        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": graphs are not written",
+                         attribute->name);
     case ATTRIBUTE_TENSOR: {
         AUTO(buffer_release) struct buffer tensor;
         buffer_init(&tensor, WRITE_BYTES_MAX);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/attribute_rules.h"
 
+#include "agent/engine/graph/node.h"
+
 #define AUTO_PADS "NOTSET|SAME_UPPER|SAME_LOWER|VALID"
 
 #define RULE(text, type, ...)                                                                      \
@@ -14,6 +16,8 @@
 #define CHOICE(name, strings) RULE(name, STRING, .values = strings)
 #define STRINGS(name) RULE(name, STRINGS)
 #define TENSOR(name) RULE(name, TENSOR)
+#define BODY(name) RULE(name, GRAPH)
+#define TYPE(name) RULE(name, OPTIONAL)
 
 #define RULES(list, ...) const struct attribute_rule list##_rules[] = {__VA_ARGS__, {.name = NULL}};
 #include "agent/engine/ops/attribute_rules.inc"

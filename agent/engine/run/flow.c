@@ -170,8 +170,13 @@ void flow_close(struct session *session) {
     free(TAKE(session->flow));
 }
 
+/* Stages run one after the other. */
+static bool has_streams(const struct session *session) {
+    return session->device->streams && !session->stages;
+}
+
 int session_depth(const struct session *session) {
-    return session->device->streams ? SETS : 1;
+    return has_streams(session) ? SETS : 1;
 }
 
 int session_host_memory(struct session *session, size_t size, void **ret_memory,
@@ -352,7 +357,7 @@ int session_submit(struct session *session, const struct tensor *inputs, struct 
     }
     struct flow *flow = session->flow;
     assert(flow->submitted < session_depth(session));
-    if (!session->device->streams) {
+    if (!has_streams(session)) {
         if (session_run(session, inputs, flow->host_outputs, err) < 0) {
             return -1;
         }
@@ -381,7 +386,7 @@ int session_collect(struct session *session, struct tensor *outputs, struct erro
     struct flow *flow = session->flow;
     struct device *device = session->device;
     assert(flow && flow->submitted > 0);
-    bool carries = device->streams != NULL;
+    bool carries = has_streams(session);
     const struct set *set = &flow->sets[flow->first];
     flow->submitted--;
     flow->first = (flow->first + 1) % SETS;

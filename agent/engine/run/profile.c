@@ -97,6 +97,10 @@ int session_profile_new(struct session *session, const struct tensor *inputs, si
     /* Makes the plan and warms the caches. */
     int result = session_run(session, inputs, outputs, err);
     const struct execution_plan *plan = session_plan(session);
+    if (result == 0 && !plan) {
+        result = error_set(err, ERROR_UNSUPPORTED,
+                           "a network with shapes that only the run knows has no steps to profile");
+    }
     struct device *device = result == 0 ? plan->device : NULL;
     profile->has_peaks = device && device->ops->measure;
     if (profile->has_peaks) {

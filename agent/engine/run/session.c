@@ -2,12 +2,15 @@
 #include "agent/engine/session.h"
 
 #include "agent/engine/device/kernel.h"
+#include "agent/engine/graph/builder.h"
 #include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/graph/string_table.h"
 #include "agent/engine/model.h"
 #include "agent/engine/onnx/string_values.h"
+#include "agent/engine/ops/cost.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/session_state.h"
+#include "agent/engine/run/stages/stages.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,6 +42,27 @@ static int add_ends(struct session *session, const struct session_options *optio
     return 0;
 }
 
+/* Stages are rewritten one by one, when the types of their inputs are known. */
+static int prepare(struct session *session, bool is_staged, struct error *err) {
+    const struct graph *graph = &session->model->graph;
+    struct builder builder;
+    if (!is_staged) {
+        return rewrite(graph, &session->graph, err);
+    }
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct value *output = &graph->values[graph->outputs[i]];
+        if (output->is_list) {
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "output \"%.64s\" is a sequence or an optional: only tensors are "
+                             "given out",
+                             output->name);
+        }
+    }
+    builder_init(&builder, graph);
+    builder_take(&builder, &session->graph);
+    return 0;
+}
+
 int session_open(const char *model_path, const struct session_options *options,
                  struct session **ret_session, struct error *err) {
     AUTO(session_freep) struct session *session = x_calloc(1, sizeof *session);
@@ -55,14 +79,19 @@ int session_open(const char *model_path, const struct session_options *options,
         }
         return -1;
     }
-    if (rewrite(&session->model->graph, &session->graph, err) < 0 ||
+    bool is_staged = stages_needed(&session->model->graph);
+    if (prepare(session, is_staged, err) < 0 ||
         (options && options->pixels_in && has_pictures(&session->graph) &&
          add_ends(session, options, err) < 0)) {
         return error_context(err, "model %s", model_path);
     }
-    shape_fold_constants(&session->graph, device_evaluate);
-    session->graph.may_evict =
-        true; /* only this session's plans read the constants; see find_plan */
+    if (is_staged) {
+        session->stages = stages_new(session->device, &session->graph, COST_MAX);
+    } else {
+        shape_fold_constants(&session->graph, device_evaluate);
+        /* Only this session's plans read the constants; see find_plan. */
+        session->graph.may_evict = true;
+    }
     *ret_session = TAKE(session);
     return 0;
 }
@@ -94,7 +123,7 @@ static int infer_declared(const struct session *session, struct arena *arena, st
 int session_check(const struct session *session, struct error *err) {
     struct arena arena = {0};
     struct error cause = {0};
-    int result = infer_declared(session, &arena, &cause);
+    int result = session->stages ? 0 : infer_declared(session, &arena, &cause);
     arena_release(&arena);
     if (result < 0 && cause.kind == ERROR_UNSUPPORTED) {
         *err = cause;
@@ -117,6 +146,7 @@ void session_free(struct session *session) {
         (void)!session_enter(session, &ignored);
         flow_close(session);
         session_forget_plans(session);
+        stages_free(session->stages);
     }
     device_close(session->device);
     graph_release(&session->graph);

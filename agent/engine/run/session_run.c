@@ -3,6 +3,8 @@
 #include "agent/engine/run/session_state.h"
 
 #include "agent/engine/graph/resident.h"
+#include "agent/engine/ops/cost.h"
+#include "agent/engine/run/stages/stages.h"
 
 int session_grow_block(struct session *session, size_t size, struct error *err) {
     struct device *device = session->device;
@@ -97,9 +99,40 @@ int session_run_hooked(struct session *session, const struct tensor *inputs, str
     }
 }
 
+/* A network whose shapes depend on what it computes (a Reshape by a computed size) has no plan, but
+ * stages may do. This is tried once. */
+static int try_stages(struct session *session, const struct tensor *inputs, struct tensor *outputs,
+                      struct error *err) {
+    struct error cause = {0};
+    session->has_tried_stages = true;
+    session_forget_plans(session);
+    if (graph_reload(&session->graph, session->model->file, &cause) < 0) {
+        error_clear(&cause);
+        return -1;
+    }
+    session->graph.may_evict = false;
+    struct stages *stages = stages_new(session->device, &session->graph, COST_MAX);
+    if (stages_run(stages, inputs, outputs, &cause) < 0) {
+        stages_free(stages);
+        error_clear(&cause);
+        session->graph.may_evict = true;
+        return -1; /* with the first error */
+    }
+    error_clear(err);
+    session->stages = stages;
+    return 0;
+}
+
 int session_run(struct session *session, const struct tensor *inputs, struct tensor *outputs,
                 struct error *err) {
-    return session_run_hooked(session, inputs, outputs, NULL, err);
+    if (session->stages) {
+        return stages_run(session->stages, inputs, outputs, err);
+    }
+    if (session_run_hooked(session, inputs, outputs, NULL, err) == 0) {
+        return 0;
+    }
+    bool tries = err->kind == ERROR_UNSUPPORTED && !session->has_tried_stages;
+    return tries ? try_stages(session, inputs, outputs, err) : -1;
 }
 
 const struct execution_plan *session_plan(const struct session *session) {
@@ -107,5 +140,7 @@ const struct execution_plan *session_plan(const struct session *session) {
 }
 
 double session_flops(const struct session *session) {
-    return session->current ? session->current->flops : 0;
+    return session->stages    ? stages_flops(session->stages)
+           : session->current ? session->current->flops
+                              : 0;
 }

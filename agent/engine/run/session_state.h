@@ -6,6 +6,7 @@
 #include "agent/engine/session.h"
 
 struct flow;
+struct stages;
 
 enum { SESSION_PLANS = 4 }; /* plans that are kept, one per combination of input shapes */
 
@@ -14,6 +15,8 @@ struct session {
     struct graph graph; /* the model's graph after all rewriting */
     bool returns_pixels, takes_pixels;
     struct device *device;
+    struct stages *stages; /* runs a network with shapes that only the run knows; NULL: plans do */
+    bool has_tried_stages; /* see session_run */
     struct execution_plan *plans[SESSION_PLANS]; /* used by session_run */
     struct execution_plan *current;
     uint64_t runs;

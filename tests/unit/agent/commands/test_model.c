@@ -52,15 +52,15 @@ static void check_set(const char *set, const char *device, int passed_at_least) 
 }
 
 static void test_node(void) {
-    check_set("node", "cpu", 839);
+    check_set("node", "cpu", 865);
 }
 
 static void test_node_on_reference(void) {
-    check_set("node", "reference", 839);
+    check_set("node", "reference", 865);
 }
 
 static void test_simple(void) {
-    check_set("simple", "cpu", 7);
+    check_set("simple", "cpu", 15);
 }
 
 static void test_pytorch_converted(void) {
