@@ -84,11 +84,11 @@ static void test_initializers_are_constants_and_no_inputs(void) {
 static void test_all_missing_operators_are_named(void) {
     struct message graph = relu_graph();
     add_node(&graph, (struct node_fields){.op = "Warp", .input = "y", .output = "a"});
-    add_node(&graph, (struct node_fields){.op = "Loop", .input = "a", .output = "b"});
+    add_node(&graph, (struct node_fields){.op = "Bernoulli", .input = "a", .output = "b"});
     add_node(&graph, (struct node_fields){.op = "Warp", .input = "b", .output = "c"});
     add_node(&graph, (struct node_fields){
                          .op = "Relu", .domain = "com.example", .input = "c", .output = "d"});
-    check_refused(make_model(graph, 13), ERROR_UNSUPPORTED, ": Warp, Loop, com.example.Relu");
+    check_refused(make_model(graph, 13), ERROR_UNSUPPORTED, ": Warp, Bernoulli, com.example.Relu");
 }
 
 static void test_attributes_are_refused_by_name(void) {
