@@ -362,8 +362,8 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* A job is successful only with its report and summary (UNAVAILABLE as from summary_write_all;
- * other failures of these do not change the outcome), and with the result.json that names them. */
+/* A job is successful only with its report and summary, as summary_write_all needs them, and with
+ * the result.json that names them. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
     struct run_progress *progress = &coordinator->dispatcher.progress;
@@ -395,7 +395,7 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
         coordinator->is_superseded = err->kind == ERROR_GONE;
         return error_context(err, "all items are done, but result.json cannot be written");
     }
-    return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
+    return written;
 }
 
 /* The outcome is known: report, summary, termination message. It becomes a failure if these

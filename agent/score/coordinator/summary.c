@@ -233,9 +233,15 @@ static bool may_pass(const struct error *err) {
 }
 
 static int set_unwritten(const struct error *why, struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE,
+    return error_set(err, may_pass(why) ? ERROR_UNAVAILABLE : why->kind,
                      "all items are done, but the report or summary cannot be written: %s",
                      why->text);
+}
+
+/* Of a success only the report may be missing, for good, and where no item has failed that it would
+ * name. */
+static bool is_needed(const struct summary *summary, const struct error *why) {
+    return may_pass(why) || ledger_counts(summary->ledger).items.failed > 0;
 }
 
 int summary_write_all(struct summary *summary, struct store *output, struct commit_log *log,
@@ -245,7 +251,7 @@ int summary_write_all(struct summary *summary, struct store *output, struct comm
     bool has_succeeded = summary->exit_code == 0;
     if (write_report(summary, output, log, &facts, &report_err) < 0) {
         log_event(LOG_ERROR, "%s", report_err.text);
-        if (has_succeeded && may_pass(&report_err)) {
+        if (has_succeeded && is_needed(summary, &report_err)) {
             return set_unwritten(&report_err, err);
         }
     }
@@ -257,7 +263,7 @@ int summary_write_all(struct summary *summary, struct store *output, struct comm
         return 0;
     }
     log_event(LOG_ERROR, "summary: %s", summary_err.text);
-    if (has_succeeded && may_pass(&summary_err)) {
+    if (has_succeeded) {
         return set_unwritten(&summary_err, err);
     }
     *err = summary_err;

@@ -39,10 +39,11 @@ NODISCARD int summary_write(struct summary *summary, struct store *output, struc
 
 /* Writes the report (report.h), then the summary, from all commits of the log; in this order, since
  * a summary means that everything else but result.json, which names the summary, is written. 0: the
- * summary exists, and says whether the report does. UNAVAILABLE: the run has succeeded (exit_code
- * 0), but one of them cannot be written for a reason that may be temporary, such as a full disk or
- * an I/O error; there is no summary then, and another coordinator may succeed. Every failure is
- * also logged. Sets has_report; `facts` is set during the call only. */
+ * summary exists, and says whether the report does: one that cannot be written for good is missing
+ * in a success without failed items. UNAVAILABLE: the run has succeeded (exit_code 0), but one of
+ * them cannot be written for a reason that may be temporary, such as a full disk or an I/O error;
+ * there is no summary then, and another coordinator may succeed. Other errors: the reason is not
+ * temporary. Every failure is also logged. Sets has_report; `facts` is set during the call only. */
 NODISCARD int summary_write_all(struct summary *summary, struct store *output,
                                 struct commit_log *log, struct error *err);
 

@@ -172,6 +172,23 @@ check "so does its summary" [ "$(jq -r .state "$work/data/blocked/summary.json")
 rm -r "$work/data/blocked/result.json" "$work/code/swap.block"
 job blocked
 check "with room for it the same run succeeds" [ "$code $(verdict blocked)" = "0 0 holds" ]
+mkdir -p "$work/data/untold/summary.json/x"
+job untold
+check "a job that cannot write its summary has failed" [ "$code $(ls "$work/data/untold" | grep -c result)" = "1 0" ]
+check "and names it" grep -q 'untold failed: all items are done, but the report or summary cannot be written: data/untold/summary.json: Is a directory' "$work/untold.log"
+rm -r "$work/data/untold/summary.json"
+job untold
+check "with room for it the same run succeeds" [ "$code $(verdict untold)" = "0 0 holds" ]
+# Of the report an obstacle may cost a page, but not the names of items that have failed.
+ln -sf /etc/passwd "$work/data/in/away"
+mkdir -p "$work/data/unnamed/failed.jsonl/x"
+job unnamed AppendRow 'errorThreshold: -1'
+check "a job that cannot name what has failed has failed" [ "$code $(ls "$work/data/unnamed" | grep -c result)" = "1 0" ]
+check "and says so" grep -q 'the report or summary cannot be written: data/unnamed/failed.jsonl: Is a directory' "$work/unnamed.log"
+rm -r "$work/data/unnamed/failed.jsonl"
+job unnamed AppendRow 'errorThreshold: -1'
+check "with room for them it succeeds, and names them" eval '[ "$code $(verdict unnamed)" = "0 0 holds" ] && grep -q "away.*leaves the volume" "$work/data/unnamed/failed.jsonl"'
+rm "$work/data/in/away"
 
 ##### signatures #################################################################################
 mkdir -p "$work/secrets/results"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Footers that claim what is not in the file: row groups whose bytes overlap, leave gaps or lie
+/* Footers that claim what is not in the file: row groups whose bytes overlap, leave gaps or are
  * outside, numbers of rows and values that disagree with each other and with the pages. What is
  * refused is refused by group and column; no row is lost without a word, and none is made up. */
 #include "agent/data/parquet/parquet_claims.h"
@@ -15,7 +15,7 @@ static int open_made(struct parquet_bytes *bytes, struct table_parquet **ret_par
     return table_parquet_new(&options, ret_parquet, err);
 }
 
-/* ---- what the footer says of itself ---------------------------------------------------------- */
+/* ---- what the footer claims ---------------------------------------------------------- */
 
 static void test_claims_that_cannot_be_true(void) {
     static const struct {
@@ -96,8 +96,8 @@ static void test_gaps_are_allowed(void) {
     free(bytes.data);
 }
 
-/* Rows beyond those of the group are the end of what was a window of sound rows: they are told. */
-static void test_pages_of_other_rows_are_told(void) {
+/* Rows beyond those of the group are the end of what was a window of sound rows: it fails. */
+static void test_pages_of_other_rows_have_faults(void) {
     static const struct {
         struct made_group group;
         int64_t first;
@@ -185,7 +185,7 @@ static void test_blocks_are_bounded_by_the_file(void) {
 int main(void) {
     TEST(test_claims_that_cannot_be_true);
     TEST(test_gaps_are_allowed);
-    TEST(test_pages_of_other_rows_are_told);
+    TEST(test_pages_of_other_rows_have_faults);
     TEST(test_rows_that_are_not_there_are_not_cut);
     TEST(test_blocks_are_bounded_by_the_file);
     return TEST_END();

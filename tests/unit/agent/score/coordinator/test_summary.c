@@ -247,6 +247,13 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     CHECK_OK(file_make_folders(folder, &err), &err);
     CHECK_OK(tell(&summary, log, 0, &err), &err);
     CHECK(!summary.has_report);
+    /* ... unless it is the summary's. */
+    CHECK_OK(store_remove(output, "summary.json", &err), &err);
+    AUTO(text_freep) char *place = x_printf("%s/told/summary.json/folder", fixtures_out);
+    CHECK_OK(file_make_folders(place, &err), &err);
+    CHECK_INT(tell(&summary, log, 0, &err), -1);
+    CHECK(err.kind != ERROR_UNAVAILABLE && strstr(err.text, "all items are done, but the report "
+                                                            "or summary cannot be written: "));
     commit_free(log);
     ledger_free(ledger);
 }
