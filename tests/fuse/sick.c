@@ -6,9 +6,9 @@
  *     sick FOLDER MOUNTPOINT CONTROL
  *
  * CONTROL is a file with the fault, read all the time: "well", "eio", "estale", "enotconn",
- * "enospc", or "hang" (until it changes; a process that is killed meanwhile is released, as with
- * NFS). Each may be followed by " data": then names and attributes work; or by a name: then only
- * giving a written file that name fails. kill -9 leaves a dead mount. */
+ * "enospc", "erofs", or "hang" (until it changes; a process that is killed meanwhile is released,
+ * as with NFS). Each may be followed by " data": then names and attributes work; or by a name: then
+ * only giving a written file that name fails. kill -9 leaves a dead mount. */
 #define FUSE_USE_VERSION 31
 #include <fuse.h>
 
@@ -41,8 +41,8 @@ static void look(void) {
     static const struct {
         const char *name;
         int trouble;
-    } rows[] = {{"well", 0},        {"eio", EIO},  {"estale", ESTALE}, {"enotconn", ENOTCONN},
-                {"enospc", ENOSPC}, {"hang", HANG}};
+    } rows[] = {{"well", 0},        {"eio", EIO},     {"estale", ESTALE}, {"enotconn", ENOTCONN},
+                {"enospc", ENOSPC}, {"erofs", EROFS}, {"hang", HANG}};
     char text[64] = "", mode[32] = "", scope[32] = "";
     int fd = open(control, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, text, sizeof text - 1) < 0) {
