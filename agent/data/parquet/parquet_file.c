@@ -171,8 +171,8 @@ static int by_start(const void *a, const void *b) {
     return (one->start > other->start) - (one->start < other->start);
 }
 
-/* Bytes that are two chunks' would be rows that were never written, and as many of them as a
- * footer can name. Between chunks there may be other things. */
+/* Bytes that two chunks share would be rows that were never written, as many as a footer can name.
+ * Between chunks there may be other things. */
 static int check_overlaps(const struct parquet_file *file, struct error *err) {
     size_t count = file->group_count * file->schema.leaves, some = 0;
     const struct parquet_chunk **chunks = x_calloc(count + 1, sizeof(void *));

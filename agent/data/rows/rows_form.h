@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/data/rows/row_cells.h"
+#include "agent/data/rows/rows_numbers.h"
 
 /* Gets the next bytes of the file. -1 with *err ends the writing. */
 typedef int rows_take(void *context, const void *data, size_t size, struct error *err);
@@ -37,18 +38,6 @@ extern const struct rows_form rows_csv, rows_parquet, rows_npy, rows_coco;
 /* The row of that name; NULL: none, such as for JSONLines, whose rows stay as they are. */
 const struct rows_form *rows_form_find(const char *name);
 
-/* Whether the files of all rows are named by numbers that grow from row to row, 000000397133.jpg,
- * so that these numbers are ids of pictures. Begins with zeros. */
-struct rows_numbers {
-    bool are_others; /* a name is another one */
-    int64_t last;
-    int64_t rows;
-};
-/* Looks at the next row, whose first member is "file". */
-void rows_numbers_see(struct rows_numbers *numbers, const char *row, size_t size);
-bool rows_numbers_are(const struct rows_numbers *numbers);
-/* The number of a name, without folders and ending; -1: it is not one of at most 15 digits. */
-int64_t rows_numbers_of(const char *name, size_t size);
 /* Sets what the spec says about the format; numbers of all rows. */
 void rows_form_read(const json_t *spec, const struct rows_numbers *numbers,
                     struct rows_form_options *options);

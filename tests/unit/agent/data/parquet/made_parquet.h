@@ -1,5 +1,5 @@
 /* made_parquet.h: a Parquet file of one column "x" of 32-bit numbers 0, 1, 2, ... in memory, whose
- * footer claims of each row group what a test wants. */
+ * footer describes each row group as a test wants. */
 #pragma once
 
 #include "agent/data/parquet/parquet_format.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Footers that claim what is not in the file: row groups whose bytes overlap, leave gaps or are
  * outside, numbers of rows and values that disagree with each other and with the pages. What is
- * refused is refused by group and column; no row is lost without a word, and none is made up. */
+ * refused is named by group and column; no row is lost silently, and none is made up. */
 #include "agent/data/parquet/parquet_claims.h"
 #include "agent/data/table/table_parquet.h"
 #include "tests/unit/agent/data/parquet/made_parquet.h"
@@ -96,7 +96,7 @@ static void test_gaps_are_allowed(void) {
     free(bytes.data);
 }
 
-/* Rows beyond those of the group are the end of what was a window of sound rows: it fails. */
+/* Rows beyond those of the group end a window whose other rows are right: it fails. */
 static void test_pages_of_other_rows_have_faults(void) {
     static const struct {
         struct made_group group;
