@@ -12,8 +12,9 @@
 #include <string.h>
 
 /* Sizes for axes that the network leaves free, in the order in which they are tried. */
-static const int64_t sides[] = {64, 224, 640};
-enum { ITEMS = 2, TOKENS = 8, INPUT_VALUES_MAX = 1 << 24, LIST_BYTES = 320, CHARACTERS_MIN = 10 };
+static const int64_t sides[] = {64, 224, 640}, lengths[] = {8, 512, 16000};
+_Static_assert(ARRAY_LEN(sides) == ARRAY_LEN(lengths), "a try of both");
+enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24, LIST_BYTES = 320, CHARACTERS_MIN = 10 };
 enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
 
 enum source { SOURCE_COLUMNS, SOURCE_PICTURE, SOURCE_TOKENS, SOURCE_ARRAY, SOURCE_CONSTANT };
@@ -98,11 +99,11 @@ static void print_inputs(const struct plan *plan) {
 
 /* ---- a run ---------------------------------------------------------------------------------- */
 
-static int64_t choose_size(const struct plan *plan, size_t input, int axis, int64_t side) {
-    return axis == 0 ? ITEMS : plan->sources[input] == SOURCE_PICTURE ? side : TOKENS;
+static int64_t choose_size(const struct plan *plan, size_t input, int axis, size_t at) {
+    return axis == 0 ? ITEMS : plan->sources[input] == SOURCE_PICTURE ? sides[at] : lengths[at];
 }
 
-static int make_input(struct plan *plan, size_t index, int64_t side, struct tensor *ret_input) {
+static int make_input(struct plan *plan, size_t index, size_t at, struct tensor *ret_input) {
     enum tensor_type type;
     struct shape shape;
     struct error ignored = {0};
@@ -112,7 +113,7 @@ static int make_input(struct plan *plan, size_t index, int64_t side, struct tens
             plan->fixed = shape.dims[0];
         }
         if (shape.dims[axis] < 0) {
-            shape.dims[axis] = choose_size(plan, index, axis, side);
+            shape.dims[axis] = choose_size(plan, index, axis, at);
         }
     }
     int64_t count = shape_count(&shape);
@@ -120,13 +121,13 @@ static int make_input(struct plan *plan, size_t index, int64_t side, struct tens
                                                  : tensor_init(ret_input, type, &shape, &ignored);
 }
 
-/* Runs the network on zeros; -1: it cannot. */
-static int run(struct plan *plan, int64_t side, struct tensor *outputs) {
+/* Runs the network on zeros of the sizes at `at`; -1: it cannot. */
+static int run(struct plan *plan, size_t at, struct tensor *outputs) {
     struct error ignored = {0};
     struct tensor *inputs = x_calloc(plan->input_count, sizeof *inputs);
     int result = 0;
     for (size_t i = 0; i < plan->input_count && result == 0; i++) {
-        result = make_input(plan, i, side, &inputs[i]);
+        result = make_input(plan, i, at, &inputs[i]);
     }
     result = result < 0 ? -1 : session_run(plan->session, inputs, outputs, &ignored);
     for (size_t i = 0; i < plan->input_count; i++) {
@@ -277,7 +278,7 @@ static void print_run(struct plan *plan) {
     const struct tensor **tensors = x_calloc(plan->output_count, sizeof *tensors);
     const char **names = x_calloc(plan->output_count, sizeof *names);
     size_t at = 0;
-    while (at < ARRAY_LEN(sides) && run(plan, sides[at], outputs) < 0) {
+    while (at < ARRAY_LEN(sides) && run(plan, at, outputs) < 0) {
         at++;
     }
     for (size_t i = 0; i < plan->output_count; i++) {

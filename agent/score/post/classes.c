@@ -7,6 +7,7 @@
  * have the same lists under their names instead of "classes" or "values". */
 #include "agent/score/post/class_scores.h"
 #include "agent/score/post/labels.h"
+#include "agent/score/post/one_axis.h"
 #include "agent/score/post/post_kind.h"
 #include "agent/score/post/row_text.h"
 
@@ -72,11 +73,7 @@ static bool has_columns(const struct tensor *output, int64_t items, int rank_min
     const struct shape *shape = &output->shape;
     bool fits =
         output->type == TENSOR_FLOAT32 && shape->rank >= rank_min && shape->dims[0] == items;
-    fits = fits && (shape->rank == 1 || shape->dims[1] >= 1);
-    for (int i = 2; i < shape->rank; i++) {
-        fits = fits && shape->dims[i] == 1;
-    }
-    return fits;
+    return fits && one_axis_size(shape) >= 1;
 }
 
 static bool classes_fits(const struct post_state *state UNUSED, const struct tensor *output,
@@ -169,7 +166,7 @@ static int classes_result(const struct post_state *state, const struct post_outp
     ret_result->record = json_pack("{s:s}", "file", item->name);
     for (size_t i = 0; i < outputs->count; i++) {
         const struct tensor *output = outputs->tensors[i];
-        int64_t count = output->shape.rank == 1 ? 1 : output->shape.dims[1];
+        int64_t count = one_axis_size(&output->shape);
         const float *values = (const float *)output->data + index * count;
         bool has_classes = state->has_classes && (count > 1 || name_of(state, 0));
         const char *key = state->is_several ? outputs->names[i]

@@ -3,6 +3,7 @@
  * ...1] is the vector; of [n, tokens, d] the vectors of the item's tokens, without padding, become
  * one by `pooling`, as Reimers and Gurevych, "Sentence-BERT", 2019, section 3, name the ways. An
  * item that is not a text has no padding. */
+#include "agent/score/post/one_axis.h"
 #include "agent/score/post/post_kind.h"
 #include "agent/score/post/row_text.h"
 #include "lib/number/half.h"
@@ -43,13 +44,11 @@ static void embedding_free(struct post_state *state) {
     free(state);
 }
 
-/* [n, d, ...1]: one vector for each item. */
+/* One vector for each item; [n, 1, d] is that of a single token. */
 static bool is_vector(const struct post_state *state, const struct shape *shape) {
-    bool fits = state->pooling == POOL_BY_SHAPE && shape->rank >= 2 && shape->dims[1] >= 1;
-    for (int i = 2; i < shape->rank; i++) {
-        fits = fits && shape->dims[i] == 1;
-    }
-    return fits;
+    bool is_token = shape->rank == 3 && shape->dims[1] == 1 && shape->dims[2] > 1;
+    return state->pooling == POOL_BY_SHAPE && shape->rank >= 2 && !is_token &&
+           one_axis_size(shape) >= 1;
 }
 
 static bool embedding_fits(const struct post_state *state, const struct tensor *output,
@@ -209,7 +208,8 @@ static int add_embedding(const struct post_state *state, const struct tensor *ou
                          const struct post_item *item, struct row_text *row, struct error *err) {
     const int64_t *dims = output->shape.dims;
     bool has_tokens = !is_vector(state, &output->shape);
-    int64_t all = has_tokens ? dims[1] : 1, size = has_tokens ? dims[2] : dims[1];
+    int64_t all = has_tokens ? dims[1] : 1,
+            size = has_tokens ? dims[2] : one_axis_size(&output->shape);
     int64_t first = 0, count = 1;
     float *owned = NULL;
     if (has_tokens && find_tokens(item, all, &first, &count, err) < 0) {

@@ -22,6 +22,11 @@ nodes = [node("AveragePool", ["x"], ["p"], kernel_shape=[48, 8], strides=[48, 8]
 axis = b"\x08\x01\x10\x07\x42\x04axis\x4a\x08" + struct.pack("<q", 2)
 weights = tensor("w", [12, 3, 1, 1], [k / 12 - c for k in range(12) for c in range(3)])
 open(f"{folder}/model/reader.onnx", "wb").write(model(nodes, [value("x", ["N", 3, 48, "W"])], [value("y", ["N", "T", 12])], [axis, weights]))
+# Sound of any length above that of its window.
+ones = b"\x08\x01\x10\x07\x42\x03one\x4a\x08" + struct.pack("<q", 1)
+open(f"{folder}/model/sound.onnx", "wb").write(model(
+    [node("Unsqueeze", ["x", "one"], ["u"]), node("AveragePool", ["u"], ["y"], kernel_shape=[400], strides=[160])],
+    [value("x", ["N", "L"])], [value("y", ["N", 1, "T"])], [ones]))
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 for i in range(4):
@@ -66,4 +71,5 @@ check "a reader of lines is not taken for a detector" [ "$(lines reader | grep -
 job reader "$photos"
 check "a reader of lines, whose height is fixed" rows 'length == 4 and all(has("text"))'
 check "and its number of characters is named" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
+check "a network with a window is tried on longer inputs" [ "$(lines sound | grep -c 'postprocess: {type:')" -ge 1 ]
 exit $((failures > 0))

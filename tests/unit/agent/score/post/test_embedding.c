@@ -44,12 +44,16 @@ static void test_one_vector_for_each_item(void) {
     uint16_t halves[] = {0, 0, half_from_double(0.1), half_from_double(-2)};
     const struct tensor plain = {TENSOR_FLOAT32, {2, {2, 2}}, values, false};
     const struct tensor features = {TENSOR_FLOAT32, {4, {2, 2, 1, 1}}, values, false};
+    const struct tensor last = {TENSOR_FLOAT32, {4, {2, 1, 1, 2}}, values, false};
+    const struct tensor map = {TENSOR_FLOAT32, {4, {1, 2, 2, 1}}, values, false};
     const struct tensor half = {TENSOR_FLOAT16, {2, {2, 2}}, halves, false};
     check(FIELDS(""), &plain, 1, &padded, "[3.0,4.0]");
     check(FIELDS(""), &features, 1, &padded, "[3.0,4.0]");
+    check(FIELDS(""), &last, 1, &padded, "[3.0,4.0]");
     check(FIELDS(""), &half, 1, &padded, "[0.099975586,-2.0]");
     struct opened opened = open_post(FIELDS(", \"pooling\": \"Mean\""));
     CHECK(!opened.kind->fits(opened.state, &plain, 2)); /* nothing to pool */
+    CHECK(!opened.kind->fits(opened.state, &map, 1));   /* neither vectors nor one */
     CHECK(opened.kind->fits(opened.state, &of_tokens, 2));
     CHECK(!opened.kind->fits(opened.state, &of_tokens, 4));
     close_post(&opened);
