@@ -14,6 +14,7 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -158,7 +159,7 @@ static int check_upgrade(struct lws *wsi, const char *protocol) {
     bool has_token =
         lws_hdr_copy(wsi, authorization, sizeof authorization, WSI_TOKEN_HTTP_AUTHORIZATION) > 0;
     unsigned status = 0;
-    if (strcmp(protocol, "websocket") != 0 || !path_fits || !server->socket_path ||
+    if (strcasecmp(protocol, "websocket") != 0 || !path_fits || !server->socket_path ||
         strcmp(path, server->socket_path) != 0) {
         status = HTTP_STATUS_NOT_FOUND;
     } else if (!has_token || !digest_equal(authorization, server->authorization)) {

@@ -123,15 +123,16 @@ static void hang_up(SSL *tls) {
     close(fd);
 }
 
-/* Asks for a WebSocket; returns the status of the answer. authorization: a header's line, or "". */
-static int ask(SSL *tls, const char *path, const char *authorization) {
+/* Asks for a WebSocket; returns the status of the answer. lines: of headers, or "". */
+static int ask(SSL *tls, const char *path, const char *lines) {
     char text[1024] = "";
     AUTO(text_freep)
-    char *request = x_printf("GET %s HTTP/1.1\r\nHost: here\r\n%sUpgrade: websocket\r\n"
-                             "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-                             "Sec-WebSocket-Protocol: windlass\r\n\r\n",
-                             path, authorization);
+    char *request =
+        x_printf("GET %s HTTP/1.1\r\nHost: here\r\n%s%s"
+                 "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                 "Sec-WebSocket-Protocol: windlass\r\n\r\n",
+                 path, lines, strstr(lines, "Upgrade:") ? "" : "Upgrade: websocket\r\n");
     SSL_write(tls, request, (int)strlen(request));
     int got = SSL_read(tls, text, sizeof text - 1);
     return got > 12 ? (int)strtol(text + 9, NULL, 10) : -1;
@@ -139,11 +140,13 @@ static int ask(SSL *tls, const char *path, const char *authorization) {
 
 static void who_is_let_in(void) {
     static const struct {
-        const char *path, *authorization;
+        const char *path, *lines;
         int status;
     } rows[] = {
         {"/work", "Authorization: Bearer secret\r\n", 101},
+        {"/work", "Upgrade: WebSocket\r\nAuthorization: Bearer secret\r\n", 101},
         {"/work", "", 401},
+        {"/work", "Upgrade: WebSocket\r\n", 401},
         {"/work", "Authorization: Bearer \r\n", 401},
         {"/work", "Authorization: Bearer secre\r\n", 401},
         {"/work", "Authorization: Bearer secret2\r\n", 401},
@@ -156,7 +159,7 @@ static void who_is_let_in(void) {
         SSL *tls = dial(TLS1_3_VERSION);
         CHECK(tls);
         if (tls) {
-            CHECK_INT(ask(tls, rows[i].path, rows[i].authorization), rows[i].status);
+            CHECK_INT(ask(tls, rows[i].path, rows[i].lines), rows[i].status);
             hang_up(tls);
         }
     }
