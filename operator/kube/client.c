@@ -277,6 +277,8 @@ static int send_call(struct client_call *call, const struct kube_credential_view
     struct client *client = call->client;
     const struct config *config = client->config;
     AUTO(text_freep) char *url = x_printf("%s%s", config->server, call->path);
+    /* A watch's query is another one each time, and its error would be: it is logged once. */
+    AUTO(text_freep) char *shown_url = x_strndup(url, strcspn(url, "?"));
     AUTO(text_freep) char *type = x_printf("Content-Type: %s", call->content_type);
     const char *headers[4] = {accept_of(call)};
     int count = 1;
@@ -286,6 +288,7 @@ static int send_call(struct client_call *call, const struct kube_credential_view
     headers[count] = call->header;
     struct http_request request = {
         .url = url,
+        .shown_url = shown_url,
         .method = call->method,
         .headers = headers,
         .bearer_token = credential->token,
