@@ -146,10 +146,23 @@ void holders_settle(struct reconcile *request, struct refusals *record, const ch
     for (; *kinds; kinds++) {
         add_lost(request, record, *kinds);
     }
-    record->mark = cache_changes(request->cache);
+    if (record->lost < LOST_MAX) { /* otherwise those that had no room are looked for again */
+        record->mark = cache_changes(request->cache);
+    }
     for (size_t i = 0; i < record->count; i++) {
         settle(request, &record->at[i]);
     }
+}
+
+bool holders_adopts(const struct refusals *record) {
+    for (size_t i = 0; i < record->count; i++) {
+        const struct refusal *row = &record->at[i];
+        if (row->of == REFUSAL_OF_ADOPTION && row->failures == 0 &&
+            (!row->is_known || row->holder == CLAIM_ADOPT)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- answers ---- */
@@ -187,6 +200,8 @@ void holders_note(struct refusals *record, const struct written *written) {
         if (written->err) {
             row->is_known = false;
             refusals_delay(row);
+        } else if (row->of == REFUSAL_OF_ADOPTION) {
+            refusals_adopted(record, i--);
         } else if (row->holder == CLAIM_ADOPT) {
             row->holder = CLAIM_OURS;
         } else if (row->holder == CLAIM_RELEASE) {

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# What people and clusters do to jobs that run, on a real API server (Kubernetes 1.20): foreground deletion while pods hang,
+# evictions, owners, labels and status taken away by hand, a watch that is 10 s late, jobs deleted and made again within it,
+# a namespace that goes, a definition that is removed and installed again. Whatever happens, no role has two pods, and where
+# nothing changes nearly nothing is asked for.
+#   ATTACK_JOBS (60): so many jobs created at once.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+. tests/e2e/cluster/jobs.sh
+python3 tests/cluster/kubelet.py "$api" 1 &
+controller attacked --no-leader-election
+# All requests but watches.
+asked() { page "$port" /metrics | awk '/^windlass_apiserver_requests_total/ && !/verb="watch"/ { n += $2 } END { print n + 0 }'; }
+# quiet SECONDS MOST: in that time so few requests are sent.
+quiet() {
+    local before after
+    before=$(asked)
+    sleep "$1"
+    after=$(asked)
+    asks=$((after - before))
+    [ $asks -le "$2" ]
+}
+exists() { "$kubectl" get "$@" >/dev/null 2>&1; }
+lacks() { ! exists "$@"; }
+# running NAME COUNT: so many pods of it run and are not leaving.
+running() { [ "$("$kubectl" get pods -l "windlass.dev/job=$1" -o json | jq '[.items[] | select(.status.phase == "Running" and (.metadata.deletionTimestamp | not))] | length')" -eq "$2" ]; }
+leaving() { [ "$("$kubectl" get pods -l "windlass.dev/job=$1" -o json | jq '[.items[] | select(.metadata.deletionTimestamp)] | length')" -eq "$2" ]; }
+uid() { "$kubectl" get "$@" -o jsonpath='{.metadata.uid}' 2>/dev/null; }
+owner() { "$kubectl" get "$@" -o jsonpath='{.metadata.ownerReferences[?(@.controller==true)].uid}' 2>/dev/null; }
+is_of() { [ "$(owner "$2" "$3")" = "$1" ]; }
+violations() { cat "$api/violations" 2>/dev/null; }
+
+##### foreground deletion while the pods do not end ##################################################
+touch "$api/hangs"
+apply hang-fore
+gang hang-gang | "$kubectl" apply -f - >/dev/null
+check "both jobs run" within 60 eval 'running hang-fore 3 && running hang-gang 3'
+"$kubectl" delete bs/hang-fore dt/hang-gang --cascade=foreground --wait=false >/dev/null
+check "foreground deletion: all pods of a BatchScore are deleted" within 60 leaving hang-fore 3
+check "foreground deletion: and those of a DistTrain" within 60 leaving hang-gang 3
+sleep 2
+check "foreground deletion: while they hang nothing is asked for" quiet 6 2 || echo "# $asks requests"
+check "foreground deletion: and no pod is made" [ "$(count pods hang-fore) $(count pods hang-gang)" = "3 3" ]
+apply wait-beside
+check "foreground deletion: another job begins meanwhile" within 60 running wait-beside 3
+rm "$api/hangs"
+for name in hang-fore hang-gang; do check "foreground deletion: when they end nothing is left ($name)" within 60 nothing_is_left $name; done
+check "foreground deletion: and the jobs are gone" within 60 eval 'lacks bs hang-fore && lacks dt hang-gang'
+
+##### evictions through the API ######################################################################
+evict() {
+    "$api/curl" "/api/v1/namespaces/default/pods/$1/eviction" -H 'Content-Type: application/json' \
+        -d "{\"apiVersion\": \"policy/v1beta1\", \"kind\": \"Eviction\", \"metadata\": {\"name\": \"$1\"}}" >/dev/null
+}
+pod_of() { "$kubectl" get pods -l "windlass.dev/job=$1,windlass.dev/role=$2" -o jsonpath='{.items[0].metadata.name}'; }
+for role in worker coordinator; do
+    gone=$(pod_of wait-beside $role)
+    gone_uid=$(uid pod "$gone")
+    evict "$gone"
+    check "eviction: a $role is replaced" within 60 eval '[ "$(uid pod "$gone")" != "$gone_uid" ] && running wait-beside 3'
+done
+
+##### owners and labels ##############################################################################
+unowned() { "$kubectl" patch "$1" "$2" --type=json -p '[{"op": "remove", "path": "/metadata/ownerReferences"}]' >/dev/null; }
+service_of() { "$kubectl" get services -l "windlass.dev/job=$1" -o jsonpath='{.items[0].metadata.name}'; }
+pods_of() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].metadata.uid}'; }
+job=$(uid bs wait-beside)
+service=$(service_of wait-beside)
+service_uid=$(uid service "$service")
+pods_before=$(pods_of wait-beside)
+all_owned() { [ "$("$kubectl" get pods -l windlass.dev/job=wait-beside -o json | jq "[.items[] | select(.metadata.ownerReferences[0].uid == \"$job\")] | length")" -eq 3 ]; }
+for round in first second; do
+    unowned service "$service"
+    check "a Service that lost its owner is adopted, for the $round time" within 60 is_of "$job" service "$service"
+    for pod in $("$kubectl" get pods -l windlass.dev/job=wait-beside -o jsonpath='{.items[*].metadata.name}'); do unowned pod "$pod"; done
+    check "all pods lost their owner: all are adopted, for the $round time" within 60 all_owned
+done
+check "they are the same pods" [ "$(pods_of wait-beside)" = "$pods_before" ]
+check "and it is the same Service" [ "$(uid service "$service")" = "$service_uid" ]
+sleep 2
+check "then it is quiet" quiet 5 2 || echo "# $asks requests"
+# A Service is found by its label, and the job's key goes with it.
+apply wait-label
+within 60 running wait-label 3
+"$kubectl" label service "$(service_of wait-label)" windlass.dev/job- >/dev/null
+other_service() { [ "$(service_of wait-label)" = wait-label-coordinator-b ]; }
+check "a Service whose label was taken off: the job has another one" within 60 other_service
+check "with its pods" within 60 running wait-label 3
+"$kubectl" delete bs wait-label --wait=false >/dev/null
+
+##### a status that is edited by hand ################################################################
+status_is() { # NAME JSON
+    "$api/curl" "/apis/windlass.dev/v1beta1/namespaces/default/batchscores/$1/status" -X PATCH \
+        -H 'Content-Type: application/merge-patch+json' -d "{\"status\": $2}" >/dev/null
+}
+apply wait-edit
+begun() { [ -n "$(field "$1" .status.specHash)" ]; }
+check "a job runs" within 60 eval 'running wait-edit 3 && begun wait-edit'
+hash=$(field wait-edit .status.specHash)
+pods_before=$(pods_of wait-edit)
+status_is wait-edit '{"specHash": "0123456789abcdef", "conditions": [{"type": "Complete", "status": "True", "reason": "Me", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}'
+restored() { [ "$(condition wait-edit status Complete) $(field wait-edit .status.specHash)" = "False $hash" ]; }
+check "a status that says Complete, with another hash, is put right" within 60 restored
+status_is wait-edit null
+check "a status that was taken away is written again" within 60 begun wait-edit
+check "and the job has the same pods" [ "$(pods_of wait-edit)" = "$pods_before" ]
+
+##### a namespace that goes ##########################################################################
+"$kubectl" create namespace leaves >/dev/null
+job wait-leaves | "$kubectl" apply -n leaves -f - >/dev/null
+in_leaves() { [ "$("$kubectl" get pods -n leaves -o json | jq '[.items[] | select(.status.phase == "Running")] | length')" -eq 3 ]; }
+check "namespace: a job runs in it" within 60 in_leaves
+"$kubectl" patch bs wait-leaves -n leaves --type=merge -p '{"metadata": {"finalizers": ["test.windlass.dev/hold"]}}' >/dev/null
+"$kubectl" delete namespace leaves --wait=false >/dev/null
+no_pods_there() { [ -z "$("$kubectl" get pods -n leaves -o name)" ]; }
+check "namespace: when it is deleted the job's pods end" within 60 no_pods_there
+sleep 1
+check "namespace: a job in it that a finalizer keeps asks for nothing" quiet 5 3 || echo "# $asks requests"
+"$kubectl" patch bs wait-leaves -n leaves --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
+check "namespace: then it goes" within 60 lacks namespace leaves
+"$kubectl" create namespace leaves >/dev/null
+job wait-leaves | "$kubectl" apply -n leaves -f - >/dev/null
+check "namespace: made again, with the same job, which runs" within 60 in_leaves
+
+##### a watch that is 10 s late ######################################################################
+kill "$pid"
+wait "$pid"
+late=$(tests/proxy/start.sh start "$api" late)
+echo '[{"watch": true, "lateSeconds": 10}]' >"$api/late/faults"
+controller late --no-leader-election --kubeconfig "$late"
+names() { "$kubectl" get pods -l "windlass.dev/job=$1" -o json | jq -r '[.items[] | select(.metadata.deletionTimestamp | not) | .metadata.name] | sort | join(" ")'; }
+three_of() { [ "$(names "$1")" = "$1-coordinator-1 $1-worker-0 $1-worker-1" ]; }
+apply wait-late
+check "late watch: a job has its three pods" within 60 three_of wait-late
+# It is deleted and made again before the watch has told the first one.
+apply wait-again
+check "late watch: so has another one" within 60 three_of wait-again
+"$kubectl" delete bs wait-again --wait=false >/dev/null
+apply wait-again
+newer() { [ "$(uid bs wait-again)" = "$(owner pod wait-again-worker-1)" ] && three_of wait-again; }
+check "late watch: deleted and made again at once, the new job has its three pods" within 90 newer
+"$kubectl" delete pod wait-late-worker-0 --wait=false >/dev/null
+replaced() { [ "$(names wait-late)" = "wait-late-coordinator-1 wait-late-worker-0-2 wait-late-worker-1" ]; }
+check "late watch: a worker that was deleted is replaced once" within 60 replaced
+sleep 12
+check "late watch: and once alone" replaced
+check "late watch: nobody has a second pod" newer
+kill "$pid"
+wait "$pid"
+tests/proxy/start.sh stop "$api" late
+
+##### many jobs at once ##############################################################################
+: "${ATTACK_JOBS:=60}"
+"$kubectl" create namespace many >/dev/null
+controller many --no-leader-election
+python3 tests/bench/load.py "$api" batchscores many "$ATTACK_JOBS"
+check "$ATTACK_JOBS jobs created at once: each has its two pods" \
+    [ "$(python3 tests/bench/load.py "$api" wait many $((ATTACK_JOBS * 2)) 600)" -eq $((ATTACK_JOBS * 2)) ]
+check "and no creation was refused" [ "$(page "$port" /metrics | awk '/^windlass_apiserver_requests_total.*create.*code="4/ { n += $2 } END { print n + 0 }')" -eq 0 ]
+
+##### a definition that is removed and installed again ###############################################
+"$kubectl" delete crd batchscores.windlass.dev >/dev/null
+unused() { [ -z "$("$kubectl" get pods -A -l app.kubernetes.io/name=batchscore -o name)" ]; }
+check "definition removed: the pods of its jobs end" within 60 unused
+sleep 1
+check "definition removed: it is asked for now and then" quiet 6 12 || echo "# $asks requests"
+"$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
+"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
+apply wait-new
+check "definition installed again: a job runs, under the same controller" within 60 running wait-new 3
+violations=$(grep '^one role, two pods' "$api/violations" 2>/dev/null)
+check "no role ever had two pods $violations" [ -z "$violations" ]
+[ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'
+exit $((failures > 0))
