@@ -263,6 +263,20 @@ static int find_score(const struct box_source *source, const struct row *row, fl
     return find_class(source, row, weighed, box, err);
 }
 
+/* Corners in another order do not come from rounding: the form is wrong, or they are offsets to
+ * anchors. */
+static int check_order(const struct box_source *source, const struct box *box, int64_t k,
+                       struct error *err) {
+    float slack = source->form.units == BOX_UNIT ? SCORE_SLACK : 1;
+    return box->right >= box->left - slack && box->bottom >= box->top - slack
+               ? 0
+               : error_set(err, ERROR_FAILED,
+                           "box %lld ends before it begins: other postprocess.coordinates are "
+                           "expected, or the network gives offsets to anchors and must be "
+                           "exported with the decoding of its boxes",
+                           (long long)k);
+}
+
 static bool is_finite(const struct box *box) {
     return isfinite(box->left) && isfinite(box->top) && isfinite(box->right) &&
            isfinite(box->bottom);
@@ -288,6 +302,7 @@ int box_form_read(const struct box_source *source, int64_t index, struct box **r
             result = error_set(err, ERROR_FAILED, "box %lld has values that are not finite numbers",
                                (long long)k);
         }
+        result = result < 0 ? -1 : check_order(source, &box, k, err);
         *kept = box;
         count++;
     }

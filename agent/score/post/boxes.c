@@ -3,6 +3,7 @@
  * [{"box": [left, top, right, bottom], "score": 0.9, "class": 17, "label": "cat"}, ...]}, the best
  * first; or the picture with the boxes drawn on it. The form of the outputs (box_form.h) is named,
  * or recognised where only one fits. */
+#include "agent/score/post/box_anchors.h"
 #include "agent/score/post/box_form.h"
 #include "agent/score/post/labels.h"
 #include "agent/score/post/paint.h"
@@ -157,7 +158,10 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
         }
     }
     list_shapes(outputs, shapes);
-    if (count == 1) {
+    /* A box with points is as wide as one with scores of classes. */
+    bool has_points = count == 1 && !state->form && state->source.form.layout == BOX_ROWS &&
+                      box_anchors_are_needed(outputs);
+    if (count == 1 && !has_points) {
         override(state);
         state->form = found; /* the same for every run */
         return check_labels(state, err);
@@ -167,6 +171,13 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
                          "spec." FIELD "form: the network's outputs (%s) have several forms, name "
                          "one: %s",
                          shapes, fitting);
+    }
+    if (has_points || (!*fitting && box_anchors_are_needed(outputs))) {
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "form: the network's outputs (%s) are offsets to anchors, "
+                         "which it does not have: export it with the decoding of its boxes, such "
+                         "as the exporter's end-to-end form, or take type: Raw and decode them",
+                         shapes);
     }
     return error_set(err, ERROR_INVALID,
                      "spec." FIELD "form: the network's outputs (%s) are not of the form %s; %s: "

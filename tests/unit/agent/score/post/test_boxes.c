@@ -85,6 +85,32 @@ static void test_no_form_is_guessed(void) {
                   "are not of the form YOLOv8; forms are: ");
 }
 
+/* Shapes of outputs, for one item: RetinaNet's maps, SCRFD's levels, BlazeFace; others. */
+static void test_anchors_are_named(void) {
+    static const struct {
+        struct shape shapes[2];
+        bool wants_anchors;
+    } rows[] = {{{{4, {1, 720, 8, 8}}, {4, {1, 36, 8, 8}}}, true},
+                {{{2, {128, 4}}, {2, {32, 4}}}, true},
+                {{{3, {1, 128, 4}}, {3, {1, 32, 4}}}, true},
+                {{{3, {1, 896, 16}}, {3, {1, 896, 1}}}, true},
+                {{{4, {1, 3, 8, 8}}, {4, {1, 3, 8, 8}}}, false},
+                {{{3, {1, 9, 9}}, {2, {1, 9}}}, false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *names[] = {"a", "b"};
+        const struct tensor a = {TENSOR_FLOAT32, rows[i].shapes[0], NULL, false};
+        const struct tensor b = {TENSOR_FLOAT32, rows[i].shapes[1], NULL, false};
+        const struct tensor *list[] = {&a, &b};
+        const struct post_outputs outputs = {list, names, 2, 1, false};
+        struct error err = {0};
+        struct opened opened = open_post(BOXES(""));
+        CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
+        CHECK_INT(strstr(err.text, "are offsets to anchors") != NULL, rows[i].wants_anchors);
+        error_clear(&err);
+        close_post(&opened);
+    }
+}
+
 static void test_labels_tell_another_form(void) {
     char path[] = "/tmp/windlass-labels-XXXXXX";
     int fd = mkstemp(path);
@@ -127,6 +153,25 @@ static void test_numbers_of_no_use_are_named(void) {
     check_fault(1, INFINITY, "box 0 has values that are not finite numbers");
 }
 
+static void test_corners_in_another_order_are_named(void) {
+    float places[1][2][4] = {{{0.5f, 0.2f, 0.1f, 0.4f}, {0, 0, 1, 1}}};
+    float scores[1][2][2] = {{{0.1f, 0.9f}, {0.2f, 0.8f}}};
+    const struct tensor boxes = {TENSOR_FLOAT32, {3, {1, 2, 4}}, places, false};
+    const struct tensor score = {TENSOR_FLOAT32, {3, {1, 2, 2}}, scores, false};
+    const struct tensor *list[] = {&boxes, &score};
+    const char *names[] = {"boxes", "scores"};
+    const struct post_outputs outputs = of(list, names, 2);
+    struct post_result result;
+    struct error err = {0};
+    struct opened opened = open_post(BOXES(", \"form\": \"SSD\""));
+    CHECK_OK(opened.kind->take(opened.state, &outputs, &err), &err);
+    CHECK_INT(result_why(&opened, &outputs, 0, &padded, &result, &err), -1);
+    CHECK(strstr(err.text, "box 0 ends before it begins"));
+    post_result_release(&result);
+    error_clear(&err);
+    close_post(&opened);
+}
+
 static void test_the_best_of_those_that_overlap(void) {
     struct box boxes[] = {{0, 0, 10, 10, 0.5f, 1},  {0, 0, 10, 9, 0.9f, 1}, {0, 0, 10, 10, 0.4f, 2},
                           {20, 0, 30, 10, 0.8f, 1}, {5, 5, 5, 5, 0.3f, 1},  {0, 0, 10, 5, 0.7f, 1}};
@@ -146,8 +191,10 @@ int main(void) {
     TEST(test_boxes_return_to_the_picture);
     TEST(test_lists_are_known_by_their_names);
     TEST(test_no_form_is_guessed);
+    TEST(test_anchors_are_named);
     TEST(test_labels_tell_another_form);
     TEST(test_numbers_of_no_use_are_named);
+    TEST(test_corners_in_another_order_are_named);
     TEST(test_the_best_of_those_that_overlap);
     return TEST_END();
 }
