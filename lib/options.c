@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/options.h"
 
+#include "lib/text/nearest.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { OPTIONS_MAX = 64 };
 
 static const struct option *find_option(const struct option *options, const char *word,
                                         const char **ret_value) {
@@ -22,6 +26,24 @@ static const struct option *find_option(const struct option *options, const char
         }
     }
     return NULL;
+}
+
+/* Refuses an unknown option, with the one that it may be meant to be. */
+static int refuse(const struct option *options, const char *word, struct error *err) {
+    const char *names[OPTIONS_MAX];
+    size_t count = 0;
+    for (const struct option *row = options; row->name && count < OPTIONS_MAX; row++) {
+        if (row->help) {
+            names[count++] = row->name;
+        }
+    }
+    AUTO(text_freep) char *name = x_strndup(word, strcspn(word, "="));
+    const char *near =
+        text_starts(name, "--") ? nearest_word(names, count, name + strlen("--")) : NULL;
+    return near
+               ? error_set(err, ERROR_INVALID,
+                           "%s: unknown option; did you mean --%s? (--help lists them)", word, near)
+               : error_set(err, ERROR_INVALID, "%s: unknown option (--help lists them)", word);
 }
 
 static int list_add(struct option_list *list, const char *value, const char *what,
@@ -91,7 +113,7 @@ static int parse(int argc, char **argv, const struct option *options, struct opt
         const char *value;
         const struct option *row = find_option(options, word, &value);
         if (!row) {
-            return error_set(err, ERROR_INVALID, "%s: unknown option (--help lists them)", word);
+            return refuse(options, word, err);
         }
         if (row->kind == OPTION_FLAG && value) {
             return error_set(err, ERROR_INVALID, "%s: --%s takes no value", word, row->name);

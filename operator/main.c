@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* windlass: the first word selects a command; the rest are the command's arguments. */
 #include "lib/base.h"
+#include "lib/text/nearest.h"
 #include "operator/commands/batch/batch.h"
 #include "operator/commands/check.h"
+#include "operator/commands/completion.h"
 #include "operator/commands/controller.h"
 #include "operator/commands/events.h"
 #include "operator/commands/explain.h"
 #include "operator/commands/import.h"
+#include "operator/commands/jobs/change.h"
+#include "operator/commands/jobs/diff.h"
+#include "operator/commands/jobs/top.h"
+#include "operator/commands/jobs/wait.h"
 #include "operator/commands/logs.h"
 #include "operator/commands/output/integrity.h"
-#include "operator/commands/run.h"
+#include "operator/commands/run/run.h"
+#include "operator/commands/status/job_list.h"
 #include "operator/commands/status/status.h"
 
 #include <locale.h>
@@ -25,12 +32,22 @@ static const struct command {
     {"batch", "send a file of requests to a model server", batch_command},
     {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},
-    {"status", "show the progress of a cluster's jobs, and why pods do not run", status_command},
+    {"list", "list the runs of this machine, or the jobs of a cluster", job_list_command},
+    {"status", "show the progress of jobs, and why pods do not run", status_command},
     {"logs", "print the logs of a job's pods", logs_command},
+    {"wait", "wait until a job has ended", wait_command},
+    {"top", "show what the processes or pods of jobs use", top_command},
+    {"diff", "show what a manifest would change", diff_command},
+    {"cancel", "end jobs; what was finished stays", change_cancel},
+    {"suspend", "end the processes or pods of jobs for a while", change_suspend},
+    {"resume", "go on with jobs that were suspended, interrupted or failed", change_resume},
+    {"rerun", "run jobs again from the beginning", change_rerun},
+    {"delete", "end and forget jobs", change_delete},
     {"events", "print the events of a job and its pods", events_command},
     {"controller", "run the controller of a Kubernetes cluster (the chart starts it)",
      controller_command},
     {"explain", "print every field of the resources, with defaults and bounds", explain_command},
+    {"completion", "print the script that completes commands in a shell", completion_command},
     {"import", "convert a job.json of Azure Batch AI to a manifest", import_command},
 };
 
@@ -64,6 +81,17 @@ static void print_help(FILE *stream, const char *program) {
             program, program, program);
 }
 
+static int refuse(const char *word, const char *program) {
+    const char *names[ARRAY_LEN(commands)];
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        names[i] = commands[i].name;
+    }
+    const char *near = nearest_word(names, ARRAY_LEN(names), word);
+    fprintf(stderr, "windlass: %s: unknown command%s%s%s (%s --help lists them)\n", word,
+            near ? "; did you mean " : "", near ? near : "", near ? "?" : "", program);
+    return 2;
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe is only an error */
     setlocale(LC_CTYPE, "");
@@ -89,6 +117,5 @@ int main(int argc, char **argv) {
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "windlass: %s: unknown command (%s --help lists them)\n", word, program);
-    return 2;
+    return refuse(word, program);
 }

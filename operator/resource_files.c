@@ -125,28 +125,3 @@ int resource_files_read(const struct option_list *paths, bool today,
     files = (struct resource_files){0};
     return 0;
 }
-
-/* "BatchScore churn of a.yaml", or the file alone. */
-static char *name_of(const struct resource_file *file) {
-    return file->object ? x_printf("%s %s of %s", tree_text(file->object, "kind", ""),
-                                   tree_text(file->object, "metadata.name", ""), file->path)
-                        : x_strdup(file->path);
-}
-
-int resource_files_take_only(struct resource_files *files, char **ret_path, json_t **ret_object,
-                             struct error *err) {
-    if (files->count > 1) {
-        AUTO(text_freep) char *first = name_of(&files->at[0]);
-        AUTO(text_freep) char *second = name_of(&files->at[1]);
-        return error_set(err, ERROR_INVALID,
-                         "%.120s: more than one resource (%.120s, %.120s%s), expected exactly one",
-                         files->at[0].path, first, second, files->count > 2 ? ", ..." : "");
-    }
-    if (files->at[0].why.kind) {
-        *err = files->at[0].why;
-        return -1;
-    }
-    *ret_path = TAKE(files->at[0].path);
-    *ret_object = TAKE(files->at[0].object);
-    return 0;
-}

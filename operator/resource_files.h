@@ -25,8 +25,4 @@ struct resource_files {
  * them. ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
 NODISCARD int resource_files_read(const struct option_list *paths, bool today,
                                   struct resource_files *ret_files, struct error *err);
-/* The only one of them, taken over by the caller with its path. INVALID: refused, or there are
- * others; the first of which is named. */
-NODISCARD int resource_files_take_only(struct resource_files *files, char **ret_path,
-                                       json_t **ret_object, struct error *err);
 void resource_files_release(struct resource_files *files); /* for AUTO, too */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/schema.h"
 
+#include "lib/text/nearest.h"
 #include "operator/manifest.h"
-#include "operator/nearest.h"
 
 #include <regex.h>
 #include <stdlib.h>

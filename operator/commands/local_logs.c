@@ -3,6 +3,7 @@
 
 #include "lib/file.h"
 #include "lib/text/shown.h"
+#include "lib/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -163,23 +164,35 @@ static int64_t count_lines(FILE *from) {
     return count + (last != '\n');
 }
 
-static int print_file(const char *folder, const struct log_file *file, int64_t tail, bool is_raw,
-                      struct error *err) {
+/* at: where to begin, and afterwards the end of the last whole line; NULL: print all. */
+static int print_file(const char *folder, const struct log_file *file,
+                      const struct local_logs_choice *choice, json_int_t *at, struct error *err) {
     AUTO(text_freep) char *leaf = x_printf("%s.log", file->name);
     AUTO(text_freep) char *path = file_join(folder, leaf);
     FILE *from = fopen(path, "re");
     if (!from) {
         return error_from_errno(err, errno, "%s", path);
     }
-    int64_t skip = tail < 0 ? 0 : MAX(count_lines(from) - tail, 0);
+    bool is_begun = at && *at > 0;
+    int64_t skip = choice->tail < 0 || is_begun ? 0 : MAX(count_lines(from) - choice->tail, 0);
+    if (is_begun) {
+        fseek(from, (long)*at, SEEK_SET);
+    }
     char *line = NULL;
     size_t room = 0;
     for (ssize_t size; (size = getline(&line, &room, from)) >= 0;) {
+        bool is_whole = size > 0 && line[size - 1] == '\n';
+        if (at && !is_whole) {
+            break; /* the rest of it is still to come */
+        }
+        if (at) {
+            *at = ftell(from);
+        }
         if (skip-- > 0) {
             continue;
         }
-        size -= size > 0 && line[size - 1] == '\n';
-        local_logs_line(file->name + file->job_len + 1, line, (size_t)size, is_raw);
+        local_logs_line(file->name + file->job_len + 1, line, (size_t)size - is_whole,
+                        choice->is_raw);
     }
     free(line);
     fclose(from);
@@ -194,7 +207,44 @@ int local_logs_print(const char *folder, const struct local_logs_choice *choice,
     }
     for (size_t i = 0; i < files.count; i++) {
         if (is_wanted(&files, i, choice) &&
-            print_file(folder, &files.items[i], choice->tail, choice->is_raw, err) < 0) {
+            print_file(folder, &files.items[i], choice, NULL, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Prints what is new. places: {pod: where its log was read to}. */
+static int print_news(const char *folder, const struct local_logs_choice *choice, json_t *places,
+                      struct error *err) {
+    AUTO(log_files_release) struct log_files files = {0};
+    struct error none = {0};
+    if (find_files(folder, choice->name, &files, &none) < 0) {
+        return 0; /* no pod has started yet */
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        const struct log_file *file = &files.items[i];
+        if ((choice->coordinator && file->index >= 0) ||
+            (choice->worker >= 0 && file->index != choice->worker)) {
+            continue;
+        }
+        json_int_t at = json_integer_value(json_object_get(places, file->name));
+        if (print_file(folder, file, choice, &at, err) < 0) {
+            return -1;
+        }
+        json_object_set_new(places, file->name, json_integer(at));
+    }
+    fflush(stdout);
+    return 0;
+}
+
+int local_logs_follow(const char *folder, const struct local_logs_choice *choice,
+                      local_logs_goes_on *goes_on, void *context, struct error *err) {
+    AUTO(tree_freep) json_t *places = json_object();
+    bool is_on = true;
+    while (is_on) {
+        is_on = goes_on(context); /* asked first, so that the last lines are printed, too */
+        if (print_news(folder, choice, places, err) < 0) {
             return -1;
         }
     }

@@ -16,6 +16,11 @@ struct local_logs_choice {
  * job. */
 NODISCARD int local_logs_print(const char *folder, const struct local_logs_choice *choice,
                                struct error *err);
+/* Prints each log from its beginning (or its last lines), and what is added to it and to new ones,
+ * as long as goes_on says so, which may wait. */
+typedef bool local_logs_goes_on(void *context);
+NODISCARD int local_logs_follow(const char *folder, const struct local_logs_choice *choice,
+                                local_logs_goes_on *goes_on, void *context, struct error *err);
 /* Prints "[worker-3] text" to standard output, of a local log or one of a cluster, as
  * lib/text/shown.h makes it, into a pipe too, which often ends in a terminal. is_raw: the bytes
  * as they are. */

@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/commands/cli_command.h"
+#include "operator/commands/jobs/job_where.h"
 #include "operator/commands/local_logs.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/job/pod_phase.h"
@@ -16,24 +17,31 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 1 << 20, LOOK_MS = 1000, STREAMS_MAX = 128, SILENCE_MS = 4 * 3600 * 1000 };
+enum {
+    LINE_MAX_BYTES = 1 << 20,
+    LOOK_MS = 1000,
+    STREAMS_MAX = 128,
+    SILENCE_MS = 4 * 3600 * 1000,
+    LOOK_LOCAL_MS = 200
+};
 
 static const struct command_help help = {
     .usage = "windlass logs NAME [options]",
     .about =
         "Prints the logs of a job's pods, each line with its pod in front. -f follows them until\n"
         "the job ends, including pods that start later.\n\n"
-        "With --state DIR it prints the logs of a `windlass run`, from its folder; NAME may be\n"
-        "left out.",
+        "NAME is the newest run of that name on this machine, else a job of the cluster; with\n"
+        "-n, --context or --kubeconfig it is of the cluster. With --state DIR it prints the\n"
+        "logs of a `windlass run` from its folder; NAME may be left out.",
     .examples = "windlass logs style-transfer -f\n"
                 "windlass logs style-transfer --worker 3 --tail 50\n"
                 "windlass logs style-transfer --coordinator --previous\n"
-                "windlass logs --state ~/.local/state/windlass/style-transfer-20261121-040000",
+                "windlass logs style-transfer-20261121-040000 --local",
     .words_max = 1,
 };
 
 struct request {
-    struct remote_options where;
+    struct job_where where;
     const char *name, *state; /* state: the folder of a local run; NULL: a cluster */
     bool follow, previous, coordinator, is_raw;
     int64_t worker; /* -1: all */
@@ -334,18 +342,51 @@ static int check_request(const struct request *request, struct error *err) {
     return 0;
 }
 
+static struct local_logs_choice choice_of(const struct request *request) {
+    return (struct local_logs_choice){.name = request->name,
+                                      .coordinator = request->coordinator,
+                                      .previous = request->previous,
+                                      .is_raw = request->is_raw,
+                                      .worker = request->worker,
+                                      .tail = request->tail};
+}
+
+/* Waits for a while; false: the run has ended. */
+static bool still_runs(void *context) {
+    struct error ignored = {0};
+    return run_list_wait(context, LOOK_LOCAL_MS, &ignored) < 0;
+}
+
+static int read_run(const struct request *request, const struct run_item *run, struct error *err) {
+    struct local_logs_choice choice = choice_of(request);
+    const char *state = tree_text(run->record, "state", "");
+    choice.name = tree_text(run->record, "name", "");
+    return request->follow
+               ? local_logs_follow(state, &choice, still_runs, (void *)(uintptr_t)run, err)
+               : local_logs_print(state, &choice, err);
+}
+
+/* A pod may have a log after its job is gone, so on a cluster the pods are asked for first. */
 static int read_where(const struct request *request, struct error *err) {
+    AUTO(run_list_release) struct run_list runs = {0};
+    AUTO(remote_release) struct remote remote = {0};
     if (request->state) {
-        const struct local_logs_choice choice = {.name = request->name,
-                                                 .coordinator = request->coordinator,
-                                                 .previous = request->previous,
-                                                 .is_raw = request->is_raw,
-                                                 .worker = request->worker,
-                                                 .tail = request->tail};
+        const struct local_logs_choice choice = choice_of(request);
         return local_logs_print(request->state, &choice, err);
     }
-    AUTO(remote_release) struct remote remote = {0};
-    return remote_open(&request->where, &remote, err) < 0 ? -1 : read_logs(&remote, request, err);
+    if (!job_where_is_remote(&request->where) && run_list_read(&runs, err) < 0) {
+        return -1;
+    }
+    const struct run_item *run = run_list_find(&runs, request->name);
+    if (run) {
+        return read_run(request, run, err);
+    }
+    if (request->where.here) {
+        return error_set(err, ERROR_INVALID, "no run of this machine is named %s (windlass list)",
+                         request->name);
+    }
+    return remote_open(&request->where.remote, &remote, err) < 0 ? -1
+                                                                 : read_logs(&remote, request, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
@@ -370,7 +411,7 @@ int logs_command(int argc, char **argv) {
          &request.is_raw},
         {"state", 0, OPTION_TEXT, "DIR", "Folder of a local run, as windlass run printed it.",
          &request.state},
-        REMOTE_ROWS(&request.where),
+        JOB_WHERE_ROWS(&request.where),
         {0},
     };
     const struct cli_command command = {

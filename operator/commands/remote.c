@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/remote.h"
 
+#include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/kinds.h"
@@ -112,6 +113,65 @@ int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_s
     }
     *ret_stored = question.tree;
     return 0;
+}
+
+int remote_pause(struct remote *remote, int64_t pause_ms, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + pause_ms, now_ms;
+    while ((now_ms = clock_monotonic_ms()) < end_ms) {
+        if (loop_wait(remote->loop, (int)(end_ms - now_ms), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A request that changes something; body: taken over; NULL: none. */
+static int change(struct remote *remote, const struct rest_place *place,
+                  struct client_request *request, bool dry, struct error *err) {
+    struct rest_place here = *place;
+    here.namespace = remote->namespace;
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&here, &path, err) < 0) {
+        free(TAKE(request->body_new));
+        return -1;
+    }
+    AUTO(text_freep)
+    char *url = x_printf("%s?fieldManager=windlass-cli%s", path, dry ? "&dryRun=All" : "");
+    request->path = url;
+    struct question question;
+    if (ask(remote, request, &question, err) < 0) {
+        return -1;
+    }
+    json_decref(question.tree);
+    return 0;
+}
+
+int remote_merge(struct remote *remote, const struct rest_place *place, const json_t *merged,
+                 bool dry, struct error *err) {
+    struct client_request request = {.verb = "patch",
+                                     .method = "PATCH",
+                                     .content_type = "application/merge-patch+json",
+                                     .body_new = tree_compact(merged)};
+    return change(remote, place, &request, dry, err);
+}
+
+int remote_delete(struct remote *remote, const struct rest_place *place, bool dry,
+                  struct error *err) {
+    AUTO(tree_freep)
+    json_t *how = json_pack("{s:s, s:s, s:s, s:o*}", "apiVersion", "v1", "kind", "DeleteOptions",
+                            "propagationPolicy", "Foreground", "dryRun",
+                            dry ? json_pack("[s]", "All") : NULL);
+    struct client_request request = {
+        .verb = "delete", .method = "DELETE", .body_new = tree_compact(how)};
+    return change(remote, place, &request, dry, err);
+}
+
+int remote_create(struct remote *remote, const json_t *object, bool dry, struct error *err) {
+    const struct rest_place place = {.api_version = tree_text(object, "apiVersion", ""),
+                                     .kind = tree_text(object, "kind", "")};
+    struct client_request request = {
+        .verb = "create", .method = "POST", .body_new = tree_compact(object)};
+    return change(remote, &place, &request, dry, err);
 }
 
 /* A definition that was not upgraded serves the same objects under an older version, only. Where

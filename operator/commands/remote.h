@@ -1,5 +1,5 @@
-/* remote.h: the shared part of the commands that read jobs of a cluster: the choice of cluster and
- * namespace, and requests, one after the other. */
+/* remote.h: the shared part of the commands that read and change jobs of a cluster: the choice of
+ * cluster and namespace, and requests, one after the other. */
 #pragma once
 
 #include "operator/kube/client.h"
@@ -46,6 +46,16 @@ NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, 
  * dry run: nothing is stored. Unknown fields are refused from 1.25 on. The result is owned. */
 NODISCARD int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,
                                struct error *err);
+/* Changes fields of an object (a JSON merge patch), deletes it in the foreground (what it owns goes
+ * first), or creates one. dry: the server says what it would do, and stores nothing. */
+NODISCARD int remote_merge(struct remote *remote, const struct rest_place *place,
+                           const json_t *change, bool dry, struct error *err);
+NODISCARD int remote_delete(struct remote *remote, const struct rest_place *place, bool dry,
+                            struct error *err);
+NODISCARD int remote_create(struct remote *remote, const json_t *object, bool dry,
+                            struct error *err);
+/* Waits, and keeps the connections. */
+NODISCARD int remote_pause(struct remote *remote, int64_t pause_ms, struct error *err);
 /* All items of a collection, read in pages: an array, owned. */
 NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
                           json_t **ret_items, struct error *err);

@@ -5,7 +5,7 @@
 
 #include "lib/file.h"
 #include "operator/commands/cli_command.h"
-#include "operator/commands/run.h"
+#include "operator/commands/run/run.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 

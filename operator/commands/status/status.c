@@ -2,8 +2,10 @@
 #include "operator/commands/status/status.h"
 
 #include "operator/commands/cli_command.h"
+#include "operator/commands/jobs/job_print.h"
 #include "operator/commands/status/status_job.h"
 #include "operator/commands/status/status_list.h"
+#include "operator/commands/status/status_local.h"
 #include "operator/kinds/kinds.h"
 
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include <string.h>
 
 struct options {
-    struct remote_options where;
+    struct job_where where;
     struct status_request request;
 };
 
@@ -30,11 +32,11 @@ static char *about_made(void) {
 }
 
 static char *about_page(void) {
-    char *all = x_strdup("");
+    char *all = x_strdup("The job as the API has it, or only its kind and name;");
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         if (status_has_page(*row)) {
-            char *longer =
-                x_printf("%sFor a %s: %s.", all, (*row)->loop->name, (*row)->made->page_about);
+            char *longer = x_printf("%s html, for a %s: %s.", all, (*row)->loop->name,
+                                    (*row)->made->page_about);
             free(all);
             all = longer;
         }
@@ -42,27 +44,61 @@ static char *about_page(void) {
     return all;
 }
 
+static int check_request(const struct options *options, struct error *err) {
+    const struct status_request *request = &options->request;
+    enum job_form form;
+    if (request->name && request->all) {
+        return error_set(err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
+    }
+    if (request->output && !request->name) {
+        return error_set(err, ERROR_INVALID,
+                         "-o %s: the NAME of a job is missing (windlass list -o is for all)",
+                         request->output);
+    }
+    return request->output && strcmp(request->output, "html") != 0 &&
+                   job_form_read(request->output, &form, err) < 0
+               ? error_context(err, "html, or")
+               : 0;
+}
+
+static bool is_tree(const char *output) {
+    return output && strcmp(output, "html") != 0 && strcmp(output, "wide") != 0;
+}
+
+static int show_found(struct options *options, int *ret_code, struct error *err) {
+    struct status_request *request = &options->request;
+    AUTO(job_found_release) struct job_found found = {0};
+    if (job_where_find(&options->where, request->name, &found, err) < 0) {
+        return -1;
+    }
+    if (found.run && status_local_show(&found, request, ret_code, err) < 0) {
+        return -1;
+    }
+    if (is_tree(request->output)) {
+        enum job_form form;
+        AUTO(tree_freep) json_t *jobs = json_pack("[O]", found.job);
+        return job_form_read(request->output, &form, err) < 0
+                   ? -1
+                   : job_print(jobs, /* is_list= */ false, form, err);
+    }
+    return found.run ? 0 : status_job_show(&found.remote, request, ret_code, err);
+}
+
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
     struct options *options = context;
     struct status_request *request = &options->request;
     AUTO(remote_release) struct remote remote = {0};
     request->name = words->count ? words->values[0] : NULL;
-    request->all = options->where.all;
-    if (request->name && request->all) {
-        return error_set(err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
-    }
-    if (request->output && !request->name) {
-        return error_set(err, ERROR_INVALID, "-o %s: the NAME of a job is missing",
-                         request->output);
-    }
-    if (request->output && strcmp(request->output, "html") != 0) {
-        return error_set(err, ERROR_INVALID, "-o %s: expected html", request->output);
-    }
-    if (remote_open(&options->where, &remote, err) < 0) {
+    request->all = options->where.remote.all;
+    if (check_request(options, err) < 0) {
         return -1;
     }
-    return request->name ? status_job_show(&remote, request, ret_code, err)
-                         : status_list_show(&remote, request, err);
+    if (request->name) {
+        return show_found(options, ret_code, err);
+    }
+    return remote_open(&options->where.remote, &remote, err) < 0
+               ? -1
+               : status_list_show(&remote, request, err);
 }
 
 int status_command(int argc, char **argv) {
@@ -72,7 +108,9 @@ int status_command(int argc, char **argv) {
     AUTO(text_freep)
     char *about = x_printf(
         "Lists the jobs of a cluster with their progress. With NAME: one job and its pods, with\n"
-        "the reason and the remedy for each pod that does not run%s.\n\n"
+        "the reason and the remedy for each pod that does not run%s. NAME is\n"
+        "the newest run of that name on this machine, else a job of the cluster; with -n,\n"
+        "--context or --kubeconfig it is of the cluster.\n\n"
         "-w follows one job until its end (exit code 0 succeeded, 1 failed), or the list of\n"
         "jobs, with a line for every change.\n\n"
         "The figures of one job are those of this second: its coordinator is asked through the\n"
@@ -88,10 +126,10 @@ int status_command(int argc, char **argv) {
     };
     const struct option options[] = {
         {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
-         &chosen.where.all},
+         &chosen.where.remote.all},
         {"watch", 'w', OPTION_FLAG, NULL, "Follow changes.", &chosen.request.watch},
-        {"output", 'o', OPTION_TEXT, "html", page_help, &chosen.request.output},
-        REMOTE_ROWS(&chosen.where),
+        {"output", 'o', OPTION_TEXT, JOB_FORMS "|html", page_help, &chosen.request.output},
+        JOB_WHERE_ROWS(&chosen.where),
         {0},
     };
     const struct cli_command command = {

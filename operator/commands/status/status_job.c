@@ -131,16 +131,8 @@ static int print_page(struct remote *remote, const json_t *job, struct error *er
     return 0;
 }
 
-static int print_job(struct remote *remote, struct live *live, json_t *job, struct error *err) {
+void status_job_print(const json_t *job, const json_t *pods, const char *not_live) {
     const char *name = tree_text(job, "metadata.name", "");
-    AUTO(tree_freep) json_t *pods = NULL;
-    struct error why = {0};
-    if (remote_pods(remote, name, &pods, &why) < 0 && why.kind != ERROR_DENIED) {
-        *err = why;
-        return -1;
-    }
-    char not_live[LIVE_WHY_MAX];
-    update_one(live, job, not_live);
     const json_t *status = json_object_get(job, "status");
     int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
     int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
@@ -160,20 +152,23 @@ static int print_job(struct remote *remote, struct live *live, json_t *job, stru
     print_runs(status);
     pod_table_print(pods, name);
     fflush(stdout);
+}
+
+static int print_job(struct remote *remote, struct live *live, json_t *job, struct error *err) {
+    AUTO(tree_freep) json_t *pods = NULL;
+    struct error why = {0};
+    if (remote_pods(remote, tree_text(job, "metadata.name", ""), &pods, &why) < 0 &&
+        why.kind != ERROR_DENIED) {
+        *err = why;
+        return -1;
+    }
+    char not_live[LIVE_WHY_MAX];
+    update_one(live, job, not_live);
+    status_job_print(job, pods, not_live);
     if (!pods) {
         status_denied("Pod", "shown", &why);
     }
     return print_made(remote, live, job, err);
-}
-
-static int wait_a_while(struct remote *remote, struct error *err) {
-    int64_t end_ms = clock_monotonic_ms() + WATCH_MS, now_ms;
-    while ((now_ms = clock_monotonic_ms()) < end_ms) {
-        if (loop_wait(remote->loop, (int)(end_ms - now_ms), err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
 }
 
 /* What a job in the middle is seen doing: its line, and every ten seconds what it has made. */
@@ -221,7 +216,7 @@ static int follow_job(struct remote *remote, struct live *live, const char *name
     while (!ending_is_final(json_object_get(job, "status"))) {
         struct error failure = {0};
         json_t *next = NULL;
-        if (show_now(&follow, job, err) < 0 || wait_a_while(remote, err) < 0) {
+        if (show_now(&follow, job, err) < 0 || remote_pause(remote, WATCH_MS, err) < 0) {
             return -1;
         }
         if (remote_job(remote, name, &next, &failure) == 0) {

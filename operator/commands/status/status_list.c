@@ -151,6 +151,21 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *reported, struct
     return 0;
 }
 
+int status_list_read(struct remote *remote, json_t *jobs, struct error *err) {
+    bool reported[KINDS_MAX] = {false};
+    return list_jobs(remote, jobs, reported, err);
+}
+
+void status_list_print(const json_t *jobs, bool all) {
+    struct text_table *table = text_table_new();
+    add_head(table, all);
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        add_row(table, json_array_get(jobs, i), all, clock_wall_ms());
+    }
+    print_table(&table);
+    text_table_free(table);
+}
+
 struct follower {
     bool all, has_news;
     struct text_table *table;

@@ -8,7 +8,7 @@ struct kind_row;
 struct status_request {
     bool all; /* namespaces */
     bool watch;
-    const char *output; /* NULL: for people; otherwise "html" */
+    const char *output; /* NULL: for people; otherwise "html" or a form of jobs/job_print.h */
     const char *name;   /* NULL: all jobs */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/manifest.h"
 
-#include "operator/nearest.h"
+#include "lib/text/nearest.h"
 #include "operator/scalar.h"
 #include "tests/test.h"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Connects the local cluster, the controller and the kinds, and waits until the job has ended. */
-#include "operator/commands/run.h"
+#include "operator/commands/run/run.h"
 
 #include "lib/cgroup.h"
 #include "lib/digest.h"
 #include "lib/file.h"
-#include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/run_help.h"
-#include "operator/commands/run_made.h"
-#include "operator/commands/run_secrets.h"
-#include "operator/commands/run_series.h"
-#include "operator/commands/run_state.h"
+#include "operator/commands/run/run_made.h"
+#include "operator/commands/run/run_options.h"
+#include "operator/commands/run/run_record.h"
+#include "operator/commands/run/run_secrets.h"
+#include "operator/commands/run/run_series.h"
+#include "operator/commands/run/run_state.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 enum {
-    WORKERS_MAX = 1024,
     REDRAW_MS = 500,
     LEAVE_MS = 1000, /* for pods to end by themselves after the job has ended */
     STOP_MS = 5000,  /* for pods to end after SIGTERM */
@@ -42,14 +41,12 @@ enum {
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure/azure_place.h */
 
 struct run {
-    const char *state_option, *stores, *secrets;
-    char *file; /* with the manifest; "standard input" */
-    struct option_list files, volumes;
-    int64_t workers, gpus;
+    struct run_options options;
+    char *file;                      /* with the manifest; "standard input" */
     struct local_gpus *machine_gpus; /* if the kind can use them */
-    bool keep, restart, restart_by_old_name, once;
-    bool is_usage; /* the user can correct the error: exit code 2 */
+    bool is_usage;                   /* the user can correct the error: exit code 2 */
     const struct kind_row *row;
+    struct run_record *record; /* by which other commands find it */
 
     json_t *object;  /* the manifest; after the start, the object as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
@@ -70,71 +67,6 @@ struct run {
     int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
     int signals;
 };
-
-/* 1: the help was printed. */
-static int read_options(struct run *run, int argc, char **argv, struct error *err) {
-    AUTO(run_help_release) struct run_help texts = {0};
-    run_help_make(&texts);
-    const struct command_help help = {
-        .usage = "windlass run -f FILE [options]",
-        .about = texts.about,
-        .examples = "windlass run -f examples/style-transfer/batchscore.yaml\n"
-                    "windlass run -f job.yaml --volume media=/data/films --workers 4",
-    };
-    const struct option options[] = {
-        {"file", 'f', OPTION_LIST, "FILE", texts.file, &run->files},
-        {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
-         &run->volumes},
-        {"stores", 0, OPTION_TEXT, "DIR",
-         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken "
-         "(WINDLASS_STORES_FOLDER).",
-         &run->stores},
-        {"secrets", 0, OPTION_TEXT, "DIR", texts.secrets, &run->secrets},
-        {"workers", 'w', OPTION_INTEGER, "N", texts.workers, &run->workers},
-        {"gpus", 0, OPTION_INTEGER, "N",
-         "GPUs for each worker; workers share them where this machine has too few "
-         "(default: spec.workers.gpus; 0 where this machine has none).",
-         &run->gpus},
-        {"state", 0, OPTION_TEXT, "DIR",
-         "Folder for logs, emptyDir and temporary files (default: "
-         "~/.local/state/windlass/NAME-TIME).",
-         &run->state_option},
-        {"restart", 0, OPTION_FLAG, NULL,
-         "Start from the beginning: first discard what earlier runs of this job have done.",
-         &run->restart},
-        {"anew", 0, OPTION_FLAG, NULL, NULL, &run->restart_by_old_name}, /* hidden */
-        {"once", 0, OPTION_FLAG, NULL,
-         "Make one run now and ignore trigger, schedule and rerun; its output is in "
-         "OUTPUT/runs/TIME-RUN.",
-         &run->once},
-        {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes.", &run->keep},
-        {0},
-    };
-    struct option_list words = {0};
-    run->workers = run->gpus = KIND_UNASKED;
-    int result = options_read(argc, argv, &help, options, &words, err);
-    if (result != 0) {
-        return result;
-    }
-    if (run->restart_by_old_name) {
-        fprintf(
-            stderr,
-            "windlass: --anew is now called --restart, and will be removed in the next release\n");
-        run->restart = true;
-    }
-    if (run->files.count == 0) {
-        return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
-    }
-    if (run->workers != KIND_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
-        return error_set(err, ERROR_INVALID, "--workers %lld: expected 1 to %d",
-                         (long long)run->workers, WORKERS_MAX);
-    }
-    if (run->gpus != KIND_UNASKED && (run->gpus < 0 || run->gpus > KIND_GPUS_OF_WORKER_MAX)) {
-        return error_set(err, ERROR_INVALID, "--gpus %lld: expected 0 to %d", (long long)run->gpus,
-                         KIND_GPUS_OF_WORKER_MAX);
-    }
-    return 0;
-}
 
 static bool can_run_once(const struct kind_row *row) {
     return row->local.take_one_run;
@@ -163,14 +95,14 @@ static int check_kind(struct run *run, struct error *err) {
         return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
                          row->loop->name);
     }
-    if (check_option(run, "once", run->once, can_run_once, err) < 0 ||
-        check_option(run, "gpus", run->gpus != KIND_UNASKED, can_use_gpus, err) < 0) {
+    if (check_option(run, "once", run->options.once, can_run_once, err) < 0 ||
+        check_option(run, "gpus", run->options.gpus != KIND_UNASKED, can_use_gpus, err) < 0) {
         return -1;
     }
-    if (row->local.workers_max && run->workers > row->local.workers_max) {
+    if (row->local.workers_max && run->options.workers > row->local.workers_max) {
         run->is_usage = true;
         return error_set(err, ERROR_INVALID, "--workers %lld: a %s has at most %lld",
-                         (long long)run->workers, row->loop->name,
+                         (long long)run->options.workers, row->loop->name,
                          (long long)row->local.workers_max);
     }
     return 0;
@@ -193,16 +125,11 @@ static void mark_restart(struct run *run) {
 }
 
 static int load(struct run *run, struct error *err) {
-    AUTO(resource_files_release) struct resource_files files = {0};
-    if (resource_files_read(&run->files, /* today= */ true, &files, err) < 0 ||
-        resource_files_take_only(&files, &run->file, &run->object, err) < 0) {
-        run->is_usage = true; /* also when it is missing or unreadable */
-        return -1;
-    }
+    run->record = run_record_new(run->object, run->file);
     if (check_kind(run, err) < 0) {
         return -1;
     }
-    if (run->restart) {
+    if (run->options.restart) {
         mark_restart(run);
     }
     run->name = tree_text(run->object, "metadata.name", "");
@@ -214,8 +141,8 @@ static int load(struct run *run, struct error *err) {
 }
 
 static struct volume_places places_of(const struct run *run) {
-    return (struct volume_places){.given = run->volumes.values,
-                                  .given_count = run->volumes.count,
+    return (struct volume_places){.given = run->options.volumes.values,
+                                  .given_count = run->options.volumes.count,
                                   .manifest_folder = run->manifest_folder,
                                   .state_folder = run->state_folder};
 }
@@ -224,11 +151,11 @@ static struct volume_places places_of(const struct run *run) {
  * path. */
 static int find_stores(const struct run *run, struct error *err) {
     const json_t *stores = json_object_get(tree_get(run->object, run->row->local.within), "stores");
-    const char *given = run->stores ? run->stores : getenv(STORES_FOLDER);
-    if (run->stores) {
-        AUTO(text_freep) char *folder = realpath(run->stores, NULL);
+    const char *given = run->options.stores ? run->options.stores : getenv(STORES_FOLDER);
+    if (run->options.stores) {
+        AUTO(text_freep) char *folder = realpath(run->options.stores, NULL);
         if (!folder || setenv(STORES_FOLDER, folder, 1) < 0) {
-            return error_set(err, ERROR_INVALID, "--stores %s: %m", run->stores);
+            return error_set(err, ERROR_INVALID, "--stores %s: %m", run->options.stores);
         }
     }
     for (size_t i = 0; !given && i < json_array_size(stores); i++) {
@@ -250,8 +177,8 @@ static int find_volumes(struct run *run, struct error *err) {
     if (find_stores(run, err) < 0) {
         return -1;
     }
-    if (run_secrets_read(run->secrets, run->object, run->row->local.within, &run->secret_objects,
-                         err) < 0) {
+    if (run_secrets_read(run->options.secrets, run->object, run->row->local.within,
+                         &run->secret_objects, err) < 0) {
         return error_context(err, "%s", run->file);
     }
     struct volume_places places = places_of(run);
@@ -307,21 +234,22 @@ static int start(struct run *run, struct error *err) {
     bool has_gpus = false; /* each worker has GPUs of its own */
     run->kind_options.folders = run->folders;
     left_files_clear(run->state_folder);
-    if (run->once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
+    if (run->options.once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
         return -1;
     }
     run->is_series = local->is_series && local->is_series(run->object);
     json_t *spec = json_object_get(run->object, "spec");
-    run->workers = local->fit(spec, run->workers, processors);
+    int64_t workers = local->fit(spec, run->options.workers, processors);
     if (local->fit_gpus) {
         run->machine_gpus = local_gpus_find();
-        has_gpus = local->fit_gpus(spec, run->gpus, local_gpus_count(run->machine_gpus), run->name);
+        has_gpus = local->fit_gpus(spec, run->options.gpus, local_gpus_count(run->machine_gpus),
+                                   run->name);
     }
     if (local->check_fit && local->check_fit(spec, err) < 0) {
         return -1;
     }
     struct local_options options = {.places = places_of(run),
-                                    .threads = (int)MAX(1, processors / run->workers),
+                                    .threads = (int)MAX(1, processors / workers),
                                     .gpus = has_gpus ? run->machine_gpus : NULL};
     if (kind_set_new(run->row, &run->kind_options, &run->kinds, err) < 0 ||
         open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
@@ -341,6 +269,12 @@ static int start(struct run *run, struct error *err) {
                                  json_array_get(run->secret_objects, i), on_applied, run);
     }
     run->cluster->ops->write(run->cluster, CLUSTER_APPLY, run->object, on_applied, run);
+    AUTO(tree_freep) json_t *arguments = run_options_again(&run->options);
+    const struct run_record_facts facts = {.state_folder = run->state_folder,
+                                           .owns_state = !run->options.state,
+                                           .folders = run->folders,
+                                           .arguments = arguments};
+    run_record_start(run->record, &facts);
     return 0;
 }
 
@@ -355,13 +289,11 @@ static bool is_worker(const json_t *pod) {
 }
 
 /* Remembers which pods failed last, because they may be deleted before the job fails. */
-static void note_failed_pods(struct run *run) {
+static void note_failed_pods(struct run *run, const json_t *pods) {
     const char *last[2] = {"", ""}; /* times in a format that sorts as text */
-    AUTO(tree_freep)
-    json_t *pods = cache_owned(controller_cache(run->controller), "Pod", find_job(run));
     size_t i;
     json_t *pod;
-    json_array_foreach(pods, i, pod) {
+    json_array_foreach((json_t *)pods, i, pod) {
         const char *ended =
             tree_text(pod, "status.containerStatuses[0].state.terminated.finishedAt", "");
         int role = is_worker(pod);
@@ -435,7 +367,10 @@ static void read_status(struct run *run) {
         return;
     }
     json_object_set(run->object, "status", (json_t *)status);
-    note_failed_pods(run);
+    AUTO(tree_freep)
+    json_t *pods = cache_owned(controller_cache(run->controller), "Pod", find_job(run));
+    note_failed_pods(run, pods);
+    run_record_update(run->record, find_job(run), pods);
     if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
         read_made(run);
@@ -492,7 +427,7 @@ static int finish_ended(struct run *run, const struct ending *ending) {
     struct left_files left = {0};
     bool is_success =
         strcmp(tree_text(object_succeeded(ending->status), "status", ""), "True") == 0;
-    if (is_success && !run->keep) {
+    if (is_success && !run->options.keep) {
         left_files_find(run->state_folder, &left);
     }
     int code = left.count ? left_files_print(&left, run->name) : ending_print(ending);
@@ -539,15 +474,18 @@ static void release(struct run *run) {
         run->cluster->ops->free(run->cluster); /* kills running pods */
     }
     local_gpus_free(run->machine_gpus);
-    if (run->state_folder && !run->keep) {
+    if (run->state_folder && !run->options.keep) {
         struct error ignored = {0};
         AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");
         int removed = file_remove_tree(pods, &ignored);
         (void)removed;
-        if (!run->state_option) {
+        if (!run->options.state && run->options.dry_run) {
+            removed = file_remove_tree(run->state_folder, &ignored);
+        } else if (!run->options.state) {
             rmdir(run->state_folder); /* only an empty folder is removed: nothing was started */
         }
     }
+    run_record_free(run->record);
     run_series_release(&run->series);
     run_made_release(&run->made);
     kind_set_free(run->kinds);
@@ -562,23 +500,74 @@ static void release(struct run *run) {
     free(run->failed_pod[1]);
 }
 
-int run_command(int argc, char **argv) {
-    struct run run = {.signal_fd = -1};
+/* --dry-run. */
+static int tell(struct run *run) {
+    const char *name;
+    json_t *folder;
+    printf("%s: %s %s would run here\n", run->file, run->row->loop->name, run->name);
+    json_object_foreach(run->folders, name, folder) {
+        printf("  volume   %s is %s\n", name, json_string_value(folder));
+    }
+    return fflush(stdout) == 0 ? 0 : 3;
+}
+
+static int go(struct run *run) {
     struct error err = {0};
-    int result = read_options(&run, argc, argv, &err);
+    int code = 0;
+    bool is_fine = load(run, &err) == 0 &&
+                   run_state_make(run->options.state, run->name, &run->state_folder, &err) == 0 &&
+                   find_volumes(run, &err) == 0;
+    if (is_fine && run->options.dry_run) {
+        return tell(run);
+    }
+    if (!is_fine || start(run, &err) < 0 || watch(run, &err) < 0) {
+        progress_line_clear(&run->progress);
+        fprintf(stderr, "windlass: %s\n", err.text);
+        code = run->is_usage ? 2 : error_exit_code(&err);
+        run_record_end(run->record, code, err.text);
+        return code;
+    }
+    code = finish(run);
+    run_record_set(run->record, "table", run->made.table);
+    run_record_set(run->record, "page", run->made.page);
+    run_record_end(run->record, code,
+                   run->end_ms    ? NULL
+                   : run->signals ? "it was asked to end"
+                                  : run->failure.text);
+    return code;
+}
+
+/* One after the other; all that are refused are said before the first starts. */
+static int run_all(const struct run_options *options, struct resource_files *files) {
+    int code = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->at[i].why.kind) {
+            fprintf(stderr, "windlass: %s\n", files->at[i].why.text);
+            code = 2; /* also when it is missing or unreadable */
+        }
+    }
+    for (size_t i = 0; i < files->count && code == 0; i++) {
+        struct run run = {.signal_fd = -1,
+                          .options = *options,
+                          .file = TAKE(files->at[i].path),
+                          .object = TAKE(files->at[i].object)};
+        code = go(&run);
+        release(&run);
+    }
+    return code;
+}
+
+int run_command(int argc, char **argv) {
+    AUTO(resource_files_release) struct resource_files files = {0};
+    struct run_options options = {0};
+    struct error err = {0};
+    int result = run_options_read(&options, argc, argv, &err);
     if (result > 0) {
         return 0;
     }
-    int exit_code = 0;
-    if (result < 0 || load(&run, &err) < 0 ||
-        run_state_make(run.state_option, run.name, &run.state_folder, &err) < 0 ||
-        find_volumes(&run, &err) < 0 || start(&run, &err) < 0 || watch(&run, &err) < 0) {
-        progress_line_clear(&run.progress);
+    if (result < 0 || resource_files_read(&options.files, /* today= */ true, &files, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
-        exit_code = run.is_usage ? 2 : error_exit_code(&err);
-    } else {
-        exit_code = finish(&run);
+        return 2;
     }
-    release(&run);
-    return exit_code;
+    return run_all(&options, &files);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/nearest.h"
+#include "lib/text/nearest.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -32,6 +32,23 @@ static size_t unlikeness(const char *word, const char *key) {
     return part ? MIN(1, distance(word, key)) : distance(word, key);
 }
 
+/* A better one than *near, or none. */
+static void offer(const char *key, const char *word, const char **near, size_t *least) {
+    if (strlen(key) <= WORD_MAX && unlikeness(word, key) < *least) {
+        *least = unlikeness(word, key);
+        *near = key;
+    }
+}
+
+const char *nearest_word(const char *const *words, size_t count, const char *word) {
+    const char *near = NULL;
+    size_t least = MAX(strlen(word) / 3, 1) + 1;
+    for (size_t i = 0; i < count && strlen(word) <= WORD_MAX; i++) {
+        offer(words[i], word, &near, &least);
+    }
+    return near;
+}
+
 const char *nearest_key(const json_t *object, const char *word) {
     size_t length = strlen(word);
     if (length > WORD_MAX) {
@@ -41,10 +58,7 @@ const char *nearest_key(const json_t *object, const char *word) {
     size_t least = MAX(length / 3, 1) + 1;
     json_t *ignored;
     json_object_foreach((json_t *)object, key, ignored) {
-        if (strlen(key) <= WORD_MAX && unlikeness(word, key) < least) {
-            least = unlikeness(word, key);
-            near = key;
-        }
+        offer(key, word, &near, &least);
     }
     return near;
 }

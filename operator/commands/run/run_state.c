@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_state.h"
+#include "operator/commands/run/run_state.h"
 
 #include "lib/file.h"
 #include "lib/time/clock.h"
+#include "operator/local/runs/run_entry.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,14 +15,10 @@
 /* ~/.local/state/windlass/NAME-20261121-040000; when two runs start in the same second, one gets
  * -2. */
 static int make_default(const char *name, char **ret_folder, struct error *err) {
-    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (!(base && *base == '/') && !(home && *home)) {
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "no folder for the logs: HOME is not set, give --state DIR");
+    AUTO(text_freep) char *parent = NULL;
+    if (run_entry_base(&parent, err) < 0) {
+        return error_context(err, "no folder for the logs, give --state DIR");
     }
-    AUTO(text_freep)
-    char *parent = base && *base == '/' ? x_printf("%s/windlass", base)
-                                        : x_printf("%s/.local/state/windlass", home);
     if (file_make_folders(parent, err) < 0) {
         return -1;
     }

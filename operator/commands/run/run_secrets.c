@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_secrets.h"
+#include "operator/commands/run/run_secrets.h"
 
 #include "lib/file.h"
 

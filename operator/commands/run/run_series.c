@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_series.h"
+#include "operator/commands/run/run_series.h"
 
 #include "lib/time/clock.h"
 #include "operator/local/local.h"

@@ -5,3 +5,5 @@
 
 /* The key of an object that is most similar to `word`; NULL when none is similar. */
 const char *nearest_key(const json_t *object, const char *word);
+/* The same among words. */
+const char *nearest_word(const char *const *words, size_t count, const char *word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_made.h"
+#include "operator/commands/run/run_made.h"
 
 #include "lib/file.h"
 #include "operator/local/local.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_help.h"
+#include "operator/commands/run/run_help.h"
 
 #include "operator/kinds/kinds.h"
 

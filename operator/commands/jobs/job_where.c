@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/jobs/job_where.h"
+
+#include <string.h>
+
+bool job_where_is_remote(const struct job_where *where) {
+    const struct remote_options *remote = &where->remote;
+    return remote->all || remote->namespace || remote->context || remote->kubeconfig;
+}
+
+static int find_remote(const struct job_where *where, const char *name, struct job_found *found,
+                       struct error *err) {
+    struct error why = {0};
+    if (remote_open(&where->remote, &found->remote, &why) < 0) {
+        *err = why;
+        return job_where_is_remote(where)
+                   ? -1
+                   : error_context(err,
+                                   "no run of this machine is named %s (windlass list), and no "
+                                   "cluster can be asked",
+                                   name);
+    }
+    return remote_job(&found->remote, name, &found->job, err);
+}
+
+int job_where_find(const struct job_where *where, const char *name, struct job_found *ret_found,
+                   struct error *err) {
+    struct job_found found = {0};
+    bool is_remote = job_where_is_remote(where);
+    if (is_remote && where->here) {
+        return error_set(err, ERROR_INVALID,
+                         "--local is this machine, -n, --context and --kubeconfig a cluster: give "
+                         "one of them");
+    }
+    if (!is_remote && run_list_read(&found.runs, err) < 0) {
+        return -1;
+    }
+    found.run = run_list_find(&found.runs, name);
+    if (found.run) {
+        found.job = run_list_job(found.run);
+    } else if (where->here) {
+        run_list_release(&found.runs);
+        return error_set(err, ERROR_NOT_FOUND,
+                         "no run of this machine is named %s (windlass list shows them)", name);
+    } else if (find_remote(where, name, &found, err) < 0) {
+        job_found_release(&found);
+        return -1;
+    }
+    *ret_found = found;
+    return 0;
+}
+
+void job_found_release(struct job_found *found) {
+    json_decref(found->job);
+    run_list_release(&found->runs);
+    remote_release(&found->remote);
+    *found = (struct job_found){0};
+}
+
+struct rest_place job_found_place(const struct job_found *found) {
+    return (struct rest_place){.api_version = tree_text(found->job, "apiVersion", ""),
+                               .kind = tree_text(found->job, "kind", ""),
+                               .name = tree_text(found->job, "metadata.name", "")};
+}

@@ -1,0 +1,20 @@
+/* run_options.h: the options of `windlass run`. */
+#pragma once
+
+#include "lib/options.h"
+#include "lib/tree.h"
+
+/* Zero-initialized. Texts are borrowed from argv. */
+struct run_options {
+    const char *state, *stores, *secrets;
+    struct option_list files, volumes;
+    int64_t workers, gpus; /* KIND_UNASKED: not given */
+    bool keep, restart, once, dry_run;
+};
+
+/* 1: the help was printed. */
+NODISCARD int run_options_read(struct run_options *options, int argc, char **argv,
+                               struct error *err);
+/* The words that start the same run again, without its manifest, its folder of logs and --restart:
+ * an array of texts, owned. */
+json_t *run_options_again(const struct run_options *options);

@@ -1,0 +1,4 @@
+/* job_list.h: `windlass list`: the runs of this machine, or the jobs of a cluster. */
+#pragma once
+
+int job_list_command(int argc, char **argv);

@@ -1,0 +1,45 @@
+/* run_list.h: the runs of this machine (run_entry.h), for commands that look at them: which there
+ * are, which of them live, and what each says about itself. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+#include <sys/types.h>
+
+struct run_item {
+    char *id;       /* "small-20261121-040000" */
+    char *path;     /* of its files, without .json and .lock */
+    json_t *record; /* run_entry.h */
+    bool is_alive;  /* its process holds the lock */
+    pid_t pid;      /* of that process; 0: not known here (another machine's or container's) */
+};
+
+struct run_list {
+    struct run_item *at; /* newest first */
+    size_t count;
+};
+
+/* Also removes the records of runs that have ended and whose folder of logs was deleted, and all
+ * but the newest 500 of ended runs. A record that cannot be read is left out. */
+NODISCARD int run_list_read(struct run_list *ret_list, struct error *err);
+void run_list_release(struct run_list *list); /* for AUTO, too */
+
+/* By its ID, or the newest run of the job of that name; NULL: none. Borrowed. */
+const struct run_item *run_list_find(const struct run_list *list, const char *name);
+
+/* The job as a cluster would show it: of a run that does not live and whose job has not ended, the
+ * condition Succeeded is False, with the reason Interrupted, Suspended, Cancelled, Failed, or
+ * Killed (it left no end). Owned. */
+json_t *run_list_job(const struct run_item *item);
+
+/* Sends the signal to the process of the run, to no other that may have got its number. NOT_FOUND:
+ * it does not live; UNSUPPORTED: it lives elsewhere. */
+NODISCARD int run_list_signal(const struct run_item *item, int signal, struct error *err);
+/* Waits until it does not live. TIMEOUT after timeout_ms (-1: never). */
+NODISCARD int run_list_wait(const struct run_item *item, int64_t timeout_ms, struct error *err);
+/* Sets the outcome ("Suspended") of a run that does not live. */
+NODISCARD int run_list_set_outcome(const struct run_item *item, const char *outcome,
+                                   struct error *err);
+/* Removes the record, and the logs if the run has chosen their folder. */
+NODISCARD int run_list_forget(const struct run_item *item, struct error *err);
