@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model_manifest.h"
 
-#include "agent/score/feed/token_roles.h"
+#include "agent/data/text/token_roles.h"
 #include "agent/score/post/box_form.h"
 #include "agent/score/post/post_kind.h"
 #include "lib/text/utf8.h"

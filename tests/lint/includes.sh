@@ -67,8 +67,9 @@ agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
 agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/ops/ctc.h agent/engine/ops/infer/loss.h agent/engine/* lib/
+agent/train/record      agent/train/record/ agent/store/ lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
-agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/serve/ agent/store/ agent/job.h lib/
+agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/token_roles.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/serve/ agent/store/ agent/job.h lib/
 agent/trainer           agent/trainer/ agent/train/ agent/commands/ agent/score/ agent/data/ agent/store/ agent/comm/ agent/launch/ agent/engine/* agent/job.h lib/
 agent                   agent/ lib/
 '

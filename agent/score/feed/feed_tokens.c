@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The tokens of a text: their ids, which of them are not padding, their types and positions. */
+#include "agent/data/text/token_roles.h"
 #include "agent/score/feed/texts.h"
-#include "agent/score/feed/token_roles.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/feed/feeds.h"
 
-#include "agent/score/feed/token_roles.h"
+#include "agent/data/text/token_roles.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * constants. (columns and slices have tests of their own; whole jobs: tests/e2e/score.) */
 #include "agent/score/feed/feed.h"
 
-#include "agent/score/feed/token_roles.h"
+#include "agent/data/text/token_roles.h"
 #include "lib/number/half.h"
 #include "lib/tree.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/feed/token_roles.h"
+#include "agent/data/text/token_roles.h"
 
 #include <assert.h>
 #include <ctype.h>
