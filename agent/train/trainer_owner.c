@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose results are in the output: OUTPUT/.windlass/owner. */
-#include "agent/train/metrics_log.h"
+#include "agent/train/record/metrics_log.h"
 #include "agent/train/trainer_kept.h"
 #include "agent/train/trainer_state.h"
 #include "lib/text/tree_changes.h"
