@@ -154,8 +154,8 @@ json_t *result_origin_end(json_t *proof_new) {
 
 /* ---- of a training -------------------------------------------------------------------------- */
 
-/* What ranks go on writing: logs and TensorBoard's curves (train/events.h); and what a registry
- * adds to a copy (store/registered.h). */
+/* What ranks go on writing: logs and TensorBoard's curves (train/record/events.h); and what a
+ * registry adds to a copy (store/registered.h). */
 static void add_training_apart(const struct result_origin *origin, const char *path,
                                json_t *result) {
     static const char *const fields[] = {"spec.logs.path", "spec.metrics.file"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Evaluates the network in its inference form over the test data, in their order; each rank takes
  * its slice. */
-#include "agent/train/trainer_state.h"
+#include "agent/train/trainer_inputs.h"
 
 #include "agent/train/dataset/order.h"
 #include "agent/train/loss/host_loss.h"
@@ -31,9 +31,9 @@ static struct host_loss_batch compared(const struct trainer *trainer, const stru
 static int score(struct trainer *trainer, const struct batch *batch, struct host_loss_sums *sums,
                  struct error *err) {
     struct prepared_graph *prepared = trainer->evaluated;
-    struct tensor *input = &trainer->evaluation_inputs[0];
-    input->shape.dims[0] = batch->count;
-    input->data = batch->samples;
+    const struct order_slice all = {0, batch->count};
+    size_t own = trainer->network->input_count;
+    trainer_set_inputs(trainer, batch, all, trainer->evaluation_inputs);
     while (prepared->samples && prepared->samples != batch->count) {
         prepared++;
         assert(prepared < trainer->evaluated + PREPARED_MAX);
@@ -47,7 +47,7 @@ static int score(struct trainer *trainer, const struct batch *batch, struct host
             return -1;
         }
         for (size_t i = 0; i < trainer->graph.variable_count; i++) {
-            training_bind_input(prepared->training, 1 + i, trainer->results[i]);
+            training_bind_input(prepared->training, own + i, trainer->results[i]);
         }
         prepared->samples = batch->count;
     }

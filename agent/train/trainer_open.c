@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_inputs.h"
 #include "agent/train/trainer_state.h"
 #include "agent/train/trainer_variables.h"
 
@@ -84,56 +85,6 @@ static void allow_numbers(struct trainer *trainer) {
     }
 }
 
-/* A network of tokens takes integers as they are; every other one floats. */
-static int choose_type(struct trainer *trainer, const json_t *spec, struct error *err) {
-    enum tensor_type wanted = trainer->network->values[trainer->network->inputs[0]].type;
-    enum tensor_type type = trainer->train->type;
-    bool is_whole = wanted == TENSOR_INT64 || wanted == TENSOR_INT32;
-    bool fits =
-        is_whole ? type != TENSOR_FLOAT32 : wanted == TENSOR_FLOAT32 && type != TENSOR_INT64;
-    if (!fits) {
-        return error_set(err, ERROR_INVALID,
-                         "the network takes %s, and the samples are %s: integers (i1, i2, i4, i8) "
-                         "are for networks that begin with an embedding, floats for all others",
-                         tensor_type_name(wanted), tensor_type_name(type));
-    }
-    if (is_whole && json_object_get(json_object_get(spec, "data"), "normalize")) {
-        return error_set(err, ERROR_INVALID,
-                         "data.normalize: the network takes %s, which are not "
-                         "normalized",
-                         tensor_type_name(wanted));
-    }
-    trainer->augment.result = wanted;
-    allow_numbers(trainer);
-    return 0;
-}
-
-/* Checks that the network's only input takes a batch of augmented samples, and that its output
- * matches the classes. */
-static int check_shapes(const struct trainer *trainer, struct error *err) {
-    const struct graph *network = trainer->network;
-    const struct shape *wanted = &network->values[network->inputs[0]].shape;
-    const struct shape *sample = &trainer->augment.shape;
-    char theirs[128], ours[128];
-    bool fits = network->input_count == 1 && wanted->rank == sample->rank + 1;
-    for (int i = 0; fits && i < sample->rank; i++) {
-        fits = wanted->dims[i + 1] < 0 || wanted->dims[i + 1] == sample->dims[i];
-    }
-    if (!fits) {
-        shape_format(wanted, theirs);
-        shape_format(sample, ours);
-        return error_set(err, ERROR_INVALID, "the network takes %s, a sample is %s", theirs, ours);
-    }
-    return 0;
-}
-
-/* [0, sample...] */
-static struct shape batch_shape(const struct trainer *trainer) {
-    struct shape batch = {.rank = trainer->augment.shape.rank + 1};
-    memcpy(batch.dims + 1, trainer->augment.shape.dims, sizeof batch.dims - sizeof *batch.dims);
-    return batch;
-}
-
 static int build_graphs(struct trainer *trainer, const json_t *spec, struct error *err) {
     static const char *const precisions[] = {"FP32", "BF16", NULL};
     const char *freeze[FREEZE_MAX];
@@ -170,11 +121,12 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
         const char *pattern = json_string_value(json_array_get(patterns, i));
         freeze[options->freeze_count++] = pattern ? pattern : "";
     }
-    struct tensor sample = {.type = trainer->augment.result};
-    sample.shape = batch_shape(trainer);
-    sample.shape.dims[0] = trainer_part_samples(trainer);
-    if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0 ||
-        training_place_samples(&trainer->graph, &sample, err) < 0) {
+    struct tensor *samples = x_calloc(trainer->network->input_count + 1, sizeof *samples);
+    trainer_shape_inputs(trainer, trainer_part_samples(trainer), samples);
+    int result = training_graph_build(trainer->network, options, &trainer->graph, err);
+    result = result < 0 ? -1 : training_place_samples(&trainer->graph, samples, err);
+    free(samples);
+    if (result < 0) {
         return -1;
     }
     trainer_say_forms(trainer);
@@ -216,6 +168,13 @@ static void say_strays(const struct trainer *trainer, const char *what,
     AUTO(text_freep) char *text = strays_text(&dataset->strays);
     if (text) {
         trainer_say(trainer, "%s: %s", what, text);
+    }
+}
+
+static void say_notice(const struct trainer *trainer, const char *what,
+                       const struct dataset *dataset) {
+    if (dataset->notice) {
+        trainer_say(trainer, "%s: %s", what, dataset->notice);
     }
 }
 
@@ -264,8 +223,10 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
         return opened_none(trainer, "data.test", err);
     }
     say_strays(trainer, "data.train", trainer->train);
+    say_notice(trainer, "data.train", trainer->train);
     if (trainer->test) {
         say_strays(trainer, "data.test", trainer->test);
+        say_notice(trainer, "data.test", trainer->test);
     }
     watch_bad(trainer, &policy);
     return augment_read(json_object_get(data, "augment"), json_object_get(data, "normalize"),
@@ -294,6 +255,7 @@ static struct tensor number_tensor(const struct graph *network, int value, float
 static int lay_out(struct trainer *trainer, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
     const struct graph *network = trainer->network;
+    size_t own = network->input_count;
     size_t variables = graph->variable_count, statistics = 2 * graph->norm_count;
     trainer->weights = x_calloc(variables + 1, sizeof *trainer->weights);
     trainer->results = x_calloc(variables + 1, sizeof *trainer->results);
@@ -309,7 +271,7 @@ static int lay_out(struct trainer *trainer, struct error *err) {
      * a model is never in memory twice. */
     for (size_t i = 0; i < variables; i++) {
         int value = graph->variables[i];
-        trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
+        trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[own + i] =
             number_tensor(network, value, NULL);
         if (trainer_device_floats(trainer, trainer_variable_size(trainer, i), &trainer->weights[i],
                                   err) < 0 ||
@@ -323,11 +285,11 @@ static int lay_out(struct trainer *trainer, struct error *err) {
         int value = trainer_statistic_constant(trainer, i);
         trainer->statistics[i] = copy_numbers(network, value);
         graph_drop_constant(network, value);
-        trainer->evaluation_inputs[1 + variables + i] =
+        trainer->evaluation_inputs[own + variables + i] =
             number_tensor(network, value, trainer->statistics[i]);
     }
-    trainer->inputs[0] = trainer->evaluation_inputs[0] =
-        (struct tensor){.type = trainer->augment.result, .shape = batch_shape(trainer)};
+    trainer_shape_inputs(trainer, 0, trainer->inputs);
+    trainer_shape_inputs(trainer, 0, trainer->evaluation_inputs);
     struct tensor *target = &trainer->inputs[graph->target];
     if (trainer->train->classes) {
         const struct shape *places = &trainer->augment.places;
@@ -431,10 +393,10 @@ int trainer_open(struct trainer *trainer, struct error *err) {
         check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
         open_data(trainer, spec, err) < 0 ||
         (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
-        choose_type(trainer, spec, err) < 0 || check_shapes(trainer, err) < 0 ||
-        build_graphs(trainer, spec, err) < 0) {
+        trainer_match_inputs(trainer, spec, err) < 0 || build_graphs(trainer, spec, err) < 0) {
         return -1;
     }
+    allow_numbers(trainer);
     trainer->epoch_steps = order_steps(trainer->train->count, trainer->batch_size);
     trainer->total_steps = trainer->epoch_steps * trainer->epochs;
     if (digest_settings(trainer, &trainer->digest, err) < 0) {
@@ -457,6 +419,7 @@ void trainer_close(struct trainer *trainer) {
     }
     criterion_release(&trainer->loss);
     free(trainer->statistics);
+    free(trainer->sources);
     free(trainer->inputs);
     free(trainer->outputs);
     free(trainer->keys);

@@ -157,15 +157,21 @@ int64_t trainer_part_samples(const struct trainer *trainer) {
 int trainer_prepare(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer;
     int64_t samples = trainer_part_samples(trainer);
-    struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[trainer->graph.target];
+    struct tensor *target = &trainer->inputs[trainer->graph.target];
     struct rate_options options = {.batch_size = trainer->batch_size,
                                    .epoch_steps = trainer->epoch_steps,
                                    .epochs = trainer->epochs};
-    input->shape.dims[0] = target->shape.dims[0] = samples;
-    size_t input_count = (size_t)shape_count(&input->shape);
-    void *zeros = x_calloc(input_count + 1, sizeof(float));
+    size_t most = 0, own = trainer->network->input_count;
+    target->shape.dims[0] = samples;
+    for (size_t i = 0; i < own; i++) {
+        trainer->inputs[i].shape.dims[0] = samples;
+        most = MAX(most, (size_t)shape_count(&trainer->inputs[i].shape));
+    }
+    void *zeros = x_calloc(most + 1, sizeof(int64_t));
     void *targets = x_calloc((size_t)shape_count(&target->shape) + 1, sizeof(int64_t));
-    input->data = zeros;
+    for (size_t i = 0; i < own; i++) {
+        trainer->inputs[i].data = zeros;
+    }
     target->data = targets;
     if (trainer->graph.keys) {
         trainer->keys = x_calloc((size_t)samples, sizeof *trainer->keys);

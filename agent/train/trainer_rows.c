@@ -2,12 +2,13 @@
 /* Rows of the result do not depend on the other rows of their batch. A few samples are run
  * together, each of them alone, and each of them in a batch of copies of the first one. */
 #include "agent/train/trainer_rows.h"
+#include "agent/train/trainer_inputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4 };
+enum { ROWS = 4, INPUTS_MAX = 1 + SAMPLE_EXTRAS_MAX };
 
 /* Of the largest number of the two rows. Kernels that differ by the batch's size round differently
  * (1e-5 at most in the networks of tests/e2e/train/forms.py; TF32 has 10 bits); statistics of a
@@ -17,25 +18,28 @@ static const double host_bound = 1e-3, device_bound = 2e-2;
 struct rows {
     struct trainer *trainer;
     int64_t count; /* of the samples */
-    size_t sample_bytes;
-    char *samples;   /* [count] */
-    float *together; /* [count, width]: outputs */
+    size_t inputs;
+    size_t sample_bytes[INPUTS_MAX];
+    char *samples[INPUTS_MAX]; /* [count] */
+    float *together;           /* [count, width]: outputs */
     int64_t width;
 };
 
-static int run(const struct rows *rows, const void *samples, int64_t count, float **ret_outputs,
+/* samples: of each input. */
+static int run(const struct rows *rows, char *const *samples, int64_t count, float **ret_outputs,
                int64_t *ret_width, struct error *err) {
     struct trainer *trainer = rows->trainer;
-    struct tensor *input = &trainer->evaluation_inputs[0];
     struct training *training = NULL;
     const struct tensor *output = &trainer->evaluation_outputs[0];
     bool *is_bound = x_calloc(trainer->evaluation.output_count + 1, sizeof *is_bound);
-    input->shape.dims[0] = count;
-    input->data = (void *)(uintptr_t)samples;
+    for (size_t i = 0; i < rows->inputs; i++) {
+        trainer->evaluation_inputs[i].shape.dims[0] = count;
+        trainer->evaluation_inputs[i].data = samples[i];
+    }
     int result = training_open(trainer->device, &trainer->evaluation, trainer->evaluation_inputs,
                                is_bound, &training, err);
     for (size_t i = 0; result == 0 && i < trainer->graph.variable_count; i++) {
-        training_bind_input(training, 1 + i, trainer->results[i]);
+        training_bind_input(training, rows->inputs + i, trainer->results[i]);
     }
     result = result < 0 ? -1
                         : training_run(training, trainer->evaluation_inputs,
@@ -98,8 +102,11 @@ static int check_alone(const struct rows *rows, struct error *err) {
         struct error cause = {0};
         float *own = NULL;
         int64_t width = 0;
-        if (run(rows, rows->samples + (size_t)row * rows->sample_bytes, 1, &own, &width, &cause) <
-            0) {
+        char *alone[INPUTS_MAX] = {0};
+        for (size_t i = 0; i < rows->inputs; i++) {
+            alone[i] = rows->samples[i] + (size_t)row * rows->sample_bytes[i];
+        }
+        if (run(rows, alone, 1, &own, &width, &cause) < 0) {
             if (cause.kind != ERROR_INVALID) {
                 *err = cause;
                 return -1;
@@ -122,19 +129,24 @@ static int check_alone(const struct rows *rows, struct error *err) {
 /* Where one sample cannot be run: the last one among copies of the first. */
 static int check_others(const struct rows *rows, struct error *err) {
     int64_t last = rows->count - 1, width = 0;
-    char *samples = x_malloc((size_t)rows->count * rows->sample_bytes);
+    char *samples[INPUTS_MAX] = {0};
     float *outputs = NULL;
-    for (int64_t i = 0; i < rows->count; i++) {
-        memcpy(samples + (size_t)i * rows->sample_bytes,
-               rows->samples + (i == last ? (size_t)last * rows->sample_bytes : 0),
-               rows->sample_bytes);
+    for (size_t k = 0; k < rows->inputs; k++) {
+        size_t bytes = rows->sample_bytes[k];
+        samples[k] = x_malloc((size_t)rows->count * bytes + 1);
+        for (int64_t i = 0; i < rows->count; i++) {
+            memcpy(samples[k] + (size_t)i * bytes,
+                   rows->samples[k] + (i == last ? (size_t)last * bytes : 0), bytes);
+        }
     }
     int result = run(rows, samples, rows->count, &outputs, &width, err);
     result = result < 0
                  ? -1
                  : compare(rows, last, outputs + last * width, "among copies of sample 0", err);
     free(outputs);
-    free(samples);
+    for (size_t k = 0; k < rows->inputs; k++) {
+        free(samples[k]);
+    }
     return result;
 }
 
@@ -156,13 +168,18 @@ static int check_repeats(const struct rows *rows, struct error *err) {
 
 static int check(struct rows *rows, const struct batch *batch, struct error *err) {
     struct trainer *trainer = rows->trainer;
-    struct shape shape = trainer->evaluation_inputs[0].shape;
-    shape.dims[0] = 1;
     rows->count = batch->count;
-    rows->sample_bytes =
-        (size_t)shape_count(&shape) * tensor_type_size(trainer->evaluation_inputs[0].type);
-    rows->samples = batch->samples;
-    if (run(rows, batch->samples, rows->count, &rows->together, &rows->width, err) < 0) {
+    rows->inputs = trainer->network->input_count;
+    trainer_set_inputs(trainer, batch, (struct order_slice){0, batch->count},
+                       trainer->evaluation_inputs);
+    for (size_t i = 0; i < rows->inputs; i++) {
+        const struct tensor *input = &trainer->evaluation_inputs[i];
+        struct shape shape = input->shape;
+        shape.dims[0] = 1;
+        rows->sample_bytes[i] = (size_t)shape_count(&shape) * tensor_type_size(input->type);
+        rows->samples[i] = input->data;
+    }
+    if (run(rows, rows->samples, rows->count, &rows->together, &rows->width, err) < 0) {
         return -1;
     }
     return check_repeats(rows, err) < 0 || check_alone(rows, err) < 0 || check_others(rows, err) < 0

@@ -1,8 +1,7 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
- * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
- * step), _evaluate.c (test data). Parts of this header: trainer_device.h (memory of the
- * device, gradients, sums over ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and
- * _best.c (the best network). */
+ * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c,
+ * _evaluate.c. Parts of this header: trainer_device.h (memory of the device, gradients, sums over
+ * ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -11,9 +10,9 @@
 #include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
 #include "agent/train/loss/criterion.h"
-#include "agent/train/metrics_log.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
+#include "agent/train/record/metrics_log.h"
 #include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
 #include "agent/train/trainer_device.h"
@@ -42,10 +41,10 @@ struct trainer {
     json_t *spec;
     struct comm *comm;
     /* the network */
-    struct model *model;         /* spec.model.path; NULL: a new one */
-    struct forms forms;          /* what forms_normalize has changed in the network of `model` */
-    struct graph made;           /* the new network, or that */
-    const struct graph *network; /* `made` */
+    struct model *model; /* spec.model.path; NULL: a new one */
+    struct forms forms;  /* what forms_normalize has changed in the network of `model` */
+    struct graph made;   /* the new network, or that; `network` is it */
+    const struct graph *network;
     int opset;
     struct training_graph graph; /* forward, loss and gradients */
     struct graph evaluation;     /* the network with weights and statistics as inputs */
@@ -80,8 +79,9 @@ struct trainer {
                          optimizer's parameters are in the order of the buckets */
     size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
     struct reducer *reducer;
-    struct prepared_graph prepared[PREPARED_MAX];          /* of `graph`, for training */
-    struct prepared_graph evaluated[PREPARED_MAX];         /* of `evaluation`; without `due` */
+    struct prepared_graph prepared[PREPARED_MAX];  /* of `graph`, for training */
+    struct prepared_graph evaluated[PREPARED_MAX]; /* of `evaluation`; without `due` */
+    int *sources; /* [network->input_count]: the tensor of a sample that each input takes */
     struct tensor *inputs, *outputs;                       /* of `graph` */
     struct tensor *evaluation_inputs, *evaluation_outputs; /* of `evaluation` */
     float scale;                 /* 1 / counted.weight, or 0; an input of `graph` */

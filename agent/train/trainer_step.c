@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/trainer_state.h"
+#include "agent/train/trainer_inputs.h"
 
 #include "agent/train/dataset/order.h"
 #include "lib/time/clock.h"
@@ -104,10 +104,10 @@ static void *part_of(const struct tensor *tensor, void *data, struct order_slice
 static void set_inputs(struct trainer *trainer, const struct batch *batch,
                        struct order_slice part) {
     const struct training_graph *graph = &trainer->graph;
-    struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[graph->target];
+    struct tensor *target = &trainer->inputs[graph->target];
     void *targets = batch->labels ? (void *)batch->labels : (void *)batch->targets;
-    input->shape.dims[0] = target->shape.dims[0] = part.count;
-    input->data = part_of(input, batch->samples, part);
+    trainer_set_inputs(trainer, batch, part, trainer->inputs);
+    target->shape.dims[0] = part.count;
     target->data = part_of(target, targets, part);
     /* With label smoothing, places of weight 0 have gradients, too: a batch of these counts for
      * nothing. */

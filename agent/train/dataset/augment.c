@@ -68,6 +68,11 @@ static bool has_pixels(const struct dataset *dataset) {
 }
 
 static int check(const struct augment *augment, const struct dataset *dataset, struct error *err) {
+    if (dataset->extra_count && (augment->crop || augment->size || augment->pad || augment->flip)) {
+        return error_set(err, ERROR_INVALID,
+                         "augment: the samples have %zu inputs, and it would change one of them",
+                         1 + dataset->extra_count);
+    }
     bool is_picture = dataset->shape.rank == 3;
     int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
     if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED && augment->size == 0) {
@@ -127,6 +132,14 @@ int augment_read(const json_t *object, const json_t *normalize, const struct dat
         dataset->places.rank > 1 && (augment.crop || size || pad || augment.flip);
     if (augment.moves_places && size) {
         augment.places.dims[0] = augment.places.dims[1] = size;
+    }
+    if (normalize && dataset->extra_count) {
+        return error_set(err, ERROR_INVALID,
+                         "normalize: the samples have %zu inputs, and it would change one of them",
+                         1 + dataset->extra_count);
+    }
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        augment.extra_results[i] = TENSOR_FLOAT32;
     }
     if (check(&augment, dataset, err) < 0 || read_normalize(normalize, &augment, err) < 0) {
         return -1;
@@ -257,13 +270,35 @@ static void fill_channel(const struct augment *augment, const struct view *view,
     }
 }
 
+static void copy_integers(const struct tensor *from, struct tensor *to) {
+    int64_t count = shape_count(&from->shape);
+    for (int64_t i = 0; i < count; i++) {
+        tensor_put_whole(to, i, tensor_whole(from, i));
+    }
+}
+
 static void fill_integers(const struct augment *augment, const struct sample *sample,
                           void *result) {
     const struct tensor from = {augment->type, augment->shape, sample->data, false};
     struct tensor to = {augment->result, augment->shape, result, false};
-    int64_t count = shape_count(&augment->shape);
+    copy_integers(&from, &to);
+}
+
+void augment_fill_extra(const struct augment *augment, const struct dataset_tensor *tensor,
+                        size_t extra, const struct sample *sample, void *result) {
+    const struct tensor from = {tensor->type, tensor->shape, sample->extras[extra], false};
+    struct tensor to = {augment->extra_results[extra], tensor->shape, result, false};
+    int64_t count = shape_count(&tensor->shape);
+    if (to.type != TENSOR_FLOAT32) {
+        copy_integers(&from, &to);
+        return;
+    }
+    if (tensor->type == TENSOR_FLOAT32) {
+        memcpy(result, from.data, (size_t)count * sizeof(float));
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
-        tensor_put_whole(&to, i, tensor_whole(&from, i));
+        ((float *)result)[i] = (float)((const uint8_t *)from.data)[i] / 255;
     }
 }
 

@@ -35,7 +35,8 @@ struct augment {
     enum tensor_type type; /* of samples */
     /* Of the result: float32, unless a network takes integers: int64 or int32, as they are. */
     enum tensor_type result;
-    int64_t channels; /* 1 if samples are not pictures */
+    enum tensor_type extra_results[SAMPLE_EXTRAS_MAX]; /* the same of the further tensors */
+    int64_t channels;                                  /* 1 if samples are not pictures */
     float factor[AUGMENT_CHANNELS_MAX],
         offset[AUGMENT_CHANNELS_MAX]; /* result = x * factor + offset */
 };
@@ -55,6 +56,10 @@ struct augment_draw {
 /* Fills shape_count(&augment->shape) elements of augment->result, pictures as [c, h, w]. */
 void augment_fill(const struct augment *augment, const struct sample *sample,
                   const struct augment_draw *draw, void *result);
+/* A further tensor of the same sample: of augment->extra_results[extra]; bytes become floats from 0
+ * to 1. */
+void augment_fill_extra(const struct augment *augment, const struct dataset_tensor *tensor,
+                        size_t extra, const struct sample *sample, void *result);
 /* The labels of the same sample, with the same draw: shape_count(&augment->places). */
 void augment_labels(const struct augment *augment, const struct sample *sample,
                     const struct augment_draw *draw, int64_t *result);

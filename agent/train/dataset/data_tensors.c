@@ -22,7 +22,7 @@ struct column {
 };
 
 struct shard {
-    struct column samples, targets;
+    struct column samples, targets, extras[SAMPLE_EXTRAS_MAX];
     int64_t first, count;
 };
 
@@ -45,7 +45,14 @@ static void tensors_close(struct dataset *dataset) {
     for (size_t i = 0; i < set->shard_count; i++) {
         column_release(&set->shards[i].samples);
         column_release(&set->shards[i].targets);
+        for (size_t k = 0; k < SAMPLE_EXTRAS_MAX; k++) {
+            column_release(&set->shards[i].extras[k]);
+        }
     }
+    for (size_t k = 0; k < SAMPLE_EXTRAS_MAX; k++) {
+        free(set->base.extras[k].name);
+    }
+    free(set->base.name);
     free(set->shards);
     free(set->base.counted);
     free(set);
@@ -167,11 +174,15 @@ static int read_labels(struct tensors_set *set, struct shard *shard, struct erro
     return 0;
 }
 
+static enum tensor_type type_of(enum npy_type type) {
+    return type == NPY_UINT8 ? TENSOR_UINT8 : type > NPY_FLOAT64 ? TENSOR_INT64 : TENSOR_FLOAT32;
+}
+
 /* Checks that every shard has the type and shape of the first. */
 static int measure(struct tensors_set *set, struct shard *shard, struct error *err) {
     struct dataset *base = &set->base;
     const struct npy *samples = &shard->samples.npy, *targets = &shard->targets.npy;
-    bool is_byte = samples->type == NPY_UINT8, has_labels = targets->type > NPY_FLOAT64;
+    bool has_labels = targets->type > NPY_FLOAT64;
     struct shape shape = {.rank = samples->rank - 1};
     if (samples->dims[0] != targets->dims[0] || samples->dims[0] < 1 ||
         samples->dims[0] > DATASET_COUNT_MAX - base->count) {
@@ -182,9 +193,7 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     for (int i = 0; i < shape.rank; i++) {
         shape.dims[i] = samples->dims[i + 1];
     }
-    enum tensor_type type = is_byte                       ? TENSOR_UINT8
-                            : samples->type > NPY_FLOAT64 ? TENSOR_INT64
-                                                          : TENSOR_FLOAT32;
+    enum tensor_type type = type_of(samples->type);
     struct shape places = {.rank = has_labels ? targets->rank - 1 : 0};
     for (int i = 0; i < places.rank; i++) {
         places.dims[i] = targets->dims[i + 1];
@@ -208,19 +217,78 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     return has_labels ? read_labels(set, shard, err) : hold_if_small(set, &shard->targets, err);
 }
 
-static int open_shards(struct tensors_set *set, const json_t *samples, const json_t *targets,
+/* Where the files are: of the first input, of the labels, and of the further inputs. */
+struct tensors_files {
+    json_t *samples, *labels, *extras[SAMPLE_EXTRAS_MAX];
+};
+
+static void files_release(struct tensors_files *files) {
+    json_decref(files->samples);
+    json_decref(files->labels);
+    for (size_t i = 0; i < SAMPLE_EXTRAS_MAX; i++) {
+        json_decref(files->extras[i]);
+    }
+}
+
+/* The further inputs of a shard: as many samples as the first one, and one shape in all shards. */
+static int open_extras(struct tensors_set *set, size_t index, const struct tensors_files *files,
                        const struct dataset_options *options, struct error *err) {
+    struct shard *shard = &set->shards[index];
+    for (size_t i = 0; i < set->base.extra_count; i++) {
+        struct dataset_tensor *tensor = &set->base.extras[i];
+        struct column *column = &shard->extras[i];
+        struct shape shape = {0};
+        if (column_open(json_string_value(json_array_get(files->extras[i], index)), column, err) <
+            0) {
+            return -1;
+        }
+        if (column->npy.dims[0] != shard->count) {
+            return error_set(err, ERROR_INVALID, "%s: %lld samples, and %lld in %s", column->path,
+                             (long long)column->npy.dims[0], (long long)shard->count,
+                             shard->samples.path);
+        }
+        shape.rank = column->npy.rank - 1;
+        for (int k = 0; k < shape.rank; k++) {
+            shape.dims[k] = column->npy.dims[k + 1];
+        }
+        enum tensor_type type = type_of(column->npy.type);
+        if (index > 0 && (type != tensor->type || !shape_equal(&shape, &tensor->shape))) {
+            return error_set(err, ERROR_INVALID, "%s: its samples differ from the first file's",
+                             column->path);
+        }
+        tensor->type = type;
+        tensor->shape = shape;
+        set->base.digest = digest_crc32c(set->base.digest, shape.dims, sizeof shape.dims);
+        if (hold_if_small(set, column, err) < 0) {
+            return -1;
+        }
+        dataset_see(&set->base, options, column->file.store, &column->info);
+    }
+    return 0;
+}
+
+static int open_shards(struct tensors_set *set, const struct tensors_files *files,
+                       const struct dataset_options *options, struct error *err) {
+    const json_t *samples = files->samples, *targets = files->labels;
     size_t count = json_array_size(samples);
     if (count != json_array_size(targets)) {
         return error_set(err, ERROR_INVALID, "%zu files of samples, but %zu of labels", count,
                          json_array_size(targets));
+    }
+    for (size_t i = 0; i < set->base.extra_count; i++) {
+        if (json_array_size(files->extras[i]) != count) {
+            return error_set(err, ERROR_INVALID, "inputs: %zu files of \"%s\", but %zu of \"%s\"",
+                             json_array_size(files->extras[i]), set->base.extras[i].name, count,
+                             set->base.name);
+        }
     }
     set->shards = x_calloc(count, sizeof *set->shards);
     for (size_t i = 0; i < count; i++) {
         struct shard *shard = &set->shards[set->shard_count++];
         if (column_open(json_string_value(json_array_get(samples, i)), &shard->samples, err) < 0 ||
             column_open(json_string_value(json_array_get(targets, i)), &shard->targets, err) < 0 ||
-            measure(set, shard, err) < 0 || hold_if_small(set, &shard->samples, err) < 0) {
+            measure(set, shard, err) < 0 || hold_if_small(set, &shard->samples, err) < 0 ||
+            open_extras(set, i, files, options, err) < 0) {
             return -1;
         }
         dataset_see(&set->base, options, shard->samples.file.store, &shard->samples.info);
@@ -229,28 +297,63 @@ static int open_shards(struct tensors_set *set, const json_t *samples, const jso
     return 0;
 }
 
+static int find_input(struct tensors_set *set, const json_t *input, size_t index,
+                      struct tensors_files *files, struct error *err) {
+    const char *name, *path;
+    if (fields_text(input, "name", &name, err) < 0 || fields_text(input, "path", &path, err) < 0) {
+        return error_context(err, "inputs[%zu]", index);
+    }
+    if (dataset_find(&set->base, name) >= 0) {
+        return error_set(err, ERROR_INVALID, "inputs[%zu].name: \"%.64s\" is there twice", index,
+                         name);
+    }
+    if (index == 0) {
+        set->base.name = x_strdup(name);
+        return dataset_files(path, "*.npy", &set->base.strays, &files->samples, err);
+    }
+    set->base.extras[set->base.extra_count++] = (struct dataset_tensor){
+        .name = x_strdup(name), .needed = "take it out of tensors.inputs, or train with it"};
+    return dataset_files(path, "*.npy", &set->base.strays, &files->extras[index - 1], err);
+}
+
+/* Either `samples`, for the only input, or `inputs`, by name. */
+static int find_inputs(struct tensors_set *set, const json_t *fields, struct tensors_files *files,
+                       struct error *err) {
+    const json_t *inputs = NULL;
+    const char *samples;
+    if (!json_object_get(fields, "inputs") == !json_object_get(fields, "samples")) {
+        return error_set(err, ERROR_INVALID, "exactly one of samples and inputs must be given");
+    }
+    if (!json_object_get(fields, "inputs")) {
+        return fields_text(fields, "samples", &samples, err) < 0
+                   ? -1
+                   : dataset_files(samples, "*.npy", &set->base.strays, &files->samples, err);
+    }
+    if (fields_array(fields, "inputs", 1 + SAMPLE_EXTRAS_MAX, &inputs, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < json_array_size(inputs); i++) {
+        if (find_input(set, json_array_get(inputs, i), i, files, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int tensors_open(const json_t *fields, const struct dataset_options *options,
                         struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct tensors_set));
     struct tensors_set *set = (struct tensors_set *)base;
-    const char *samples, *labels;
-    json_t *sample_files = NULL, *label_files = NULL;
+    const char *labels;
+    AUTO(files_release) struct tensors_files files = {0};
     base->ops = &dataset_tensors;
     set->memory_bytes = options->memory_bytes;
     base->ignored = options->ignored;
     set->has_ignored = options->has_ignored;
-    if (fields_text(fields, "samples", &samples, err) < 0 ||
-        fields_text(fields, "labels", &labels, err) < 0) {
-        return -1;
-    }
-    int result = dataset_files(samples, "*.npy", &base->strays, &sample_files, err) < 0 ||
-                         dataset_files(labels, "*.npy", &base->strays, &label_files, err) < 0 ||
-                         open_shards(set, sample_files, label_files, options, err) < 0
-                     ? -1
-                     : 0;
-    json_decref(sample_files);
-    json_decref(label_files);
-    if (result < 0) {
+    if (find_inputs(set, fields, &files, err) < 0 ||
+        fields_text(fields, "labels", &labels, err) < 0 ||
+        dataset_files(labels, "*.npy", &base->strays, &files.labels, err) < 0 ||
+        open_shards(set, &files, options, err) < 0) {
         return -1;
     }
     bool counts_all = true;
@@ -316,6 +419,14 @@ static int tensors_read(struct dataset *dataset, int64_t index, struct sample *s
     sample->label = -1;
     if (column_read(&shard->samples, index, dataset->type, sample_room(sample, bytes), err) < 0) {
         return -1;
+    }
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        const struct dataset_tensor *extra = &dataset->extras[i];
+        size_t room = (size_t)shape_count(&extra->shape) * tensor_type_size(extra->type);
+        if (column_read(&shard->extras[i], index, extra->type, sample_extra_room(sample, i, room),
+                        err) < 0) {
+            return -1;
+        }
     }
     if (dataset->target_count) {
         float *to = sample_target_room(sample, (size_t)dataset->target_count);

@@ -68,6 +68,21 @@ void dataset_closep(struct dataset **dataset) {
     dataset_close(TAKE(*dataset));
 }
 
+int dataset_find(const struct dataset *dataset, const char *input) {
+    if (dataset->ops->find) {
+        return dataset->ops->find(dataset, input);
+    }
+    if (dataset->name && strcmp(dataset->name, input) == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        if (strcmp(dataset->extras[i].name, input) == 0) {
+            return 1 + (int)i;
+        }
+    }
+    return -1;
+}
+
 int64_t dataset_places(const struct dataset *dataset) {
     return shape_count(&dataset->places);
 }
@@ -117,6 +132,15 @@ int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample, 
         check_numbers(dataset, index, "element", sample->data, shape_count(&sample->shape), err) <
             0) {
         return -1;
+    }
+    for (size_t i = 0; i < dataset->extra_count && !dataset->takes_any_number; i++) {
+        const struct dataset_tensor *extra = &dataset->extras[i];
+        char what[80];
+        snprintf(what, sizeof what, "input \"%.40s\", element", extra->name);
+        if (extra->type == TENSOR_FLOAT32 && check_numbers(dataset, index, what, sample->extras[i],
+                                                           shape_count(&extra->shape), err) < 0) {
+            return -1;
+        }
     }
     return check_numbers(dataset, index, "target", sample->target, dataset->target_count, err);
 }

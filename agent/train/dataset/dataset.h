@@ -19,10 +19,16 @@
  *                                                  a column of classes, or "targets": columns of
  *                                                  numbers; "missing": what an empty field of a
  *                                                  sample is, else its row is bad. In memory
+ *   {"text": {"path": PATH, "format": "CSV", "columns": [TEXT], "tokenizer": PATH, "label": COLUMN,
+ *             "maxLength": 128}}  as tokens: input_ids, attention_mask, token_type_ids,
+ * position_ids; "classes": the texts of a label, in their order; or "labels": one for each word. In
+ * memory
  *   {"tensors": {"samples": PATH, "labels": PATH}} .npy, first axis: samples; of integers other
  * than bytes for networks that take integers (tokens). Labels: integers [n] are classes, [n, ...]
  * one class for each place of a sample (a pixel, a token), floats [n, ...] numbers. Two files, or
- *                                                  two folders of as many, in order of names
+ *                                                  two folders of as many, in order of names.
+ *                                                  "inputs": [{"name": NAME, "path": PATH}] instead
+ *                                                  of samples: for a network with several inputs
  *   {"synthetic": {"count": N, "classes": N, "shape": [C, H, W], "seed": N}}   no files: each class
  *                                                  a pattern of its own, with noise. Classes and
  *                                                  shape may come from the options
@@ -67,6 +73,14 @@ struct dataset_options {
     void *context;
 };
 
+/* A tensor of each sample, beside the first one. */
+struct dataset_tensor {
+    char *name; /* owned by the kind: what the network calls this input */
+    enum tensor_type type;
+    struct shape shape;
+    const char *needed; /* why a network must take it; NULL: it need not */
+};
+
 struct dataset {
     const struct dataset_ops *ops;
     int64_t count;         /* samples; at least 1 */
@@ -74,10 +88,14 @@ struct dataset {
     int64_t target_count;  /* numbers per target; 0: targets are classes */
     enum tensor_type type; /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
-    struct shape places;   /* labels of a sample; rank 0: it has one */
-    int64_t ignored;       /* the label of places that do not count */
-    int32_t *counted;      /* per sample: places that count; NULL: all of them */
-    char **class_names;    /* of a folder: one per class; else NULL */
+    char *name; /* of the first tensor, owned by the kind; NULL: none, there are no extras */
+    size_t extra_count;
+    struct dataset_tensor extras[SAMPLE_EXTRAS_MAX];
+    char *notice;        /* what people should know of the samples, owned by the kind; or NULL */
+    struct shape places; /* labels of a sample; rank 0: it has one */
+    int64_t ignored;     /* the label of places that do not count */
+    int32_t *counted;    /* per sample: places that count; NULL: all of them */
+    char **class_names;  /* of a folder: one per class; else NULL */
     bool is_late; /* which places count is known only when a sample is read; `counted` is NULL */
     bool takes_any_number; /* the network looks for NaN and Infinity itself: they are not bad */
     int64_t damaged;       /* archives whose rest was left out: each counts as a bad sample */
@@ -97,10 +115,12 @@ struct dataset_ops {
     /* The file and row of a sample, for people; NULL: dataset_read says its number. */
     void (*describe)(const struct dataset *dataset, int64_t index,
                      char text[static DATASET_NAME_MAX]);
+    /* The tensor of a network's input: 0, or 1 + extra; -1: none. NULL: the one of its name. */
+    int (*find)(const struct dataset *dataset, const char *input);
     void (*close)(struct dataset *dataset);
 };
 extern const struct dataset_ops dataset_idx, dataset_cifar, dataset_folder, dataset_tensors,
-    dataset_webdataset, dataset_masks, dataset_table, dataset_synthetic;
+    dataset_webdataset, dataset_masks, dataset_table, dataset_text, dataset_synthetic;
 
 /* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt;
  * CANCELLED: is_stopped. */
@@ -114,6 +134,7 @@ void dataset_closep(struct dataset **dataset);
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
 
+int dataset_find(const struct dataset *dataset, const char *input);
 /* The labels of a sample: 1 or more; places that count in sample `index`. */
 int64_t dataset_places(const struct dataset *dataset);
 int64_t dataset_counted(const struct dataset *dataset, int64_t index);

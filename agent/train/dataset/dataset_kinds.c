@@ -2,10 +2,11 @@
 #include "agent/train/dataset/dataset.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const struct dataset_ops *const kinds[] = {
-    &dataset_idx,   &dataset_cifar,      &dataset_folder, &dataset_tensors,
-    &dataset_masks, &dataset_webdataset, &dataset_table,  &dataset_synthetic};
+    &dataset_idx,        &dataset_cifar, &dataset_folder, &dataset_tensors,  &dataset_masks,
+    &dataset_webdataset, &dataset_table, &dataset_text,   &dataset_synthetic};
 
 static const int64_t memory_usual = (int64_t)1 << 30;
 
@@ -24,6 +25,22 @@ static int open_kind(const struct dataset_ops *ops, const json_t *fields,
     return 0;
 }
 
+static int make_extras_alike(const struct dataset *dataset, const struct dataset *like,
+                             struct error *err) {
+    bool is_same = dataset->extra_count == like->extra_count && !dataset->name == !like->name &&
+                   (!like->name || strcmp(dataset->name, like->name) == 0);
+    for (size_t i = 0; is_same && i < like->extra_count; i++) {
+        const struct dataset_tensor *own = &dataset->extras[i], *other = &like->extras[i];
+        is_same = strcmp(own->name, other->name) == 0 && own->type == other->type &&
+                  shape_equal(&own->shape, &other->shape);
+    }
+    return is_same ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "%s: its inputs must have the names, types and shapes of the "
+                               "training data's, in the same order",
+                               dataset->ops->name);
+}
+
 /* Checks what test data must have in common with training data. */
 static int make_alike(struct dataset *dataset, const struct dataset *like, struct error *err) {
     char ours[128], theirs[128];
@@ -39,6 +56,9 @@ static int make_alike(struct dataset *dataset, const struct dataset *like, struc
         return error_set(err, ERROR_INVALID, "%s: its samples are %s %s, the training data's %s %s",
                          dataset->ops->name, tensor_type_name(dataset->type), ours,
                          tensor_type_name(like->type), theirs);
+    }
+    if (make_extras_alike(dataset, like, err) < 0) {
+        return -1;
     }
     if (dataset->classes > like->classes || dataset->target_count != like->target_count) {
         return error_set(err, ERROR_INVALID,
@@ -66,7 +86,7 @@ int dataset_open(const json_t *spec, const struct dataset_options *options,
             return 0;
         }
     }
-    return error_set(
-        err, ERROR_INVALID,
-        "one of idx, cifar, folder, masks, tensors, webdataset, table, synthetic is expected");
+    return error_set(err, ERROR_INVALID,
+                     "one of idx, cifar, folder, masks, tensors, webdataset, table, text, "
+                     "synthetic is expected");
 }

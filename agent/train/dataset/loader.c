@@ -28,7 +28,7 @@ struct slot {
 struct loader {
     struct loader_options options;
     struct slot ring[LOADER_RING];
-    int64_t sample_bytes;
+    int64_t sample_bytes, extra_bytes[SAMPLE_EXTRAS_MAX];
     pthread_t threads[LOADER_THREADS_MAX];
     int thread_count;
     pthread_mutex_t lock;
@@ -194,6 +194,10 @@ static void put_none(struct loader *loader, int64_t at, struct batch *batch) {
     const struct dataset *dataset = loader->options.dataset;
     int64_t places = shape_count(&loader->options.augment->places);
     memset((char *)batch->samples + at * loader->sample_bytes, 0, (size_t)loader->sample_bytes);
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        memset((char *)batch->extras[i] + at * loader->extra_bytes[i], 0,
+               (size_t)loader->extra_bytes[i]);
+    }
     if (batch->labels) {
         memset(batch->labels + at * places, 0, (size_t)places * sizeof(int64_t));
     } else {
@@ -223,6 +227,10 @@ static int make_sample(struct loader *loader, struct piece *piece, int64_t at,
     struct augment_draw draw = {options->is_training, options->seed, batch->epoch, index};
     augment_fill(options->augment, sample, &draw,
                  (char *)batch->samples + at * loader->sample_bytes);
+    for (size_t i = 0; i < options->dataset->extra_count; i++) {
+        augment_fill_extra(options->augment, &options->dataset->extras[i], i, sample,
+                           (char *)batch->extras[i] + at * loader->extra_bytes[i]);
+    }
     put_target(options, sample, &draw, at, batch);
     piece->counted += batch->counts_own ? count_labels(options, batch, at, index) : 0;
     atomic_fetch_add(&loader->made, 1);
@@ -260,6 +268,14 @@ static void *fill(void *context) {
 
 /* ---- the caller ----------------------------------------------------------------------------- */
 
+/* Whole cache lines, with the alignment of tensors. */
+static int make_tensor(int64_t count, int64_t bytes, void **ret_data, struct error *err) {
+    *ret_data = aligned_alloc(64, ((size_t)(count * bytes) + 63) / 64 * 64 + 64);
+    return *ret_data ? 0
+                     : error_set(err, ERROR_EXHAUSTED, "no memory for a batch of %lld samples",
+                                 (long long)count);
+}
+
 static int make_room(struct loader *loader, struct error *err) {
     const struct loader_options *options = &loader->options;
     const struct dataset *dataset = options->dataset;
@@ -267,6 +283,9 @@ static int make_room(struct loader *loader, struct error *err) {
     int64_t places = shape_count(&options->augment->places);
     int64_t bytes =
         loader->sample_bytes + (dataset->target_count + 2 * places + 2) * (int64_t)sizeof(float);
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        bytes += loader->extra_bytes[i];
+    }
     if (count > ring_bytes_max / LOADER_RING / bytes) {
         return error_set(err, ERROR_EXHAUSTED,
                          "batchSize %lld: %d batches of %lld samples of %lld bytes need more than "
@@ -276,13 +295,14 @@ static int make_room(struct loader *loader, struct error *err) {
     }
     for (int i = 0; i < LOADER_RING; i++) {
         struct batch *batch = &loader->ring[i].batch;
-        size_t size = (size_t)(count * loader->sample_bytes);
         batch->step = -1;
-        /* Whole cache lines, with the alignment of tensors. */
-        batch->samples = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
-        if (!batch->samples) {
-            return error_set(err, ERROR_EXHAUSTED, "no memory for a batch of %lld samples",
-                             (long long)count);
+        if (make_tensor(count, loader->sample_bytes, &batch->samples, err) < 0) {
+            return -1;
+        }
+        for (size_t k = 0; k < dataset->extra_count; k++) {
+            if (make_tensor(count, loader->extra_bytes[k], &batch->extras[k], err) < 0) {
+                return -1;
+            }
         }
         batch->indices = x_calloc((size_t)count, sizeof *batch->indices);
         if (!options->is_training && bad_samples_skips(options->bad)) {
@@ -311,6 +331,9 @@ void loader_close(struct loader *loader) {
     }
     for (int i = 0; i < LOADER_RING; i++) {
         free(loader->ring[i].batch.samples);
+        for (size_t k = 0; k < SAMPLE_EXTRAS_MAX; k++) {
+            free(loader->ring[i].batch.extras[k]);
+        }
         free(loader->ring[i].batch.labels);
         free(loader->ring[i].batch.targets);
         free(loader->ring[i].batch.indices);
@@ -334,6 +357,10 @@ int loader_open(const struct loader_options *options, struct loader **ret_loader
     loader->options = *options;
     loader->sample_bytes =
         shape_count(&options->augment->shape) * (int64_t)tensor_type_size(options->augment->result);
+    for (size_t i = 0; i < options->dataset->extra_count; i++) {
+        loader->extra_bytes[i] = shape_count(&options->dataset->extras[i].shape) *
+                                 (int64_t)tensor_type_size(options->augment->extra_results[i]);
+    }
     loader->filling = loader->taking = loader->kept = options->first_step;
     atomic_init(&loader->made, 0);
     pthread_mutex_init(&loader->lock, NULL);

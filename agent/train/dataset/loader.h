@@ -24,16 +24,17 @@ struct loader_options {
 /* This rank's slice; borrowed until the next loader_take. */
 struct batch {
     int64_t step, epoch;
-    int64_t count;    /* samples of this rank; 0 if there are fewer than ranks */
-    int64_t total;    /* samples of the gang; at least 1 */
-    int64_t counted;  /* places of these that count, dataset_counted; if counts_own: of `count` */
-    bool counts_own;  /* the ranks' `counted` have to be summed */
-    int64_t bad;      /* samples of this rank that are bad: in training others are there instead */
-    bool *is_bad;     /* [count], evaluation: it is none, and does not count; NULL: all are good */
-    void *samples;    /* [count, augment->shape], of augment->result */
-    int64_t *labels;  /* [count, dataset->places]; NULL where targets are numbers */
-    float *targets;   /* [count, target_count]; NULL where they are classes */
-    int64_t *indices; /* [count] of the data set */
+    int64_t count;   /* samples of this rank; 0 if there are fewer than ranks */
+    int64_t total;   /* samples of the gang; at least 1 */
+    int64_t counted; /* places of these that count, dataset_counted; if counts_own: of `count` */
+    bool counts_own; /* the ranks' `counted` have to be summed */
+    int64_t bad;     /* samples of this rank that are bad: in training others are there instead */
+    bool *is_bad;    /* [count], evaluation: it is none, and does not count; NULL: all are good */
+    void *samples;   /* [count, augment->shape], of augment->result */
+    void *extras[SAMPLE_EXTRAS_MAX]; /* [count, its shape], of augment->extra_results */
+    int64_t *labels;                 /* [count, dataset->places]; NULL where targets are numbers */
+    float *targets;                  /* [count, target_count]; NULL where they are classes */
+    int64_t *indices;                /* [count] of the data set */
 };
 
 struct loader;

@@ -5,6 +5,9 @@
 
 void sample_release(struct sample *sample) {
     free(sample->data);
+    for (size_t i = 0; i < SAMPLE_EXTRAS_MAX; i++) {
+        free(sample->extras[i]);
+    }
     free(sample->target);
     free(sample->labels);
     *sample = (struct sample){0};
@@ -17,6 +20,15 @@ void *sample_room(struct sample *sample, size_t bytes) {
         sample->room = bytes;
     }
     return sample->data;
+}
+
+void *sample_extra_room(struct sample *sample, size_t extra, size_t bytes) {
+    if (bytes > sample->extra_rooms[extra]) {
+        free(sample->extras[extra]);
+        sample->extras[extra] = x_malloc(bytes);
+        sample->extra_rooms[extra] = bytes;
+    }
+    return sample->extras[extra];
 }
 
 void sample_take_picture(struct sample *sample, struct picture *picture) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/events.h"
+#include "agent/train/record/events.h"
 
 #include "lib/digest.h"
 

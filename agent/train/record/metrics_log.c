@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A resumed training reads the rows of the CSV and makes the event file from them. */
-#include "agent/train/metrics_log.h"
+#include "agent/train/record/metrics_log.h"
 
-#include "agent/train/events.h"
+#include "agent/train/record/events.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>

@@ -175,18 +175,52 @@ static int check_table(const json_t *table, const char *field, struct error *err
                : 0;
 }
 
+static int check_text(const json_t *text, const char *field, struct error *err) {
+    const json_t *labels = json_object_get(text, "labels");
+    if (text && !labels == !json_object_get(text, "label")) {
+        return job_refuse(err, field, "exactly one of label and labels must be given");
+    }
+    return labels && json_array_size(json_object_get(text, "columns")) > 1
+               ? job_refuse(err, field, "labels belongs to one column of texts")
+               : 0;
+}
+
+static int check_tensors(const json_t *tensors, const char *field, struct error *err) {
+    bool has_inputs = json_object_get(tensors, "inputs") != NULL;
+    return tensors && has_inputs == (json_object_get(tensors, "samples") != NULL)
+               ? job_refuse(err, field, "exactly one of samples and inputs must be given")
+               : 0;
+}
+
 static int check_source(const json_t *spec, const char *which, struct error *err) {
-    static const char *const kinds[] = {"idx",     "cifar",      "folder", "masks",
-                                        "tensors", "webdataset", "table",  "synthetic"};
-    static const char *const paths[] = {
-        "idx.images",  "idx.labels",      "cifar.path",     "folder.path",     "masks.images",
-        "masks.masks", "tensors.samples", "tensors.labels", "webdataset.path", "table.path"};
+    static const char *const kinds[] = {"idx",        "cifar", "folder", "masks",    "tensors",
+                                        "webdataset", "table", "text",   "synthetic"};
+    static const char *const paths[] = {"idx.images",
+                                        "idx.labels",
+                                        "cifar.path",
+                                        "folder.path",
+                                        "masks.images",
+                                        "masks.masks",
+                                        "tensors.samples",
+                                        "tensors.labels",
+                                        "webdataset.path",
+                                        "table.path",
+                                        "text.path",
+                                        "text.tokenizer",
+                                        "tensors.inputs[0].path",
+                                        "tensors.inputs[1].path",
+                                        "tensors.inputs[2].path",
+                                        "tensors.inputs[3].path",
+                                        "tensors.inputs[4].path",
+                                        "tensors.inputs[5].path",
+                                        "tensors.inputs[6].path",
+                                        "tensors.inputs[7].path"};
     AUTO(text_freep) char *field = x_printf("trainer.data.%s", which);
     const json_t *source = tree_get(spec, field);
     if (source && !job_only_one(source, kinds, ARRAY_LEN(kinds))) {
         return job_refuse(err, field,
-                          "exactly one of idx, cifar, folder, masks, tensors, webdataset, table "
-                          "and synthetic must be given");
+                          "exactly one of idx, cifar, folder, masks, tensors, webdataset, table, "
+                          "text and synthetic must be given");
     }
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         AUTO(text_freep) char *at = x_printf("%s.%s", field, paths[i]);
@@ -198,7 +232,11 @@ static int check_source(const json_t *spec, const char *which, struct error *err
     const json_t *cifar = json_object_get(source, "cifar");
     int64_t classes = tree_integer(cifar, "classes", -1);
     AUTO(text_freep) char *in_table = x_printf("%s.table", field);
-    if (check_table(json_object_get(source, "table"), in_table, err) < 0) {
+    AUTO(text_freep) char *in_text = x_printf("%s.text", field);
+    AUTO(text_freep) char *in_tensors = x_printf("%s.tensors", field);
+    if (check_table(json_object_get(source, "table"), in_table, err) < 0 ||
+        check_text(json_object_get(source, "text"), in_text, err) < 0 ||
+        check_tensors(json_object_get(source, "tensors"), in_tensors, err) < 0) {
         return -1;
     }
     AUTO(text_freep) char *at = x_printf("%s.cifar.classes", field);

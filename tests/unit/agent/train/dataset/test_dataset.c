@@ -444,8 +444,8 @@ static void test_synthetic_can_be_learned(void) {
 
 static void test_fields_are_named(void) {
     static const char *const rows[][2] = {
-        {"{}",
-         "one of idx, cifar, folder, masks, tensors, webdataset, table, synthetic is expected"},
+        {"{}", "one of idx, cifar, folder, masks, tensors, webdataset, table, text, synthetic is "
+               "expected"},
         {"{\"mnist\": {}}", "one of idx"},
         {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
         {"{\"idx\": {\"images\": 3}}", "idx: images: a string is expected"},
@@ -453,7 +453,7 @@ static void test_fields_are_named(void) {
         {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: no file matches *.bin"},
         {"{\"cifar\": {\"path\": \"out/x\", \"classes\": 11}}", "cifar: classes: 10 or 100"},
         {"{\"folder\": {\"path\": \"out/nowhere\"}}", "folder: out/nowhere"},
-        {"{\"tensors\": {}}", "tensors: samples: a string is expected"},
+        {"{\"tensors\": {}}", "tensors: exactly one of samples and inputs must be given"},
         {"{\"synthetic\": {\"count\": 0}}", "synthetic: count: an integer from 1"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [1, 2]}}", "synthetic: shape: three sizes"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [16384, 16384, 2]}}", "of at most 256 MiB"},

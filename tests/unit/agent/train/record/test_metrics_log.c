@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Both files as other programs read them: Python's csv, and a reader of TFRecord and of protocol
  * buffers' wire format in 40 lines of Python, with its own CRC-32C. */
-#include "agent/train/metrics_log.h"
+#include "agent/train/record/metrics_log.h"
 #include "lib/file.h"
 #include "tests/test.h"
 
