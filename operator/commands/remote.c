@@ -155,12 +155,12 @@ int remote_merge(struct remote *remote, const struct rest_place *place, const js
     return change(remote, place, &request, dry, err);
 }
 
-int remote_delete(struct remote *remote, const struct rest_place *place, bool dry,
-                  struct error *err) {
+int remote_delete(struct remote *remote, const struct rest_place *place, bool waits_for_owned,
+                  bool dry, struct error *err) {
     AUTO(tree_freep)
     json_t *how = json_pack("{s:s, s:s, s:s, s:o*}", "apiVersion", "v1", "kind", "DeleteOptions",
-                            "propagationPolicy", "Foreground", "dryRun",
-                            dry ? json_pack("[s]", "All") : NULL);
+                            "propagationPolicy", waits_for_owned ? "Foreground" : "Background",
+                            "dryRun", dry ? json_pack("[s]", "All") : NULL);
     struct client_request request = {
         .verb = "delete", .method = "DELETE", .body_new = tree_compact(how)};
     return change(remote, place, &request, dry, err);

@@ -46,12 +46,13 @@ NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, 
  * dry run: nothing is stored. Unknown fields are refused from 1.25 on. The result is owned. */
 NODISCARD int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,
                                struct error *err);
-/* Changes fields of an object (a JSON merge patch), deletes it in the foreground (what it owns goes
- * first), or creates one. dry: the server says what it would do, and stores nothing. */
+/* Changes fields of an object (a JSON merge patch), deletes it (waits_for_owned: it goes
+ * after what it owns), or creates one. dry: the server says what it would do, and stores nothing.
+ */
 NODISCARD int remote_merge(struct remote *remote, const struct rest_place *place,
                            const json_t *change, bool dry, struct error *err);
-NODISCARD int remote_delete(struct remote *remote, const struct rest_place *place, bool dry,
-                            struct error *err);
+NODISCARD int remote_delete(struct remote *remote, const struct rest_place *place,
+                            bool waits_for_owned, bool dry, struct error *err);
 NODISCARD int remote_create(struct remote *remote, const json_t *object, bool dry,
                             struct error *err);
 /* Waits, and keeps the connections. */

@@ -2,6 +2,7 @@
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/resident.h"
+#include "agent/engine/onnx/foreign.h"
 #include "agent/engine/onnx/graph_proto.h"
 #include "lib/text/utf8.h"
 
@@ -75,7 +76,7 @@ static int read_fields(struct model *model, struct protobuf bytes, struct protob
     return 0;
 }
 
-static int parse(struct model *model, struct protobuf bytes, struct error *err) {
+static int read_model(struct model *model, struct protobuf bytes, struct error *err) {
     struct protobuf graph;
     struct versions versions;
     struct left_out left_out;
@@ -97,6 +98,19 @@ static int parse(struct model *model, struct protobuf bytes, struct error *err) 
         model->parameter_count += value->is_constant ? shape_count(&value->shape) : 0;
     }
     return 0;
+}
+
+/* Another program's file is called by its name, where it is not a model. */
+static int parse(struct model *model, struct protobuf bytes, struct error *err) {
+    if (read_model(model, bytes, err) == 0) {
+        return 0;
+    }
+    const char *foreign = foreign_name(bytes);
+    if (foreign) {
+        error_clear(err);
+        return error_set(err, ERROR_INVALID, "%s", foreign);
+    }
+    return -1;
 }
 
 static struct model *model_make(void) {

@@ -66,7 +66,7 @@ static int wait_gone(struct remote *remote, const struct rest_place *place, stru
 static int make_anew(struct job_found *found, bool restart, bool dry, struct error *err) {
     const struct rest_place place = job_found_place(found);
     AUTO(tree_freep) json_t *object = as_new(found->job, restart);
-    if (remote_delete(&found->remote, &place, dry, err) < 0) {
+    if (remote_delete(&found->remote, &place, /* waits_for_owned= */ true, dry, err) < 0) {
         return -1;
     }
     if (dry) {
@@ -85,7 +85,7 @@ int change_remote(struct job_found *found, enum change change, bool dry, struct 
     const struct rest_place place = job_found_place(found);
     switch (change) {
     case CHANGE_DELETE:
-        return remote_delete(&found->remote, &place, dry, err);
+        return remote_delete(&found->remote, &place, /* waits_for_owned= */ false, dry, err);
     case CHANGE_CANCEL:
     case CHANGE_SUSPEND:
         if (has_ended) {

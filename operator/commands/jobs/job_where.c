@@ -40,7 +40,7 @@ int job_where_find(const struct job_where *where, const char *name, struct job_f
         found.job = run_list_job(found.run);
     } else if (where->here) {
         run_list_release(&found.runs);
-        return error_set(err, ERROR_NOT_FOUND,
+        return error_set(err, ERROR_INVALID,
                          "no run of this machine is named %s (windlass list shows them)", name);
     } else if (find_remote(where, name, &found, err) < 0) {
         job_found_release(&found);

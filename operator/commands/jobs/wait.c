@@ -60,6 +60,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
         return error_set(err, ERROR_INVALID, "--for %s: expected ended or running", request->state);
     }
     if (job_where_find(&request->where, name, &found, err) < 0) {
+        err->kind = err->kind == ERROR_NOT_FOUND ? ERROR_INVALID : err->kind; /* a wrong name */
         return -1;
     }
     while (!is_reached(request, found.job)) {

@@ -290,6 +290,31 @@ static void test_tensor_files_round_trip(void) {
     unlink(path);
 }
 
+static void test_files_of_other_programs_are_named(void) {
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *part;
+    } files[] = {
+        {"PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl", 46,
+         "torch.onnx.export("},
+        {"\x80\4\x95\x10\0\0", 6, "skl2onnx.to_onnx("},
+        {"\x09\0\0\0\0\0\0\0{\"w\": {}}", 17, "optimum-cli export onnx"},
+        {"GGUF\3\0\0\0", 8, "scorer.endpoint"},
+        {"\x89HDF\r\n\x1a\n", 8, "format=\"onnx\""},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct message file = {0};
+        memcpy(file.bytes, files[i].bytes, files[i].size);
+        file.size = files[i].size;
+        check_refused(file, ERROR_INVALID, files[i].part);
+    }
+    /* A zip archive of other things is none of them. */
+    struct message zip = {.size = 31};
+    memcpy(zip.bytes, "PK\3\4", 4);
+    check_refused(zip, ERROR_INVALID, "a field");
+}
+
 int main(void) {
     TEST(test_model_is_read);
     TEST(test_initializers_are_constants_and_no_inputs);
@@ -302,5 +327,6 @@ int main(void) {
     TEST(test_every_cut_is_refused_or_read);
     TEST(test_files);
     TEST(test_tensor_files_round_trip);
+    TEST(test_files_of_other_programs_are_named);
     return TEST_END();
 }
