@@ -36,7 +36,8 @@ base_of_packages() {
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
         sort -u >"$cache/sources.list"
     [ -s "$cache/sources.list" ] || fail "apt knows no Debian mirror (on other machines, give BASE=...@sha256:...)"
-    logged mmdebstrap --variant=minbase bookworm "$tar" - <"$cache/sources.list"
+    # (minbase has more than what is essential and apt, which packages.lock lists.)
+    logged mmdebstrap --variant=apt bookworm "$tar" - <"$cache/sources.list"
     container=$(b from scratch)
     logged b add "$container" "$tar" /
     logged b commit --rm "$container" localhost/windlass-base:12

@@ -50,7 +50,7 @@ installed)
     done)"
     ;;
 update)
-    # What debootstrap's minimal variant has: Essential and apt.
+    # What mmdebstrap's variant "apt" has: Essential and apt.
     base=$(LC_ALL=C apt-cache dumpavail | awk 'BEGIN { RS = ""; FS = "\n" }
         /\nEssential: yes/ || /^Package: apt\n/ { sub("Package: ", "", $1); print $1 }' | sort -u)
     packages=$(sed -n '/^build="/,/^tests=/p' "$here/deps.sh" | grep -v '^tests=' |

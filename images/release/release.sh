@@ -75,6 +75,14 @@ make_images() {
             "$here/sign.sh" image "$KEY" "$layout" "$registry/windlass-$name" "$root/build/release/signatures/windlass-$name"
     done
 }
+# Who made what of which commit, and with which packages. Its subjects are the files that are there already.
+make_provenance() {
+    local made=$root/build/release/provenance.json settings=(REGISTRY="$registry" LOCK="$LOCK")
+    [[ " $* " != *" programs "* ]] || settings+=(PROGRAMS="${programs[*]}")
+    [[ " $* " != *" images "* ]] || settings+=(IMAGES="${images[*]}")
+    "$here/provenance.py" statement "$version" "$to" "$root/build/release/layouts" RELEASE="$*" "${settings[@]}" >"$made"
+    mv "$made" "$to/provenance.json"
+}
 publish() {
     local name layout signature image
     [ "$registry" != localhost ] || fail "where to? make publish REGISTRY=registry.example.com/team"
@@ -103,8 +111,12 @@ make)
         *) fail "'$part' is none of programs, chart, images" ;;
         esac
     done
+    make_provenance "$@"
     (cd "$to" && sha256sum -- * >SHA256SUMS)
-    [ -z "${KEY:-}" ] || "$here/sign.sh" file "$KEY" "$to"/*
+    if [ -n "${KEY:-}" ]; then
+        "$here/sign.sh" file "$KEY" "$to"/*
+        "$here/sign.sh" statement "$KEY" "$to/provenance.json" >"$to/provenance.intoto.jsonl"
+    fi
     say "the release is in ${to#"$root/"}: $(find "$to" -type f | wc -l) files"
     ;;
 publish) publish ;;

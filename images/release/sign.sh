@@ -3,6 +3,7 @@
 # --key` check them (docs/operate/releasing.md).
 #   sign.sh key FOLDER                         makes FOLDER/release.key (keep it secret) and FOLDER/release.pub
 #   sign.sh file KEY FILE...                   writes FILE.sig: the signature, in base64
+#   sign.sh statement KEY FILE                 prints the in-toto statement in FILE with its signature (a DSSE envelope)
 #   sign.sh image KEY LAYOUT REFERENCE FOLDER  signs the image of an OCI layout under the name REFERENCE (registry/name): writes
 #                                              an OCI layout to FOLDER, whose tag is sha256-DIGEST.sig
 set -euo pipefail
@@ -62,12 +63,19 @@ file)
     shift 2
     for file in "$@"; do sign "$key" "$file" >"$file.sig"; done
     ;;
+statement)
+    key_is_fit "${2:?the key}"
+    work=$(mktemp)
+    trap 'rm -f "$work"' EXIT
+    "${0%/*}/provenance.py" pae "${3:?the statement}" >"$work"
+    "${0%/*}/provenance.py" envelope "$3" "$(sign "$2" "$work")"
+    ;;
 image)
     key_is_fit "${2:?the key}"
     sign_image "$2" "${3:?the layout}" "${4:?the reference}" "${5:?the folder}"
     ;;
 *)
-    echo "usage: sign.sh key FOLDER | file KEY FILE... | image KEY LAYOUT REFERENCE FOLDER" >&2
+    echo "usage: sign.sh key FOLDER | file KEY FILE... | statement KEY FILE | image KEY LAYOUT REFERENCE FOLDER" >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a release is made of (images/release): two builds in two folders give the same bytes, an SBOM names what is inside,
-# OpenSSL's signatures are what cosign verifies (Debian 13's, a second implementation), and only the packages of
-# images/packages.lock may go into an image. In a soak (SOAK_SEED) images are built, too, twice.
+# What a release is made of (images/release): two builds in two folders give the same bytes, an SBOM names what is inside, its
+# provenance (SLSA) has every file, OpenSSL's signatures are what cosign verifies (Debian 13's, a second implementation), and
+# only the packages of images/packages.lock may go into an image. In a soak (SOAK_SEED) images are built, too, twice.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -93,6 +93,36 @@ check "cosign verifies SHA256SUMS" blob SHA256SUMS
 check "and the programs" blob "$(basename "$tarball")"
 changed() { (one=$work && cp "$tarball" "$work/x" && cp "$tarball.sig" "$work/x.sig" && printf x >>"$work/x" && ! blob x >/dev/null); }
 check "but no file that was changed" changed
+
+##### provenance #################################################################################
+attested() { # FILE [ENVELOPE [KEY]]
+    "$cosign" verify-blob-attestation --key "${3:-$work/release.pub}" --insecure-ignore-tlog --type slsaprovenance1 --signature "${2:-$one/provenance.intoto.jsonl}" \
+        "$1" >"$work/cosign" 2>&1
+}
+check "cosign verifies the provenance of the programs" eval 'attested "$tarball" || { sed "s/^/# /" "$work/cosign"; false; }'
+check "but not of a file that is none of the release's" eval '! attested "$work/x"'
+subjects() { # all files but the list and the signatures, each with its digest
+    jq -r '.subject[] | select(.name | contains("/") | not) | "\(.digest.sha256)  \(.name)"' "$one/provenance.json" | sort -k2 >"$work/subjects"
+    grep -v ' provenance.json$' "$one/SHA256SUMS" | sort -k2 | diff - "$work/subjects" | sed 's/^/# /' && [ -s "$work/subjects" ]
+}
+check "its subjects are the release's files" subjects
+others_statement() { # the signature of a statement holds for no other
+    jq -c '.payload |= (@base64d | sub("localhost"; "elsewhere") | @base64)' "$one/provenance.intoto.jsonl" >"$work/other.jsonl"
+    ! cmp -s "$one/provenance.intoto.jsonl" "$work/other.jsonl" && ! attested "$tarball" "$work/other.jsonl"
+}
+check "a statement that was changed is refused" others_statement
+commit_of() {
+    mkdir -p "$work/repository" "$work/none"
+    cp -r images "$work/repository/"
+    (cd "$work/repository" && git init -q && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm x) || return 1
+    stated() { python3 "$work/repository/images/release/provenance.py" statement "$version" "$work/none" "$work" REGISTRY=localhost 2>"$work/said" |
+        jq -r '.predicate.buildDefinition.resolvedDependencies[] | select(.name == "source").digest.gitCommit'; }
+    [ "$(stated)" = "$(git -C "$work/repository" rev-parse HEAD)" ] || { sed 's/^/# /' "$work/said"; return 1; }
+    echo >>"$work/repository/images/build.sh"
+    [ -z "$(stated)" ]
+}
+check "it names the commit, and none where files differ from it" commit_of
+
 # An image: a layout of one file is enough.
 layout=$work/layout
 if [[ " ${parts[*]} " == *" images "* ]]; then

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # What listens in every kind of pod, and what a stranger gets there without a secret: coordinator, workers of both
-# programs, NAME-0 and members of a gang under mpirun, trigger watcher, registrar, controller, each a network namespace; the
-# stranger is a fourth machine. A port that all may reach must be one of three doors: TLS 1.3 that answers 401 and 403,
-# TLS with a key of the pod's own, or the controller's two words for probes.
+# programs, NAME-0 and members of a gang under mpirun and of a training, trigger watcher, registrar, controller, each a
+# network namespace; the stranger is a fourth machine. A port that all may reach must be one of these doors: TLS 1.3 that
+# answers 401 and 403 (hub), TLS with a key of the pod's own (keyed), one that closes each connection at once and reads
+# nothing (closes), or the controller's two words for probes. A port that is not ours but MPI's, within a rank, is a `rank`.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/spec_defaults.sh
 . tests/e2e/start.sh
-machines_begin windlass windlass-agent windlass-shim
+machines_begin windlass windlass-agent windlass-shim windlass-trainer
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 mkdir -p "$work/data/in" "$work/out"
 for i in $(seq -w 8); do echo "row $i" >"$work/data/in/f$i"; done
-# "ADDRESS:PORT PROGRAM" of what listens on a machine, TCP and UDP, but for loopback, which its own pod alone has.
+# "PROTOCOL ADDRESS:PORT PROGRAM PID" of what listens on a machine, TCP and UDP, but for loopback, which its own pod alone has.
 listeners() {
     net_run "$1" ss -Hlntup | awk '{ print $1, $5, $7 }' | grep -vE ' (127\.[0-9.]*|\[::1\]|\[::ffff:127\.[0-9.]*\])(%[a-z0-9]+)?:[0-9]+ ' |
-        sed -E 's/^([a-z]+) ([^ ]+) users:\(\("([^"]*)".*/\1 \2 \3/'
+        sed -E 's/^([a-z]+) ([^ ]+) users:\(\("([^"]*)",pid=([0-9]+).*/\1 \2 \3 \4/'
 }
 asks_get() { net_run 4 curl -sk -o "$work/page" -w '%{http_code}' --max-time 20 "$@"; }
 # TLS 1.3, 401 for its WebSocket without the token, 403 for its figures, one word of its life.
@@ -33,10 +34,18 @@ is_hub() { # IP:PORT
 is_keyed() {
     local said
     said=$(net_run 4 timeout 20 openssl s_client -tls1_3 -connect "$1" -psk "$(printf '%064d' 1)" -psk_identity worker </dev/null 2>&1)
-    [[ $said != *'New, TLSv1.3, Cipher is TLS'* ]] || return 1
+    [[ $said != *'New, TLSv1.3, Cipher is TLS'* && $said == *alert* ]] || return 1
     said=$(net_run 4 timeout 20 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:} && printf 'HELO x\r\n\r\n' >&3 && timeout 15 head -c 64 <&3 | tr -d '\0'" 2>/dev/null)
     [ -z "$said" ] || [[ $said == $'\x15\x03'* ]] # a TLS alert
 }
+# What is sent to it is never read: it closes while nothing was sent, and says nothing.
+closes() {
+    local said
+    said=$(net_run 4 timeout 20 openssl s_client -tls1_3 -connect "$1" -psk "$(printf '%064d' 1)" </dev/null 2>&1)
+    [[ $said == *'read 0 bytes'* && $said != *alert* ]] &&
+        [ "$(net_run 4 timeout 20 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:} && head -c 1 <&3 | wc -c")" = 0 ]
+}
+is_rank() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q 'windlass-trainer train '; }
 is_probes() {
     [ "$(asks_get "http://$1/healthz")" = 200 ] && [ "$(cat "$work/page")" = ok ] && [[ $(asks_get "http://$1/readyz") == [25]* ]] &&
         [ "$(wc -c <"$work/page")" -lt 80 ] && [ "$(asks_get "http://$1/metrics")" = 404 ] && [ "$(asks_get "http://$1/")" = 404 ]
@@ -44,15 +53,17 @@ is_probes() {
 is_metrics() { [ "$(asks_get "https://$1/metrics")" = 401 ] && [ "$(asks_get --tls-max 1.2 "https://$1/metrics")" = 000 ] && [ "$(asks_get "https://$1/")" = 404 ]; }
 # doors MACHINE WANTED: of each open port the kind of its door, sorted: "hub keyed".
 doors() {
-    local protocol at program port found=()
+    local protocol at program pid port found=()
     listeners "$1" >"$work/heard"
-    while read -r protocol at program; do
+    while read -r protocol at program pid; do
         port=10.77.0.$1:${at##*:}
         if [ "$protocol" != tcp ]; then found+=("$protocol:${at##*:}:$program")
         elif is_hub "$port"; then found+=(hub)
         elif is_metrics "$port"; then found+=(metrics)
         elif is_probes "$port"; then found+=(probes)
         elif is_keyed "$port"; then found+=(keyed)
+        elif closes "$port"; then found+=(closes)
+        elif is_rank "$pid"; then found+=(rank)
         else found+=("OPEN:${at##*:}:$program")
         fi
     done <"$work/heard"
@@ -118,27 +129,41 @@ registrar() {
 check "a registrar registers, and listens nowhere" registrar
 
 ##### a gang ###########################################################################################################
-member() { # INDEX COMMAND...: on machine INDEX + 1
-    local own=(WINDLASS_HUB=10.77.0.1:8443 WINDLASS_HUB_SHA256="$sha256") spec
+member() { # INDEX PROGRAM SPEC: on machine INDEX + 1
+    local own=(WINDLASS_HUB=10.77.0.1:8443 WINDLASS_HUB_SHA256="$sha256")
     [ "$1" -gt 0 ] || own=(WINDLASS_BIND=10.77.0.1:8443 WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u WINDLASS_READ_TOKEN=00ff)
-    spec="{\"workers\":3,\"minWorkers\":3,\"slotsPerWorker\":1,\"gpus\":0,\"launcher\":\"MPI\",\"restart\":{\"maxRestarts\":0,\"backoffSeconds\":0,\"waitSeconds\":60,\"hangSeconds\":0},\"command\":$(jq -cn '$ARGS.positional' --args -- "${@:2}")}"
     # shellcheck disable=SC2016 # the inner shell's
     nsenter --net="/run/netns/$net_prefix-$(($1 + 1))" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$(($1 + 1))" env -i TMPDIR="$work" PATH="$PATH" out="$work/out" \
-        WINDLASS_JOB=gang WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" WINDLASS_TOKEN="$token" WINDLASS_WORKER="gang-$1-1" \
+        WINDLASS_JOB=gang WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$3" WINDLASS_TOKEN="$token" WINDLASS_THREADS=1 WINDLASS_WORKER="gang-$1-1" \
         WINDLASS_INDEX="$1" WINDLASS_ATTEMPT=1 POD_IP="10.77.0.$(($1 + 1))" WINDLASS_FOLDER="$work/pod-$1" \
-        WINDLASS_TERMINATION_LOG="$work/words-$1" "${own[@]}" "$build/windlass-shim" launch >"$work/pod-$1.out" 2>"$work/pod-$1.log" &
+        WINDLASS_TERMINATION_LOG="$work/words-$1" "${own[@]}" "$build/$2" launch >"$work/pod-$1.out" 2>"$work/pod-$1.log" &
     pids+=($!)
 }
+gang_spec() { # FIELDS
+    fill_spec "$work/gang.json" "$(jq -cn "{workers: 3, minWorkers: 3, launcher: \"MPI\", restart: {maxRestarts: 0, backoffSeconds: 0, waitSeconds: 60, hangSeconds: 300}} + $1")"
+}
+spec_schema crds/disttrain.yaml "$work/gang.json"
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     # shellcheck disable=SC2016 # the ranks' shell
-    for i in 2 1 0; do member $i mpirun -np 3 bash -c '>$out/rank.$BASHPID; sleep 600'; done
+    spec=$(gang_spec '{command: ["mpirun", "-np", "3", "bash", "-c", ">$out/rank.$BASHPID; sleep 600"]}')
+    for i in 2 1 0; do member $i windlass-shim "$spec"; done
     all_run() { [ "$(find "$work/out" -name 'rank.*' | wc -l)" = 3 ]; }
     check "a gang runs under mpirun" until_true 120 all_run
     [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
-    check "NAME-0 has the hub's door, and those with its pod's key" doors 1 "hub keyed"
-    check "a member has those with its pod's key alone" doors 2 keyed
-    check "each of them" doors 3 keyed
+    check "NAME-0 has the hub's door, those with its pod's key, and one that reads nothing" doors 1 "closes hub keyed"
+    check "a member has those with its pod's key, and one that reads nothing" doors 2 "closes keyed"
+    check "each of them" doors 3 "closes keyed"
+    stop
+    # A training's ranks: what MPI itself listens on asks for nothing, and only a NetworkPolicy closes it (docs/launch.md).
+    training='{trainer: {model: {new: "MLP", classes: 3, shape: [3, 12, 12]}, data: {train: {synthetic: {count: 600, classes: 3, shape: [3, 12, 12]}}},
+        epochs: 100000, batchSize: 48, optimizer: {learningRate: "0.01"}, output: {path: "out/model"}}}'
+    for i in 2 1 0; do member $i windlass-trainer "$(gang_spec "$training")"; done
+    all_train() { [ "$(wc -l <"$work/out/model/metrics.csv")" -gt 1 ]; }
+    check "a training runs on three machines" until_true 120 all_train
+    [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
+    check "beside MPI's ports of its ranks it has those of a gang" doors 1 "closes hub keyed rank"
+    check "and so has a member" doors 2 "closes keyed rank"
     stop
 else
     echo "skip the gang: Open MPI is not here"
@@ -153,6 +178,8 @@ users: [{name: none, user: {token: "none"}}]
 contexts: [{name: none, context: {cluster: none, user: none}}]
 current-context: none
 C
+none_listens() { [ -z "$(listeners 1)" ]; } # (ranks end after their launcher)
+until_true 60 none_listens
 nsenter --net="/run/netns/$net_prefix-1" -- "$build/windlass" controller --kubeconfig="$work/conf" --no-leader-election --metrics-listen='[::]:8444' >"$work/controller.log" 2>&1 &
 pids+=($!)
 listens() { listeners 1 | grep -q ':8444 '; }
