@@ -1,14 +1,14 @@
 /* model.h: ONNX files: reads a network from one, and writes one. A file is read into memory once
  * (engine/graph/resident.h) and stays open as long as the model; constants are used where they are
  * in these bytes, without a copy. Files are not trusted: every count and size is checked against
- * the file's size. Opsets 9 to 23 are supported; a file of an older opset loads if its operators
+ * the file's size. Opsets 9 to 28 are supported; a file of an older opset loads if its operators
  * have not changed since. */
 #pragma once
 
 #include "agent/engine/graph.h"
 #include "lib/buffer.h"
 
-enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 23 };
+enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 28 };
 
 struct model {
     struct graph graph;

@@ -2,6 +2,7 @@
 #include "agent/engine/onnx/domains.h"
 
 #include "agent/engine/model.h"
+#include "agent/engine/ops/microsoft/microsoft.h"
 #include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
 
@@ -14,6 +15,7 @@ static const struct {
 } domains[DOMAIN_COUNT] = {
     [DOMAIN_STANDARD] = {"ai.onnx", "opset", MODEL_OPSET_MIN, MODEL_OPSET_MAX},
     [DOMAIN_ML] = {"ai.onnx.ml", "ai.onnx.ml", 1, ML_VERSION_MAX},
+    [DOMAIN_MICROSOFT] = {"com.microsoft", "com.microsoft", 1, MICROSOFT_VERSION_MAX},
 };
 
 bool domain_of(struct protobuf name, enum domain *ret_domain) {
@@ -72,5 +74,7 @@ const struct op *domain_find(const struct versions *versions, enum domain domain
     }
     snprintf(name, sizeof name, "%.*s", (int)size, (const char *)op.at);
     int version = (int)versions->of[domain];
-    return domain == DOMAIN_ML ? ml_table_find(name, version) : op_find(name, version);
+    return domain == DOMAIN_ML          ? ml_table_find(name, version)
+           : domain == DOMAIN_MICROSOFT ? microsoft_find(name, version)
+                                        : op_find(name, version);
 }

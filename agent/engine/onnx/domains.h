@@ -5,13 +5,14 @@
 #include "agent/engine/graph/op.h"
 #include "agent/engine/onnx/protobuf.h"
 
-enum domain { DOMAIN_STANDARD, DOMAIN_ML, DOMAIN_COUNT };
+enum domain { DOMAIN_STANDARD, DOMAIN_ML, DOMAIN_MICROSOFT, DOMAIN_COUNT };
 
 struct versions {
     int64_t of[DOMAIN_COUNT]; /* 0: not declared */
 };
 
-/* "" and "ai.onnx" are the standard domain, "ai.onnx.ml" is that of classical models. False:
+/* "" and "ai.onnx" are the standard domain, "ai.onnx.ml" is that of classical models,
+ * "com.microsoft" that of ONNX Runtime's own operators. False:
  * another domain, which is not supported. */
 bool domain_of(struct protobuf name, enum domain *ret_domain);
 /* Reads an OperatorSetIdProto; unsupported domains are skipped. ERROR_INVALID: the file declares

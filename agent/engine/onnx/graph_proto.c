@@ -107,10 +107,11 @@ static int check_domains(const struct build *build, const bool *uses, const char
                          struct error *err) {
     const struct versions *versions = build->context->versions;
     char ml[40] = "";
-    if (((uses[DOMAIN_STANDARD] || !uses[DOMAIN_ML]) &&
-         domain_check(versions, DOMAIN_STANDARD, err) < 0) ||
-        (uses[DOMAIN_ML] && domain_check(versions, DOMAIN_ML, err) < 0)) {
-        return -1;
+    for (enum domain domain = 0; domain < DOMAIN_COUNT; domain++) {
+        bool is_used = uses[domain] || (domain == DOMAIN_STANDARD && !uses[DOMAIN_ML]);
+        if (is_used && domain_check(versions, domain, err) < 0) {
+            return -1;
+        }
     }
     if (uses[DOMAIN_ML]) {
         snprintf(ml, sizeof ml, ", ai.onnx.ml %lld", (long long)versions->of[DOMAIN_ML]);

@@ -267,7 +267,13 @@ int model_write(const struct graph *graph, const struct write_options *options,
     buffer_release(&writing.part);
     buffer_release(&writing.inner);
     int opset_version = options->opset; /* the format's version follows from it */
-    int ir = opset_version < 15 ? 7 : opset_version < 19 ? 8 : opset_version < 21 ? 9 : 10;
+    int ir = opset_version < 15   ? 7
+             : opset_version < 19 ? 8
+             : opset_version < 21 ? 9
+             : opset_version < 24 ? 10
+             : opset_version < 25 ? 12
+             : opset_version < 28 ? 13
+                                  : 14;
     char opset[16] = {2 << 3, (char)options->opset}; /* OperatorSetIdProto: version 2 */
     return result < 0 || put_integer(buffer, MODEL_IR, ir, err) < 0 ||
                    put_text(buffer, MODEL_PRODUCER, "windlass", err) < 0 ||

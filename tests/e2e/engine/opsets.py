@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models of one node each, for the changes of opsets 18 to 21 and for recurrent and quantized operators, of which ONNX's
-own cases have few: compares the results of Windlass with ONNX Runtime.
+"""Models of one node each, for the changes of opsets 18 to 28, for recurrent and quantized operators, of which ONNX's
+own cases have few, and for those of com.microsoft: compares the results of Windlass with ONNX Runtime.
 
     opsets.py make FOLDER SEED      FOLDER/NAME/{model.onnx, inputs.json, x0.raw, x0.pb, ...}, FOLDER/names
     opsets.py compare FOLDER        NAME/{cpu,reference}/y0.pb ... against NAME/ort.json, one line of the test each
@@ -219,6 +219,49 @@ def recurrent(c):
         activation_alpha=[0.2])
 
 
+def newest(c):
+    f, add = c.f, c.add
+    add("swish", 24, "Swish", [f(3, 5)])
+    add("swish-alpha", 24, "Swish", [f(3, 5, low=-4, high=4)], alpha=1.7)
+
+
+def microsoft(c):
+    """What ONNX Runtime's optimizers write; it has these operators itself."""
+    f, i, add = c.f, c.i, c.add
+    x, b = f(2, 5, 16, low=-3, high=3), f(16)
+    ms = "com.microsoft:"
+    add("ms-bias-gelu", 17, ms + "BiasGelu", [x, b])
+    add("ms-fast-gelu", 17, ms + "FastGelu", [x])
+    add("ms-fast-gelu-bias", 17, ms + "FastGelu", [x, b])
+    add("ms-gelu", 17, ms + "Gelu", [x])
+    add("ms-quick-gelu", 17, ms + "QuickGelu", [x])
+    add("ms-quick-gelu-alpha", 17, ms + "QuickGelu", [x], alpha=1.3)
+    skip = [x, f(2, 5, 16), f(16, low=0.5), f(16)]
+    add("ms-skip-norm", 17, ms + "SkipLayerNormalization", skip, epsilon=1e-5)
+    add("ms-skip-norm-bias", 17, ms + "SkipLayerNormalization", [*skip, b])
+    add("ms-skip-norm-flat", 17, ms + "SkipLayerNormalization", skip[:3])
+    add("ms-skip-rms", 17, ms + "SkipSimplifiedLayerNormalization", skip[:3], epsilon=1e-5)
+    add("ms-skip-rms-bias", 17, ms + "SkipSimplifiedLayerNormalization", [*skip[:3], b], epsilon=1e-6)
+    ids, kinds = i(0, 30, 2, 5, dtype="i4"), i(0, 2, 2, 5, dtype="i4")
+    tables = [f(30, 16), f(9, 16), f(2, 16), f(16, low=0.5), f(16)]
+    add("ms-embed", 17, ms + "EmbedLayerNormalization", [ids, kinds, *tables], 2, epsilon=1e-6)
+    add("ms-embed-mask", 17, ms + "EmbedLayerNormalization",
+        [ids, kinds, *tables, np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], "i4")], 2)
+    add("ms-embed-plain", 17, ms + "EmbedLayerNormalization", [ids, None, *tables[:2], None, *tables[3:]], 2)
+    for name, turns_a, turns_b, a, w in (("", 0, 0, f(2, 3, 4, 7), f(2, 3, 7, 5)), ("-b", 0, 1, f(2, 3, 4, 7), f(2, 3, 5, 7)),
+                                         ("-a", 1, 0, f(2, 3, 7, 4), f(7, 5)), ("-ab", 1, 1, f(7, 4), f(5, 7))):
+        add("ms-fused-matmul" + name, 17, ms + "FusedMatMul", [a, w], alpha=0.25, transA=turns_a, transB=turns_b,
+            transBatchA=0, transBatchB=0)
+    for bits, size, k in ((4, 16, 32), (4, 32, 80), (8, 32, 64)):
+        blocks = -(-k // size)
+        q = ("const", i(0, 256, 6, blocks, size * bits // 8, dtype="u1"))
+        scales = ("const", f(6 * blocks, low=0.01, high=0.1))
+        zeros = ("const", i(0, 256, 6 * -(-blocks * bits // 8), dtype="u1"))
+        same = {"K": k, "N": 6, "bits": bits, "block_size": size}
+        add(f"ms-matmul-{bits}-{size}", 17, ms + "MatMulNBits", [f(3, k), q, scales], **same)
+        add(f"ms-matmul-{bits}-{size}-zeros", 17, ms + "MatMulNBits", [f(3, k), q, scales, zeros], **same)
+
+
 def refused(c):
     f, add = c.f, c.add
     add("string-concat", 20, "StringConcat", [f(2), f(2)])
@@ -245,10 +288,11 @@ def write(folder, name, case):
             onnx.save_tensor(tensor, f"{at}/x{k}.pb")
             value.tofile(f"{at}/x{k}.raw")
     made = [f"y{k}" for k in range(outputs)]
-    node = helper.make_node(op, names, made, name="n", **attributes)
+    domain, _, op = op.rpartition(":")
+    node = helper.make_node(op, names, made, name="n", domain=domain, **attributes)
     graph = helper.make_graph([node], name, fed, [onnx.ValueInfoProto(name=y) for y in made], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 7 if opset < 15 else 8 if opset < 19 else 9 if opset < 21 else 10
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 7 if opset < 15 else 8 if opset < 19 else 9 if opset < 21 else 10 if opset < 24 else 12
     onnx.save(model, f"{at}/model.onnx")
     with open(f"{at}/inputs.json", "w") as file:
         json.dump(told, file)
@@ -256,7 +300,7 @@ def write(folder, name, case):
 
 def make(folder, seed):
     cases = Cases(seed)
-    for family in (opsets, quantized, recurrent, refused):
+    for family in (opsets, quantized, recurrent, newest, microsoft, refused):
         family(cases)
     for name, case in cases.all.items():
         write(folder, name, case)

@@ -38,6 +38,9 @@ static int has_no_pixels(const struct shape *x, struct error *err) {
 int infer_grid_sample(const struct node *node UNUSED, const struct fact *const *inputs,
                       struct fact *outputs, struct error *err) {
     const struct shape *x = &inputs[0]->shape, *grid = &inputs[1]->shape;
+    if (inputs[0]->shape.rank == 5) {
+        return error_set(err, ERROR_UNSUPPORTED, "volumes are not supported");
+    }
     if (param_rank(inputs[0], 0, 4, 4, err) < 0 || param_rank(inputs[1], 1, 4, 4, err) < 0 ||
         has_no_pixels(x, err) < 0) {
         return -1;

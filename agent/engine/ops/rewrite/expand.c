@@ -7,6 +7,7 @@
 static expand_rule *const all_rules[OP_COUNT] = {
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
     [OP_CONV_INTEGER] = expand_conv_integer,
+    [OP_DROPOUT] = expand_old_dropout,
     [OP_DYNAMIC_QUANTIZE] = expand_dynamic_quantize,
     [OP_MATMUL_INTEGER] = expand_matmul_integer,
     [OP_MAX_POOL] = expand_max_pool,
@@ -16,6 +17,17 @@ static expand_rule *const all_rules[OP_COUNT] = {
     [OP_QLINEAR_CONV] = expand_qlinear_conv,
     [OP_QLINEAR_MATMUL] = expand_qlinear_matmul,
     [OP_RMS_NORMALIZATION] = expand_rms_normalization,
+    [OP_SWIGLU] = expand_swiglu,
+    [OP_SWISH] = expand_swish,
+    [OP_MS_BIAS_GELU] = expand_ms_gelu,
+    [OP_MS_EMBED_LAYER_NORMALIZATION] = expand_embed_layer_norm,
+    [OP_MS_FAST_GELU] = expand_ms_gelu,
+    [OP_MS_FUSED_MATMUL] = expand_fused_matmul,
+    [OP_MS_GELU] = expand_ms_gelu,
+    [OP_MS_MATMUL_BITS] = expand_matmul_bits,
+    [OP_MS_QUICK_GELU] = expand_swish,
+    [OP_MS_SKIP_LAYER_NORMALIZATION] = expand_skip_norm,
+    [OP_MS_SKIP_RMS_NORMALIZATION] = expand_skip_norm,
 };
 
 int expand(const struct graph *from, struct graph *ret_graph, struct error *err) {
@@ -24,7 +36,7 @@ int expand(const struct graph *from, struct graph *ret_graph, struct error *err)
 
 int expand_by(expand_rule *const *rules, const struct graph *from, struct graph *ret_graph,
               struct error *err) {
-    struct expansion expansion = {0};
+    struct expansion expansion = {.from = from};
     builder_init(&expansion.builder, from);
     builder_clear_nodes(&expansion.builder);
     for (size_t i = 0; i < from->node_count; i++) {

@@ -12,6 +12,7 @@
 
 struct expansion {
     struct builder builder;
+    const struct graph *from;
     const struct node *node; /* that is expanded */
 };
 
@@ -48,6 +49,12 @@ expand_rule expand_max_pool;
 expand_rule expand_pad;
 /* UNSUPPORTED: an axis counted from the start whose place from the end is not known. */
 expand_rule expand_rms_normalization;
+
+/* expand_microsoft.c */
+expand_rule expand_swish, expand_swiglu, expand_ms_gelu, expand_skip_norm, expand_embed_layer_norm,
+    expand_fused_matmul, expand_matmul_bits;
+/* UNSUPPORTED: something reads the mask of a Dropout before opset 10. */
+expand_rule expand_old_dropout;
 
 /* expand_quantized.c */
 expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,

@@ -129,7 +129,7 @@ static void test_broken_graphs(void) {
     check_refused(make_model(missing, 13), ERROR_INVALID, "1 inputs, 2 to 2 are expected");
     add_value(&no_output, 11, "x", 1, NULL, 0);
     check_refused(make_model(no_output, 13), ERROR_INVALID, "no output");
-    check_refused(make_model(relu_graph(), 24), ERROR_UNSUPPORTED, "opset 24");
+    check_refused(make_model(relu_graph(), 29), ERROR_UNSUPPORTED, "opset 29");
     check_refused((struct message){0}, ERROR_INVALID, "empty");
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/microsoft/microsoft.h"
+
+#include "agent/engine/ops/attribute_rules.h"
+#include "agent/engine/ops/infer/params.h"
+#include "agent/engine/ops/op_id.h"
+
+#include <string.h>
+
+static const struct op rows[] = {
+    {OP_MS_BIAS_GELU, "BiasGelu", 1, 1, 2, 2, 1, "r", NULL, infer_expanded, 0},
+    {OP_MS_EMBED_LAYER_NORMALIZATION, "EmbedLayerNormalization", 1, 1, 1, 9, 3, "*",
+     embed_layer_norm_rules, infer_expanded, 0},
+    {OP_MS_FAST_GELU, "FastGelu", 1, 1, 1, 2, 1, "r", NULL, infer_expanded, 0},
+    {OP_MS_FUSED_MATMUL, "FusedMatMul", 1, 1, 2, 2, 1, "r", fused_matmul_rules, infer_expanded, 0},
+    {OP_MS_GELU, "Gelu", 1, 1, 1, 1, 1, "r", NULL, infer_expanded, 0},
+    {OP_MS_MATMUL_BITS, "MatMulNBits", 1, 1, 3, 6, 1, "*", matmul_bits_rules, infer_expanded, 0},
+    {OP_MS_QUICK_GELU, "QuickGelu", 1, 1, 1, 1, 1, "r", alpha_rules, infer_expanded, 0},
+    {OP_MS_SKIP_LAYER_NORMALIZATION, "SkipLayerNormalization", 1, 1, 3, 5, 4, "r", epsilon_rules,
+     infer_expanded, 0},
+    {OP_MS_SKIP_RMS_NORMALIZATION, "SkipSimplifiedLayerNormalization", 1, 1, 3, 4, 4, "r",
+     epsilon_rules, infer_expanded, 0},
+};
+
+const struct op *microsoft_find(const char *name, int version) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].since <= version && version <= rows[i].until &&
+            strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
