@@ -24,6 +24,7 @@ REFUSED = {
     "resize-symmetric": "coordinate_transformation_mode",
     "reduce-l1-noop": "noop_with_empty_axes",
     "dequantize-blocks": "block_size",
+    "dropout-mask": "its mask is read",
     "string-concat": "StringConcat",
     "affine-grid": "AffineGrid",
     "image-decoder": "ImageDecoder",
@@ -221,6 +222,7 @@ def recurrent(c):
 
 def newest(c):
     f, add = c.f, c.add
+    add("dropout-old", 7, "Dropout", [f(3)])
     add("swish", 24, "Swish", [f(3, 5)])
     add("swish-alpha", 24, "Swish", [f(3, 5, low=-4, high=4)], alpha=1.7)
 
@@ -264,6 +266,7 @@ def microsoft(c):
 
 def refused(c):
     f, add = c.f, c.add
+    add("dropout-mask", 9, "Dropout", [f(3)], 2)
     add("string-concat", 20, "StringConcat", [f(2), f(2)])
     add("affine-grid", 20, "AffineGrid", [f(1, 2, 3), const(1, 1, 2, 2)])
     add("image-decoder", 20, "ImageDecoder", [f(2)])

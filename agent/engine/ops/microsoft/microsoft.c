@@ -23,11 +23,9 @@ static const struct op rows[] = {
 };
 
 const struct op *microsoft_find(const char *name, int version) {
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].since <= version && version <= rows[i].until &&
-            strcmp(rows[i].name, name) == 0) {
-            return &rows[i];
-        }
+    size_t at = 0;
+    while (at < ARRAY_LEN(rows) && strcmp(rows[at].name, name) != 0) {
+        at++;
     }
-    return NULL;
+    return at < ARRAY_LEN(rows) && version == MICROSOFT_VERSION_MAX ? &rows[at] : NULL;
 }
