@@ -4,6 +4,7 @@
 #include "agent/data/input/fingerprint.h"
 #include "agent/data/input/list_page.h"
 #include "lib/digest.h"
+#include "lib/log.h"
 #include "lib/time/clock.h"
 #include "lib/time/timed_wait.h"
 
@@ -203,6 +204,10 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
         }
         if (stored == 1) {
             break;
+        }
+        if (pause_ms == WAIT_MS_MIN && cause.kind) { /* nothing is scored meanwhile */
+            log_event(LOG_WARNING, "the list of inputs cannot be stored, tried again for 5 min: %s",
+                      cause.text);
         }
         if (clock_monotonic_ms() - start_ms > PATIENCE_MS) {
             return error_set(err, ERROR_UNAVAILABLE, "the list of inputs cannot be stored: %s",

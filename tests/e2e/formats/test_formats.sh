@@ -168,5 +168,32 @@ of_reruns() {
     check "... and the bytes are those of a fresh run" is cmp "$work/seen" "$work/wanted"
 }
 
-side_by_side of_parquet of_csv of_lines of_npy of_reruns
+# What a failed job has not scored is the end of its input, and need not be read again: here it is gone.
+of_failed() {
+    own failed
+    rm -rf "$work/data/in"
+    mkdir "$work/data/in"
+    for ((i = 0; i < 40; i++)); do echo "{\"n\": $i}"; done >"$work/data/in/a.jsonl"
+    for ((i = 0; i < 20000; i++)); do echo "{\"n\": \"$i of a file whose rows all fail\"}"; done >"$work/data/in/b.jsonl"
+    cat >"$work/code/fail.py" <<'PY'
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "init" in asked:
+        print('{"ready":true}', flush=True)
+        continue
+    if any(isinstance(item["n"], str) for item in asked["items"]):
+        os.remove(sys.argv[1])
+        sys.exit(1)
+    print(json.dumps({"id": asked["id"], "results": asked["items"]}), flush=True)
+PY
+    manifest 'format: JSONLines' '{table: {path: data/in, format: JSONLines}}' 4KB
+    sed -i 's|command: \[.*|command: [python3, $(code)/fail.py, $(data)/in/b.jsonl]}}|; s/errorThreshold: -1/errorThreshold: 0/; s/min: 2, max: 2/max: 1/' "$work/job.yaml"
+    run
+    check "a job that fails keeps the rows that it has made, though the others are gone" \
+        [ "$code $(jq -c '[.file, .row, .n]' "$work/data/out/rows.jsonl" | sha256sum)" = \
+        "1 $(for ((i = 0; i < 40; i++)); do echo "[\"a.jsonl\",$i,$i]"; done | sha256sum)" ]
+}
+
+side_by_side of_failed of_parquet of_csv of_lines of_npy of_reruns
 exit $((failures > 0))
