@@ -189,25 +189,21 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
     size_t size = 0;
     int64_t number = (int64_t)list->told.pages, start_ms = clock_monotonic_ms();
     AUTO(text_freep) char *name = page_name(list, number);
+    const struct told *told = &list->told;
     AUTO(text_freep)
-    char *text =
-        list_writer_text(&list->writer, list->run, number, list->told.lines, is_last, &size);
+    char *text = list_writer_text(&list->writer, list->run, number, told->lines, is_last, &size);
     for (int64_t pause_ms = WAIT_MS_MIN;; pause_ms = MIN(2 * pause_ms, (int64_t)WAIT_MS_MAX)) {
         struct error cause = {0};
         int stored = try_store(list, name, text, size, &cause, err);
-        if (stored < 0) {
-            return -1;
-        }
-        if (stored == 2) {
-            list->is_overtaken = true;
-            return error_set(err, ERROR_CANCELLED, "overtaken");
+        if (stored < 0 || stored == 2) {
+            list->is_overtaken = stored == 2;
+            return stored == 2 ? error_set(err, ERROR_CANCELLED, "overtaken") : -1;
         }
         if (stored == 1) {
             break;
         }
         if (pause_ms == WAIT_MS_MIN && cause.kind) { /* nothing is scored meanwhile */
-            log_event(LOG_WARNING, "the list of inputs cannot be stored, tried again for 5 min: %s",
-                      cause.text);
+            log_event(LOG_WARNING, "the list of inputs is not stored yet: %s", cause.text);
         }
         if (clock_monotonic_ms() - start_ms > PATIENCE_MS) {
             return error_set(err, ERROR_UNAVAILABLE, "the list of inputs cannot be stored: %s",
