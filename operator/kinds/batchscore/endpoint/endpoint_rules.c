@@ -5,6 +5,7 @@
 
 #include "lib/net/address.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@ static int check_input(const json_t *spec, struct error *err) {
                      "with input.table.format: JSONLines");
 }
 
-/* The workers look again, at the addresses that a name has when they connect. */
-static int check_url(const json_t *url, struct error *err) {
+/* The workers look again, at the addresses that a name has when they connect. field: ".urls[1]". */
+static int check_url(const json_t *url, const char *field, struct error *err) {
     const char *text = json_string_value(url);
     const char *start = text ? strstr(text, "://") : NULL;
     if (!start) {
@@ -42,20 +43,22 @@ static int check_url(const json_t *url, struct error *err) {
     return address_is_refused_host(host)
                ? error_set(err, ERROR_INVALID,
                            "spec." FIELD
-                           ": link-local addresses and those of metadata services are "
+                           "%s: link-local addresses and those of metadata services are "
                            "refused, and an IPv4 address is four decimal numbers: %.100s",
-                           text)
+                           field, text)
                : 0;
 }
 
 static int check_urls(const json_t *spec, struct error *err) {
     const json_t *urls = tree_get(spec, FIELD ".urls"), *url = tree_get(spec, FIELD ".url");
     for (size_t i = 0; i < json_array_size(urls); i++) {
-        if (check_url(json_array_get(urls, i), err) < 0) {
+        char field[32];
+        snprintf(field, sizeof field, ".urls[%zu]", i);
+        if (check_url(json_array_get(urls, i), field, err) < 0) {
             return -1;
         }
     }
-    return check_url(url, err);
+    return check_url(url, ".url", err);
 }
 
 static int check_server(const json_t *spec, struct error *err) {
