@@ -210,4 +210,5 @@ void ending_print_interrupted(const struct ending *ending) {
     if (done > 0 && access(kept, F_OK) == 0) {
         fprintf(stderr, "  kept: what was finished, under %s\n", kept);
     }
+    fprintf(stderr, "  next: windlass resume %s goes on\n", ending->name);
 }

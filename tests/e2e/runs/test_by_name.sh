@@ -76,6 +76,7 @@ w suspend texts
 check "suspend ends it" [ $code -eq 0 ]
 wait $run
 check "as Ctrl-C would" [ $? -eq 130 ]
+check "which says the command that goes on" grep -q 'next: windlass resume texts goes on' "$work/run.out"
 check "and its state is Suspended" [ "$(state)" = Suspended ]
 wait $follower
 check "logs -f ends with the run" [ $? -eq 0 ]
