@@ -36,4 +36,5 @@ GGML_BACKEND_PATH=$libraries/ggml/backends0/libggml-cpu-$kind.so exec $libraries
     --library-path $libraries:$libraries/llama:$libraries/ggml/backends0 $root/usr/bin/llama-server "\$@"
 S
 chmod +x "$folder/bin/llama-server"
+"$folder/bin/llama-server" --version >/dev/null 2>&1 || fail "Debian sid's llama-server does not start on this machine"
 python3 "$here/make.py" "$folder"

@@ -145,7 +145,7 @@ replaced() { [ "$(names wait-late)" = "wait-late-coordinator-1 wait-late-worker-
 check "late watch: a worker that was deleted is replaced once" within 60 replaced
 sleep 12
 check "late watch: and once alone" replaced
-check "late watch: nobody has a second pod" newer
+check "late watch: no job has a second pod" newer
 kill "$pid"
 wait "$pid"
 tests/proxy/start.sh stop "$api" late
