@@ -108,25 +108,6 @@ static void there_is_a_maximum(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
-static void only_one_can_be_taken(void) {
-    static const struct {
-        const char *text;
-        int result;
-    } rows[] = {{GOOD, 0}, {GOOD "---\n" GOOD, -1}, {GOOD "---\n" BAD, -1}, {BAD, -1}};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct error err = {0};
-        AUTO(resource_files_release) struct resource_files files = {0};
-        AUTO(text_freep) char *path = make("one.txt", rows[i].text);
-        AUTO(text_freep) char *from = NULL;
-        AUTO(tree_freep) json_t *object = NULL;
-        struct option_list list = {.values = {path}, .count = 1};
-        CHECK_OK(resource_files_read(&list, false, &files, &err), &err);
-        CHECK_INT(resource_files_take_only(&files, &from, &object, &err), rows[i].result);
-        CHECK_INT(err.kind, rows[i].result < 0 ? ERROR_INVALID : ERROR_NONE);
-        CHECK(rows[i].result < 0 || (object && strcmp(from, path) == 0));
-    }
-}
-
 int main(void) {
     struct error err = {0};
     snprintf(folder, sizeof folder, "/tmp/windlass-files-XXXXXX");
@@ -135,7 +116,6 @@ int main(void) {
     TEST(standard_input_is_read_once);
     TEST(what_cannot_be_read_is_refused);
     TEST(there_is_a_maximum);
-    TEST(only_one_can_be_taken);
     CHECK_OK(file_remove_tree(folder, &err), &err);
     return TEST_END();
 }
