@@ -70,12 +70,19 @@ static int start(struct serve *serve, int64_t now_ms, struct error *err) {
     return note_end(serve, &end, now_ms, err);
 }
 
+/* The folder of a worker that ended without a word may be removed. */
+static enum presence see_worker(const struct serve *serve) {
+    enum presence seen = presence_of(serve->options->folder, SERVE_AGENT);
+    bool was_there = serve->worker != PRESENCE_NOT_YET;
+    return seen == PRESENCE_NOT_YET && was_there ? PRESENCE_GONE : seen;
+}
+
 static void look_for_worker(struct serve *serve, int64_t now_ms) {
     if (now_ms - serve->look_ms < LOOK_MS) {
         return;
     }
     serve->look_ms = now_ms;
-    serve->worker = presence_of(serve->options->folder, SERVE_AGENT);
+    serve->worker = see_worker(serve);
     bool is_over = serve->worker == PRESENCE_GONE ||
                    (serve->worker == PRESENCE_NOT_YET && serve->options->is_interrupted());
     if (is_over && !serve->stops) {

@@ -40,9 +40,10 @@ def image(layouts, registry, name):
 
 
 def source():
-    """The commit; nothing where there is none, or files differ from it: a wrong one would be worse."""
+    """The commit; nothing where there is none, or files differ from it or are not in it (each C file of a folder is compiled):
+    a wrong one would be worse."""
     commit = said("git", "rev-parse", "--verify", "HEAD^{commit}")
-    if not commit or said("git", "status", "--porcelain", "--untracked-files=no") != "":
+    if not commit or said("git", "status", "--porcelain", "--untracked-files=normal") != "":
         return []
     return [{"name": "source", "digest": {"gitCommit": commit}}]
 

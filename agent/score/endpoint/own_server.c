@@ -42,16 +42,36 @@ struct own_server {
 
 /* ---- its words and variables ---------------------------------------------------------------- */
 
-static const char *variable(void *context, const char *name) {
-    const struct own_server *server = context;
-    if (strcmp(name, PORT) == 0) {
-        return server->port_text;
-    }
-    return text_starts(name, "WINDLASS_") ? NULL : getenv(name);
+/* As the kubelet does it in a pod, $(NAME) refers to a volume, the port, HOME, USER or an entry of
+ * `environment` before it, and to nothing else that this process happens to have. */
+struct variables {
+    char **list;            /* "NAME=VALUE", NULL-ended */
+    size_t inherited, used; /* from `inherited` on they are the server's own */
+    const json_t *given;    /* spec.scorer.endpoint.server.environment */
+};
+
+/* The form that the definition asks of a volume's name. */
+static bool is_volume_name(const char *name) {
+    size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return *name >= 'a' && *name <= 'z' && !name[size] && name[size - 1] != '-';
 }
 
-static char **words_of(const struct own_server *server, const json_t *given) {
-    const json_t *command = json_object_get(given, "command");
+static const char *variable(void *context, const char *name) {
+    const struct variables *variables = context;
+    size_t size = strlen(name);
+    for (size_t i = variables->used; i > variables->inherited; i--) {
+        const char *one = variables->list[i - 1];
+        if (strncmp(one, name, size) == 0 && one[size] == '=') {
+            return one + size + 1;
+        }
+    }
+    bool is_standard = strcmp(name, "HOME") == 0 || strcmp(name, "USER") == 0;
+    bool is_inherited = is_standard && !json_object_get(variables->given, name);
+    return is_inherited || is_volume_name(name) ? getenv(name) : NULL;
+}
+
+static char **words_of(const struct own_server *server, const json_t *command,
+                       struct variables *variables) {
     size_t count = json_array_size(command), used = 0;
     char **words = x_calloc(count + 5, sizeof *words);
     words[used++] = x_strdup("windlass-agent");
@@ -60,35 +80,35 @@ static char **words_of(const struct own_server *server, const json_t *given) {
     words[used++] = x_strdup("--");
     for (size_t i = 0; i < count; i++) {
         const char *word = json_string_value(json_array_get(command, i));
-        words[used++] = environment_expand(word ? word : "", variable, (void *)server);
+        words[used++] = environment_expand(word ? word : "", variable, variables);
     }
     return words;
 }
 
 /* Ours without the job's, and those of the spec. */
-static char **variables_of(const struct own_server *server, const json_t *given) {
-    const json_t *more = json_object_get(given, "environment");
-    size_t count = 0, used = 0;
+static struct variables variables_of(const struct own_server *server, const json_t *given) {
+    size_t count = 0;
     while (environ[count]) {
         count++;
     }
-    char **variables = x_calloc(count + json_object_size(more) + 2, sizeof *variables);
+    struct variables made = {.given = given};
+    made.list = x_calloc(count + json_object_size(given) + 2, sizeof *made.list);
     for (size_t i = 0; i < count; i++) {
         AUTO(text_freep) char *name = x_strndup(environ[i], strcspn(environ[i], "="));
-        if (!text_starts(name, "WINDLASS_") && !json_object_get(more, name)) {
-            variables[used++] = x_strdup(environ[i]);
+        if (!text_starts(name, "WINDLASS_") && !json_object_get(given, name)) {
+            made.list[made.used++] = x_strdup(environ[i]);
         }
     }
-    variables[used++] = x_printf(PORT "=%s", server->port_text);
+    made.inherited = made.used;
+    made.list[made.used++] = x_printf(PORT "=%s", server->port_text);
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)more, name, value) {
+    json_object_foreach((json_t *)given, name, value) {
         const char *text = json_string_value(value);
-        AUTO(text_freep)
-        char *expanded = environment_expand(text ? text : "", variable, (void *)server);
-        variables[used++] = x_printf("%s=%s", name, expanded);
+        AUTO(text_freep) char *expanded = environment_expand(text ? text : "", variable, &made);
+        made.list[made.used++] = x_printf("%s=%s", name, expanded);
     }
-    return variables;
+    return made;
 }
 
 static void free_list(char **list) {
@@ -112,11 +132,12 @@ static int spawn(struct own_server *server, const json_t *given, struct error *e
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setsigmask(&attributes, &none);
-    char **words = words_of(server, given), **variables = variables_of(server, given);
-    int why = posix_spawn(&server->pid, "/proc/self/exe", NULL, &attributes, words, variables);
+    struct variables variables = variables_of(server, json_object_get(given, "environment"));
+    char **words = words_of(server, json_object_get(given, "command"), &variables);
+    int why = posix_spawn(&server->pid, "/proc/self/exe", NULL, &attributes, words, variables.list);
     posix_spawnattr_destroy(&attributes);
     free_list(words);
-    free_list(variables);
+    free_list(variables.list);
     if (why != 0) {
         server->pid = 0;
         return error_from_errno(err, why, "cannot start spec." FIELD);

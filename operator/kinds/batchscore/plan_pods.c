@@ -351,17 +351,22 @@ static void drop_surplus(struct batchscore_plan *plan) {
     }
 }
 
-/* Deletes pods that the cluster removed, whose logs are not worth keeping. But until its
- * replacement exists, such a pod is the only record of its attempt, because any write of a pass may
- * be refused or lost. */
+/* Deletes pods that the cluster removed, whose logs are not worth keeping, and those that another
+ * container holds, a model server for example, with their GPUs. But until its replacement exists,
+ * such a pod is the only record of its attempt, because any write of a pass may be refused or lost;
+ * of a success none is needed. */
 static void drop_taken_away(struct batchscore_plan *plan, const struct slot *slots) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
+        if (batchscore_is_coordinator(phase) || phase->index < 0 ||
+            phase->index >= plan->spec.workers_max) {
+            continue;
+        }
         bool taken_away =
             phase->stage == POD_PHASE_DEAD && phase->exit_code < 0 && phase->gone_ms == 0;
-        if (!batchscore_is_coordinator(phase) && taken_away && phase->index >= 0 &&
-            phase->index < plan->spec.workers_max &&
-            phase->attempt < slots[phase->index].newest.attempt) {
+        bool is_needless = phase->stage == POD_PHASE_SUCCEEDED ||
+                           phase->attempt < slots[phase->index].newest.attempt;
+        if ((job_plan_is_held_long(&plan->job, phase) || taken_away) && is_needless) {
             job_plan_remove_pod(&plan->job, phase);
         }
     }
@@ -485,7 +490,8 @@ void batchscore_clean_up(struct batchscore_plan *plan, bool succeeded, bool all)
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         bool worker = !batchscore_is_coordinator(phase);
-        if (pod_phase_is_alive(phase) || all ||
+        bool held = worker && job_plan_is_held_long(&plan->job, phase);
+        if (pod_phase_is_alive(phase) || all || held ||
             (worker && succeeded && phase->stage != POD_PHASE_LEAVING)) {
             job_plan_remove_pod(&plan->job, phase);
         }

@@ -80,11 +80,17 @@ static json_t *keep_conditions(const json_t *pod) {
     return kept;
 }
 
-/* Only the agent's status, without its name. */
+/* The agent's status, without its name, as the first; and that of another that cannot start. */
 static json_t *keep_container_status(const json_t *pod) {
     static const char *const fields[] = {"state", "imageID", NULL};
+    static const char *const troubled[] = {"image", "state", NULL};
     const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
-    return agent ? json_pack("[o]", cache_transform_pick(agent, fields)) : json_array();
+    const json_t *other = pod_phase_other_trouble(pod);
+    json_t *kept = agent ? json_pack("[o]", cache_transform_pick(agent, fields)) : json_array();
+    if (other) {
+        json_array_append_new(kept, cache_transform_pick(other, troubled));
+    }
+    return kept;
 }
 
 static json_t *keep_init_trouble(const json_t *pod) {
@@ -112,6 +118,33 @@ static void keep_turn(json_t *kept, const json_t *pod) {
     }
 }
 
+static json_t *keep_gpus(const json_t *container) {
+    static const char *const gpus[] = {"nvidia.com/gpu", NULL};
+    json_t *kept = json_object();
+    json_t *limits = cache_transform_pick(tree_get(container, "resources.limits"), gpus);
+    if (json_object_size(limits) > 0) {
+        json_object_set_new(kept, "resources", json_pack("{s:O}", "limits", limits));
+    }
+    json_decref(limits);
+    return kept;
+}
+
+/* The agent as the first, without its name, and the others that ask for GPUs. */
+static json_t *keep_containers(const json_t *pod) {
+    const json_t *list = tree_get(pod, "spec.containers"), *agent = object_agent(list);
+    json_t *first = keep_gpus(agent), *kept = json_pack("[o]", first);
+    json_object_set(first, "image", json_object_get(agent, "image"));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *other = json_array_get(list, i);
+        json_t *gpus = other != agent ? keep_gpus(other) : NULL;
+        if (json_object_size(gpus) > 0) {
+            json_array_append(kept, gpus);
+        }
+        json_decref(gpus);
+    }
+    return kept;
+}
+
 static json_t *keep_pod(const json_t *pod) {
     static const char *const fields[] = {"phase", "reason", "message", NULL};
     json_t *status = cache_transform_pick(json_object_get(pod, "status"), fields);
@@ -120,13 +153,7 @@ static json_t *keep_pod(const json_t *pod) {
     put(status, "initContainerStatuses", keep_init_trouble(pod));
     json_t *kept = json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(pod), "status", status);
     if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
-        static const char *const gpus[] = {"nvidia.com/gpu", NULL};
-        json_t *container = json_object();
-        const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
-        json_object_set(container, "image", json_object_get(agent, "image"));
-        json_t *limits = cache_transform_pick(tree_get(agent, "resources.limits"), gpus);
-        put(container, "resources", json_pack("{s:o}", "limits", limits));
-        json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
+        json_object_set_new(kept, "spec", json_pack("{s:o}", "containers", keep_containers(pod)));
     }
     keep_turn(kept, pod);
     return kept;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HELD_MS = 60000 }; /* a model server has ended 10 s after its agent */
+
 /* /progress JSON's message, or the end of a log: its last line with text. NULL: there is none. */
 char *job_plan_find_message(const struct pod_phase *phase) {
     struct error ignored = {0};
@@ -118,6 +120,14 @@ const struct pod_phase **job_plan_by_attempt(const struct job_plan *plan) {
 int64_t job_plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase) {
     const json_t *seen = json_object_get(plan->observed->ended, phase->name);
     return json_is_integer(seen) ? json_integer_value(seen) : MIN(phase->ended_ms, plan->now_ms);
+}
+
+bool job_plan_is_held_long(struct job_plan *plan, const struct pod_phase *phase) {
+    if (!phase->is_held || phase->gone_ms > 0) {
+        return false;
+    }
+    job_plan_wake(plan, phase->over_ms + HELD_MS);
+    return plan->now_ms >= phase->over_ms + HELD_MS;
 }
 
 void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,

@@ -17,6 +17,7 @@ enum { AGENT_USER = 65532 };
 /* A pod with it gets a token of its service account for Azure, from the webhook of workload
  * identity. */
 #define LABEL_IDENTITY "azure.workload.identity/use"
+#define ANNOTATION_SKIPPED "azure.workload.identity/skip-containers" /* gets none */
 
 /* Our own volumes: /windlass and /tmp. */
 #define VOLUME_OWN "windlass-shim"
@@ -223,6 +224,14 @@ json_t *pod_make(const struct job_spec *spec, const char *name, const char *role
     pod_set_if(pod_spec, "imagePullSecrets", json_deep_copy(spec->image_pull_secrets));
     return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", made,
                      "spec", pod_spec);
+}
+
+void pod_withhold_identity(json_t *pod, const char *container) {
+    json_t *metadata = json_object_get(pod, "metadata");
+    if (json_object_get(json_object_get(metadata, "labels"), LABEL_IDENTITY)) {
+        json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_SKIPPED,
+                            json_string(container));
+    }
 }
 
 void pod_add_folders(json_t *pod) {

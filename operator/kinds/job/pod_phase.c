@@ -45,6 +45,24 @@ const json_t *pod_phase_init_trouble(const json_t *pod) {
     return began ? NULL : find_init_trouble(pod);
 }
 
+/* What a container waits for that starts in due course. */
+static bool is_usual(const char *reason) {
+    return !*reason || strcmp(reason, "ContainerCreating") == 0 ||
+           strcmp(reason, "PodInitializing") == 0;
+}
+
+const json_t *pod_phase_other_trouble(const json_t *pod) {
+    const json_t *list = tree_get(pod, "status.containerStatuses");
+    const json_t *agent = object_agent(list);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *other = json_array_get(list, i);
+        if (other != agent && !is_usual(tree_text(other, "state.waiting.reason", ""))) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
 static int64_t time_of(const json_t *tree, const char *path) {
     const char *text = tree_text(tree, path, NULL);
     int64_t time_ms = text ? clock_parse(text) : -1;
@@ -128,12 +146,14 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct pod_p
 
 static void read_waiting(const json_t *pod, struct pod_phase *phase) {
     const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
-    const json_t *init = pod_phase_init_trouble(pod);
-    const json_t *waiting = tree_get(init, "state.waiting");
-    if (waiting) {
-        phase->image = tree_text(init, "image", "");
-    } else {
-        waiting = pod_phase_agent_state(pod, "waiting");
+    const json_t *trouble = pod_phase_init_trouble(pod);
+    const json_t *waiting = pod_phase_agent_state(pod, "waiting");
+    if (!trouble && is_usual(tree_text(waiting, "reason", ""))) {
+        trouble = pod_phase_other_trouble(pod);
+    }
+    if (tree_get(trouble, "state.waiting")) {
+        waiting = tree_get(trouble, "state.waiting");
+        phase->image = tree_text(trouble, "image", "");
     }
     phase->stage = POD_PHASE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
@@ -181,6 +201,7 @@ struct pod_phase pod_phase_read(const json_t *pod) {
     }
     if (ended || terminated) {
         read_ended(pod, terminated, &phase);
+        phase.is_held = !ended;
     } else if (tree_get(pod, "metadata.deletionTimestamp") || strcmp(state, "Unknown") == 0) {
         phase.stage = POD_PHASE_LEAVING;
     } else if (strcmp(state, "Running") == 0) {

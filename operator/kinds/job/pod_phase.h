@@ -34,6 +34,8 @@ struct pod_phase {
     bool never_started; /* dead, and its program never ran */
     bool is_gone; /* dead or succeeded, and certainly not running: its node reports it, or it never
                      had a node. Otherwise it may still run on an unreachable node */
+    bool is_held; /* dead or succeeded, and another of its containers has not ended, or cannot
+                     start: it keeps its place and GPUs on its node */
     bool is_unscheduled; /* waiting, and no node fits */
     bool wants_gpus;
     int64_t born_ms;     /* when it was made; 0: not known */
@@ -41,7 +43,7 @@ struct pod_phase {
     int64_t running_ms;  /* since when its program has run; 0: it does not, or not known */
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
     int64_t grace_ms;    /* of a leaving one: from the deletion to gone_ms; below 0: not known */
-    const char *image;   /* of its container */
+    const char *image;   /* of its container, or of the one that it waits for */
     int64_t ended_ms;    /* of a dead or succeeded one, by its node's clock; 0: not known */
     int64_t over_ms;     /* the same by our clock, when first seen; set by the plan */
     const char *message; /* its termination message, or what it waits for; "" if none */
@@ -59,6 +61,9 @@ const json_t *pod_phase_agent_state(const json_t *pod, const char *state);
 /* The status of an init container that keeps the agent from starting: it failed, or cannot be
  * started. NULL when there is none. */
 const json_t *pod_phase_init_trouble(const json_t *pod);
+/* The status of a container beside the agent's that cannot be started (a model server whose image
+ * cannot be pulled). NULL when there is none. */
+const json_t *pod_phase_other_trouble(const json_t *pod);
 
 /* Deaths in its place in a row without progress, this pod's included. */
 int pod_phase_deaths(const struct pod_phase *phase);

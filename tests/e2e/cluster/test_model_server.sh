@@ -31,7 +31,7 @@ spec:
     endpoint:
       server:
         image: $image
-        command: [/model_server, "port=\$(WINDLASS_PORT)", latency=50, spread=50, loads=1000]
+        command: [/model_server, "port=\$(WINDLASS_PORT)", latency=150, spread=50, loads=1000]
         port: 8010
         resources: {limits: {memory: 64Mi}}
       concurrency: 8
@@ -43,7 +43,7 @@ spec:
 M
 status_of() { kubectl get bs ask -o "jsonpath={.status.conditions[?(@.type==\"Succeeded\")].$1}"; }
 workers() { kubectl get pods -l windlass.dev/job=ask,windlass.dev/role=worker "$@"; }
-both_run() { [ "$(workers -o json | jq '[.items[] | select(all(.status.containerStatuses[]?; .state.running))] | length')" = 2 ]; }
+both_run() { [ "$(workers -o json | jq '[.items[] | select([.status.containerStatuses[]? | select(.state.running)] | length == 2)] | length')" = 2 ]; }
 done_over() { [ "$(kubectl get bs ask -o 'jsonpath={.status.items.done}')" -gt "$1" ]; }
 # pid_in POD CONTAINER PROGRAM: on this machine.
 pid_in() {

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
 work=$(mktemp -d)
-trap 'kill "${server:-0}" 2>/dev/null; rm -rf "$work"' EXIT
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 cp examples/llm/batchscore.yaml "$work/"
 mkdir "$work/data"
 examples/llm/fetch.sh "$work/data" >"$work/fetch" 2>&1 || { echo "skip test_llama: $(tail -n 1 "$work/fetch")"; exit 0; }
@@ -17,7 +18,7 @@ check "the example runs: a llama-server for its worker" run batchscore 1
 check "all 200 answers are right" right "$work/data/answers/answers.csv"
 check "with tokens counted" [ "$(jq -c '.requests | [.answers, .tokensOut, .retries]' "$work/data/answers/summary.json")" = "[200,600,0]" ]
 check "no server is left" [ -z "$(pgrep -f "llama-server.*$work")" ]
-port=$((20000 + RANDOM % 10000))
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 "$work/data/bin/llama-server" -m "$work/data/models/tiny.gguf" --port $port >"$work/server" 2>&1 &
 server=$!
 python3 - "$work" $port <<'P'

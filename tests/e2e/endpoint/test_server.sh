@@ -9,7 +9,14 @@ work=$(mktemp -d)
 . tests/e2e/endpoint/lib.sh
 mkdir -p "$work/data"
 pids() { pgrep -f "model_server port.*$work/" || :; } # of this test, under `serve` as well
-trap 'kill -9 $(pids) 2>/dev/null; rm -rf "$work"' EXIT
+run= # a job in the background
+finish() {
+    stop_servers
+    [ -z "$run" ] || { kill "$run" && wait "$run"; } 2>/dev/null
+    kill -9 $(pids) 2>/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
 
 # manifest NAME SERVER-OPTIONS MORE-OF-THE-ENDPOINT MORE-OF-THE-SERVER
 manifest() {
@@ -48,7 +55,7 @@ check "\$\$ is \$ in its words" grep -q refused "$work/words.asked"
 
 # ---- kills
 batch 1500 >"$work/data/requests.jsonl"
-manifest kills "'record=$work/kills.asked', latency=20, spread=20, loads=200" "concurrency: 16, tries: 20"
+manifest kills "'record=$work/kills.asked', latency=100, spread=100, loads=200" "concurrency: 16, tries: 20"
 timeout 200 "$windlass" run -f "$work/kills.yaml" --workers 2 --state "$work/kills.state" >"$work/kills.said" 2>&1 </dev/null &
 run=$!
 asked() { [ "$(cat "$work/kills.asked" 2>/dev/null | wc -l)" -gt "$1" ]; }
@@ -57,11 +64,13 @@ servers() { pgrep -f "^$server port.*$work/kills" || :; }
 kill -9 "$(servers | head -n 1)"
 killed=$?
 until_true_while $run 60 asked 400
-workers() { for file in $(grep -lsF "WINDLASS_COORDINATOR=" $(grep -lsF "WINDLASS_FOLDER=$work/kills.state" /proc/[0-9]*/environ)); do file=${file#/proc/}; echo "${file%/environ}"; done 2>/dev/null; }
+workers() { for file in $(grep -lsF "WINDLASS_COORDINATOR=" $(grep -lsF "WINDLASS_FOLDER=$work/kills.state" /proc/[0-9]*/environ) /dev/null); do file=${file#/proc/}; echo "${file%/environ}"; done 2>/dev/null; }
 kill -9 "$(workers | head -n 1)"
 killed=$((killed + $?))
 wait $run
-check "the job succeeds although a server and a worker are killed" [ "$? $killed" = "0 0" ]
+code=$?
+run=
+check "the job succeeds although a server and a worker are killed" [ "$code $killed" = "0 0" ]
 check "each request has one answer" in_order "$out/output.jsonl" 1500
 check "the worker's log says that the server ended" grep -q "the model server has ended: exit code 137" "$work"/kills.state/*worker*.log
 check "no server is left" none_left

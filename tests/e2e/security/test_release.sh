@@ -118,10 +118,13 @@ commit_of() {
     stated() { python3 "$work/repository/images/release/provenance.py" statement "$version" "$work/none" "$work" REGISTRY=localhost 2>"$work/said" |
         jq -r '.predicate.buildDefinition.resolvedDependencies[] | select(.name == "source").digest.gitCommit'; }
     [ "$(stated)" = "$(git -C "$work/repository" rev-parse HEAD)" ] || { sed 's/^/# /' "$work/said"; return 1; }
+    echo >"$work/repository/images/more.c"
+    [ -z "$(stated)" ] || return 1
+    rm "$work/repository/images/more.c"
     echo >>"$work/repository/images/build.sh"
     [ -z "$(stated)" ]
 }
-check "it names the commit, and none where files differ from it" commit_of
+check "it names the commit, and none where files differ from it or are not in it" commit_of
 
 # An image: a layout of one file is enough.
 layout=$work/layout

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONTAINER "server"
 #define VOLUME_SERVER "windlass-server"
 #define VOLUME_SCRATCH "windlass-server-tmp"
 #define VOLUME_SHARED_MEMORY "windlass-server-shm"
@@ -55,7 +56,7 @@ static json_t *container(const struct batchscore_spec *spec, const json_t *serve
     json_t *words = json_pack("[s, s, s]", "serve", FOLDER, "--");
     json_array_extend(words, json_object_get(server, "command"));
     json_t *made =
-        json_pack("{s:s, s:O, s:[s], s:o, s:o, s:o, s:o, s:s, s:o}", "name", "server", "image",
+        json_pack("{s:s, s:O, s:[s], s:o, s:o, s:o, s:o, s:s, s:o}", "name", CONTAINER, "image",
                   json_object_get(server, "image"), "command", FOLDER "/windlass-shim", "args",
                   words, "env", environment_of(spec, server), "resources",
                   pod_resources(json_object_get(server, "resources"), spec->gpus), "volumeMounts",
@@ -78,6 +79,7 @@ void server_pod_add(const struct batchscore_spec *spec, json_t *pod) {
     pod_add_mount(json_object_get(agent, "volumeMounts"), VOLUME_SERVER, FOLDER);
     pod_add_value(json_object_get(agent, "env"), "WINDLASS_SERVER", FOLDER);
     json_array_append_new(containers, container(spec, server));
+    pod_withhold_identity(pod, CONTAINER);
     json_object_set_new(json_object_get(pod, "spec"), "initContainers",
                         json_pack("[o]", pod_installer(&spec->job, VOLUME_SERVER, FOLDER)));
 }

@@ -166,6 +166,19 @@ static void it_ends_with_its_worker(void) {
     CHECK(kill(server, 0) < 0);
 }
 
+/* A worker that was seen and whose folder is gone does not come again. */
+static void it_ends_when_its_folder_is_removed(void) {
+    static const char *const words[] = {"sleep", "1000", NULL};
+    struct error err = {0};
+    clear();
+    int fd = hold();
+    pid_t pid = start(words);
+    await_file("state"); /* it looks for the worker before */
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    CHECK_INT(exit_code(pid), 0);
+    close(fd);
+}
+
 /* Without a worker the server is not needed. */
 static void an_interrupt_ends_it_before_the_worker_came(void) {
     static const char *const words[] = {"sleep", "1000", NULL};
@@ -205,6 +218,7 @@ int main(void) {
     TEST(a_server_is_started_again);
     TEST(a_program_that_is_not_there_is_not);
     TEST(it_ends_with_its_worker);
+    TEST(it_ends_when_its_folder_is_removed);
     TEST(an_interrupt_ends_it_before_the_worker_came);
     TEST(pauses_grow);
     TEST(a_state_is_not_trusted);
