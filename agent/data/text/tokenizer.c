@@ -98,6 +98,10 @@ size_t tokenizer_length_max(const struct tokenizer *tokenizer) {
     return tokenizer->lengths.max;
 }
 
+bool tokenizer_cuts_left(const struct tokenizer *tokenizer) {
+    return tokenizer->lengths.is_cut_left;
+}
+
 struct tokenizer_padding tokenizer_padding(const struct tokenizer *tokenizer) {
     static const char *const names[] = {"[PAD]", "<pad>"};
     const struct token_lengths *lengths = &tokenizer->lengths;

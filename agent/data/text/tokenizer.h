@@ -16,6 +16,8 @@ void tokenizer_freep(struct tokenizer **tokenizer);
 
 /* The file's truncation: tokens of a row at most; 0: any number. */
 size_t tokenizer_length_max(const struct tokenizer *tokenizer);
+/* Which of its tokens a text that is too long keeps: true: the last ones; false: the first ones. */
+bool tokenizer_cuts_left(const struct tokenizer *tokenizer);
 /* What rows are filled up with, as the file says, else with its [PAD] or <pad>, behind the row. */
 struct tokenizer_padding {
     int32_t id;

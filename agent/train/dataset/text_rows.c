@@ -64,19 +64,27 @@ void text_rows_describe(const struct text_rows *rows, int64_t index,
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
-/* A class by its text or its number; -1: neither; -2: a place that does not count. */
-static int32_t class_of(const struct text_rows *rows, const json_t *field) {
+/* The number of a class that is given by its text or its number; false: it is neither. */
+static bool find_number(const struct text_rows *rows, const json_t *field, int64_t *ret_number) {
     const char *text = json_string_value(field);
     char *end = NULL;
     if (rows->classes) {
         const json_t *found = text ? json_object_get(rows->classes, text) : NULL;
-        return found ? (int32_t)json_integer_value(found) : -1;
+        *ret_number = json_integer_value(found);
+        return found != NULL;
     }
     if (!json_is_integer(field) && !(text && *text)) {
-        return -1;
+        return false;
     }
-    long long number = text ? strtoll(text, &end, 10) : json_integer_value(field);
-    if (end && *end) {
+    *ret_number = text ? strtoll(text, &end, 10) : json_integer_value(field);
+    return !end || !*end;
+}
+
+/* A class; -1: it is none; -2: a word's that does not count. The loss leaves such
+ * places out by their number; if they were counted here, they would make it too small. */
+static int32_t class_of(const struct text_rows *rows, const json_t *field) {
+    int64_t number = -1;
+    if (!find_number(rows, field, &number)) {
         return -1;
     }
     bool is_ignored = rows->has_words && number == rows->ignored;
@@ -127,6 +135,15 @@ static int make_room(struct text_rows *rows, size_t tokens, struct error *err) {
         }
     }
     return 0;
+}
+
+/* Without what the file fills up. */
+static size_t count_own(const struct tokenizer_tokens *tokens) {
+    size_t count = 0;
+    for (size_t i = 0; i < tokens->count; i++) {
+        count += tokens->mask[i];
+    }
+    return count;
 }
 
 /* What a tokenizer file fills up is left out: a sample is filled up to maxLength. */
@@ -186,7 +203,7 @@ static char *encode(struct text_rows *rows, const json_t *words, const json_t *o
         input.length_max = WHOLE;
         rows->cut +=
             tokenizer_encode(rows->tokenizer, rows->memory, &input, &tokens, &cause) == 0 &&
-            tokens.count > rows->length;
+            count_own(&tokens) > rows->length;
     }
     return NULL;
 }
@@ -226,6 +243,11 @@ static char *fill_row(struct text_rows *rows, const json_t *object, struct text_
         rows->has_words ? text_words_split(json_object_get(object, rows->columns[0])) : NULL;
     if (rows->has_words && !words) {
         return no_text(rows, 0);
+    }
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        if (!json_is_string(json_array_get(words, i))) {
+            return x_printf("column \"%.64s\": word %zu is not a text", rows->columns[0], i + 1);
+        }
     }
     row->label = rows->has_words ? 0 : class_of(rows, field);
     if (row->label < 0) {

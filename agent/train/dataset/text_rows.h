@@ -72,5 +72,6 @@ struct text_words {
 char *text_words_place(struct text_rows *rows, const struct text_words *words, int32_t *labels);
 /* The words with a space between them; the caller frees. */
 char *text_words_join(const json_t *words);
-/* Words of a text, or of a list of texts, as a new list; NULL: it is neither. */
+/* The words of a text, or what a list has, which need not be texts, as a new list; NULL: it is
+ * neither. */
 json_t *text_words_split(const json_t *field);

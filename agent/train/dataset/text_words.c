@@ -10,12 +10,6 @@ enum { WHOLE = 1 << 24 /* tokens: not cut */ };
 
 json_t *text_words_split(const json_t *field) {
     const char *text = json_string_value(field);
-    for (size_t i = 0; i < json_array_size(field); i++) {
-        const json_t *word = json_array_get(field, i);
-        if (!json_is_string(word) && !json_is_integer(word)) {
-            return NULL;
-        }
-    }
     if (!text) {
         return json_is_array(field) ? json_copy((json_t *)(uintptr_t)field) : NULL;
     }
@@ -80,11 +74,11 @@ static size_t match_word(const struct text_rows *rows, const char *word, const i
     return 0;
 }
 
-/* Where the text's tokens begin in the row, behind those that the file adds; -1: they are not
- * there. */
-static int64_t find_start(const struct text_words *words, const int32_t *bare, size_t kept) {
-    for (size_t at = 0; at + kept <= words->count; at++) {
-        if (memcmp(words->ids + at, bare, kept * sizeof *bare) == 0) {
+/* Where those of the text's tokens that are kept begin in the row, behind those that the file
+ * adds; -1: they are not there. */
+static int64_t find_start(const struct text_words *words, const int32_t *kept, size_t count) {
+    for (size_t at = 0; at + count <= words->count; at++) {
+        if (memcmp(words->ids + at, kept, count * sizeof *kept) == 0) {
             return (int64_t)at;
         }
     }
@@ -104,9 +98,10 @@ char *text_words_place(struct text_rows *rows, const struct text_words *words, i
     }
     size_t count = tokens.count, added = whole - MIN(whole, count), at = 0;
     size_t kept = MIN(words->count - MIN(words->count, added), count);
+    size_t from = tokenizer_cuts_left(rows->tokenizer) ? count - kept : 0; /* the first one kept */
     int32_t *bare = x_calloc(count + 1, sizeof *bare);
     memcpy(bare, tokens.ids, count * sizeof *bare);
-    int64_t start = find_start(words, bare, kept);
+    int64_t start = find_start(words, bare + from, kept);
     char *fault = start < 0 ? x_strdup("its tokens are not found in the row") : NULL;
     memset(labels, -1, words->count * sizeof *labels);
     for (size_t i = 0; !fault && i < json_array_size(words->words); i++) {
@@ -117,8 +112,8 @@ char *text_words_place(struct text_rows *rows, const struct text_words *words, i
                 x_printf("word %zu, \"%.40s\", has no tokens, or others alone than in the text, "
                          "so its class has no place",
                          i + 1, word);
-        } else if (at < kept) {
-            labels[(size_t)start + at] = words->classes[i];
+        } else if (at >= from && at < from + kept) {
+            labels[(size_t)start + at - from] = words->classes[i];
         }
         at += own;
     }

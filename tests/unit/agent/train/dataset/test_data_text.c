@@ -116,6 +116,71 @@ static void test_classes_of_words(void) {
     CHECK_INT(dataset_counted(dataset, 4), 4);
 }
 
+/* Of a class that does not count no place is counted, though `classes` gives it a name. */
+static void test_an_ignored_class_does_not_count(void) {
+    struct dataset_options options = {.ignored = 0, .has_ignored = true};
+    put("t.json", TOKENIZER(""));
+    put("i.jsonl", "{\"text\": \"walked dog a\", \"tags\": \"B O B\"}\n");
+    AUTO(dataset_closep) struct dataset *dataset = must_open(SPEC("i.jsonl", WORDS), &options);
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    CHECK_OK(dataset_read(dataset, 0, &sample, &err), &err);
+    CHECK_STR(numbers(sample.data), "2 5 6 7 4 3");
+    CHECK_STR(numbers(sample.labels), "0 1 0 0 1 0");
+    CHECK_INT(dataset_counted(dataset, 0), 2);
+}
+
+/* Where the file says that a text that is too long keeps its last tokens, classes move with them;
+ * a word whose first token is gone has none. */
+static void test_a_file_that_cuts_in_front(void) {
+    struct dataset_options options = {.ignored = -100, .has_ignored = true};
+    put("t.json", TOKENIZER("\"truncation\":{\"direction\":\"Left\",\"max_length\":9,"
+                            "\"strategy\":\"LongestFirst\",\"stride\":0},"));
+    put("l.jsonl", "{\"text\": \"a dog a walked dog\", \"tags\": \"B B B O B\"}\n"
+                   "{\"text\": \"walked a a dog\", \"tags\": \"B O B O\"}\n"
+                   "{\"text\": \"a dog\", \"tags\": \"O B\"}\n");
+    AUTO(dataset_closep) struct dataset *dataset = must_open(SPEC("l.jsonl", WORDS), &options);
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    static const char *const wanted[][2] = {{"2 4 5 6 7 3", "-100 1 0 -100 1 -100"},
+                                            {"2 6 4 4 7 3", "-100 -100 0 1 0 -100"},
+                                            {"2 4 7 3 0 0", "-100 0 1 -100 -100 -100"}};
+    for (int64_t i = 0; i < 3; i++) {
+        CHECK_OK(dataset_read(dataset, i, &sample, &err), &err);
+        CHECK_STR(numbers(sample.data), wanted[i][0]);
+        CHECK_STR(numbers(sample.labels), wanted[i][1]);
+    }
+}
+
+/* A text that is just as long as maxLength is not cut, however far the file fills it up. */
+static void test_padding_is_not_cut(void) {
+    put("t.json", TOKENIZER("\"padding\":{\"strategy\":{\"Fixed\":8},\"direction\":\"Right\","
+                            "\"pad_to_multiple_of\":null,\"pad_id\":0,\"pad_type_id\":0,"
+                            "\"pad_token\":\"[PAD]\"},"));
+    put("f.csv", "text,kind\na walked dog,1\ndog,0\n");
+    AUTO(dataset_closep) struct dataset *exact = must_open(SPEC("f.csv", ONE), NULL);
+    CHECK(!exact->notice);
+    put("f.csv", "text,kind\na walked dog,1\na walked dog dog,0\n");
+    AUTO(dataset_closep) struct dataset *longer = must_open(SPEC("f.csv", ONE), NULL);
+    CHECK_STR(longer->notice, "1 of 2 texts are longer than maxLength 6 and are cut");
+}
+
+static void test_words_that_are_no_texts(void) {
+    struct dataset_options options = {.ignored = -100, .has_ignored = true};
+    put("t.json", TOKENIZER(""));
+    put("n.jsonl", "{\"text\": [\"a\", \"dog\"], \"tags\": [\"O\", \"B\"]}\n"
+                   "{\"text\": [\"a\", 7], \"tags\": [\"O\", \"B\"]}\n"
+                   "{\"text\": [\"a\", \"dog\"], \"tags\": [\"O\", null]}\n");
+    AUTO(dataset_closep) struct dataset *dataset = must_open(SPEC("n.jsonl", WORDS), &options);
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    CHECK_INT(dataset_read(dataset, 1, &sample, &err), -1);
+    CHECK(strstr(err.text, "row 2 (byte 43): column \"text\": word 2 is not a text"));
+    err = (struct error){0};
+    CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
+    CHECK(strstr(err.text, "column \"tags\": null is not one of classes"));
+}
+
 /* Batches have the further tensors in the network's type, beside the first one's. */
 static void test_batches_have_all_tensors(void) {
     struct augment augment;
@@ -226,6 +291,10 @@ int main(void) {
     TEST(test_tokens_of_a_text);
     TEST(test_a_file_that_pads_in_front);
     TEST(test_classes_of_words);
+    TEST(test_an_ignored_class_does_not_count);
+    TEST(test_a_file_that_cuts_in_front);
+    TEST(test_padding_is_not_cut);
+    TEST(test_words_that_are_no_texts);
     TEST(test_batches_have_all_tensors);
     TEST(test_parquet);
     TEST(test_what_is_refused);
