@@ -6,6 +6,8 @@
  * annotations are before them. */
 #include "agent/data/rows/rows_form.h"
 
+#include "lib/temporary_file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +59,12 @@ static int coco_open(const struct rows_form_options *options, struct rows_writer
                                    .height = find(columns, "height"),
                                    .boxes = find(columns, "boxes"),
                                    .categories = json_object(),
-                                   .list = tmpfile()};
+                                   .list = temporary_file_open(err)};
     buffer_init(&writer->text, TEXT_MAX_BYTES);
     int result = 0;
     if (!writer->list) {
-        result = error_set(err, ERROR_UNAVAILABLE, "no temporary file: %s", strerror(errno));
+        err->kind = ERROR_UNAVAILABLE; /* the machine's fault: another one may have room */
+        result = -1;
     } else if (columns->rows > 0 && (writer->boxes == SIZE_MAX || writer->file == SIZE_MAX)) {
         result = error_set(err, ERROR_INVALID,
                            "spec.output.format: COCO holds boxes of pictures, the results have "

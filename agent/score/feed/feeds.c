@@ -232,7 +232,7 @@ static int add_steps(struct feeds *feeds, struct error *err) {
                              "state beside it ({name: x, state: OUTPUT}); columns is expected",
                              source->field);
         }
-        if (!feeds->has_states || source->kind == &feed_state || source->kind == &feed_constant) {
+        if (!feeds_in_steps(feeds, i)) {
             continue;
         }
         if ((source->kind != &feed_steps && source->kind != &feed_array) || shape->rank < 1 ||
@@ -370,6 +370,11 @@ bool feeds_have_states(const struct feeds *feeds) {
     return feeds->has_states;
 }
 
+bool feeds_in_steps(const struct feeds *feeds, size_t index) {
+    const struct feed_kind *kind = feeds->sources[feeds->ports[index].source].kind;
+    return feeds->has_states && kind != &feed_state && kind != &feed_constant;
+}
+
 int feeds_state(const struct feeds *feeds, size_t index) {
     return feeds->ports[index].state;
 }
@@ -394,6 +399,29 @@ json_t *feeds_columns(const struct feeds *feeds) {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* A sequence that does not fit fails here, by itself: once it runs, an error is the network's. */
+static int check_steps(const struct feeds *feeds, struct error *err) {
+    int64_t steps = -1;
+    for (size_t i = 0; i < feeds->count; i++) {
+        struct tensor values = {0};
+        bool is_shared = false;
+        if (!feeds_in_steps(feeds, i)) {
+            continue;
+        }
+        if (feeds_measure(feeds, i, &values, &is_shared, err) < 0) {
+            return -1;
+        }
+        int64_t count = values.shape.dims[FEEDS_STEPS_AXIS];
+        if (steps >= 0 && count != steps) {
+            return error_set(err, ERROR_INVALID,
+                             "the network's input \"%.64s\" has %lld steps, another one has %lld",
+                             feeds->inputs[i].name, (long long)count, (long long)steps);
+        }
+        steps = count;
+    }
+    return steps < 1 ? error_set(err, ERROR_INVALID, "the item has no steps") : 0;
+}
+
 int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) {
     struct feed_item taken = {.item = item};
     json_decref(TAKE(feeds->row));
@@ -408,7 +436,7 @@ int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) 
             return -1;
         }
     }
-    return 0;
+    return feeds->has_states ? check_steps(feeds, err) : 0;
 }
 
 int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,

@@ -11,6 +11,7 @@ enum {
     FEEDS_MOST = 256,         /* maximum of items in one run of the network ... */
     FEEDS_MOST_PICTURES = 16, /* ... and of pictures */
     FEEDS_MOST_TOKENS = 8192, /* of all texts of a run; one text may have more */
+    FEEDS_STEPS_AXIS = 1,     /* of the values of an input in steps */
 };
 
 struct feeds;
@@ -33,10 +34,13 @@ size_t feeds_count(const struct feeds *feeds); /* of the network's inputs */
 /* The network's fixed number of items; -1: any number. */
 int64_t feeds_fixed(const struct feeds *feeds);
 /* Whether an item is a sequence of steps, because an input is a state: an output of the step
- * before. Then each run of the network has one step of one item. The inputs that are neither states
- * nor constants are measured and filled for all steps of the item at once, [1, steps, ...], though
- * the network's input is [1, ...]. */
+ * before. Then each run of the network has one step of one item. */
 bool feeds_have_states(const struct feeds *feeds);
+/* Whether the item has values of its own for each step of this input: with a state, one that is
+ * neither a state nor a constant. It is measured and filled for all steps of the item at once, [1,
+ * steps, ...], though the network's input is [1, ...]; all of them have as many steps, at least
+ * one. */
+bool feeds_in_steps(const struct feeds *feeds, size_t index);
 /* The output of the network whose value is input `index` in the next step; -1: it is not a state.
  */
 int feeds_state(const struct feeds *feeds, size_t index);

@@ -3,14 +3,13 @@
  * piece_head][the member "npy"][their bytes]. */
 #include "agent/score/worker/command_answer.h"
 
+#include "lib/temporary_file.h"
 #include "lib/text/jsontext.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NPY_MEMBER_MAX = 64 << 10 };
 
@@ -59,35 +58,14 @@ static void refuse(struct command_answer *answer, char *error) {
 
 /* ---- what is kept --------------------------------------------------------------------------- */
 
-static FILE *open_file(struct error *err) {
-    const char *folder = getenv("TMPDIR");
-    folder = folder && *folder ? folder : "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) { /* not every file system has files without names */
-        AUTO(text_freep) char *path = x_printf("%s/windlass-XXXXXX", folder);
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0) {
-            unlink(path);
-        }
-    }
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
-    if (!file) {
-        (void)error_from_errno(err, errno, "cannot keep the answer in $TMPDIR (%s)", folder);
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    return file;
-}
-
 static int keep(struct command_answer *answer, const void *data, size_t size, struct error *err) {
     if (!answer->file && answer->held.size + size <= COMMAND_ANSWER_HELD) {
         return buffer_append(&answer->held, data, size, err);
     }
     if (!answer->file) {
-        answer->file = open_file(err);
+        answer->file = temporary_file_open(err);
         if (!answer->file) {
-            return -1;
+            return error_context(err, "cannot keep the answer");
         }
         if (answer->held.size &&
             fwrite(answer->held.data, answer->held.size, 1, answer->file) != 1) {

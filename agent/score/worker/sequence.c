@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AXIS = 1, VALUES_MAX = 1 << 28 };
+enum { VALUES_MAX = 1 << 28 };
 
 struct sequence {
     struct session *session;
@@ -63,7 +63,7 @@ static const char *input_name(const struct sequence *sequence, size_t index) {
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
-static int fill_input(struct sequence *sequence, size_t index, int64_t *steps_count,
+static int fill_input(struct sequence *sequence, size_t index, int64_t *ret_steps,
                       struct error *err) {
     struct tensor wanted = {0}, *values = &sequence->values[index];
     bool is_shared = false;
@@ -75,16 +75,10 @@ static int fill_input(struct sequence *sequence, size_t index, int64_t *steps_co
     }
     feeds_fill(sequence->feeds, index, &wanted.shape, values->data);
     sequence->inputs[index] = (struct tensor){wanted.type, wanted.shape, values->data, false};
-    if (is_shared) {
+    if (!feeds_in_steps(sequence->feeds, index)) {
         return 0;
     }
-    int64_t count = wanted.shape.dims[STEPS_AXIS];
-    if (*steps_count >= 0 && *steps_count != count) {
-        return error_set(err, ERROR_INVALID,
-                         "the network's input \"%.64s\" has %lld steps, another one has %lld",
-                         input_name(sequence, index), (long long)count, (long long)*steps_count);
-    }
-    *steps_count = count;
+    *ret_steps = wanted.shape.dims[FEEDS_STEPS_AXIS]; /* of all inputs, as feeds_take has checked */
     struct shape *shape = &sequence->inputs[index].shape;
     shape->rank--;
     memmove(shape->dims + 1, shape->dims + 2, (size_t)(shape->rank - 1) * sizeof *shape->dims);
@@ -182,14 +176,11 @@ static int keep(struct sequence *sequence, int64_t at, int64_t count, struct err
 
 int sequence_run(struct sequence *sequence, int64_t most, struct tensor *ret_outputs,
                  struct error *err) {
-    int64_t count = -1;
+    int64_t count = 0;
     for (size_t i = 0; i < sequence->input_count; i++) {
         if (fill_input(sequence, i, &count, err) < 0) {
             return -1;
         }
-    }
-    if (count < 1) {
-        return error_set(err, ERROR_INVALID, "the item has no steps");
     }
     count = MIN(count, most);
     for (int64_t at = 0; at < count; at++) {

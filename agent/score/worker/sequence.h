@@ -13,6 +13,6 @@ void sequence_free(struct sequence *sequence); /* accepts NULL */
 /* Runs the taken item, of which at most `most` steps. ret_outputs: room for all outputs of the
  * network; their data is borrowed until the next call. An output is [1, steps, ...]: what each step
  * gave, without its own axis for the items; one that is a state is [1, ...]: its last value.
- * INVALID: inputs with different numbers of steps, or an output that is not as its input. */
+ * INVALID: an output that is not as its input, or has more values than can be held. */
 NODISCARD int sequence_run(struct sequence *sequence, int64_t most, struct tensor *ret_outputs,
                            struct error *err);

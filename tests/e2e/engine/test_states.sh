@@ -17,6 +17,12 @@ row = b"\x08\x02\x10\x07\x42\x03row\x4a\x10" + struct.pack("<qq", 1, 8)
 open(f"{folder}/model/fading.onnx", "wb").write(model(
     nodes, [value("x", [1, 4]), value("h", [2, 1, 4]), value("k", [1])], [value("p", [1, 1]), value("hn", [2, 1, 4])],
     [tensor("half", [1], [0.5]), tensor("ones", [8, 1], [1] * 8), row]))
+# Two inputs in steps and a constant for each item: hn = h / 2 + x * m * c.
+nodes = [node("Mul", ["h", "half"], ["faded"]), node("Mul", ["x", "m"], ["xm"]), node("Mul", ["xm", "c"], ["xmc"]),
+         node("Add", ["faded", "xmc"], ["hn"]), node("MatMul", ["hn", "ones"], ["p"])]
+open(f"{folder}/model/two.onnx", "wb").write(model(
+    nodes, [value("x", ["n", 4]), value("m", ["n", 1]), value("h", ["n", 4]), value("c", ["n", 4])],
+    [value("p", ["n", 1]), value("hn", ["n", 4])], [tensor("half", [1], [0.5]), tensor("ones", [4, 1], [1] * 4)]))
 draw = random.Random(19)
 def npy(path, shape, values):
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}".encode()
@@ -62,6 +68,22 @@ onnx_job '{table: {path: data/rows, format: JSONLines}}' "$network, inputs: [{na
 check "lists of any length in a table" same "$work/data/out/rows.jsonl" 1 3
 check "a list that does not end with a step is a failed item" [ "$(jq -r .cause "$work/data/out/failed.jsonl" 2>/dev/null |
     grep -c 'a multiple of 4\|is not a number of type float32\|not a list')" = 3 ]
+mkdir "$work/data/two"
+cat >"$work/data/two/a.jsonl" <<L
+{"id": 0, "x": [1, 2, 3, 4, 5, 6, 7, 8], "m": [1]}
+{"id": 1, "x": [1, 2, 3, 4, 5, 6, 7, 8], "m": [1, 2]}
+{"id": 2, "x": [1, 0, 0, 0], "m": [3]}
+{"id": 3, "x": [1, 0, 0, 0], "m": [3, 1, 1]}
+{"id": 4, "x": [0, 1, 0, 0], "m": [-1]}
+L
+onnx_job '{table: {path: data/two, format: JSONLines}}' "path: model/two.onnx, output: p, postprocess: {type: Values}, \
+    inputs: [{name: x, steps: x}, {name: m, steps: m}, {name: h, state: hn}, {name: c, constant: [2]}]" \
+    'mode: AppendRow, format: JSONLines, key: [id]'
+check "two inputs in steps, and a constant of each item" \
+    holds 'map([(.id | tonumber), (.values // [.value])]) | sort == [[1, [20, 114]], [2, [6]], [4, [-2]]]' "$work/data/out/rows.jsonl"
+check "a row whose inputs have unequal steps fails alone" \
+    holds 'map(.cause | match("input .*").string) | sort == ["input \"m\" has 1 steps, another one has 2",
+        "input \"m\" has 3 steps, another one has 1"]' "$work/data/out/failed.jsonl"
 fields=
 wanted=2 size=auto
 onnx_job '{npy: {path: data/arrays}}' "$network, inputs: [{name: h, state: hx}, {name: k, constant: [3]}]" 'mode: AppendRow'

@@ -8,6 +8,7 @@
 #include "tests/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static int take(void *context, const void *data, size_t size, struct error *err) {
     return buffer_append(context, data, size, err);
@@ -194,6 +195,13 @@ static void test_coco(void) {
                ROWS("{\"file\":\"a\",\"x\":1}"), &out, &err) < 0);
     CHECK(strstr(err.text, "COCO holds boxes"));
     error_clear(&err);
+    buffer_release(&out);
+    AUTO(text_freep) char *folder = getenv("TMPDIR") ? x_strdup(getenv("TMPDIR")) : NULL;
+    setenv("TMPDIR", "/nowhere", 1);
+    CHECK(make(&rows_coco, (struct rows_form_options){0}, "[\"file\"]", rows, &out, &err) < 0);
+    CHECK(strstr(err.text, "cannot make a file in $TMPDIR (/nowhere): "));
+    error_clear(&err);
+    (void)(folder ? setenv("TMPDIR", folder, 1) : unsetenv("TMPDIR"));
 }
 
 static void test_numbers(void) {
