@@ -39,8 +39,7 @@ check "both jobs run" within 60 eval 'running hang-fore 3 && running hang-gang 3
 "$kubectl" delete bs/hang-fore dt/hang-gang --cascade=foreground --wait=false >/dev/null
 check "foreground deletion: all pods of a BatchScore are deleted" within 60 leaving hang-fore 3
 check "foreground deletion: and those of a DistTrain" within 60 leaving hang-gang 3
-sleep 2
-check "foreground deletion: while they hang nothing is asked for" quiet 6 2 || echo "# $asks requests"
+check "foreground deletion: while they hang nothing is asked for" within 60 quiet 6 2 || echo "# $asks requests"
 check "foreground deletion: and no pod is made" [ "$(count pods hang-fore) $(count pods hang-gang)" = "3 3" ]
 apply wait-beside
 check "foreground deletion: another job begins meanwhile" within 60 running wait-beside 3
@@ -78,8 +77,7 @@ for round in first second; do
 done
 check "they are the same pods" [ "$(pods_of wait-beside)" = "$pods_before" ]
 check "and it is the same Service" [ "$(uid service "$service")" = "$service_uid" ]
-sleep 2
-check "then it is quiet" quiet 5 2 || echo "# $asks requests"
+check "then it is quiet" within 60 quiet 5 2 || echo "# $asks requests"
 # A Service is found by its label, and the job's key goes with it.
 apply wait-label
 within 60 running wait-label 3
@@ -115,8 +113,7 @@ check "namespace: a job runs in it" within 60 in_leaves
 "$kubectl" delete namespace leaves --wait=false >/dev/null
 no_pods_there() { [ -z "$("$kubectl" get pods -n leaves -o name)" ]; }
 check "namespace: when it is deleted the job's pods end" within 60 no_pods_there
-sleep 1
-check "namespace: a job in it that a finalizer keeps asks for nothing" quiet 5 3 || echo "# $asks requests"
+check "namespace: a job in it that a finalizer keeps asks for nothing" within 60 quiet 5 3 || echo "# $asks requests"
 "$kubectl" patch bs wait-leaves -n leaves --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
 check "namespace: then it goes" within 60 lacks namespace leaves
 "$kubectl" create namespace leaves >/dev/null
@@ -163,8 +160,7 @@ check "and no creation was refused" [ "$(page "$port" /metrics | awk '/^windlass
 "$kubectl" delete crd batchscores.windlass.dev >/dev/null
 unused() { [ -z "$("$kubectl" get pods -A -l app.kubernetes.io/name=batchscore -o name)" ]; }
 check "definition removed: the pods of its jobs end" within 60 unused
-sleep 1
-check "definition removed: it is asked for now and then" quiet 6 12 || echo "# $asks requests"
+check "definition removed: it is asked for now and then" within 60 quiet 6 12 || echo "# $asks requests"
 "$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
 "$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
 apply wait-new

@@ -28,12 +28,12 @@ struct late_event {
 };
 
 /* The local cluster, whose events come late, and whose answers to the creations of pods are lost as
- * long as `losing`. */
+ * long as `losing`. The first `hiding` questions by name find nothing. */
 struct late {
     struct cluster base;
     struct cluster *inner;
     int64_t late_ms;
-    int losing, creations;
+    int losing, hiding, creations;
     cluster_listener *listener;
     void *context;
     struct late_event events[EVENTS_MAX];
@@ -75,10 +75,24 @@ static void late_write(struct cluster *cluster, enum cluster_verb verb, const js
     }
 }
 
+static void on_hidden(void *context, const json_t *stored, const struct error *err) {
+    struct lost *lost = context;
+    AUTO(tree_freep) json_t *none = json_pack("{s:[]}", "items");
+    lost->done(lost->context, err ? stored : none, err);
+    free(lost);
+}
+
 static void late_list(struct cluster *cluster, const json_t *like, const char *fields,
                       cluster_done *done, void *context) {
-    struct cluster *inner = ((struct late *)cluster)->inner;
-    inner->ops->list(inner, like, fields, done, context);
+    struct late *late = (struct late *)cluster;
+    if (late->hiding > 0 && fields && text_starts(fields, "metadata.name=")) {
+        struct lost *lost = x_calloc(1, sizeof *lost);
+        *lost = (struct lost){done, context};
+        late->hiding--;
+        late->inner->ops->list(late->inner, like, fields, on_hidden, lost);
+    } else {
+        late->inner->ops->list(late->inner, like, fields, done, context);
+    }
 }
 
 static int late_watch(struct cluster *cluster, const char *api_version, const char *kind,
@@ -245,6 +259,24 @@ static void test_a_lost_pod_is_adopted(void) {
     close_world();
 }
 
+/* It is not found when it is asked for: the job goes on, and meets it when it makes another. */
+static void test_a_lost_pod_that_is_gone_stops_nothing(void) {
+    struct error err = {0};
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    world.late.hiding = 1;
+    merge("job-worker-0", json_pack("{s:[]}", "ownerReferences"));
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    do {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+    } while (!(world.late.hiding == 0 && is_ours(pod("job-worker-0"))) &&
+             clock_monotonic_ms() < end_ms);
+    CHECK_INT(world.late.hiding, 0);
+    CHECK(is_ours(pod("job-worker-0")));
+    close_world();
+}
+
 /* It has our labels and even our uid, as anybody can write them, but another Secret. */
 static void test_a_pod_of_another_secret_is_not_adopted(void) {
     open_world(0, 0);
@@ -394,6 +426,7 @@ int main(void) {
     TEST(test_a_late_watch_makes_no_second_pod);
     TEST(test_what_is_found_is_known);
     TEST(test_a_lost_pod_is_adopted);
+    TEST(test_a_lost_pod_that_is_gone_stops_nothing);
     TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
