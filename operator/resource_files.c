@@ -10,11 +10,29 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static void release(struct resource_file *file) {
+    free(file->path);
+    json_decref(file->object);
+    json_decref(file->written);
+}
+
+void resource_files_keep(struct resource_files *files, const char *name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        struct resource_file *file = &files->at[i];
+        const json_t *resource = file->object ? file->object : file->written;
+        if (resource && strcmp(tree_text(resource, "metadata.name", ""), name) != 0) {
+            release(file);
+        } else {
+            files->at[kept++] = *file;
+        }
+    }
+    files->count = kept;
+}
+
 void resource_files_release(struct resource_files *files) {
     for (size_t i = 0; i < files->count; i++) {
-        free(files->at[i].path);
-        json_decref(files->at[i].object);
-        json_decref(files->at[i].written);
+        release(&files->at[i]);
     }
     free(files->at);
     *files = (struct resource_files){0};

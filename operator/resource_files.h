@@ -25,4 +25,7 @@ struct resource_files {
  * them. ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
 NODISCARD int resource_files_read(const struct option_list *paths, bool today,
                                   struct resource_files *ret_files, struct error *err);
+/* Leaves out the resources of other names, the refused ones, too; a file that cannot be read stays.
+ */
+void resource_files_keep(struct resource_files *files, const char *name);
 void resource_files_release(struct resource_files *files); /* for AUTO, too */

@@ -11,6 +11,12 @@
 
 enum { PAGE = 500, ITEMS_MAX = 100000, CONTINUE_MAX = 4096 };
 
+bool remote_is_configured(const struct remote_options *options) {
+    const struct config_options config = {.kubeconfig = options->kubeconfig,
+                                          .context = options->context};
+    return config_is_there(&config);
+}
+
 int remote_open(const struct remote_options *options, struct remote *ret_remote,
                 struct error *err) {
     struct config_options config = {.kubeconfig = options->kubeconfig, .context = options->context};

@@ -34,6 +34,8 @@ struct remote {
     const char *namespace; /* NULL: all. Borrowed from the options or the configuration */
 };
 
+/* False: no cluster is configured at all. */
+bool remote_is_configured(const struct remote_options *options);
 NODISCARD int remote_open(const struct remote_options *options, struct remote *ret_remote,
                           struct error *err);
 void remote_release(struct remote *remote); /* for AUTO, too */

@@ -297,13 +297,19 @@ static int merge_file(json_t *merged, const char *path, struct error *err) {
     return config_merge(merged, path, text, *folder ? folder : ".", err);
 }
 
+/* The next of a list as in $PATH. Owned. */
+static char *next_file(const char **rest) {
+    size_t length = strcspn(*rest, ":");
+    char *path = x_strndup(*rest, length);
+    *rest += length + ((*rest)[length] == ':');
+    return path;
+}
+
 /* The existing files of $KUBECONFIG, as in kubectl. */
 static int merge_files(json_t *merged, const char *list, struct error *err) {
     size_t found = 0;
     for (const char *rest = list; *rest;) {
-        size_t length = strcspn(rest, ":");
-        AUTO(text_freep) char *path = x_strndup(rest, length);
-        rest += length + (rest[length] == ':');
+        AUTO(text_freep) char *path = next_file(&rest);
         if (*path && access(path, F_OK) == 0) {
             found++;
             if (merge_file(merged, path, err) < 0) {
@@ -347,12 +353,32 @@ static int load_files(const struct config_options *options, struct config **ret_
     return config_choose(merged, name, options->context, ret_config, err);
 }
 
+static bool is_in_pod(const char *host, const char *port) {
+    return host && *host && port && *port && access(CONFIG_SERVICE_ACCOUNT "/token", F_OK) == 0;
+}
+
+bool config_is_there(const struct config_options *options) {
+    const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
+    if (options->kubeconfig || options->context ||
+        is_in_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"))) {
+        return true;
+    }
+    if (!list || !*list) {
+        AUTO(text_freep) char *usual = file_join(home ? home : "/", ".kube/config");
+        return access(usual, F_OK) == 0;
+    }
+    bool any = false;
+    for (const char *rest = list; *rest && !any;) {
+        AUTO(text_freep) char *path = next_file(&rest);
+        any = *path && access(path, F_OK) == 0;
+    }
+    return any;
+}
+
 int config_load(const struct config_options *options, struct config **ret_config,
                 struct error *err) {
     const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
-    bool is_pod =
-        host && *host && port && *port && access(CONFIG_SERVICE_ACCOUNT "/token", F_OK) == 0;
-    if (!options->kubeconfig && !options->context && is_pod) {
+    if (!options->kubeconfig && !options->context && is_in_pod(host, port)) {
         return config_from_pod(CONFIG_SERVICE_ACCOUNT, host, port, ret_config, err);
     }
     return load_files(options, ret_config, err);

@@ -37,6 +37,8 @@ struct config_options {
 /* Fails with INVALID; the error names the file, the entry and the expected value. */
 NODISCARD int config_load(const struct config_options *options, struct config **ret_config,
                           struct error *err);
+/* False: no cluster is named, in an option, a file or the environment. Nothing is read. */
+bool config_is_there(const struct config_options *options);
 void config_free(struct config *config);
 void config_freep(struct config **config);
 

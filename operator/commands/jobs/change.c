@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/jobs/change.h"
 
+#include "lib/file.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/jobs/change_remote.h"
 #include "operator/commands/jobs/job_where.h"
@@ -67,14 +68,16 @@ static int delete_runs(const struct job_found *found, const char *name, bool dry
     return 0;
 }
 
-/* A manifest that came by a pipe, or whose file is gone, is written anew. */
-static int write_manifest(const json_t *record, char path[static 64], struct error *err) {
-    AUTO(text_freep) char *text = tree_compact(json_object_get(record, "manifest"));
-    snprintf(path, 64, "/tmp/windlass-again-XXXXXX.json");
-    AUTO(fd_closep) int fd = mkstemps(path, 5);
-    return fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)
-               ? error_set(err, ERROR_UNAVAILABLE, "cannot write %s", path)
-               : 0;
+/* A manifest that came by a pipe, or whose file is gone, is written anew: beside the record, where
+ * only the user can write. The next run is recorded with that file. */
+static int write_manifest(const struct run_item *run, char **ret_path, struct error *err) {
+    AUTO(text_freep) char *text = tree_compact(json_object_get(run->record, "manifest"));
+    AUTO(text_freep) char *path = x_printf("%s.again", run->path);
+    if (file_write(path, text, strlen(text), err) < 0) {
+        return -1;
+    }
+    *ret_path = TAKE(path);
+    return 0;
 }
 
 static bool is_given(const json_t *arguments, const char *volume) {
@@ -87,17 +90,26 @@ static bool is_given(const json_t *arguments, const char *volume) {
     return false;
 }
 
+/* An emptyDir of that run, in the folder of its logs: the next run has its own. */
+static bool is_own(const json_t *record, const char *folder) {
+    AUTO(text_freep) char *state = realpath(tree_text(record, "state", ""), NULL);
+    AUTO(text_freep) char *own = x_printf("%s/volumes/", state ? state : "");
+    return state && text_starts(folder, own);
+}
+
 /* The words of `windlass run`: an array of texts, owned. written: the manifest was written anew, so
  * that what was beside it must be named. */
 static json_t *words_of(const json_t *record, const char *manifest, bool written) {
-    json_t *words = json_pack("[s, s, s]", "run", "-f", manifest);
+    json_t *words = json_pack("[s, s, s, s, s]", "run", "-f", manifest, "--only",
+                              tree_text(record, "name", ""));
     const json_t *arguments = json_object_get(record, "arguments");
     const char *volume;
     json_t *folder;
     json_array_extend(words, (json_t *)arguments);
     json_object_foreach(json_object_get(record, "folders"), volume, folder) {
         const char *path = json_string_value(folder);
-        if (written && path && !is_given(arguments, volume) && access(path, F_OK) == 0) {
+        if (written && path && !is_given(arguments, volume) && !is_own(record, path) &&
+            access(path, F_OK) == 0) {
             AUTO(text_freep) char *given = x_printf("%s=%s", volume, path);
             json_array_append_new(words, json_string("--volume"));
             json_array_append_new(words, json_string(given));
@@ -109,8 +121,8 @@ static json_t *words_of(const json_t *record, const char *manifest, bool written
 static int start_again(const struct run_item *run, bool restart, int *ret_code, struct error *err) {
     const char *file = tree_text(run->record, "file", NULL);
     bool is_there = file && access(file, R_OK) == 0;
-    char path[64];
-    if (!is_there && write_manifest(run->record, path, err) < 0) {
+    AUTO(text_freep) char *path = NULL;
+    if (!is_there && write_manifest(run, &path, err) < 0) {
         return -1;
     }
     if (chdir(tree_text(run->record, "folder", "/")) < 0) {
@@ -128,9 +140,6 @@ static int start_again(const struct run_item *run, bool restart, int *ret_code, 
     }
     *ret_code = run_command((int)count, (char **)(uintptr_t)argv);
     free(argv);
-    if (!is_there) {
-        unlink(path);
-    }
     return 0;
 }
 
@@ -152,11 +161,32 @@ static int run_again(const struct job_found *found, const struct request *reques
     return request->dry ? 0 : start_again(found->run, !is_resumed, ret_code, err);
 }
 
+/* What cannot be undone is done to a job of a cluster only where the options say so: a mistyped
+ * name must not reach the cluster that the kubeconfig happens to name. */
+static int find(const struct request *request, const char *name, struct job_found *found,
+                struct error *err) {
+    struct job_where where = request->where;
+    bool is_lasting = request->change == CHANGE_DELETE || request->change == CHANGE_RERUN;
+    bool is_only_here = is_lasting && !where.here && !job_where_is_remote(&where);
+    where.here |= is_only_here;
+    if (job_where_find(&where, name, found, err) == 0) {
+        return 0;
+    }
+    if (!is_only_here || err->kind != ERROR_INVALID) {
+        return -1;
+    }
+    error_clear(err);
+    return error_set(err, ERROR_INVALID,
+                     "no run of this machine is named %s (windlass list); for the job of the "
+                     "cluster add -n NAMESPACE",
+                     name);
+}
+
 static int change_one(const struct request *request, const char *name, int *ret_code,
                       struct error *err) {
     AUTO(job_found_release) struct job_found found = {0};
     int result = 0;
-    if (job_where_find(&request->where, name, &found, err) < 0) {
+    if (find(request, name, &found, err) < 0) {
         return -1;
     }
     if (!found.run) {
@@ -243,8 +273,10 @@ int change_rerun(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass rerun NAME... [options]",
         .about = "Runs jobs that have ended once more, from the beginning: what they have made in\n"
-                 "their output is thrown away. On a cluster the job is deleted and created again.",
-        .examples = "windlass rerun style-transfer",
+                 "their output is thrown away. On a cluster, which -n, --context or --kubeconfig\n"
+                 "must name, the job is deleted and created again.",
+        .examples = "windlass rerun style-transfer\n"
+                    "windlass rerun style-transfer -n batch",
         .words_min = 1,
         .words_max = NAMES_MAX};
     return run_change(CHANGE_RERUN, &help, argc, argv);
@@ -255,8 +287,10 @@ int change_delete(int argc, char **argv) {
         .usage = "windlass delete NAME... [options]",
         .about = "Ends jobs, if they run, and forgets them: on this machine all runs of that name\n"
                  "with their logs (not those of a folder that --state has named), or one run by\n"
-                 "its ID; on a cluster the object with its pods. Outputs stay.",
-        .examples = "windlass delete style-transfer",
+                 "its ID; on a cluster, which -n, --context or --kubeconfig must name, the object\n"
+                 "with its pods. Outputs stay.",
+        .examples = "windlass delete style-transfer\n"
+                    "windlass delete style-transfer -n batch",
         .words_min = 1,
         .words_max = NAMES_MAX};
     return run_change(CHANGE_DELETE, &help, argc, argv);

@@ -3,10 +3,13 @@
 
 #include "lib/digest.h"
 #include "lib/time/clock.h"
+#include "operator/commands/jobs/job_print.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 #include "operator/show/ending.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GONE_MS = 120000, LOOK_MS = 500 };
@@ -40,22 +43,22 @@ static json_t *as_new(const json_t *job, bool restart) {
     return copy;
 }
 
+/* A request that fails says nothing about the object, and is sent again. */
 static int wait_gone(struct remote *remote, const struct rest_place *place, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + GONE_MS;
     for (;;) {
         AUTO(tree_freep) json_t *still = NULL;
         struct error why = {0};
-        if (remote_get(remote, place, NULL, &still, &why) < 0) {
+        int result = remote_get(remote, place, NULL, &still, &why);
+        if (result < 0 && why.kind == ERROR_NOT_FOUND) {
+            return 0;
+        }
+        if (clock_monotonic_ms() >= end_ms && result < 0) {
             *err = why;
-            if (err->kind == ERROR_NOT_FOUND) {
-                error_clear(err);
-                return 0;
-            }
             return -1;
         }
         if (clock_monotonic_ms() >= end_ms) {
-            return error_set(err, ERROR_TIMEOUT, "%s is still being deleted; run this again later",
-                             place->name);
+            return error_set(err, ERROR_TIMEOUT, "%s is still being deleted", place->name);
         }
         if (remote_pause(remote, LOOK_MS, err) < 0) {
             return -1;
@@ -63,18 +66,30 @@ static int wait_gone(struct remote *remote, const struct rest_place *place, stru
     }
 }
 
+/* The job is deleted, or may be, and nothing has come in its place: only this has it still. */
+static void save(const json_t *object) {
+    AUTO(text_freep) char *text = job_print_yaml(object);
+    fprintf(stderr,
+            "# The job was deleted and could not be created again. When it is gone, kubectl create "
+            "-f\n# with these lines in a file makes it:\n%s",
+            text);
+}
+
 static int make_anew(struct job_found *found, bool restart, bool dry, struct error *err) {
     const struct rest_place place = job_found_place(found);
     AUTO(tree_freep) json_t *object = as_new(found->job, restart);
     if (remote_delete(&found->remote, &place, /* waits_for_owned= */ true, dry, err) < 0) {
+        if (!dry && (err->kind == ERROR_TIMEOUT || err->kind == ERROR_UNAVAILABLE)) {
+            save(object); /* the answer was lost, perhaps */
+        }
         return -1;
     }
-    if (dry) {
-        return 0;
+    if (!dry && (wait_gone(&found->remote, &place, err) < 0 ||
+                 remote_create(&found->remote, object, /* dry= */ false, err) < 0)) {
+        save(object);
+        return -1;
     }
-    return wait_gone(&found->remote, &place, err) < 0
-               ? -1
-               : remote_create(&found->remote, object, /* dry= */ false, err);
+    return 0;
 }
 
 int change_remote(struct job_found *found, enum change change, bool dry, struct error *err) {

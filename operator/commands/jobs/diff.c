@@ -77,16 +77,50 @@ static const json_t *spec_of(const struct job_found *found) {
                       : json_object_get(found->job, "spec");
 }
 
+/* As kubectl, in the manifest's own namespace where none is given. */
+static int find_remote(const struct request *request, const struct resource_file *file,
+                       struct job_found *found, struct error *err) {
+    struct job_where where = request->where;
+    if (!where.remote.namespace) {
+        where.remote.namespace = tree_text(file->written, "metadata.namespace", NULL);
+    }
+    return job_where_find(&where, tree_text(file->object, "metadata.name", ""), found, err);
+}
+
+/* *ret_is_new: neither a run of this machine nor a cluster has a job of that name. What cannot be
+ * asked is an error: a job that is said to be new would be changed unseen. */
+static int find(const struct request *request, const struct resource_file *file,
+                struct job_found *found, bool *ret_is_new, struct error *err) {
+    const struct job_where here = {.here = true};
+    if (!job_where_is_remote(&request->where)) {
+        if (job_where_find(&here, tree_text(file->object, "metadata.name", ""), found, err) == 0) {
+            return 0;
+        }
+        if (err->kind != ERROR_INVALID) {
+            return -1;
+        }
+        error_clear(err); /* no run has that name */
+        *ret_is_new = request->where.here || !remote_is_configured(&request->where.remote);
+    }
+    if (*ret_is_new || find_remote(request, file, found, err) == 0) {
+        return 0;
+    }
+    *ret_is_new = err->kind == ERROR_NOT_FOUND;
+    if (*ret_is_new) {
+        error_clear(err);
+    }
+    return *ret_is_new ? 0 : -1;
+}
+
 static int diff_one(const struct request *request, const struct resource_file *file, bool *ret_news,
                     struct error *err) {
     AUTO(job_found_release) struct job_found found = {0};
     const char *name = tree_text(file->object, "metadata.name", "");
-    struct error why = {0};
-    if (job_where_find(&request->where, name, &found, &why) < 0) {
-        if (why.kind != ERROR_NOT_FOUND && job_where_is_remote(&request->where)) {
-            *err = why;
-            return -1;
-        }
+    bool is_new = false;
+    if (find(request, file, &found, &is_new, err) < 0) {
+        return -1;
+    }
+    if (is_new) {
         printf("+ %s %s of %s is new\n", tree_text(file->object, "kind", ""), name, file->path);
         *ret_news = true;
         return 0;
@@ -131,7 +165,8 @@ int diff_command(int argc, char **argv) {
         .about =
             "Prints the fields of manifests that differ from the jobs of their names: from the\n"
             "manifest of the newest run on this machine, else from the job of the cluster, as\n"
-            "a dry run of kubectl apply would change it.\n\n"
+            "a dry run of kubectl apply would change it. Without -n it is looked for in the\n"
+            "manifest's own namespace. Where no cluster is configured the others are new.\n\n"
             "Exit codes: 0 nothing differs, 1 something does or is new, 2 manifest or usage,\n"
             "3 the cluster.",
         .examples = "windlass diff -f job.yaml\n"

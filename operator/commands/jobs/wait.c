@@ -8,6 +8,7 @@
 #include "operator/show/ending.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOOK_HERE_MS = 200, LOOK_REMOTE_MS = 1000 };
@@ -25,17 +26,23 @@ static bool is_reached(const struct request *request, const json_t *job) {
            strcasecmp(request->state, object_state(status)) == 0;
 }
 
+/* The same run by its ID, and not a later one of its name; never a job of a cluster. */
+static int look_at_run(struct job_found *found, struct error *err) {
+    const struct job_where here = {.here = true};
+    AUTO(text_freep) char *id = x_strdup(found->run->id);
+    job_found_release(found);
+    return job_where_find(&here, id, found, err);
+}
+
 /* A look at the job, after a pause of the place. */
-static int look(const struct request *request, const char *name, struct job_found *found,
-                struct error *err) {
+static int look(const char *name, struct job_found *found, struct error *err) {
     struct error why = {0};
     if (found->run) {
         if (run_list_wait(found->run, LOOK_HERE_MS, &why) < 0 && why.kind != ERROR_TIMEOUT) {
             *err = why;
             return -1;
         }
-        job_found_release(found);
-        return job_where_find(&request->where, name, found, err);
+        return look_at_run(found, err);
     }
     json_t *next = NULL;
     if (remote_pause(&found->remote, LOOK_REMOTE_MS, err) < 0) {
@@ -70,7 +77,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
                              object_state(json_object_get(found.job, "status")),
                              (long long)request->timeout_s);
         }
-        if (look(request, name, &found, err) < 0) {
+        if (look(name, &found, err) < 0) {
             return -1;
         }
     }

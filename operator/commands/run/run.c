@@ -469,6 +469,7 @@ static int finish(struct run *run) {
 }
 
 static void release(struct run *run) {
+    bool has_pods = run->cluster; /* otherwise those in the folder are another run's */
     controller_free(run->controller);
     if (run->cluster) {
         run->cluster->ops->free(run->cluster); /* kills running pods */
@@ -477,7 +478,7 @@ static void release(struct run *run) {
     if (run->state_folder && !run->options.keep) {
         struct error ignored = {0};
         AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");
-        int removed = file_remove_tree(pods, &ignored);
+        int removed = has_pods ? file_remove_tree(pods, &ignored) : 0;
         (void)removed;
         if (!run->options.state && run->options.dry_run) {
             removed = file_remove_tree(run->state_folder, &ignored);
@@ -537,6 +538,16 @@ static int go(struct run *run) {
     return code;
 }
 
+/* --only. */
+static int choose(struct resource_files *files, const char *only, struct error *err) {
+    AUTO(text_freep) char *path = x_strdup(files->count ? files->at[0].path : "");
+    if (only) {
+        resource_files_keep(files, only);
+    }
+    return files->count ? 0
+                        : error_set(err, ERROR_INVALID, "%s has no job %s any more", path, only);
+}
+
 /* One after the other; all that are refused are said before the first starts. */
 static int run_all(const struct run_options *options, struct resource_files *files) {
     int code = 0;
@@ -565,7 +576,8 @@ int run_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || resource_files_read(&options.files, /* today= */ true, &files, &err) < 0) {
+    if (result < 0 || resource_files_read(&options.files, /* today= */ true, &files, &err) < 0 ||
+        choose(&files, options.only, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
         return 2;
     }

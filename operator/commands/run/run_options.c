@@ -40,6 +40,7 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
          "Start from the beginning: first discard what earlier runs of this job have done.",
          &run->restart},
         {"anew", 0, OPTION_FLAG, NULL, NULL, &restarts_by_old_name}, /* hidden */
+        {"only", 0, OPTION_TEXT, "NAME", NULL, &run->only}, /* hidden: jobs/change.c gives it */
         {"once", 0, OPTION_FLAG, NULL,
          "Make one run now and ignore trigger, schedule and rerun; its output is in "
          "OUTPUT/runs/TIME-RUN.",

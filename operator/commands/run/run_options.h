@@ -7,6 +7,7 @@
 /* Zero-initialized. Texts are borrowed from argv. */
 struct run_options {
     const char *state, *stores, *secrets;
+    const char *only; /* the name of the one job of the files that runs; NULL: all run */
     struct option_list files, volumes;
     int64_t workers, gpus; /* KIND_UNASKED: not given */
     bool keep, restart, once, dry_run;

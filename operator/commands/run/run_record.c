@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/run/run_record.h"
 
+#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/local/runs/run_entry.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct run_record {
@@ -20,14 +21,29 @@ static void set_now(json_t *to, const char *member) {
     json_object_set_new(to, member, json_string(now));
 }
 
+/* The absolute path, with its links: what is beside the link belongs to the manifest, and not what
+ * is beside its target. Owned; NULL: no file that can be read again. */
+static char *path_of(const char *file) {
+    struct stat status;
+    bool is_of_process = text_starts(file, "/dev/") || text_starts(file, "/proc/");
+    if (stat(file, &status) < 0 || !S_ISREG(status.st_mode)) {
+        return NULL;
+    }
+    if (is_of_process) { /* /dev/stdin is another file in another process */
+        return realpath(file, NULL);
+    }
+    AUTO(text_freep) char *folder = getcwd(NULL, 0);
+    return *file == '/' ? x_strdup(file) : folder ? file_join(folder, file) : NULL;
+}
+
 struct run_record *run_record_new(const json_t *object, const char *file) {
     struct run_record *record = x_calloc(1, sizeof *record);
-    char found[PATH_MAX];
+    AUTO(text_freep) char *path = path_of(file);
     AUTO(tree_freep) json_t *copy = json_deep_copy((json_t *)object);
     record->about =
         json_pack("{s:s, s:O}", "name", tree_text(object, "metadata.name", ""), "manifest", copy);
-    if (realpath(file, found)) {
-        json_object_set_new(record->about, "file", json_string(found));
+    if (path) {
+        json_object_set_new(record->about, "file", json_string(path));
     }
     return record;
 }

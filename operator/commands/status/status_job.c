@@ -237,10 +237,11 @@ int status_job_show(struct remote *remote, const struct status_request *request,
                     struct error *err) {
     AUTO(tree_freep) json_t *job = NULL;
     AUTO(live_freep) struct live *live = live_new(remote);
+    bool is_page = request->output && strcmp(request->output, "html") == 0;
     int result = request->watch ? follow_job(remote, live, request->name, &job, err)
                                 : remote_job(remote, request->name, &job, err);
     if (result < 0 ||
-        (request->output ? print_page(remote, job, err) : print_job(remote, live, job, err)) < 0) {
+        (is_page ? print_page(remote, job, err) : print_job(remote, live, job, err)) < 0) {
         return -1;
     }
     const json_t *condition = object_succeeded(json_object_get(job, "status"));

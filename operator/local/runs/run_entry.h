@@ -4,6 +4,7 @@
  *     BASE/runs/ID.lock  locked (fcntl) by the run as long as it lives, also by kill -9: the kernel
  *                        lets go of it, and says who holds it
  *     BASE/runs/ID.json  the record, replaced as a whole
+ *     BASE/runs/ID.again  the manifest, written when the run starts again and its file is gone
  *
  * BASE is $XDG_STATE_HOME/windlass, else ~/.local/state/windlass; ID is NAME-TIME. Members of the
  * record: name, file, arguments (of `windlass run`), folder (the working folder), host, state (the

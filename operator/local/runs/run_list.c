@@ -38,7 +38,7 @@ void run_list_release(struct run_list *list) {
  * process, which has none: only `windlass run` has one, and it never reads the list meanwhile. */
 static pid_t holder_of(const char *path) {
     AUTO(text_freep) char *file = x_printf("%s.lock", path);
-    AUTO(fd_closep) int fd = open(file, O_RDWR | O_CLOEXEC);
+    AUTO(fd_closep) int fd = open(file, O_RDONLY | O_CLOEXEC);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fd < 0 || fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type == F_UNLCK) {
         return -1;
@@ -76,7 +76,7 @@ static bool read_item(const char *folder, const char *file, struct run_item *ret
 }
 
 static void remove_files(const char *path) {
-    static const char *const endings[] = {"json", "next", "lock"};
+    static const char *const endings[] = {"json", "next", "lock", "again"};
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
         AUTO(text_freep) char *file = x_printf("%s.%s", path, endings[i]);
         unlink(file);
@@ -94,13 +94,18 @@ static int in_order(const void *one, const void *other) {
                                   : strcmp(b->id, a->id);
 }
 
+/* Deleted by somebody: not only out of sight (another machine's, a folder that may not be read). */
+static bool has_lost_logs(const struct run_item *item) {
+    return is_of_this_machine(item->record) &&
+           access(tree_text(item->record, "state", ""), F_OK) < 0 && errno == ENOENT;
+}
+
 static void prune(struct run_list *list) {
     size_t kept = 0, ended = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct run_item *item = &list->at[i];
-        bool has_logs = access(tree_text(item->record, "state", ""), F_OK) == 0;
         ended += !item->is_alive;
-        if (!item->is_alive && (!has_logs || ended > ENDED_KEPT)) {
+        if (!item->is_alive && (has_lost_logs(item) || ended > ENDED_KEPT)) {
             remove_files(item->path);
             release_item(item);
         } else {
@@ -110,15 +115,22 @@ static void prune(struct run_list *list) {
     list->count = kept;
 }
 
+/* Without such a folder no run can be recorded. */
+static bool has_none(int error) {
+    return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
 int run_list_read(struct run_list *ret_list, struct error *err) {
     AUTO(text_freep) char *base = NULL;
     struct run_list list = {0};
-    if (run_entry_base(&base, err) < 0) {
-        return -1;
+    struct error ignored = {0};
+    if (run_entry_base(&base, &ignored) < 0) {
+        *ret_list = list;
+        return 0;
     }
     AUTO(text_freep) char *folder = file_join(base, "runs");
     DIR *entries = opendir(folder);
-    if (!entries && errno != ENOENT) {
+    if (!entries && !has_none(errno)) {
         return error_from_errno(err, errno, "%s", folder);
     }
     for (struct dirent *entry; entries && (entry = readdir(entries));) {

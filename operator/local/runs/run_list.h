@@ -20,8 +20,9 @@ struct run_list {
     size_t count;
 };
 
-/* Also removes the records of runs that have ended and whose folder of logs was deleted, and all
- * but the newest 500 of ended runs. A record that cannot be read is left out. */
+/* Also removes the records of this machine's runs that have ended and whose folder of logs was
+ * deleted, and all but the newest 500 of ended runs. A record that cannot be read is left out.
+ * Where no run can be recorded (no HOME, no such folder, no right to read it) there are none. */
 NODISCARD int run_list_read(struct run_list *ret_list, struct error *err);
 void run_list_release(struct run_list *list); /* for AUTO, too */
 

@@ -15,6 +15,8 @@ w list -n default -o name
 check "list -o name: $(cat "$work/err")" [ "$(cat "$work/out")" = batchscore/one ]
 w status one -o yaml
 check "status -o yaml of a job that no run here has" grep -q '^kind: BatchScore$' "$work/out"
+w status one -o wide
+check "status -o wide of a BatchScore: $(cat "$work/err")" [ "$code$(grep -c 'created .* ago' "$work/out")" = 01 ]
 w status one --local
 check "--local does not look there: code 2" [ $code -eq 2 ]
 w diff -f "$work/one.yaml"
@@ -35,10 +37,41 @@ w wait one --timeout 1
 check "wait --timeout: code 3" [ $code -eq 3 ]
 uid=$(get .metadata.uid)
 w rerun one
+check "rerun without -n does not reach the cluster: code 2" [ "$code$(get .metadata.uid)" = "2$uid" ]
+check "and says the way" told 'for the job of the cluster add -n NAMESPACE'
+w rerun one -n default
 check "rerun makes it anew: $(cat "$work/err")" [ "$code$(get .metadata.uid | grep -c "$uid")$(get .spec.suspend)" = 00false ]
 check "to begin from the beginning" [ "$(get '.metadata.annotations["windlass.dev/restart"] | length > 0')" = true ]
-w rerun one
+w rerun one -n default
 check "a job that runs is not made anew: code 2" [ $code -eq 2 ]
+
+##### a job is not lost between its deletion and its creation ########################################
+through=$(tests/proxy/start.sh start "$api") || exit 3
+faults() { echo "$1" >"$api/proxy/new" && mv "$api/proxy/new" "$api/proxy/faults"; }
+done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
+job two | "$kubectl" apply -f - >/dev/null
+"$kubectl" patch bs two --type=merge -p '{"metadata": {"finalizers": ["test.windlass.dev/hold"]}, "spec": {"suspend": true}}' >/dev/null
+uid=$("$kubectl" get bs two -o jsonpath='{.metadata.uid}')
+"$windlass" rerun two -n default --kubeconfig "$through" >"$work/two" 2>&1 &
+again=$!
+is_leaving() { [ -n "$("$kubectl" get bs two -o jsonpath='{.metadata.deletionTimestamp}')" ]; }
+within 60 is_leaving
+faults '[{"method": "GET", "status": 500}]'
+looks_fail() { [ "$(done_so_far 500)" -ge 2 ]; }
+check "rerun: looks that fail" within 60 looks_fail
+rm "$api/proxy/faults"
+"$kubectl" patch bs two --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
+wait $again
+code=$?
+check "end nothing: $(cat "$work/two")" [ "$code$("$kubectl" get bs two -o jsonpath='{.metadata.uid}' | grep -c "$uid")" = 00 ]
+w suspend two
+faults '[{"method": "POST", "path": "batchscores", "status": 400}]'
+w rerun two -n default --kubeconfig "$through"
+check "rerun: a creation that is refused: code 2 or 3" [ $code -ge 2 ]
+grep -v '^windlass' "$work/err" | "$kubectl" create -f - >/dev/null
+check "and what was printed makes the job again" [ "$("$kubectl" get bs two -o jsonpath='{.spec.miniBatchSize}')" = 2 ]
+"$kubectl" delete bs two --wait=false >/dev/null
+tests/proxy/start.sh stop "$api"
 # The condition that a controller writes at the end.
 ends() {
     "$kubectl" get --raw /apis/windlass.dev/v1beta1/namespaces/default/batchscores/one |
@@ -60,10 +93,12 @@ check "the job succeeds" ends True
 w wait one
 check "wait: it has succeeded: code 0" [ $code -eq 0 ]
 w delete one
+check "delete without -n does not reach the cluster: code 2" [ "$code$(get .metadata.name)" = 2one ]
+w delete one -n default
 check "delete: $(cat "$work/err")" [ $code -eq 0 ]
 gone() { ! "$kubectl" get bs one; }
 check "and it is gone" within 60 gone
-w delete one
+w delete one -n default
 check "a job that is not there: code 2" [ $code -eq 2 ]
 w wait one
 check "nor can it be waited for: code 2" [ $code -eq 2 ]

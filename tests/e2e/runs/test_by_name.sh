@@ -119,10 +119,30 @@ windlass run -f - --volume "code=$work/job/code" --volume "data=$work/job/data" 
 check "a manifest of standard input runs" [ $? -eq 0 ]
 w rerun texts
 check "and runs again" [ $code -eq 0 ]
+check "from a manifest in the registry" grep -qF "\"file\":\"$registry/" "$registry"/*.json
 w delete texts
 check "delete forgets all runs of that name" [ "$code$(ls -A "$registry")" = 0 ]
 check "and the logs in folders of its own" [ "$(ls "$XDG_STATE_HOME/windlass")" = runs ]
 check "but not those of --state" [ -s "$work/own/texts-worker-0.log" ]
+w delete texts
+check "what no run is named is not looked for on a cluster: code 2" [ "$code$(grep -c 'add -n NAMESPACE' "$err")" = 21 ]
+{ cat "$job"; echo '    - {name: scratch, emptyDir: {}}'; } >"$work/scratch.yaml"
+windlass run -f - --volume "code=$work/job/code" --volume "data=$work/job/data" --state "$work/own" \
+    <"$work/scratch.yaml" >"$out" 2>&1
+w rerun texts
+check "an emptyDir is the next run's own" [ "$code$(jq -r .folders.scratch "$registry"/*.json | sort -u | wc -l)" = 02 ]
+w delete texts
+mkdir -p "$work/own/pods/other"
+w run -f "$job" --dry-run --state "$work/own"
+check "run --dry-run leaves the pods of another run alone" [ "$code$(ls "$work/own/pods")" = 0other ]
+rm -r "$work/own/pods"
+mkdir -p "$work/linked/data" && cp -r "$work/job/data/texts" "$work/job/data/go" "$work/linked/data/"
+ln -s ../job/code ../job/job.yaml "$work/linked/"
+w run -f "$work/linked/job.yaml"
+rm -rf "$work/linked/data/out"
+w rerun texts
+check "a manifest that is a link: what is beside the link is its own" [ "$code$(wc -l <"$work/linked/data/out/rows.jsonl")" = 04 ]
+w delete texts
 windlass run -f "$job" --state "$work/gone" >"$out" 2>&1
 rm -rf "$work/gone"
 w list
@@ -134,6 +154,22 @@ rm "$registry/broken.json"
 XDG_STATE_HOME=/proc/none windlass run -f "$job" --state "$work/own" >"$out" 2>&1
 check "a run that cannot be recorded runs" [ $? -eq 0 ]
 check "and says so" said "this run cannot be found by its name"
+XDG_STATE_HOME=$job w list
+check "where no run can be recorded there is none" [ "$code$(cat "$out")" = 0 ]
+(unset HOME XDG_STATE_HOME; windlass wait texts >"$out" 2>&1)
+check "nor without HOME: code 2, no such run" [ "$?$(grep -c 'no run of this machine' "$out")" = 21 ]
+w diff -f "$job"
+check "diff: what no run is named is new where no cluster is" [ "$code $(cat "$out")" = "1 + BatchScore texts of $job is new" ]
+cat >"$work/away" <<'YAML'
+apiVersion: v1
+kind: Config
+current-context: away
+clusters: [{name: away, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: me, user: {token: t}}]
+contexts: [{name: away, context: {cluster: away, user: me}}]
+YAML
+KUBECONFIG=$work/away w diff -f "$job"
+check "diff: a cluster that cannot be asked: code 3" [ "$code$(cat "$out")" = 3 ]
 
 ##### several documents, --dry-run ###############################################################
 mkdir "$work/job/both" && ln -s ../code ../data "$work/job/both/"
@@ -144,6 +180,14 @@ check "run --dry-run of a folder names each job and its folders" [ "$code$(grep 
 check "and leaves nothing" [ "$(ls "$XDG_STATE_HOME/windlass")" = runs ]
 w run -f "$work/job/both"
 check "a folder runs one job after the other" [ "$code $(grep -o '^[a-z]* succeeded' "$out" | xargs)" = "0 first succeeded second succeeded" ]
+{ cat "$work/job/both/1.yaml"; echo ---; cat "$work/job/both/2.yaml"; } >"$work/job/all.yaml"
+w run -f "$work/job/all.yaml"
+runs_of() { windlass list --local -a | grep -c "^$1 "; }
+w rerun second
+check "rerun of one job of a file runs that one" [ "$code$(runs_of first)$(runs_of second)" = 023 ]
+sed -i 's/name: second/name: third/' "$work/job/all.yaml"
+w rerun second
+check "which is not in the file any more: code 2" [ "$code$(grep -c 'all.yaml has no job second any more' "$err")" = 21 ]
 sed -i 's/miniBatchSize: 1/miniBatchSize: none/' "$work/job/both/2.yaml"
 w run -f "$work/job/both"
 check "none runs when one is refused: code 2" [ "$code$(cat "$out")" = 2 ]

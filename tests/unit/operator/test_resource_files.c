@@ -55,6 +55,21 @@ static void each_file_and_document_is_read(void) {
     check_read((const char *[]){folder, NULL}, "+-+-+"); /* d and e are not manifests by name */
 }
 
+/* Also a refused one of another name is left out; what cannot be read is not. */
+static void one_name_is_kept(void) {
+    AUTO(text_freep) char *path = make("f.txt", GOOD "---\n" BAD);
+    struct error err = {0};
+    struct option_list list = {.values = {path, "/no/such"}, .count = 2};
+    AUTO(resource_files_release) struct resource_files files = {0};
+    CHECK_OK(resource_files_read(&list, false, &files, &err), &err);
+    CHECK_INT(files.count, 3);
+    resource_files_keep(&files, "good");
+    CHECK_INT(files.count, 2);
+    CHECK(files.at[0].object && !files.at[1].written);
+    resource_files_keep(&files, "none");
+    CHECK_INT(files.count, 1);
+}
+
 static void standard_input_is_read_once(void) {
     int pipes[2];
     struct error err = {0};
@@ -113,6 +128,7 @@ int main(void) {
     snprintf(folder, sizeof folder, "/tmp/windlass-files-XXXXXX");
     CHECK(mkdtemp(folder));
     TEST(each_file_and_document_is_read);
+    TEST(one_name_is_kept);
     TEST(standard_input_is_read_once);
     TEST(what_cannot_be_read_is_refused);
     TEST(there_is_a_maximum);

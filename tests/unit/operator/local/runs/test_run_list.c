@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/test-run-list-XXXXXX";
+static const char *other_host; /* of the runs that start; NULL: this machine */
 
 /* A process that has a record of that name, and lives until it is signalled. */
 static pid_t start(const char *name, const char *state, const char *when) {
@@ -25,8 +26,8 @@ static pid_t start(const char *name, const char *state, const char *when) {
         gethostname(host, sizeof host - 1);
         AUTO(tree_freep)
         json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:{s:s}}}", "name", name, "state",
-                                  state, "host", host, "startTime", when, "manifest", "kind", "Toy",
-                                  "metadata", "name", name);
+                                  state, "host", other_host ? other_host : host, "startTime", when,
+                                  "manifest", "kind", "Toy", "metadata", "name", name);
         bool is_open = run_entry_open(about, &entry, &err) == 0;
         (void)!write(ready[1], is_open ? "y" : "n", 1);
         for (;;) {
@@ -110,6 +111,25 @@ static void records_without_logs_are_dropped(void) {
     CHECK(!run_list_find(&after, "three"));
 }
 
+/* Its folder may be there, and is not seen from here. */
+static void records_of_other_machines_stay(void) {
+    other_host = "other.example";
+    end(start("four", "/no/such", "2026-11-21T07:00:00Z"));
+    other_host = NULL;
+    AUTO(run_list_release) struct run_list runs = list();
+    CHECK(run_list_find(&runs, "four"));
+}
+
+static void without_a_registry_there_is_no_run(void) {
+    AUTO(text_freep) char *home = x_strdup(getenv("HOME") ? getenv("HOME") : "/");
+    CHECK(setenv("XDG_STATE_HOME", "/dev/null", 1) == 0);
+    AUTO(run_list_release) struct run_list of_file = list();
+    CHECK(unsetenv("XDG_STATE_HOME") == 0 && unsetenv("HOME") == 0);
+    AUTO(run_list_release) struct run_list of_nobody = list();
+    CHECK(of_file.count == 0 && of_nobody.count == 0);
+    CHECK(setenv("XDG_STATE_HOME", folder, 1) == 0 && setenv("HOME", home, 1) == 0);
+}
+
 int main(void) {
     struct error err = {0};
     if (!mkdtemp(folder) || setenv("XDG_STATE_HOME", folder, 1) < 0) {
@@ -118,5 +138,7 @@ int main(void) {
     TEST(a_killed_run_does_not_live);
     TEST(the_newest_of_a_name_is_found);
     TEST(records_without_logs_are_dropped);
+    TEST(records_of_other_machines_stay);
+    TEST(without_a_registry_there_is_no_run);
     return file_remove_tree(folder, &err) < 0 || TEST_END();
 }
