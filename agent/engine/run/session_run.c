@@ -126,7 +126,13 @@ static int try_stages(struct session *session, const struct tensor *inputs, stru
 int session_run(struct session *session, const struct tensor *inputs, struct tensor *outputs,
                 struct error *err) {
     if (session->stages) {
-        return stages_run(session->stages, inputs, outputs, err);
+        int result = stages_run(session->stages, inputs, outputs, err);
+        if (result < 0 && err->kind == ERROR_EXHAUSTED) {
+            error_clear(err); /* freeing the memory of other shapes may be enough */
+            stages_forget(session->stages);
+            result = stages_run(session->stages, inputs, outputs, err);
+        }
+        return result;
     }
     if (session_run_hooked(session, inputs, outputs, NULL, err) == 0) {
         return 0;

@@ -78,6 +78,11 @@ def shapes(m):
                              node("Concat", ["si", "rest"], ["shape"], axis=0), node("Mul", ["x0", "x0"], ["q"]),
                              node("Reshape", ["q", "shape"], ["r"]), node("Softmax", ["r"], ["y0"], axis=1)],
         {"x0": f(4, 6), "x1": np.array([1.25, 0.75, 1], "f4")}, 1, [const("rest", [-1])])
+    add("cut-beside-a-folded-constant",
+        [node("NonZero", ["x0"], ["y0"]), node("Exp", ["w"], ["c"]), node("ReduceSum", ["x1"], ["s"], keepdims=1),
+         node("Cast", ["s"], ["si"], to=INT), node("Concat", ["si", "rest"], ["shape"], axis=0),
+         node("Reshape", ["x0", "shape"], ["r"]), node("Add", ["r", "c"], ["y1"])],
+        {"x0": f(4, 6), "x1": np.array([1.25, 0.75, 1], "f4")}, 2, [const("rest", [-1]), const("w", f(8))])
     add("range-computed", [node("ReduceMax", ["x0"], ["m"], keepdims=0), node("Cast", ["m"], ["mi"], to=INT),
                            node("Range", ["zero", "mi", "step"], ["r"]), node("Mul", ["r", "r"], ["y0"]),
                            node("Unsqueeze", ["mi", "axes"], ["one"]), node("ConstantOfShape", ["one"], ["z"]),

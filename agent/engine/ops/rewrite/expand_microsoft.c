@@ -90,7 +90,7 @@ static int rms_norm(struct expansion *expansion, int x, int scale) {
     static const int64_t last[] = {-1};
     const struct attribute over[] = {
         {.name = "axes", .kind = ATTRIBUTE_INTEGERS, .count = 1, .integers = last}, {.name = NULL}};
-    int epsilon = expand_number(expansion, node_number(expansion->node, "epsilon", 1e-5f));
+    int epsilon = expand_number(expansion, node_number(expansion->node, "epsilon", 1e-12f));
     int mean =
         expand_value(expansion, OP_REDUCE_MEAN, INPUTS(binary(expansion, OP_MUL, x, x)), 1, over);
     int root =
@@ -235,6 +235,12 @@ static int read_blocks(const struct expansion *expansion, const struct node *nod
         (blocks->zeros && blocks->zeros->type != TENSOR_UINT8)) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "weights that are not constants, or zero points that are not uint8");
+    }
+    if (MIN(blocks->k, blocks->n) < 1 || MAX(blocks->k, blocks->n) > INT32_MAX ||
+        blocks->size < 16 || (blocks->size & (blocks->size - 1)) != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "K and N of 1 to 2147483647 and a block_size that is a power of 2 and at "
+                         "least 16 are expected");
     }
     blocks->count = (blocks->k + blocks->size - 1) / blocks->size;
     int64_t row_bytes = blocks->count * blocks->size * blocks->bits / 8;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { EMPTY_ROWS_MAX = 1 << 20 };
+
 int late_non_zero(const struct late_call *call, struct error *err) {
     const struct tensor *x;
     if (late_tensor(call, 0, &x, err) < 0) {
@@ -209,6 +211,10 @@ int late_unique(const struct late_call *call, struct error *err) {
         return error_set(err, ERROR_UNSUPPORTED, "Unique of numbers that are NaN");
     }
     struct rows rows = {&flat, param_around_axis(&flat.shape, axis)};
+    if (shape_count(&flat.shape) == 0 && rows.around.size > EMPTY_ROWS_MAX) {
+        return error_set(err, ERROR_UNSUPPORTED, "Unique of %lld empty rows, at most %d",
+                         (long long)rows.around.size, EMPTY_ROWS_MAX);
+    }
     size_t size = (size_t)rows.around.size + 1;
     struct kinds kinds = {0, x_calloc(size, sizeof(int64_t)), x_calloc(size, sizeof(int64_t)),
                           x_calloc(size, sizeof(int64_t))};
@@ -312,14 +318,18 @@ static int suppress_all(const struct late_call *call, const struct tensor *boxes
                         const struct tensor *scores, struct suppression *task, struct error *err) {
     int64_t images = scores->shape.dims[0], classes = scores->shape.dims[1], total = 0;
     int64_t n = task->box_count = scores->shape.dims[2];
-    int64_t most = MIN(task->most, n);
+    int64_t most = images * classes == 0 ? 0 : MAX(MIN(task->most, n), 0);
     struct parcel *all = NULL;
     if (parcel_new(TENSOR_INT64, &(struct shape){2, {images * classes * most, 3}}, &all, err) < 0) {
         return -1;
     }
+    if (most == 0) { /* n may be any number then */
+        call->outputs[0] = all;
+        return 0;
+    }
     int64_t *order = x_calloc((size_t)n + 1, sizeof *order);
     int64_t *kept = x_calloc((size_t)n + 1, sizeof *kept);
-    for (int64_t i = 0; i < images * classes && most > 0; i++) {
+    for (int64_t i = 0; i < images * classes; i++) {
         const int64_t place[] = {i / classes, i % classes};
         task->boxes = (const float *)boxes->data + place[0] * n * 4;
         task->scores = (const float *)scores->data + i * n;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SEQUENCE_MAX = 1 << 20 };
+
 int late_identity(const struct late_call *call, struct error *err UNUSED) {
     call->outputs[0] = parcel_share(call->inputs[0]);
     return 0;
@@ -208,6 +210,10 @@ int late_split_to_sequence(const struct late_call *call, struct error *err) {
         param_axis(node_integer(call->node, "axis", 0), tensor->shape.rank, &axis, err) < 0 ||
         read_pieces(call, tensor->shape.dims[axis], &pieces, err) < 0) {
         return -1;
+    }
+    if (pieces.count > SEQUENCE_MAX) {
+        return error_set(err, ERROR_UNSUPPORTED, "a sequence of %lld tensors, at most %d",
+                         (long long)pieces.count, SEQUENCE_MAX);
     }
     int64_t length = tensor->shape.dims[axis], from = 0;
     struct parcel **items = x_calloc((size_t)pieces.count + 1, sizeof *items);

@@ -326,6 +326,9 @@ static void cut(struct stages *stages, struct section **at, size_t node) {
     count_reads(stages->left, second, 1);
     *at = first;
     free(news);
+    stage_forget(part);
+    /* Both halves borrow from it; the second is freed last. */
+    arena_join(&second->graph.arena, &part->graph.arena);
     stage_free(part);
 }
 
@@ -439,6 +442,7 @@ static int run_parts(struct stages *stages, struct error *err) {
 int stages_run_items(struct stages *stages, struct parcel *const *inputs, struct parcel **outputs,
                      struct error *err) {
     const struct graph *graph = stages->graph;
+    stages->common->work += part_work; /* a body without nodes takes time, too */
     memcpy(stages->left, stages->reads, stages->value_count * sizeof *stages->left);
     for (size_t i = 0; i < graph->input_count; i++) {
         put_value(stages, graph->inputs[i], parcel_share(inputs[i]));
