@@ -13,7 +13,8 @@
 
 enum {
     BLOCK_BYTES = 1 << 20,     /* if the spec has no size */
-    SMALL_BYTES = 64 << 10,    /* if sizes are auto: a lease has many blocks */
+    SMALL_BYTES = 64 << 10,    /* if sizes are auto: a lease has many blocks ... */
+    TEXTS_BYTES = 16 << 10,    /* ... of texts, which take a network longer than other rows */
     LOOK_BYTES = 64 << 10,     /* read around a target, in formats without quotes */
     JSON_BYTES_MAX = 64 << 20, /* maximum of a row as JSON: a program's limit for a whole
                                   mini-batch */
@@ -233,8 +234,10 @@ static void close_input(const struct input_listing *listing, struct source *sour
 static int table_list(const struct input_listing *listing, input_line *line, void *context,
                       struct error *err) {
     bool is_auto = strcmp(tree_text(listing->spec, "miniBatchSize", ""), "auto") == 0;
+    int64_t small_bytes =
+        tree_get(listing->spec, "scorer.onnx.tokenizer") ? TEXTS_BYTES : SMALL_BYTES;
     int64_t block_bytes =
-        tree_integer(listing->spec, "miniBatchBytes", is_auto ? SMALL_BYTES : BLOCK_BYTES);
+        tree_integer(listing->spec, "miniBatchBytes", is_auto ? small_bytes : BLOCK_BYTES);
     struct walk walk = {
         .format = table_file_format(listing->spec),
         .block_bytes = block_bytes == 0 ? 0 : MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),

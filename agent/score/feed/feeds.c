@@ -469,8 +469,10 @@ struct feed_span feeds_span(const struct feeds *feeds) {
 
 int64_t feeds_most(const struct feeds *feeds) {
     int64_t tokens = feeds_span(feeds).all;
+    int64_t most_tokens =
+        session_depth(feeds->options.session) > 1 ? FEEDS_MOST_TOKENS_STREAMS : FEEDS_MOST_TOKENS;
     return feeds->options.item == ITEM_PICTURE ? FEEDS_MOST_PICTURES
-           : tokens > 0                        ? MAX(1, MIN(FEEDS_MOST, FEEDS_MOST_TOKENS / tokens))
+           : tokens > 0                        ? MAX(1, MIN(FEEDS_MOST, most_tokens / tokens))
                                                : FEEDS_MOST;
 }
 

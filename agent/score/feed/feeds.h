@@ -10,8 +10,10 @@
 enum {
     FEEDS_MOST = 256,         /* maximum of items in one run of the network ... */
     FEEDS_MOST_PICTURES = 16, /* ... and of pictures */
-    FEEDS_MOST_TOKENS = 8192, /* of all texts of a run; one text may have more */
-    FEEDS_STEPS_AXIS = 1,     /* of the values of an input in steps */
+    /* Of all texts of a run; one text may have more. More do not fit a processor's caches ... */
+    FEEDS_MOST_TOKENS = 1024,
+    FEEDS_MOST_TOKENS_STREAMS = 8192, /* ... and a GPU wants them */
+    FEEDS_STEPS_AXIS = 1,             /* of the values of an input in steps */
 };
 
 struct feeds;

@@ -109,8 +109,8 @@ void groups_free(struct groups *groups) {
 /* ---- results -------------------------------------------------------------------------------- */
 
 /* Writes item `at` of the run. */
-static int write_item(const struct groups *groups, const struct run *run, int at, struct sink *sink,
-                      struct error *err) {
+static int write_item(const struct groups *groups, const struct run *run, int at,
+                      const struct groups_target *target, struct error *err) {
     const struct group *group = run->group;
     int index = run->first + at;
     const struct post_item item = {.name = group->names[index],
@@ -124,7 +124,7 @@ static int write_item(const struct groups *groups, const struct run *run, int at
     }
     result.result.head = group->heads[index];
     result.result.has_name = true;
-    return sink_add(sink, &result.result, err);
+    return target->add(target->context, &result, err);
 }
 
 /* A network with a fixed number n of items gets n; left-over items are computed and ignored. */
@@ -133,7 +133,7 @@ static int64_t items_of(const struct groups *groups, int count) {
 }
 
 /* Waits for the oldest run, and writes its results. */
-static int collect(struct groups *groups, struct sink *sink, struct error *err) {
+static int collect(struct groups *groups, const struct groups_target *target, struct error *err) {
     struct session *session = groups->options.session;
     const struct run run = groups->runs[0];
     memmove(groups->runs, groups->runs + 1, (size_t)--groups->run_count * sizeof run);
@@ -142,14 +142,15 @@ static int collect(struct groups *groups, struct sink *sink, struct error *err) 
     }
     int result = post_take(groups->options.post, groups->outputs, items_of(groups, run.count), err);
     for (int i = 0; i < run.count && result == 0; i++) {
-        result = write_item(groups, &run, i, sink, err);
+        result = write_item(groups, &run, i, target, err);
     }
     return result;
 }
 
-static int collect_all(struct groups *groups, struct sink *sink, struct error *err) {
+static int collect_all(struct groups *groups, const struct groups_target *target,
+                       struct error *err) {
     while (groups->run_count > 0) {
-        if (collect(groups, sink, err) < 0) {
+        if (collect(groups, target, err) < 0) {
             return -1;
         }
     }
@@ -181,11 +182,12 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
 
 /* Called if the device had too little memory for a run of `count` items: completes the run in
  * flight, then limits runs to half as many items. -1: not even one item fits. */
-static int give_way(struct groups *groups, struct sink *sink, int count, struct error *err) {
+static int give_way(struct groups *groups, const struct groups_target *target, int count,
+                    struct error *err) {
     struct error cause = *err;
     error_clear(err);
     if (groups->run_count > 0) {
-        return collect_all(groups, sink, err);
+        return collect_all(groups, target, err);
     }
     if (count == 1 || fixed_items(groups) > 0) {
         *err = cause;
@@ -205,7 +207,7 @@ static int name_run(const struct group *group, int first, int count, struct erro
 }
 
 /* Submits the collected items in as few runs as fit; then the other group is collected. */
-static int flush(struct groups *groups, struct sink *sink, struct error *err) {
+static int flush(struct groups *groups, const struct groups_target *target, struct error *err) {
     struct group *group = &groups->all[groups->filling];
     if (group->count == 0) {
         return 0; /* the other group may be in flight */
@@ -214,11 +216,11 @@ static int flush(struct groups *groups, struct sink *sink, struct error *err) {
         int left = group->count - done, count = groups->most ? MIN(groups->most, left) : left;
         if (submit(groups, group, done, count, err) == 0) {
             done += count;
-        } else if (err->kind != ERROR_EXHAUSTED || give_way(groups, sink, count, err) < 0) {
+        } else if (err->kind != ERROR_EXHAUSTED || give_way(groups, target, count, err) < 0) {
             return name_run(group, done, count, err);
         }
         while (groups->run_count >= session_depth(groups->options.session)) {
-            if (collect(groups, sink, err) < 0) {
+            if (collect(groups, target, err) < 0) {
                 return -1;
             }
         }
@@ -228,8 +230,8 @@ static int flush(struct groups *groups, struct sink *sink, struct error *err) {
     return 0;
 }
 
-int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
-    if (flush(groups, sink, err) < 0 || collect_all(groups, sink, err) < 0) {
+int groups_finish(struct groups *groups, const struct groups_target *target, struct error *err) {
+    if (flush(groups, target, err) < 0 || collect_all(groups, target, err) < 0) {
         return -1;
     }
     groups_drop(groups);
@@ -284,14 +286,14 @@ static bool fits(const struct groups *groups, const struct group *group) {
 }
 
 /* The group for an item with groups->wanted; submits collected items that it does not fit. */
-static struct group *make_room(struct groups *groups, int64_t capacity, struct sink *sink,
-                               struct error *err) {
+static struct group *make_room(struct groups *groups, int64_t capacity,
+                               const struct groups_target *target, struct error *err) {
     struct group *group = &groups->all[groups->filling];
     if (group->count > 0 && fits(groups, group)) {
         return group;
     }
     if (group->count > 0) {
-        if (flush(groups, sink, err) < 0) {
+        if (flush(groups, target, err) < 0) {
             return NULL;
         }
         group = &groups->all[groups->filling];
@@ -350,8 +352,8 @@ static struct post_place place_of(const struct groups *groups, const struct item
 }
 
 /* An item with a state is alone, and goes through the network at once. */
-static int add_steps(struct groups *groups, struct sink *sink, const struct item *item,
-                     const char *head, struct error *err) {
+static int add_steps(struct groups *groups, const struct groups_target *target,
+                     const struct item *item, const char *head, struct error *err) {
     AUTO(post_result_release) struct post_result result = {0};
     const struct post_item own = {.name = item->name};
     if (sequence_run(groups->sequence, INT64_MAX, groups->outputs, err) < 0 ||
@@ -361,19 +363,19 @@ static int add_steps(struct groups *groups, struct sink *sink, const struct item
     }
     result.result.head = head;
     result.result.has_name = true;
-    return sink_add(sink, &result.result, err);
+    return target->add(target->context, &result, err);
 }
 
-int groups_add(struct groups *groups, struct sink *sink, const struct item *item, const char *head,
-               struct error *err) {
+int groups_add(struct groups *groups, const struct groups_target *target, const struct item *item,
+               const char *head, struct error *err) {
     int64_t capacity = 1;
     if (groups->sequence) {
-        return add_steps(groups, sink, item, head, err);
+        return add_steps(groups, target, item, head, err);
     }
     if (measure(groups, &capacity, err) < 0) {
         return error_context(err, "%s", item->name);
     }
-    struct group *group = make_room(groups, capacity, sink, err);
+    struct group *group = make_room(groups, capacity, target, err);
     if (!group) {
         return -1;
     }
@@ -385,5 +387,5 @@ int groups_add(struct groups *groups, struct sink *sink, const struct item *item
     }
     group->heads[group->count] = x_strdup(head);
     group->names[group->count++] = x_strdup(item->name);
-    return group->count == group->capacity ? flush(groups, sink, err) : 0;
+    return group->count == group->capacity ? flush(groups, target, err) : 0;
 }

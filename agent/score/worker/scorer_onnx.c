@@ -6,6 +6,7 @@
 #include "agent/data/input/fingerprint.h"
 #include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
+#include "agent/score/worker/reach.h"
 #include "agent/score/worker/sequence.h"
 #include "agent/store/local_file.h"
 #include "lib/log.h"
@@ -36,6 +37,7 @@ struct scorer {
     bool has_bytes;             /* a device converts bytes to the network's input */
     struct feeds *feeds;
     struct groups *groups;
+    struct reach *reach;     /* of rows with texts; NULL: they have none */
     struct row_heads *heads; /* NULL: rows have none */
 };
 
@@ -73,6 +75,7 @@ static void onnx_free(struct scorer *scorer) {
     if (!scorer) {
         return;
     }
+    reach_free(scorer->reach);
     groups_free(scorer->groups);
     row_heads_free(scorer->heads);
     drop_reader(scorer);
@@ -191,6 +194,9 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     const struct groups_options groups = {
         .session = scorer->session, .feeds = scorer->feeds, .post = scorer->post};
     scorer->groups = groups_new(&groups);
+    scorer->reach = scorer->item == ITEM_JSON && tree_get(spec, "scorer.onnx.tokenizer")
+                        ? reach_new(scorer->groups, scorer->feeds)
+                        : NULL;
     scorer->heads = row_heads_new(spec);
     *ret_scorer = TAKE(scorer);
     return 0;
@@ -460,6 +466,16 @@ static int take_item(struct scorer *scorer, struct item *item, char **ret_head, 
     return 0;
 }
 
+static int write_result(void *context, struct post_result *made, struct error *err) {
+    return sink_add(context, &made->result, err);
+}
+
+static int finish(struct scorer *scorer, struct sink *sink, struct error *err) {
+    const struct groups_target target = {.add = write_result, .context = sink};
+    return scorer->reach ? reach_finish(scorer->reach, sink, err)
+                         : groups_finish(scorer->groups, &target, err);
+}
+
 /* Adds an item; a row with unexpected columns and an item that could not be read have failed. */
 static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                     struct item *item, struct scorer_count *count, struct error *err) {
@@ -475,7 +491,9 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         count->final += item->is_final;
         return scorer_count_failure(task, count, item->fault, err);
     }
-    int result = groups_add(scorer->groups, sink, item, head, err);
+    const struct groups_target target = {.add = write_result, .context = sink};
+    int result = scorer->reach ? reach_add(scorer->reach, sink, item, head, err)
+                               : groups_add(scorer->groups, &target, item, head, err);
     picture_release(&item->picture);
     count->items += result == 0;
     return result;
@@ -490,7 +508,7 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         }
         int got = next_item(scorer, &item, err);
         if (got <= 0) {
-            return got < 0 || groups_finish(scorer->groups, sink, err) < 0 ? -1 : 0;
+            return got < 0 || finish(scorer, sink, err) < 0 ? -1 : 0;
         }
         if (add_item(scorer, task, sink, &item, count, err) < 0) {
             return -1;
@@ -524,6 +542,9 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
         result = sink_end_rows(sink, scorer->heads, err) < 0 ? -1 : sink_finish(sink, err);
     }
     groups_drop(scorer->groups);
+    if (scorer->reach) {
+        reach_drop(scorer->reach);
+    }
     sink_free(sink);
     if (result < 0) {
         ret_count->items = count_items(scorer, task->lease.work);

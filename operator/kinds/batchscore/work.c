@@ -35,7 +35,10 @@ static void put_size(json_t *work, const json_t *spec) {
     if (tree_get(spec, "input.table.partitionKeys")) {
         return;
     }
-    if (text && strcmp(text, "auto") == 0) {
+    /* How long a text takes differs a thousandfold from network to network. */
+    bool is_text =
+        !size && tree_get(spec, "scorer.onnx.tokenizer") && tree_get(spec, "input.table");
+    if (is_text || (text && strcmp(text, "auto") == 0)) {
         json_object_set_new(work, "miniBatchSize", json_string("auto"));
     } else if (tree_get(spec, "input.table")) {
         json_object_set_new(work, "miniBatchBytes",
