@@ -93,8 +93,8 @@ static void act(struct reconcile *request, struct refusal *row) {
     case CLAIM_LEAVING:
         wait_for(request, row);
         break;
-    case CLAIM_NONE: /* it is gone; the next creation shows more; nothing is left to adopt */
-        row->is_known = row->of == REFUSAL_OF_ADOPTION;
+    case CLAIM_NONE: /* it is gone; the next creation shows more */
+        row->is_known = false;
         row->not_before_ms = row->failures > 1 ? row->not_before_ms : request->monotonic_ms;
         break;
     case CLAIM_HELD:
@@ -134,19 +134,6 @@ static void settle(struct reconcile *request, struct refusal *row) {
 
 /* ---- objects that have lost their owner ---- */
 
-/* There is nothing left to adopt: it is gone or ours again, and the cache, whose watch may be late,
- * shows it no longer as lost; otherwise it would be added and asked for once more. */
-static bool is_over(const struct reconcile *request, const struct refusal *row) {
-    if (row->of != REFUSAL_OF_ADOPTION || !row->is_known ||
-        (row->holder != CLAIM_NONE && row->holder != CLAIM_OURS)) {
-        return false;
-    }
-    AUTO(tree_freep)
-    json_t *there =
-        cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
-    return !there || tree_get(there, "metadata.ownerReferences[0]");
-}
-
 static void add_lost(struct reconcile *request, struct refusals *record, const char *kind) {
     AUTO(tree_freep)
     json_t *lost = cache_lost(request->cache, kind, request->object, record->mark);
@@ -159,26 +146,10 @@ void holders_settle(struct reconcile *request, struct refusals *record, const ch
     for (; *kinds; kinds++) {
         add_lost(request, record, *kinds);
     }
-    if (record->lost < LOST_MAX) { /* otherwise those that had no room are looked for again */
-        record->mark = cache_changes(request->cache);
-    }
+    record->mark = cache_changes(request->cache);
     for (size_t i = 0; i < record->count; i++) {
         settle(request, &record->at[i]);
-        if (is_over(request, &record->at[i])) {
-            refusals_adopted(record, i--);
-        }
     }
-}
-
-bool holders_adopts(const struct refusals *record) {
-    for (size_t i = 0; i < record->count; i++) {
-        const struct refusal *row = &record->at[i];
-        if (row->of == REFUSAL_OF_ADOPTION && row->failures == 0 &&
-            (!row->is_known || row->holder == CLAIM_ADOPT)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- answers ---- */
@@ -216,8 +187,6 @@ void holders_note(struct refusals *record, const struct written *written) {
         if (written->err) {
             row->is_known = false;
             refusals_delay(row);
-        } else if (row->of == REFUSAL_OF_ADOPTION) {
-            refusals_adopted(record, i--);
         } else if (row->holder == CLAIM_ADOPT) {
             row->holder = CLAIM_OURS;
         } else if (row->holder == CLAIM_RELEASE) {

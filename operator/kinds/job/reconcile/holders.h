@@ -12,9 +12,6 @@
 /* Before each pass, before the cache is read. kinds: what the job owns and the controller watches;
  * ends with NULL. May ask for writes (CLUSTER_MERGE) and one question. */
 void holders_settle(struct reconcile *request, struct refusals *record, const char *const *kinds);
-/* True while an object is being adopted, and no try has failed: a plan would miss it. The end of
- * each question and write leads to another pass. */
-bool holders_adopts(const struct refusals *record);
 /* The answer to the question. */
 void holders_found(struct refusals *record, const struct found *found);
 /* Records how the change of an owner ended. */

@@ -451,9 +451,6 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
     ensured_settle(request, &kept->ensured, &kept->write_failures);
     holders_settle(request, &kept->write_failures, owned);
-    if (holders_adopts(&kept->write_failures)) {
-        return 0; /* without its Service it would begin again, and have a pod twice */
-    }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     bool is_known = false;

@@ -98,11 +98,6 @@ void refusals_add_lost(struct refusals *record, const json_t *object) {
     }
 }
 
-void refusals_adopted(struct refusals *record, size_t at) {
-    drop(record, at);
-    record->lost--;
-}
-
 void refusals_settle(struct refusals *record, const json_t *object) {
     drop(record, find(record, object_key_of(object), REFUSAL_OF_CREATION));
 }

@@ -55,8 +55,6 @@ void refusals_note_change(struct refusals *record, const struct written *written
 
 /* Adds a row for an object that has lost its owner, if it has none. */
 void refusals_add_lost(struct refusals *record, const json_t *object);
-/* The object of the row at that place has its owner again: it may be lost once more. */
-void refusals_adopted(struct refusals *record, size_t at);
 /* What could not be created is there, and ours. */
 void refusals_settle(struct refusals *record, const json_t *object);
 /* Another error as the reason of the row's failure. */

@@ -19,7 +19,7 @@ static const char manifest[] =
 static const char agent[] =
     "#!/bin/sh\necho $WINDLASS_WORKER >>\"$data/started\"\nexec sleep 100\n";
 
-enum { LATE_MS = 3000, EVENTS_MAX = 4096, HIDING = 1000 };
+enum { LATE_MS = 3000, EVENTS_MAX = 4096 };
 
 struct late_event {
     int64_t due_ms;
@@ -28,12 +28,12 @@ struct late_event {
 };
 
 /* The local cluster, whose events come late, and whose answers to the creations of pods are lost as
- * long as `losing`. The first `hiding` questions by name find nothing. */
+ * long as `losing`. */
 struct late {
     struct cluster base;
     struct cluster *inner;
     int64_t late_ms;
-    int losing, hiding, creations;
+    int losing, creations;
     cluster_listener *listener;
     void *context;
     struct late_event events[EVENTS_MAX];
@@ -75,24 +75,10 @@ static void late_write(struct cluster *cluster, enum cluster_verb verb, const js
     }
 }
 
-static void on_hidden(void *context, const json_t *stored, const struct error *err) {
-    struct lost *lost = context;
-    AUTO(tree_freep) json_t *none = json_pack("{s:[]}", "items");
-    lost->done(lost->context, err ? stored : none, err);
-    free(lost);
-}
-
 static void late_list(struct cluster *cluster, const json_t *like, const char *fields,
                       cluster_done *done, void *context) {
-    struct late *late = (struct late *)cluster;
-    if (late->hiding > 0 && fields && text_starts(fields, "metadata.name=")) {
-        struct lost *lost = x_calloc(1, sizeof *lost);
-        *lost = (struct lost){done, context};
-        late->hiding--;
-        late->inner->ops->list(late->inner, like, fields, on_hidden, lost);
-    } else {
-        late->inner->ops->list(late->inner, like, fields, done, context);
-    }
+    struct cluster *inner = ((struct late *)cluster)->inner;
+    inner->ops->list(inner, like, fields, done, context);
 }
 
 static int late_watch(struct cluster *cluster, const char *api_version, const char *kind,
@@ -386,27 +372,6 @@ static const json_t *next_worker(const json_t *worker, const char *before, bool 
     return NULL;
 }
 
-/* It is gone before it is asked for: the job does not wait for its adoption, and makes another. */
-static void test_a_lost_pod_that_is_gone_stops_nothing(void) {
-    struct error err = {0};
-    open_world(0, 0);
-    run_until("job-worker-1");
-    run_ms(300, NULL);
-    AUTO(text_freep) char *uid = x_strdup(tree_text(pod("job-worker-0"), "metadata.uid", ""));
-    world.late.hiding = HIDING;
-    merge("job-worker-0", json_pack("{s:[]}", "ownerReferences"));
-    int64_t end_ms = clock_monotonic_ms() + 60000;
-    while (world.late.hiding == HIDING && clock_monotonic_ms() < end_ms) {
-        CHECK_OK(controller_step(world.controller, 20, &err), &err);
-    }
-    remove_object("Pod", "job-worker-0");
-    while (!worker_after(uid) && clock_monotonic_ms() < end_ms) {
-        CHECK_OK(controller_step(world.controller, 20, &err), &err);
-    }
-    CHECK(worker_after(uid) && is_ours(worker_after(uid)));
-    close_world();
-}
-
 /* Pods trust the certificate that the status has, and no other Service's; without a Service of that
  * certificate the job gets a new one. */
 static void test_a_foreign_service_is_not_trusted(void) {
@@ -429,7 +394,6 @@ int main(void) {
     TEST(test_a_late_watch_makes_no_second_pod);
     TEST(test_what_is_found_is_known);
     TEST(test_a_lost_pod_is_adopted);
-    TEST(test_a_lost_pod_that_is_gone_stops_nothing);
     TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
