@@ -231,7 +231,7 @@ upgrade_chart() {
 check "the chart is upgraded" upgrade_chart
 check "while the job runs" eval 'pods_kept && ! ended long'
 check "a pod of the new revision leads" until_true 15 another_leads
-check "the job ends" until_true 120 ended long
+check "the job ends" until_true 300 ended long
 check "it succeeded" says long Completed
 check "with every frame ($long_frames)" [ "$(count_frames "$place/long/longer.mp4")" = "$long_frames" ]
 check "and no try was lost" [ "$(of_job long items.retried)" = 0 ]
