@@ -62,3 +62,10 @@ struct rest_place job_found_place(const struct job_found *found) {
                                .kind = tree_text(found->job, "kind", ""),
                                .name = tree_text(found->job, "metadata.name", "")};
 }
+
+int job_found_look_again(struct job_found *found, struct error *err) {
+    const struct job_where here = {.here = true};
+    AUTO(text_freep) char *id = x_strdup(found->run->id);
+    job_found_release(found);
+    return job_where_find(&here, id, found, err);
+}

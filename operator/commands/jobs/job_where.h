@@ -31,5 +31,8 @@ bool job_where_is_remote(const struct job_where *where);
 NODISCARD int job_where_find(const struct job_where *where, const char *name,
                              struct job_found *ret_found, struct error *err);
 void job_found_release(struct job_found *found); /* for AUTO, too */
+/* Reads the records of a run again: the same run by its ID, not a later one of its name, and never
+ * a job of a cluster. */
+NODISCARD int job_found_look_again(struct job_found *found, struct error *err);
 /* The place of the job's object, borrowed from it. */
 struct rest_place job_found_place(const struct job_found *found);

@@ -26,14 +26,6 @@ static bool is_reached(const struct request *request, const json_t *job) {
            strcasecmp(request->state, object_state(status)) == 0;
 }
 
-/* The same run by its ID, and not a later one of its name; never a job of a cluster. */
-static int look_at_run(struct job_found *found, struct error *err) {
-    const struct job_where here = {.here = true};
-    AUTO(text_freep) char *id = x_strdup(found->run->id);
-    job_found_release(found);
-    return job_where_find(&here, id, found, err);
-}
-
 /* A look at the job, after a pause of the place. */
 static int look(const char *name, struct job_found *found, struct error *err) {
     struct error why = {0};
@@ -42,7 +34,7 @@ static int look(const char *name, struct job_found *found, struct error *err) {
             *err = why;
             return -1;
         }
-        return look_at_run(found, err);
+        return job_found_look_again(found, err);
     }
     json_t *next = NULL;
     if (remote_pause(&found->remote, LOOK_REMOTE_MS, err) < 0) {

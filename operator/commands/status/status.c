@@ -81,7 +81,7 @@ static int show_found(struct options *options, int *ret_code, struct error *err)
                    ? -1
                    : job_print(jobs, /* is_list= */ false, form, err);
     }
-    return found.run ? 0 : status_job_show(&found.remote, request, ret_code, err);
+    return found.run ? 0 : status_job_show(&found.remote, found.job, request, ret_code, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {

@@ -203,13 +203,11 @@ static int show_now(struct follow *follow, json_t *job, struct error *err) {
 }
 
 /* Follows the job until its end. Errors are retried, unless only a person can fix them. */
-static int follow_job(struct remote *remote, struct live *live, const char *name, json_t **ret_job,
+static int follow_job(struct remote *remote, struct live *live, json_t *found, json_t **ret_job,
                       struct error *err) {
     struct follow follow = {.remote = remote, .live = live};
-    AUTO(tree_freep) json_t *job = NULL;
-    if (remote_job(remote, name, &job, err) < 0) {
-        return -1;
-    }
+    AUTO(tree_freep) json_t *job = json_incref(found);
+    const char *name = tree_text(found, "metadata.name", "");
     int64_t start_ms = clock_monotonic_ms() - object_age_ms(job, clock_wall_ms());
     progress_line_init(&follow.progress, name, kinds_of(job)->unit(job), kinds_of(job)->numbers,
                        start_ms);
@@ -233,15 +231,17 @@ static int follow_job(struct remote *remote, struct live *live, const char *name
     return 0;
 }
 
-int status_job_show(struct remote *remote, const struct status_request *request, int *ret_code,
-                    struct error *err) {
+int status_job_show(struct remote *remote, json_t *found, const struct status_request *request,
+                    int *ret_code, struct error *err) {
     AUTO(tree_freep) json_t *job = NULL;
     AUTO(live_freep) struct live *live = live_new(remote);
     bool is_page = request->output && strcmp(request->output, "html") == 0;
-    int result = request->watch ? follow_job(remote, live, request->name, &job, err)
-                                : remote_job(remote, request->name, &job, err);
-    if (result < 0 ||
-        (is_page ? print_page(remote, job, err) : print_job(remote, live, job, err)) < 0) {
+    if (!request->watch) {
+        job = json_incref(found);
+    } else if (follow_job(remote, live, found, &job, err) < 0) {
+        return -1;
+    }
+    if ((is_page ? print_page(remote, job, err) : print_job(remote, live, job, err)) < 0) {
         return -1;
     }
     const json_t *condition = object_succeeded(json_object_get(job, "status"));

@@ -13,14 +13,6 @@
 
 enum { LOOK_MS = 500 };
 
-/* Reads the records again; the run is found by its ID. */
-static int look_again(struct job_found *found, struct error *err) {
-    AUTO(text_freep) char *id = x_strdup(found->run->id);
-    job_found_release(found);
-    const struct job_where here = {.here = true};
-    return job_where_find(&here, id, found, err);
-}
-
 static int follow(struct job_found *found, struct error *err) {
     struct progress_line progress;
     AUTO(text_freep) char *name = x_strdup(tree_text(found->job, "metadata.name", ""));
@@ -35,7 +27,7 @@ static int follow(struct job_found *found, struct error *err) {
             *err = why;
             return -1;
         }
-        if (look_again(found, err) < 0) {
+        if (job_found_look_again(found, err) < 0) {
             return -1;
         }
     }

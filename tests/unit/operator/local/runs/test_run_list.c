@@ -125,8 +125,8 @@ static void without_a_registry_there_is_no_run(void) {
     CHECK(setenv("XDG_STATE_HOME", "/dev/null", 1) == 0);
     AUTO(run_list_release) struct run_list of_file = list();
     CHECK(unsetenv("XDG_STATE_HOME") == 0 && unsetenv("HOME") == 0);
-    AUTO(run_list_release) struct run_list of_nobody = list();
-    CHECK(of_file.count == 0 && of_nobody.count == 0);
+    AUTO(run_list_release) struct run_list of_none = list();
+    CHECK(of_file.count == 0 && of_none.count == 0);
     CHECK(setenv("XDG_STATE_HOME", folder, 1) == 0 && setenv("HOME", home, 1) == 0);
 }
 
