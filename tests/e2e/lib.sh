@@ -127,3 +127,6 @@ exit() {
     fi
     builtin exit "$@"
 }
+# The first of 16 ports for this script's servers: below those that the kernel gives to clients (32768 and up), and others
+# than those of scripts that run at the same time.
+first_port() { echo $((16384 + $$ % 1000 * 16)); }

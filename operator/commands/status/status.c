@@ -55,10 +55,12 @@ static int check_request(const struct options *options, struct error *err) {
                          "-o %s: the NAME of a job is missing (windlass list -o is for all)",
                          request->output);
     }
-    return request->output && strcmp(request->output, "html") != 0 &&
-                   job_form_read(request->output, &form, err) < 0
-               ? error_context(err, "html, or")
-               : 0;
+    if (request->output && strcmp(request->output, "html") != 0 &&
+        job_form_read(request->output, &form, err) < 0) {
+        return error_set(err, ERROR_INVALID, "-o %s: expected one of %s|html", request->output,
+                         JOB_FORMS);
+    }
+    return 0;
 }
 
 static bool is_tree(const char *output) {

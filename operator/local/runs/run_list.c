@@ -142,6 +142,8 @@ int run_list_read(struct run_list *ret_list, struct error *err) {
     }
     if (entries) {
         closedir(entries);
+    }
+    if (list.count > 1) {
         qsort(list.at, list.count, sizeof *list.at, in_order);
     }
     prune(&list);

@@ -50,7 +50,7 @@ check "controller: writes its status" within 60 is_pending
 row() { "$windlass" status | grep '^tin '; }
 check "status: lists it" says Pending "$(row)"
 check "status: with DONE from its status" says "0/1" "$(row)"
-check "status: shows one, with its pod" says tin-toy "$("$windlass" status tin)"
+check "status: shows one, with its pod" says tin-toy "$("$windlass" status tin -n default)"
 end='{"status": {"phase": "Succeeded", "containerStatuses": [{"name": "agent", "ready": false, "restartCount": 0, "image": "i",
     "imageID": "", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]}}'
 curl -sf --cacert "$api/pki/ca.crt" -H "Authorization: Bearer $(cat "$api/token")" -X PATCH \
@@ -58,8 +58,8 @@ curl -sf --cacert "$api/pki/ca.crt" -H "Authorization: Bearer $(cat "$api/token"
     "https://127.0.0.1:$(cat "$api/port")/api/v1/namespaces/default/pods/tin-toy/status" >/dev/null
 check "controller: ends it with its pod" ends tin True Completed
 check "status: says that it has ended" says "1/1" "$(row)"
-check "status: -w follows it to its end" eval '"$windlass" status tin -w >/dev/null 2>&1'
-check "status: -o html is for others" says "-o html is for a Sweep; tin is a Toy" "$("$windlass" status tin -o html 2>&1)"
+check "status: -w follows it to its end" eval '"$windlass" status tin -n default -w >/dev/null 2>&1'
+check "status: -o html is for others" says "-o html is for a Sweep; tin is a Toy" "$("$windlass" status tin -n default -o html 2>&1)"
 check "events: finds it" says "no events of tin" "$("$windlass" events tin 2>&1)"
 check "metrics: count it" says 'windlass_jobs_finished_total{kind="Toy",result="succeeded",reason="Completed"} 1' "$(page "$port" /metrics)"
 exit $((failures > 0))

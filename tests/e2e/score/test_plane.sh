@@ -36,7 +36,7 @@ make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc=size=640x480:rate=25 -frames:v 150 -g 25 -pix_fmt yuv420p \
     -f mp4 "$work/in.mp4" || exit 3
 frames=150
-port=$((20000 + $$ % 20000))
+port=$(first_port)
 
 # The environment of a pod: spec [timeoutSeconds] [input] [model]; JOB makes a separate folder.
 spec() {

@@ -55,7 +55,7 @@ head -c 99 /dev/zero >"$root/data/in/deep/z"
 chmod 755 "$work"
 chown -R 65532:65532 "$root/data"
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
-port=$((20000 + $$ % 20000))
+port=$(first_port)
 unprivileged=(setpriv --reuid=65532 --regid=65532 --clear-groups)
 more=() # environment for both roles
 # pod NAME DATA COMMAND...

@@ -13,7 +13,7 @@ mkdir -p "$work/model"
 python3 tests/data/models/make.py "$work/model"
 make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v libx264 -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
-port=$((20000 + $$ % 20000))
+port=$(first_port)
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
     scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
 spec=$(batchscore_spec "$spec")

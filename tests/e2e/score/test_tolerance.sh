@@ -12,7 +12,7 @@ trap 'kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 mkdir -p "$work/model" "$work/photos"
 python3 tests/data/models/make.py "$work/model"
 make_certificate "$work" || exit 3
-port=$((20000 + $$ % 20000))
+port=$(first_port)
 ffmpeg -v error -f lavfi -i testsrc2=size=32x32:rate=10 -frames:v 12 "$work/photos/p%02d.png" </dev/null || exit 3
 cp -r "$work/photos" "$work/good"
 break_three() { for i in 02 03 11; do head -c 120 "$work/good/p$i.png" >"$work/photos/p$i.png"; done; }

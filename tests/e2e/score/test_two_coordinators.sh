@@ -24,7 +24,7 @@ python3 tests/data/models/make.py "$work/model"
 make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=50 -frames:v $batches -c:v libx264 -preset ultrafast -g 25 \
     -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
-base=$((20000 + $$ % 20000))
+base=$(first_port)
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 1, output: {path: "out/o"},
     scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 3, timeoutSeconds: 60}}')
 spec=$(batchscore_spec "$spec")

@@ -22,11 +22,15 @@ no_variables() { # FILE
         | select((.valueFrom.secretKeyRef and (.name | IN("WINDLASS_TOKEN", "WINDLASS_TLS_KEY", "WINDLASS_SIGNING_KEY")))
             or ((.value // "") | test("^(|[^$]|.*[^$])[$][(]WINDLASS_(TOKEN|TLS_KEY|SIGNING_KEY)[)]")))] == []' "$work/pods.json" >/dev/null
 }
-# In a pod with our init container the volume itself is mounted there alone.
+# The volume itself is mounted once: in our init container where the agent runs in the user's image, else in the agent.
+# (The init container of a model server brings the program that starts the server, and the agent keeps its own image.)
 given_once() {
     jq -e 'all(.items[].spec; select(any(.volumes[]; .name == "windlass-secrets"))
-        | (.initContainers // [] | any(.name == "windlass-install")) as $program
-        | .containers | all(.volumeMounts | any(.name == "windlass-secrets") | . != $program))' "$work/pods.json" >/dev/null
+        | (if any(.containers[]; .name == "server") then "agent"
+           elif any(.initContainers // [] | .[]; .name == "windlass-install") then "windlass-install"
+           else .containers[0].name end) as $holder
+        | [.containers + (.initContainers // []) | .[] | select(any(.volumeMounts // [] | .[]; .name == "windlass-secrets")).name]
+            == [$holder])' "$work/pods.json" >/dev/null
 }
 for file in examples/*/*.yaml tests/data/good-manifests/*.yaml tests/data/sweeps/*.yaml; do
     grep -q '^kind: \(BatchScore\|DistTrain\|Sweep\)' "$file" || continue

@@ -236,7 +236,7 @@ pod() { # name, role, mount, seconds
 leaves() { wait "${pid[$1]}"; code=$?; }
 before() {
     own before
-    pods_at $((20000 + $$ % 20000))
+    pods_at "$(first_port)"
     mount_sick hung hang
     mount_sick dead
     kill -9 "${pid[dead]}"
@@ -275,7 +275,7 @@ before() {
 # A coordinator waits for a hanging storage as long as for a failing one.
 forever() {
     own forever
-    pods_at $((20001 + $$ % 20000))
+    pods_at "$(($(first_port) + 8))"
     pod c coordinate fuse 400
     for _ in $(seq 100); do
         grep -qs 'mini-batches' "$work/c.log" && break

@@ -231,8 +231,8 @@ check "windlass status of a Sweep: its trials by number, a bar for each, the bes
 status small -o html
 check "-o html writes the page" [ $code -eq 0 ]
 check "with all trials in it" python3 tests/e2e/sweep/sweep_page.py "$work/small/said" 3 small-000{0,1,2}
-status small -o json
-check "another form is refused" says small 'windlass status: -o json: expected html'
+status small -o pdf
+check "another form is refused" says small 'windlass status: -o pdf: expected one of json[|]yaml[|]wide[|]name[|]html'
 refusal() { echo "^windlass status: $1 are not shown: .*$2 is forbidden: .* cannot $3 resource"; }
 denied() { # WHAT MAY NOT BE SEEN...
     echo "$@" >"$work/denied"
