@@ -2,6 +2,8 @@
 /* Open addressing, at most three quarters full. */
 #include "agent/data/kinds/name_set.h"
 
+#include "lib/number/keyed_hash.h"
+
 #include <locale.h>
 #include <stdlib.h>
 #include <wctype.h>
@@ -46,28 +48,19 @@ static uint32_t take_character(const char **at, const char *end) {
     return character;
 }
 
-/* FNV-1a, and a last mixing step: the table uses the low bits. */
-static uint64_t add_number(uint64_t hash, uint32_t number) {
-    for (int i = 0; i < 4; i++) {
-        hash = (hash ^ (number >> (8 * i) & 0xFF)) * 0x100000001B3u;
-    }
-    return hash;
-}
-
 static uint64_t hash_of(const struct name_set *set, char kind, const char *name, size_t size) {
     const char *end = name + size;
-    uint64_t hash = add_number(0xCBF29CE484222325u, (unsigned char)kind);
+    struct keyed_hash hash = keyed_hash_begin();
+    keyed_hash_add(&hash, (unsigned char)kind);
     while (name < end) {
         uint32_t character = take_character(&name, end);
         if (set->locale) { /* by both: some letters have several small or capital forms */
             character = towlower_l(towupper_l(character, set->locale), set->locale);
         }
-        hash = add_number(hash, character);
+        keyed_hash_add(&hash, character);
     }
-    hash ^= hash >> 32;
-    hash *= 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 29;
-    return hash ? hash : 1;
+    uint64_t value = keyed_hash_end(&hash);
+    return value ? value : 1;
 }
 
 /* Where the hash is, or would be. */

@@ -1,6 +1,6 @@
 /* name_set.h: a set of names, stored as 64-bit hashes: 8 to 16 bytes a name. Two different names
  * with the same hash are taken for one; with a million names the probability of any such pair is 1
- * in 30 million. Pure. */
+ * in 30 million. The hash has a random key: that holds for chosen names, too. */
 #pragma once
 
 #include "lib/base.h"

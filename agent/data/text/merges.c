@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/merges.h"
 
+#include "lib/number/keyed_hash.h"
+
 #include <stdlib.h>
 
 void merges_release(struct merges *merges) {
@@ -9,9 +11,8 @@ void merges_release(struct merges *merges) {
 }
 
 static struct merge *place_of_pair(const struct merges *merges, uint64_t pair) {
-    uint64_t hash = pair * 0x9e3779b97f4a7c15u;
     size_t mask = merges->capacity - 1;
-    for (size_t at = (hash ^ hash >> 32) & mask;; at = (at + 1) & mask) {
+    for (size_t at = keyed_hash_number(pair) & mask;; at = (at + 1) & mask) {
         struct merge *item = &merges->items[at];
         if (item->id == MERGES_NONE || item->pair == pair) {
             return item;

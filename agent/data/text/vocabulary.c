@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/vocabulary.h"
 
+#include "lib/number/keyed_hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,24 +10,6 @@ void vocabulary_release(struct vocabulary *vocabulary) {
     free(vocabulary->entries);
     arena_release(&vocabulary->arena);
     *vocabulary = (struct vocabulary){0};
-}
-
-/* Eight bytes at a time: tokens are short, and each is hashed for every lookup. */
-uint32_t vocabulary_hash(const char *data, size_t size) {
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ size;
-    for (; size >= 8; data += 8, size -= 8) {
-        uint64_t word;
-        memcpy(&word, data, 8);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    uint64_t rest = 0;
-    for (size_t i = 0; i < size; i++) {
-        rest |= (uint64_t)(unsigned char)data[i] << (8 * i);
-    }
-    hash = (hash ^ rest) * 0xc4ceb9fe1a85ec53u;
-    hash ^= hash >> 29;
-    return (uint32_t)(hash ^ hash >> 32);
 }
 
 static struct vocabulary_entry *place_of(const struct vocabulary *vocabulary, const char *data,
@@ -65,7 +49,7 @@ int vocabulary_add(struct vocabulary *vocabulary, const char *data, size_t size,
     if (2 * (vocabulary->count + 1) > vocabulary->capacity) {
         enlarge(vocabulary);
     }
-    uint32_t hash = vocabulary_hash(data, size);
+    uint32_t hash = (uint32_t)keyed_hash(data, size);
     struct vocabulary_entry *entry = place_of(vocabulary, data, size, hash);
     if (!entry->data) {
         entry->data = arena_text(&vocabulary->arena, data, size);
@@ -83,6 +67,6 @@ int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *data, s
         return VOCABULARY_NONE;
     }
     const struct vocabulary_entry *entry =
-        place_of(vocabulary, data, size, vocabulary_hash(data, size));
+        place_of(vocabulary, data, size, (uint32_t)keyed_hash(data, size));
     return entry->data ? entry->id : VOCABULARY_NONE;
 }

@@ -15,7 +15,7 @@ enum {
 struct vocabulary_entry {
     const char *data; /* NULL: free */
     uint32_t size;
-    uint32_t hash;
+    uint32_t hash; /* with a key of this process (keyed_hash.h) */
     int32_t id;
 };
 struct vocabulary {
@@ -30,4 +30,3 @@ NODISCARD int vocabulary_add(struct vocabulary *vocabulary, const char *data, si
                              int32_t id, struct error *err);
 /* VOCABULARY_NONE: not in it. */
 int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *data, size_t size);
-uint32_t vocabulary_hash(const char *data, size_t size);

@@ -3,6 +3,7 @@
 
 #include "agent/score/endpoint/request.h"
 #include "lib/log.h"
+#include "lib/number/keyed_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,6 @@ struct look {
     char *id;       /* the custom_id of its first line */
     int64_t id_line;
 };
-
-static uint64_t hash_of(const struct buffer *id) {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < id->size; i++) {
-        hash = (hash ^ (unsigned char)id->data[i]) * 1099511628211u;
-    }
-    return hash;
-}
 
 static void add_hash(struct look *look, uint64_t hash) {
     if (look->count == look->room) {
@@ -69,7 +62,7 @@ static int take_line(struct look *look, const struct item *item, struct error *e
         }
         return 0;
     }
-    uint64_t hash = hash_of(&look->request.id);
+    uint64_t hash = keyed_hash(look->request.id.data, look->request.id.size);
     if (!look->is_second) {
         add_hash(look, hash);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/report/report_facts.h"
 
+#include "lib/number/keyed_hash.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,21 +46,12 @@ static void sum(int64_t *total, int64_t more) {
     *total = MIN(*total + more, SUM_MAX);
 }
 
-/* FNV-1a. */
-static uint64_t hash_byte(uint64_t hash, char byte) {
-    return (hash ^ (unsigned char)byte) * 1099511628211u;
-}
-
 /* ---- workers -------------------------------------------------------------------------------- */
 
 /* -1: too many workers. */
 static int worker_index(struct facts *facts, const char *name) {
-    uint64_t hash = 14695981039346656037u;
-    for (const char *at = name; *at; at++) {
-        hash = hash_byte(hash, *at);
-    }
     int *slot;
-    for (size_t at = (size_t)(hash ^ hash >> 32);; at++) {
+    for (size_t at = (size_t)keyed_hash(name, strlen(name));; at++) {
         slot = &facts->worker_slots[at % HASH_SLOTS];
         if (*slot == 0 || strcmp(facts->workers[*slot - 1].name, name) == 0) {
             break;
@@ -177,12 +170,12 @@ static void note_slow(struct facts *facts, const struct commit_record *record, i
 
 /* Texts that differ only in their numbers are one cause. */
 static uint64_t cause_key(const char *text, size_t size) {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (size_t i = 0; i < size; i++) {
         bool is_digit = text[i] >= '0' && text[i] <= '9';
         bool was_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
         if (!is_digit || !was_digit) {
-            hash = hash_byte(hash, is_digit ? '#' : text[i]);
+            hash = (hash ^ (unsigned char)(is_digit ? '#' : text[i])) * 1099511628211u;
         }
     }
     return hash;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/parquet/write/value_table.h"
 
+#include "lib/number/keyed_hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,22 +28,6 @@ void value_table_clear(struct value_table *table) {
     table->count = 0;
 }
 
-/* FNV-1a over eight bytes at a time, with a last mix. */
-static uint64_t hash_of(const unsigned char *value, size_t size) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; size >= 8; value += 8, size -= 8) {
-        uint64_t word;
-        memcpy(&word, value, 8);
-        hash = (hash ^ word) * 0x100000001b3;
-        hash ^= hash >> 29;
-    }
-    for (; size > 0; value++, size--) {
-        hash = (hash ^ *value) * 0x100000001b3;
-    }
-    hash *= 0x9e3779b97f4a7c15;
-    return hash ^ hash >> 32;
-}
-
 static bool is_at(const struct value_table *table, size_t index, const void *value, size_t size) {
     size_t from = index ? table->ends[index - 1] : 0;
     return table->ends[index] - from == size && memcmp(table->bytes.data + from, value, size) == 0;
@@ -53,7 +39,7 @@ int64_t value_table_find(struct value_table *table, const void *value, size_t si
         table->slots = x_calloc(SLOTS, sizeof *table->slots);
         table->ends = x_calloc(VALUE_TABLE_COUNT, sizeof *table->ends);
     }
-    size_t slot = (size_t)hash_of(value, size) % SLOTS;
+    size_t slot = (size_t)keyed_hash(value, size) % SLOTS;
     for (; table->slots[slot]; slot = (slot + 1) % SLOTS) {
         if (is_at(table, table->slots[slot] - 1, value, size)) {
             return (int64_t)table->slots[slot] - 1;

@@ -3,6 +3,7 @@
  * SOAK_ROUNDS: other runs, more of them. */
 #include "agent/score/report/report_facts.h"
 
+#include "tests/collisions.h"
 #include "tests/test.h"
 #include "tests/unit/agent/score/report/made_up.h"
 
@@ -188,8 +189,46 @@ static void causes_are_grouped_by_their_words(void) {
     CHECK_INT(facts->failure_count, FACTS_FAILURES);
 }
 
+/* ---- workers -------------------------------------------------------------------------------- */
+
+enum { NAMES = 100, SLOT_BITS = 15 };
+
+/* FNV-1a over the bytes, as it was before it had a key. */
+static uint64_t old_hash_of_names(uint64_t name) {
+    uint64_t hash = 14695981039346656037u;
+    for (int i = 0; i < 8; i++) {
+        hash = (hash ^ (name >> (8 * i) & 0xff)) * 1099511628211u;
+    }
+    return hash ^ hash >> 32;
+}
+
+static void chosen_names_spread_over_the_table(void) {
+    AUTO(facts_freep) struct facts *facts = facts_new();
+    uint64_t names[NAMES];
+    choose_collisions(old_hash_of_names, SLOT_BITS, names, NAMES);
+    for (int i = 0; i < NAMES; i++) {
+        char name[9] = "";
+        memcpy(name, &names[i], 8);
+        struct commit_record record = {.type = COMMIT_DONE,
+                                       .first = i,
+                                       .cells = 1,
+                                       .items = 1,
+                                       .try = 1,
+                                       .worker = name,
+                                       .took_ms = 1};
+        facts_add(facts, &record, 1);
+    }
+    CHECK_INT(facts->worker_count, NAMES);
+    static bool is_taken[1 << SLOT_BITS];
+    for (size_t i = 0; i < ARRAY_LEN(is_taken); i++) {
+        is_taken[i] = facts->worker_slots[i] != 0;
+    }
+    CHECK(longest_walk(is_taken, ARRAY_LEN(is_taken)) < 50);
+}
+
 int main(void) {
     TEST(sums_are_those_of_all_records);
+    TEST(chosen_names_spread_over_the_table);
     TEST(quantiles_are_near);
     TEST(causes_are_grouped_by_their_words);
     return TEST_END();
