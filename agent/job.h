@@ -17,8 +17,8 @@ struct job {
     char *read_token; /* coordinator only: WINDLASS_READ_TOKEN, which GET /progress wants; NULL: the
                          controller is older, and it wants none */
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
-    const char *restart; /* coordinator only: WINDLASS_RESTART: an output that was not begun under
-                            this text is made anew; "": whatever it was begun under */
+    const char *restart; /* coordinator only: WINDLASS_RESTART: the restart text; an output begun
+                            under another one is discarded and made again; "": keep */
     char *key_pem;       /* coordinator only: WINDLASS_TLS_KEY */
     char
         *signing_key_pem; /* coordinator only: WINDLASS_SIGNING_KEY; NULL: results are not signed */

@@ -153,7 +153,8 @@ static void print_help(const struct command_help *help, const struct option *opt
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
                  row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
                  row->value_name ? " " : "", row->value_name ? row->value_name : "");
-        printf("  %-28s %s\n", left, row->help);
+        bool is_wide = strlen(left) > 28; /* then its text begins in a line of its own */
+        printf("  %-28s%s%*s%s\n", left, is_wide ? "\n" : " ", is_wide ? 31 : 0, "", row->help);
     }
     printf("  %-28s %s\n", "-h, --help", "Print this text.");
     for (const char *line = help->examples; line && *line; line += strspn(line, "\n")) {
@@ -174,7 +175,7 @@ int options_read(int argc, char **argv, const struct command_help *help,
         return result;
     }
     if (ret_words->count > help->words_max) {
-        return error_set(err, ERROR_INVALID, "%s: not expected here (%s)",
+        return error_set(err, ERROR_INVALID, "unexpected argument %s (usage: %s)",
                          ret_words->values[help->words_max], help->usage);
     }
     if (ret_words->count < help->words_min) {

@@ -2,11 +2,12 @@
 #include "operator/reference.h"
 
 #include "lib/buffer.h"
+#include "operator/reference_words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES_MAX = 1 << 20, COLUMNS_MAX = 100 };
+enum { PAGE_BYTES_MAX = 1 << 20 };
 
 struct page {
     struct buffer text;
@@ -18,82 +19,12 @@ static void put(struct page *page, const char *text) {
     page->failed = page->failed || buffer_append(&page->text, text, strlen(text), page->err) < 0;
 }
 
-static void put_number(struct page *page, const char *before, const json_t *number,
-                       const char *after) {
-    if (number) {
-        AUTO(text_freep) char *text = tree_canonical(number);
-        put(page, before);
-        put(page, text);
-        put(page, after);
-    }
-}
-
 /* "|" ends a cell, even inside code. */
 static void put_cell(struct page *page, const char *text) {
     for (; *text; text++) {
         char letter[3] = {*text == '|' ? '\\' : *text, *text == '|' ? '|' : 0, 0};
         put(page, letter);
     }
-}
-
-static void put_bounds(struct page *page, const json_t *schema) {
-    const json_t *min = json_object_get(schema, "minimum");
-    const json_t *max = json_object_get(schema, "maximum");
-    if (min && max) {
-        put_number(page, ", ", min, "");
-        put_number(page, " to ", max, "");
-    } else {
-        put_number(page, ", at least ", min, "");
-        put_number(page, ", at most ", max, "");
-    }
-    put_number(page, ", at most ", json_object_get(schema, "maxLength"), " characters");
-    put_number(page, ", at most ", json_object_get(schema, "maxItems"), " entries");
-    put_number(page, ", at most ", json_object_get(schema, "maxProperties"), " entries");
-}
-
-static const char *type_told(const json_t *schema) {
-    static const struct {
-        const char *type, *told;
-    } names[] = {
-        {"object", "fields"},        {"array", "list"},    {"string", "text"},
-        {"integer", "whole number"}, {"number", "number"}, {"boolean", "true or false"},
-    };
-    if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
-        return "whole number or text";
-    }
-    if (json_object_get(schema, "additionalProperties")) {
-        return "names with values";
-    }
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(names[i].type, tree_text(schema, "type", "")) == 0) {
-            return names[i].told;
-        }
-    }
-    return "anything";
-}
-
-static void put_type(struct page *page, const json_t *schema) {
-    const json_t *options = json_object_get(schema, "enum");
-    if (!options) {
-        put(page, type_told(schema));
-        put_bounds(page, schema);
-        return;
-    }
-    for (size_t i = 0; i < json_array_size(options); i++) {
-        put(page, i ? ", `" : "`");
-        put(page, json_string_value(json_array_get(options, i)) ?: "?");
-        put(page, "`");
-    }
-}
-
-static bool is_required(const json_t *parent, const char *key) {
-    const json_t *list = json_object_get(parent, "required");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), key) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Collects the rules of a field and of its content: {message: [fields]}. prefix names the field. */
@@ -143,20 +74,9 @@ static void put_rules(struct page *page, const json_t *schema) {
     }
 }
 
-/* Breaks the lines of a paragraph. */
-static void put_paragraph(struct page *page, const char *text) {
-    size_t column = 0;
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        bool is_wide = column > 0 && column + 1 + length > COLUMNS_MAX;
-        put(page, column == 0 ? "" : is_wide ? "\n" : " ");
-        column = (column == 0 || is_wide ? 0 : column + 1) + length;
-        AUTO(text_freep) char *word = x_strndup(text, length);
-        put(page, word);
-        text += length;
-        text += strspn(text, " ");
-    }
-    put(page, "\n");
+static void put_paragraph(struct page *page, const char *words) {
+    AUTO(text_freep) char *text = reference_paragraph(words, "");
+    put(page, text);
 }
 
 static void put_fields(struct page *page, const json_t *schema, const char *prefix);
@@ -168,7 +88,8 @@ static void put_field(struct page *page, const json_t *parent, const char *name,
     put(page, "| `");
     put(page, path);
     put(page, "` | ");
-    put_type(page, schema);
+    AUTO(text_freep) char *takes = reference_takes(schema, "`");
+    put(page, takes);
     put(page, " | ");
     if (standard) {
         AUTO(text_freep) char *text = tree_canonical(standard);
@@ -176,7 +97,7 @@ static void put_field(struct page *page, const json_t *parent, const char *name,
         put_cell(page, text);
         put(page, "`");
     } else {
-        put(page, is_required(parent, name) ? "**required**" : "");
+        put(page, reference_requires(parent, name) ? "**required**" : "");
     }
     put(page, " | ");
     put_cell(page, tree_text(schema, "description", ""));

@@ -218,8 +218,8 @@ static int check_array(const json_t *schema, const json_t *list, const char *fie
     return check_duplicates(schema, list, field, err);
 }
 
-static int unknown_field(const json_t *properties, const char *key, const char *field,
-                         struct error *err) {
+int schema_refuse_field(const json_t *properties, const char *key, const char *field,
+                        struct error *err) {
     const char *near = nearest_key(properties, key);
     char child[MANIFEST_FIELD_MAX];
     manifest_field(child, sizeof child, field, key);
@@ -269,7 +269,7 @@ static int check_object(const json_t *schema, const json_t *object, const char *
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         if (!additional && !open && !json_object_get(properties, key)) {
-            return unknown_field(properties, key, field, err);
+            return schema_refuse_field(properties, key, field, err);
         }
     }
     if (check_required(schema, object, field, err) < 0) {
@@ -339,7 +339,7 @@ static int check_metadata(const struct schema *schema, const json_t *metadata, s
     json_t *value;
     json_object_foreach((json_t *)metadata, key, value) {
         if (!json_object_get(properties, key)) {
-            return unknown_field(properties, key, "metadata", err);
+            return schema_refuse_field(properties, key, "metadata", err);
         }
     }
     json_object_set_new(

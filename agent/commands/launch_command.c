@@ -169,7 +169,8 @@ static int begin(struct error *err) {
 
 int begin_command(int argc, char **argv) {
     static const struct option options[] = {{.name = NULL}};
-    AUTO(text_freep) char *usage = x_printf("%s begin", program_invocation_short_name);
+    AUTO(text_freep)
+    char *usage = x_printf("%s begin [-- COMMAND...]", program_invocation_short_name);
     struct command_help help = {
         .usage = usage,
         .about =

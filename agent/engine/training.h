@@ -6,9 +6,9 @@
 #include "agent/engine/training_graph.h"
 
 /* w: weights, g: gradient, v: momentum, m and s: first and second moment; rate, first, ...: enum
- * optimizer_number. g is multiplied by `gradient` and then limited to -limit..limit; a number that
- * is none stays none. In all kinds d = g + decay w, and w is first multiplied by 1 - rate shrink
- * (decoupled weight decay); rate is that of all parameters times the parameter's factor. */
+ * optimizer_number. g is multiplied by `gradient` and then limited to -limit..limit; NaN stays NaN.
+ * In all kinds d = g + decay w, and w is first multiplied by 1 - rate shrink (decoupled weight
+ * decay); rate is that of all parameters times the parameter's factor. */
 enum optimizer_step_kind {
     OPTIMIZER_STEP_PLAIN,    /* w -= rate d */
     OPTIMIZER_STEP_MOMENTUM, /* v = first v + d;  w -= rate v; LARS: d times its ratio */

@@ -12,7 +12,8 @@ int result_key_read(const json_t *manifest, const char *pem, struct signature_ke
     if (!pem) {
         return tree_get(manifest, "spec.signingKey")
                    ? error_set(err, ERROR_INVALID,
-                               "spec.signingKey: this pod has no variable WINDLASS_SIGNING_KEY")
+                               "spec.signingKey: this pod got no key (neither the file signing.key "
+                               "in WINDLASS_SECRETS nor WINDLASS_SIGNING_KEY)")
                    : 0;
     }
     return signature_key_read_private(pem, ret_key, err) < 0 ? error_context(err, "spec.signingKey")

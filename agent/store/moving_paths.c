@@ -34,7 +34,7 @@ static int read_pin(const struct moving_pins *pins, const char *name, const char
     }
     const char *found = tree_text(pin, "led", "");
     if (!*found || strcmp(tree_text(pin, "path", ""), reference) != 0) {
-        return error_set(err, ERROR_INVALID, "%s/%s does not say what %.200s led to",
+        return error_set(err, ERROR_INVALID, "%s/%s: damaged: it does not record where %.200s led",
                          store_path(pins->store), name, reference);
     }
     free(*led);

@@ -102,7 +102,7 @@ void checkpoint_tail(uint32_t crc, int64_t size, char tail[static CHECKPOINT_TAI
 /* The number of zeros after a tensor. */
 size_t checkpoint_padding(const struct checkpoint_tensor *tensor);
 /* INVALID: some byte differs from what was written. On success *ret_loaded owns `bytes`, which are
- * from malloc or aligned_alloc (64-byte aligned, if the tensors shall be); on failure the caller
+ * from malloc or aligned_alloc (64-byte aligned, if the tensors are to be); on failure the caller
  * keeps them. */
 NODISCARD int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loaded,
                                struct error *err);

@@ -8,16 +8,16 @@
  *
  * endFactor (absent: 0) and restartFactor (absent: 1) may be absent; E is endFactor times the full
  * rate.
- *
- * Linear: learningRate is meant for baseBatchSize and grows with the batch (Goyal et al.,
+ * scaling: Linear: learningRate is meant for baseBatchSize and grows with the batch (Goyal et al.,
  * "Accurate, Large Minibatch SGD", 2017). During the warm-up the rate rises in equal steps to the
- * full rate. Step: at the beginning of each of stepEpochs the rate is multiplied by stepFactor.
- * Cosine: after the warm-up the rate falls to E along half a cosine (Loshchilov, Hutter, "SGDR",
- * 2017). Linear: it falls to E along a line. CosineRestarts: it falls to E along half a cosine in
- * restartEpochs, begins anew, and each such period is restartFactor times as long as the one before
- * (SGDR). OneCycle: along half cosines it rises from 1/25 of the full rate, in 0.3 of the steps,
- * and falls to 1/25 of 1/10000 of it (Smith, Topin, "Super-Convergence", 2019; PyTorch's
- * OneCycleLR). All by steps of the whole gang, so the number of workers does not matter. */
+ * full rate. kind: Step: at the beginning of each of stepEpochs the rate is multiplied by
+ * stepFactor. Cosine: after the warm-up the rate falls to E along half a cosine (Loshchilov,
+ * Hutter, "SGDR", 2017). Linear: it falls to E along a line. CosineRestarts: it falls to E along
+ * half a cosine in restartEpochs, begins anew, and each such period is restartFactor times as long
+ * as the one before (SGDR). OneCycle: along half cosines it rises from 1/25 of the full rate, in
+ * 0.3 of the steps, and falls to 1/25 of 1/10000 of it (Smith, Topin, "Super-Convergence", 2019;
+ * PyTorch's OneCycleLR). All by steps of the whole gang, so the number of workers does not matter.
+ */
 #pragma once
 
 #include "lib/error.h"

@@ -13,7 +13,8 @@ struct train_job {
     const json_t *trainer; /* spec.trainer, with every default filled in */
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
-    const char *restart;   /* an output that was not begun under this text is made anew; NULL, "" */
+    const char *restart;   /* the restart text; an output begun under another one is discarded and
+                              made again; NULL, "": keep */
     /* A folder of several trainings that open the same: what `latest` and links led to for the
      * first of them (store/moving_paths.h); NULL: this one alone. */
     const char *shared;

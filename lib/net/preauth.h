@@ -1,8 +1,8 @@
 /* preauth.h: which of a server's connections may stay that have not shown the server's token yet,
  * as sshd's MaxStartups and PerSourceMaxStartups: PREAUTH_MAX in all, PREAUTH_SOURCE_MAX of one
  * address, PREAUTH_NETWORK_MAX of one IPv6 network. A full table makes room for a newcomer by
- * closing the oldest connection of the address that holds the most; only where as many addresses as
- * there are places hold a young connection each is a newcomer refused, and has to try again. Pure:
+ * closing the oldest connection of the address that holds the most; a newcomer is refused, and has
+ * to try again, only when every place is held by a young connection of a different address. Pure:
  * the caller passes the time, and accepts and closes connections. One thread at a time. */
 #pragma once
 

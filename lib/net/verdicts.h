@@ -6,7 +6,8 @@
 #include "lib/net/preauth.h"
 
 enum {
-    VERDICT_MS = 60000,          /* also the longest that a revoked right still reads */
+    VERDICT_MS =
+        60000, /* how long a decision holds, and so how long a revoked right may still be used */
     VERDICTS_MAX = 64,           /* tokens that were admitted, and as many that were not */
     VERDICT_REVIEWS_PER_S = 10,  /* of tokens that were not admitted before, ... */
     VERDICT_REVIEWS_A_SOURCE = 2 /* ... and of one address */
@@ -25,9 +26,10 @@ struct verdicts {
     struct preauth_source sources[VERDICT_REVIEWS_PER_S]; /* ... and whose */
 };
 
-/* The verdict, or 0: none that holds. */
+/* token: everywhere its SHA-256 in hexadecimal. The decision, or 0: none that holds. */
 int verdicts_find(const struct verdicts *verdicts, const char *token, int64_t now_ms);
 /* Whether the API server may be asked about it now; then it counts as asked. */
 bool verdicts_may_review(struct verdicts *verdicts, const char *token,
                          const struct preauth_source *source, int64_t now_ms);
+/* Stores a decision of now_ms. status: 200, 401 or 403. */
 void verdicts_keep(struct verdicts *verdicts, const char *token, int status, int64_t now_ms);

@@ -1,4 +1,4 @@
-/* shown.h: text from outside as a terminal, a pipe or a file may have it: what would act on a
+/* shown.h: makes text from outside safe to print: what would act on a
  * terminal, or make a line read differently from what it is, becomes visible. Control characters
  * become "\x1B", those that change the direction of text "\u202E" (Unicode Technical Report 36),
  * bytes that are not UTF-8 "\xFF". Colors (ESC [ ... m), which programs often print, are left out.

@@ -19,3 +19,27 @@ bool utf8_is_deceptive(unsigned code);
  * each byte of deceptive ones by "?": the text becomes one line that is safe to print.
  * lib/text/shown.h names them instead. */
 void utf8_make_line(char *text);
+
+/* Writes the character to at most 4 bytes; returns its bytes, 1 to 4. */
+static inline size_t utf8_write(char *to, unsigned code) {
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        to[0] = (char)(0xe0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | code >> 18);
+    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}

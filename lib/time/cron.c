@@ -116,8 +116,9 @@ static int read_fields(char *text, struct cron *cron, struct error *err) {
     char *save = NULL, *word = strtok_r(text, " \t", &save);
     for (int i = 0; i < FIELD_COUNT; i++, word = strtok_r(NULL, " \t", &save)) {
         if (!word) {
-            return error_set(err, ERROR_INVALID,
-                             "%d fields of 5 (minute, hour, day of month, month, weekday)", i);
+            return error_set(
+                err, ERROR_INVALID,
+                "%d fields, 5 are expected (minute, hour, day of month, month, weekday)", i);
         }
         is_any[i] = *word == '*';
         has_star[i] = strchr(word, '*') != NULL;

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-/* For conditions that timed_wait waits for. */
+/* Initialises a condition for timed_wait. */
 void timed_wait_init(pthread_cond_t *changed);
 
 /* The caller holds the lock and, as with every condition, looks afterwards whether what it waits

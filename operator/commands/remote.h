@@ -67,7 +67,7 @@ NODISCARD int remote_list(struct remote *remote, const struct rest_place *place,
  * user may not get all the kinds. */
 NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
                          struct error *err);
-/* Only a person can remove the cause; other errors may be over at the next request. */
+/* True if only a person can remove the cause; other errors may be over at the next request. */
 bool remote_is_final(const struct error *err);
 /* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,

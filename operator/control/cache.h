@@ -53,8 +53,8 @@ void cache_put(struct cache *cache, const json_t *object);
 /* ---- for the kinds ---- */
 
 /* The object as the cache keeps it (reduced by the transform); NULL when there is none. The caller
- * owns a reference. What is read from a cache is shared with other readers and never changes: who
- * wants it different makes a copy, also of the members on the way to what is to be different. */
+ * owns a reference. What is read from a cache is shared with other readers and never changes: to
+ * change it, copy it first, with every object on the path to the changed member. */
 json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,
                    const char *name);
 /* The objects of that kind that the resource `owner` owns: they have its name as LABEL_JOB and its

@@ -1,10 +1,10 @@
 /* retry_pace.h: when a write that failed before may be tried again, for all resources of a
- * controller together: on the whole RETRY_PACE_MS apart. So the wait between two tries grows with
- * the number of resources that fail, and a cluster in which nothing can be created is asked about
- * as often by 1,000 jobs as by ten. Each try needs a turn:
+ * controller together: on average RETRY_PACE_MS apart. So the wait between two tries grows with the
+ * number of resources that fail, and a cluster in which nothing can be created is asked about as
+ * often by 1,000 jobs as by ten. Each try needs a turn:
  *
  * - Namespaces take turns. In a namespace the resource that waits longest, and the one that failed
- *   least, go by turns: what failed once does not wait behind all that have failed for hours.
+ * least, take turns: what failed once does not wait behind all that have failed for hours.
  * - The first try again of a resource needs no turn, but counts.
  * - What else a waiting resource asks for (questions, its status) counts, too.
  * - After a try that succeeds, the cause may be gone: one more try of its namespace, and one of any
@@ -18,7 +18,7 @@
 
 enum {
     RETRY_PACE_MS = 1250,     /* between two turns: 48 a minute; watches need the rest of 60 */
-    RETRY_PACE_SAVED = 4,     /* turns that add up while no one wants one */
+    RETRY_PACE_SAVED = 4,     /* unused turns that are kept */
     RETRY_PACE_DEBT = 20,     /* turns that first tries can use in advance */
     RETRY_PACE_DEBT_MAX = 60, /* the same, by everything that counts */
     RETRY_PACE_RAMP_MS = 20,  /* between two turns after a success */
@@ -51,9 +51,8 @@ const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms);
 /* When retry_pace_take will have one; INT64_MAX: not before another call. */
 int64_t retry_pace_next_ms(struct retry_pace *pace, int64_t now_ms);
 
-/* A pass over the resource has ended. A turn that it did not use is over: the resource waits for
- * what the pass asked for. One that did not ask in two passes has nothing to try any more, and
- * leaves. */
+/* The pass has ended. An unused turn is lost, and the resource waits for what the pass asked for.
+ * After two passes without a question it leaves. */
 void retry_pace_passed(struct retry_pace *pace, const char *key);
 /* The try that was allowed has ended. After RETRY_SUCCEEDED the caller makes a pass; the resource
  * leaves unless that asks. */

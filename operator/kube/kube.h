@@ -13,16 +13,16 @@ enum {
     KUBE_FIGURES_MS = 10000,  /* cluster.h's figures_ms */
     KUBE_LIST_MAX = 50,       /* objects of a one-time list */
     KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is reported */
-    /* The same, of a 500 without Retry-After: of writes whose object is reconciled again, and of
-     * Events and lists if a webhook or a full etcd is the cause. */
+    /* Tries after a 500 without Retry-After: for writes whose object is reconciled again, and for
+       Events and lists whose message names a webhook or a full etcd. */
     KUBE_REFUSED_TRIES_MAX = 1,
 };
 
 struct kube_options {
     struct config_options config;
     const char *namespace; /* to watch; NULL: all */
-    /* A version of an object that the done of a write was given is not reported again: the event
-     * need not be parsed. Only the last versions are remembered. */
+    /* A version that a write's done has received is not reported again, so its event need not be
+     * parsed. Only the last versions are remembered. */
     bool skips_answered;
 };
 

@@ -1,7 +1,7 @@
 /* write_pace.h: when a write may be sent, by how the API server has answered those before. Each
  * namespace with failures has a window of its own (write_window.h), so one whose webhook hangs
  * slows only itself; when the server refuses writes of two namespaces, and none succeeds in
- * between, the window of all writes shrinks. Pure except for randomness. */
+ * between, the window of all writes shrinks. No I/O and no clock; uses random numbers. */
 #pragma once
 
 #include "operator/kube/write_window.h"

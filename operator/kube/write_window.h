@@ -2,7 +2,7 @@
  * overloaded or absent server gets one less for each failure, and half as many for each burst of
  * them, down to one probe every few seconds for all writes together; each success lets one more go.
  * It is to many writes what backoff.h is to one; write_pace.h has one for all writes and one for
- * each namespace with failures. Pure except for randomness. */
+ * each namespace with failures. No I/O and no clock; uses random numbers. */
 #pragma once
 
 #include "lib/base.h"

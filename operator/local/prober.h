@@ -2,8 +2,8 @@
  * exec, a command that must end with 0 (probe_exec.h) within timeoutSeconds. A pod that does not
  * answer failureThreshold times in a row is reported once, and its caller ends it.
  *
- *     local.c -- add, remove --> prober -- GET https://127.0.0.1:PORT/healthz --> the pod's event
- * loop ^                         |
+ *     local.c -- add, remove --> prober -- GET 127.0.0.1:PORT/healthz --> the pod's event loop
+ *        ^                         |
  *        +---- `dead` (uid) -------+  from prober_step
  *
  * A kubelet's rules: the first probe after initialDelaySeconds and a period, any certificate is

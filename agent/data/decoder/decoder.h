@@ -1,9 +1,9 @@
-/* decoder.h: decodes users' pictures and videos with libraries that are not ours in a process apart
+/* decoder.h: decodes users' pictures and videos with third-party libraries in a separate process
  * (decoder_child.h), which has no token, no key, no file and no network (confine.h). One thread at
  * a time; decoder_pool_image any thread.
  *
- * The process is started by the first call, and anew by the next call after it has ended. It may be
- * in the hands of the one who made the file: all that it says is checked (decoder_message.h), it is
+ * The process is started by the first call, and anew by the next call after it has ended. It may
+ * have been taken over by a crafted file: all that it says is checked (decoder_message.h), it is
  * killed when it is silent or takes too long. An end by a signal of its own, false messages and
  * used up processor time fail the item, not the job: INVALID, "the decoder ended by SIGSEGV". The
  * machine's fault: it cannot be started, or was silent (UNAVAILABLE), or was killed (EXHAUSTED). */
@@ -26,7 +26,7 @@ NODISCARD int decoder_choose(const char *program, struct error *err);
 /* False: this process decodes itself; then there is nothing to call here but decoder_pool_image. */
 bool decoder_is_apart(void);
 
-/* How long a call may take: without a word, and in seconds of processor time. */
+/* Limits of a call: ms without a message, seconds of processor time. */
 struct decoder_patience {
     int silent_ms, processor_seconds;
 };
@@ -43,7 +43,7 @@ void decoder_free(struct decoder *decoder); /* accepts NULL */
 bool decoder_is_lost(const struct decoder *decoder);
 /* After a failed call: the process was silent (UNAVAILABLE), or was killed from outside, as for
  * want of memory or because the thread that started it has ended (EXHAUSTED): not by the file.
- * Another try may do it; decoder_image has tried twice. */
+ * Another try may succeed; decoder_image has already made two. */
 bool decoder_is_interrupted(const struct decoder *decoder);
 /* After a failed call: it used too much processor time, or read too much; another try would, too.
  */
@@ -83,8 +83,8 @@ NODISCARD int decoder_video_open(struct decoder *decoder, const struct decoder_s
 /* READER_ITEM, READER_FAULT, READER_END (media.h) or -1. */
 NODISCARD int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
                                  struct picture *ret_picture, struct error *err);
-/* Does what the request says (decoder_media.c). *ret_answer: JSON, owned, which a film that has
- * taken over the process may have made. */
+/* Does what the request says (decoder_media.c). *ret_answer: JSON, owned; untrusted, since a film
+ * may have taken over the process. */
 NODISCARD int decoder_film(struct decoder *decoder, const struct decoder_files *files,
                            const char *request, json_t **ret_answer, struct error *err);
 

@@ -447,7 +447,8 @@ static const struct list_page *hold_page(struct list *list, int64_t number, stru
     int found = fetch_page(list, number, &page, err);
     if (found <= 0) {
         AUTO(text_freep) char *name = page_name(list, number);
-        error_set(err, ERROR_INVALID, "%s/%s is gone", store_path(list->options.output), name);
+        error_set(err, ERROR_INVALID, "%s/%s: a page of the input's list is missing",
+                  store_path(list->options.output), name);
         return NULL;
     }
     list_page_release(&oldest->page);

@@ -22,7 +22,7 @@ struct result {
     const char *head; /* the members of its row before the result (row_head.h); or NULL */
     const struct picture *picture; /* media_makes_pictures; NULL otherwise */
     const json_t *record;          /* an object; NULL otherwise */
-    const char *json;              /* a program's any value, or an object as text; NULL otherwise */
+    const char *json; /* a program's value, any JSON, or an object as text; NULL otherwise */
     size_t json_size;
 };
 
@@ -70,9 +70,10 @@ struct media {
      * its reader decodes each frame once. On failure *reader becomes NULL. */
     int (*reader_open)(const json_t *spec, const json_t *work, struct reader **reader,
                        struct error *err);
-    /* 1: *picture (initialised by the callee, released by the caller) and *ret_name (borrowed until
-     * the next call: file name or "frame 17") are the next item; 2: the next item has failed, and
-     * *ret_name is the cause; 0: no more; -1 failed, with the item's name in the error. */
+    /* READER_ITEM: *picture (initialised by the callee, released by the caller) and *ret_name
+     * (borrowed until the next call: file name or "frame 17") are the next item; READER_FAULT: the
+     * next item has failed, and *ret_name is the cause; READER_END: no more; -1: failed, with the
+     * item's name in the error. */
     int (*reader_next)(struct reader *reader, struct picture *picture, const char **ret_name,
                        struct error *err);
     void (*reader_free)(struct reader *reader);
@@ -96,7 +97,8 @@ extern const struct media *const media_kinds[]; /* agent/registry.c; ends with N
 
 /* Whether the scorer's results are pictures: type Image or Mask, or drawn on the item's own. */
 bool media_makes_pictures(const json_t *spec);
-/* What the name of a result has behind its item's: "", ".png" of a mask, ".json" of a record. */
+/* The ending that a result's file adds to its item's name: "", ".png" of a mask, ".json" of a
+ * record. */
 const char *media_result_ending(const json_t *spec);
 /* The row whose field spec.input has. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

@@ -30,7 +30,8 @@ NODISCARD int sink_add(struct sink *sink, const struct result *result, struct er
 NODISCARD int sink_check(struct sink *sink, const struct result *result, struct error *err);
 /* One of the lease's items has failed; at any time before sink_finish. */
 void sink_skip(struct sink *sink);
-/* What rows need behind them; after the last result. heads: of this lease; NULL: none. */
+/* Appends the rows that the lease had of each file (row_head.h), for numbering; call it after the
+ * last result. heads: of this lease; NULL: none. */
 NODISCARD int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err);
 NODISCARD int sink_finish(struct sink *sink, struct error *err);
 /* The members of an item's row before the result, when row_heads_see has counted it; the caller

@@ -67,7 +67,7 @@ static int write_listed(void *context, int64_t offset, const void *data, size_t 
     struct listed *listed = context;
     if (offset != (int64_t)listed->bytes.size) {
         return error_set(&listed->failure, ERROR_INVALID,
-                         "the listing of the film is not sound: it has gaps");
+                         "invalid listing of the film from the decoder: it has gaps");
     }
     return buffer_append(&listed->bytes, data, size, &listed->failure);
 }

@@ -1,5 +1,6 @@
-/* film_apart.h: lists a film and writes one in the decoder's process (decoder.h), or in this one
- * where nothing is apart. What that process answers is checked. */
+/* film_apart.h: lists a film and writes one in the decoder's process (decoder.h), or in this one if
+ * decoding is not in a process of its own (WINDLASS_SANDBOX=off). What that process answers is
+ * checked. */
 #pragma once
 
 #include "agent/data/video/video_film.h"

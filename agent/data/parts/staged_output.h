@@ -15,8 +15,8 @@ enum staged_output_place { STAGED_OBJECT, STAGED_TEXT };
 
 struct staged_output;
 
-/* may_be_text: a few bytes of UTF-8 stay in memory (STAGED_TEXT) without an object. The store must
- * outlive it. */
+/* may_be_text: up to STAGED_TEXT_MAX bytes of UTF-8 stay in memory (STAGED_TEXT) without an object.
+ * The store must outlive it. */
 struct staged_output *staged_output_new(struct store *store, const char *name, bool may_be_text);
 void staged_output_free(struct staged_output *staged);
 void staged_output_freep(struct staged_output **staged);

@@ -94,8 +94,8 @@ static int measure(struct rows_writer *writer, struct error *err) {
     return list->count_min >= list->count_max
                ? 0
                : error_set(err, ERROR_INVALID,
-                           "column \"%.100s\" has lists of %lld to %lld numbers, and the rows of "
-                           "an npy file are alike: take spec.output.format: Parquet",
+                           "column \"%.100s\" has lists of %lld to %lld numbers, and all rows of "
+                           "an npy file have one length: use spec.output.format: Parquet",
                            list->name, (long long)list->count_min, (long long)list->count_max);
 }
 

@@ -27,7 +27,8 @@ static int parquet_open(const struct rows_form_options *options, struct rows_wri
                         struct error *err) {
     size_t count = options->columns->count;
     if (count == 0) {
-        return error_set(err, ERROR_INVALID, "no row has a column, and Parquet wants one");
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.format: Parquet needs a column, and no row has one");
     }
     struct parquet_column *columns = x_calloc(count, sizeof *columns);
     for (size_t i = 0; i < count; i++) {

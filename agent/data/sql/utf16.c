@@ -30,29 +30,6 @@ uint16_t *utf16_from_text(const char *text, size_t *ret_count) {
     return units;
 }
 
-static size_t put(unsigned code, char *ret_bytes) {
-    if (code < 0x80) {
-        ret_bytes[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        ret_bytes[0] = (char)(0xc0 | code >> 6);
-        ret_bytes[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        ret_bytes[0] = (char)(0xe0 | code >> 12);
-        ret_bytes[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        ret_bytes[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    ret_bytes[0] = (char)(0xf0 | code >> 18);
-    ret_bytes[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    ret_bytes[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    ret_bytes[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 int utf16_append(struct buffer *text, const uint16_t *units, size_t count, struct error *err) {
     char bytes[1024];
     size_t used = 0;
@@ -64,7 +41,7 @@ int utf16_append(struct buffer *text, const uint16_t *units, size_t count, struc
         } else if (code >= 0xd800 && code < 0xe000) {
             code = REPLACEMENT;
         }
-        used += put(code, bytes + used);
+        used += utf8_write(bytes + used, code);
         if (used > sizeof bytes - 4) {
             if (buffer_append(text, bytes, used, err) < 0) {
                 return -1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/byte_level.h"
 
+#include "lib/text/utf8.h"
+
 #include <string.h>
 
 enum { CLASSES = UNICODE_LETTER | UNICODE_NUMBER | UNICODE_SPACE };
@@ -53,7 +55,7 @@ int byte_level_write(struct passage_text *into, const char *data, size_t size, s
         return -1;
     }
     for (size_t i = 0; i < size; i++) {
-        into->size += unicode_write(into->data + into->size, shown((unsigned char)data[i]));
+        into->size += utf8_write(into->data + into->size, shown((unsigned char)data[i]));
     }
     return 0;
 }

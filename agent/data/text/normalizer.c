@@ -4,11 +4,12 @@
 #include "agent/data/text/byte_level.h"
 #include "agent/data/text/pattern/precompiled.h"
 #include "agent/data/text/setting.h"
+#include "lib/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 64, DEPTH_MAX = 8 /* sequences within sequences */ };
+enum { STEPS_MAX = 64 };
 
 struct step;
 /* One step on its way through a text. */
@@ -45,7 +46,7 @@ static int put(struct stage *stage, unsigned code, struct error *err) {
     if (into->capacity - into->size < 4 && passage_text_room(into, 4, err) < 0) {
         return -1;
     }
-    into->size += unicode_write(into->data + into->size, code);
+    into->size += utf8_write(into->data + into->size, code);
     return 0;
 }
 
@@ -382,30 +383,9 @@ static const struct {
     {"ByteLevel", NULL, {.run = run_bytes}},
 };
 
-static int add_steps(struct normalizer *normalizer, const json_t *tree, int depth,
-                     struct error *err);
-
-static int add_sequence(struct normalizer *normalizer, const json_t *tree, int depth,
-                        struct error *err) {
-    const json_t *list = json_object_get(tree, "normalizers");
-    if (!json_is_array(list) || depth == DEPTH_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "normalizers: expected a list, within at most %d others", DEPTH_MAX);
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (add_steps(normalizer, json_array_get(list, i), depth + 1, err) < 0) {
-            return error_context(err, "normalizers[%zu]", i);
-        }
-    }
-    return 0;
-}
-
-static int add_steps(struct normalizer *normalizer, const json_t *tree, int depth,
-                     struct error *err) {
+static int add_step(void *context, const json_t *tree, struct error *err) {
+    struct normalizer *normalizer = context;
     const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    if (strcmp(type, names[0]) == 0) {
-        return add_sequence(normalizer, tree, depth, err);
-    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         names[i + 1] = kinds[i].type;
         if (strcmp(type, kinds[i].type) == 0) {
@@ -420,7 +400,8 @@ int normalizer_new(const json_t *tree, const struct unicode *unicode,
                    struct normalizer **ret_normalizer, struct error *err) {
     struct normalizer *normalizer = x_calloc(1, sizeof *normalizer);
     normalizer->unicode = unicode;
-    if (tree && !json_is_null(tree) && add_steps(normalizer, tree, 0, err) < 0) {
+    const struct setting_sequence sequence = {"normalizers", add_step, normalizer};
+    if (tree && !json_is_null(tree) && setting_each(tree, &sequence, err) < 0) {
         normalizer_free(normalizer);
         return error_context(err, "normalizer");
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 64, DEPTH_MAX = 8 /* sequences within sequences */ };
+enum { STEPS_MAX = 64 };
 
 /* What becomes of the places where a text is cut, in the order of behavior_names. */
 enum behavior { REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS };
@@ -415,30 +415,9 @@ static const struct {
     {"ByteLevel", add_byte_level, {0}},
 };
 
-static int add_steps(struct pre_tokenizer *pre_tokenizer, const json_t *tree, int depth,
-                     struct error *err);
-
-static int add_sequence(struct pre_tokenizer *pre_tokenizer, const json_t *tree, int depth,
-                        struct error *err) {
-    const json_t *list = json_object_get(tree, "pretokenizers");
-    if (!json_is_array(list) || depth == DEPTH_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "pretokenizers: expected a list, within at most %d others", DEPTH_MAX);
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (add_steps(pre_tokenizer, json_array_get(list, i), depth + 1, err) < 0) {
-            return error_context(err, "pretokenizers[%zu]", i);
-        }
-    }
-    return 0;
-}
-
-static int add_steps(struct pre_tokenizer *pre_tokenizer, const json_t *tree, int depth,
-                     struct error *err) {
+static int add_step(void *context, const json_t *tree, struct error *err) {
+    struct pre_tokenizer *pre_tokenizer = context;
     const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    if (strcmp(type, names[0]) == 0) {
-        return add_sequence(pre_tokenizer, tree, depth, err);
-    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         names[i + 1] = kinds[i].type;
         if (strcmp(type, kinds[i].type) == 0) {
@@ -453,7 +432,8 @@ int pre_tokenizer_new(const json_t *tree, const struct unicode *unicode,
                       struct pre_tokenizer **ret_pre_tokenizer, struct error *err) {
     struct pre_tokenizer *pre_tokenizer = x_calloc(1, sizeof *pre_tokenizer);
     pre_tokenizer->unicode = unicode;
-    if (tree && !json_is_null(tree) && add_steps(pre_tokenizer, tree, 0, err) < 0) {
+    const struct setting_sequence sequence = {"pretokenizers", add_step, pre_tokenizer};
+    if (tree && !json_is_null(tree) && setting_each(tree, &sequence, err) < 0) {
         pre_tokenizer_free(pre_tokenizer);
         return error_context(err, "pre_tokenizer");
     }

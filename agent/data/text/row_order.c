@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { DEPTH_MAX = 8 /* sequences within sequences */ };
-
 struct reading {
     struct row_orders *into;
     bool has_tokens; /* a part of the sequence has added some */
@@ -166,28 +164,9 @@ static const struct {
     {"ByteLevel", NULL}, /* changes only where in the text a token is */
 };
 
-static int read_any(struct reading *reading, const json_t *tree, int depth, struct error *err);
-
-static int read_sequence(struct reading *reading, const json_t *tree, int depth,
-                         struct error *err) {
-    const json_t *list = json_object_get(tree, "processors");
-    if (!json_is_array(list) || depth == DEPTH_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "processors: expected a list, within at most %d others", DEPTH_MAX);
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (read_any(reading, json_array_get(list, i), depth + 1, err) < 0) {
-            return error_context(err, "processors[%zu]", i);
-        }
-    }
-    return 0;
-}
-
-static int read_any(struct reading *reading, const json_t *tree, int depth, struct error *err) {
+static int read_one(void *context, const json_t *tree, struct error *err) {
+    struct reading *reading = context;
     const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    if (strcmp(type, names[0]) == 0) {
-        return read_sequence(reading, tree, depth, err);
-    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         names[i + 1] = kinds[i].type;
         if (strcmp(type, kinds[i].type) != 0) {
@@ -208,9 +187,10 @@ int row_order_read(const json_t *tree, struct row_orders *ret_orders, struct err
     static const struct row_part second = {ROW_SECOND, 0, 1};
     struct row_orders made;
     struct reading reading = {.into = &made};
+    const struct setting_sequence sequence = {"processors", read_one, &reading};
     fill(&made.orders[0], &first, 1);
     fill(&made.orders[1], (const struct row_part[]){first, second}, 2);
-    if (tree && !json_is_null(tree) && read_any(&reading, tree, 0, err) < 0) {
+    if (tree && !json_is_null(tree) && setting_each(tree, &sequence, err) < 0) {
         return error_context(err, "post_processor");
     }
     *ret_orders = made;

@@ -126,3 +126,26 @@ int setting_unknown(const json_t *object, const char *const *names, struct error
     return error_set(err, ERROR_UNSUPPORTED, "type \"%s\" is not supported; supported: %s", shown,
                      all.data);
 }
+
+static int each(const json_t *component, const struct setting_sequence *sequence, int depth,
+                struct error *err) {
+    if (strcmp(setting_type(component), "Sequence") != 0) {
+        return sequence->read(sequence->context, component, err);
+    }
+    const json_t *list = json_object_get(component, sequence->member);
+    if (!json_is_array(list) || depth == SETTING_DEPTH_MAX) {
+        return error_set(err, ERROR_INVALID, "%s: expected a list, nested at most %d deep",
+                         sequence->member, SETTING_DEPTH_MAX);
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (each(json_array_get(list, i), sequence, depth + 1, err) < 0) {
+            return error_context(err, "%s[%zu]", sequence->member, i);
+        }
+    }
+    return 0;
+}
+
+int setting_each(const json_t *component, const struct setting_sequence *sequence,
+                 struct error *err) {
+    return each(component, sequence, 0, err);
+}

@@ -30,4 +30,14 @@ NODISCARD int setting_pattern(const json_t *object, struct setting_text *ret_tex
 /* UNSUPPORTED: names the component's type and those that are read. */
 int setting_unknown(const json_t *object, const char *const *names, struct error *err);
 
-enum { SETTING_TEXT_MAX = 64 << 10 };
+/* A component, and those of which one of type "Sequence" consists: the list `member`, nested at
+ * most SETTING_DEPTH_MAX deep. read: called for each other component, in order. */
+struct setting_sequence {
+    const char *member; /* "normalizers" */
+    int (*read)(void *context, const json_t *component, struct error *err);
+    void *context;
+};
+NODISCARD int setting_each(const json_t *component, const struct setting_sequence *sequence,
+                           struct error *err);
+
+enum { SETTING_TEXT_MAX = 64 << 10, SETTING_DEPTH_MAX = 8 };

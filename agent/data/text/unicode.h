@@ -56,30 +56,6 @@ static inline size_t unicode_size(char first) {
     return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-/* Writes the character; returns its bytes, 1 to 4. */
-static inline size_t unicode_write(char *to, unsigned code) {
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (char)(0xe0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | code >> 18);
-    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* The character in lower case: 1 or 2 characters. */
 size_t unicode_lower(unsigned code, unsigned ret_lower[UNICODE_LOWER_MAX]);
 /* Its decomposition, canonical or with compatibility: 1 to UNICODE_DECOMPOSED_MAX characters. */

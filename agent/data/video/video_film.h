@@ -14,7 +14,7 @@
 /* What can be read; only the output is written. */
 enum film_source {
     FILM_INPUT, /* the user's video */
-    FILM_PLAN,  /* decoder_media.c's: listing and parts */
+    FILM_PLAN,  /* the listing and the table of parts, as decoder_media.c packs them */
     FILM_OUTPUT,
     FILM_PARTS /* + cell: the part that begins there; in ascending order */
 };

@@ -173,18 +173,21 @@ int video_listing_unpack(struct video_index *index, const char *bytes, size_t si
     struct head head;
     *index = (struct video_index){0};
     if (size < sizeof head) {
-        return error_set(err, ERROR_INVALID, "the listing of the film is not sound: it is cut off");
+        return error_set(err, ERROR_INVALID,
+                         "invalid listing of the film from the decoder: it is cut off");
     }
     memcpy(&head, bytes, sizeof head);
     const char *why = check_head(&head);
     if (why) {
-        return error_set(err, ERROR_INVALID, "the listing of the film is not sound: %s", why);
+        return error_set(err, ERROR_INVALID, "invalid listing of the film from the decoder: %s",
+                         why);
     }
     size_t used = sizeof head + (size_t)head.frame_count * sizeof *index->frames +
                   (size_t)head.key_count * sizeof *index->keys +
                   (size_t)head.section_count * sizeof *index->sections;
     if (size < used) {
-        return error_set(err, ERROR_INVALID, "the listing of the film is not sound: it is cut off");
+        return error_set(err, ERROR_INVALID,
+                         "invalid listing of the film from the decoder: it is cut off");
     }
     *index = (struct video_index){.width = head.width,
                                   .height = head.height,
@@ -204,7 +207,8 @@ int video_listing_unpack(struct video_index *index, const char *bytes, size_t si
     why = check_frames(index);
     if (why) {
         video_index_release(index);
-        return error_set(err, ERROR_INVALID, "the listing of the film is not sound: %s", why);
+        return error_set(err, ERROR_INVALID, "invalid listing of the film from the decoder: %s",
+                         why);
     }
     *ret_used = used;
     return 0;

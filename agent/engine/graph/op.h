@@ -71,7 +71,7 @@ enum op_flags {
     OP_SAME = 32, /* a view where output 0 has the shape of input 0 */
     OP_ML = 64,   /* of the domain ai.onnx.ml */
     /* Has bodies, handles sequences or optionals, or its results have shapes that only the run
-     * knows: run/stages.h runs it between stages. */
+     * knows: run/stages/stages.h runs it between stages. */
     OP_LATE = 128,
 };
 

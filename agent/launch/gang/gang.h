@@ -60,7 +60,7 @@ enum {
 
     /* A member without its hub for this time kills its programs; then the hub's successor may start
      * a round. Until then a lost member's programs may run. A round of all workers waits for its
-     * STOPPED or for another pod; one of fewer (min_workers) does not: what they store is older. */
+     * STOPPED or for another pod; one of fewer (min_workers) does not: late writes do not count. */
     GANG_SELF_FENCE_MS = 30000,
 
     GANG_BACKOFF_MAX_MS = 60000,

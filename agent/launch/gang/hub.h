@@ -38,7 +38,8 @@ struct hub;
 NODISCARD int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err);
 /* Milliseconds since the hub's event loop ran last, which it does twice a second. Any thread. */
 int64_t hub_silent_ms(struct hub *hub);
-/* All ranks have ended under an earlier hub, and no round follows, whatever they have left. */
+/* All ranks have ended under an earlier hub, and no round follows, even if their result is not
+ * complete. */
 bool hub_is_over(const struct hub *hub);
 /* True if there is a newer hub, or this one failed: the pod must exit with 3. Any thread. */
 bool hub_has_stepped_down(struct hub *hub);

@@ -1,7 +1,7 @@
 /* process.h: runs one program of the user (a scorer, a rank): with a process group and an
- * environment of its own, and pipes for its stdin, stdout and stderr. Its end takes its descendants
- * along. One thread, which must live as long as the program: the kernel kills the program when the
- * thread that started it ends. */
+ * environment of its own, and pipes for its stdin, stdout and stderr. When it ends, its descendants
+ * are killed. One thread, which must live as long as the program: the kernel kills the program when
+ * the thread that started it ends. */
 #pragma once
 
 #include "lib/error.h"

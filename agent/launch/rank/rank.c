@@ -432,7 +432,7 @@ int rank_main(int argc, char **argv) {
     char **words = argv + (reports ? 4 : has_log ? 3 : 1), name[32];
     sigset_t all;
     if (!words[0] || words[0][0] == '-') {
-        fprintf(stderr, "usage: rank [--log NAME [--reports]] PROGRAM ARGUMENTS...\n"
+        fprintf(stderr, "Usage: rank [--log NAME [--reports]] PROGRAM ARGUMENTS...\n"
                         "Wraps a rank of a DistTrain; windlass starts it.\n");
         return words[0] && strcmp(words[0], "--help") == 0 ? 0 : 2;
     }

@@ -64,6 +64,13 @@ static int renew_ledger(struct journal *journal, struct error *err) {
                                : 0;
 }
 
+/* A commit of mini-batches that the input does not have. */
+static int refuse_cells(const struct commit_record *record, int64_t cells, struct error *err) {
+    return error_set(
+        err, ERROR_INVALID, "a commit names mini-batches %lld to %lld, the input has %lld",
+        (long long)record->first, (long long)(record->first + record->cells - 1), (long long)cells);
+}
+
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
     struct journal *journal = context;
@@ -392,7 +399,7 @@ static int find_part(void *context, const struct commit_head *head,
         return 0;
     }
     if (record->first >= parts->count || record->cells > parts->count - record->first) {
-        return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
+        return refuse_cells(record, parts->count, err);
     }
     struct part_place *at = &parts->places[record->first];
     if (record->type == COMMIT_VOID) {
@@ -448,7 +455,7 @@ static int see_first(void *context, const struct commit_head *head,
         return 0;
     }
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
-        return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
+        return refuse_cells(record, publishing->cells, err);
     }
     /* A later record must be published again, for example a DONE after a FAILED. */
     bool is_published = record->type == COMMIT_PUBLISHED && !publishing->all;

@@ -73,21 +73,21 @@ NODISCARD int journal_open(const struct journal_options *options, struct journal
                            struct error *err);
 void journal_release(struct journal *journal);
 /* Begins a generation: the ledger starts again, and earlier records do not count. Waits until the
- * record is stored; no other record was added before. Errors as journal_turn. */
+ * record is stored; no other record was added before. restart: the text of --restart or of the
+ * annotation, ""; keeps: the generation whose results stay, -1: none. Errors as journal_turn. */
 NODISCARD int journal_begin(struct journal *journal, const char *restart, int64_t keeps,
                             struct error *err);
 
 /* ---- adding records ------------------------------------------------------------------------- */
 
-/* Why a lease failed. */
-struct journal_failure {
+struct journal_failure { /* why a lease failed */
     enum commit_fault fault;
     const char *cause;
 };
 
 /* The four functions below add records. They fail only if the record can never be stored: INVALID,
- * too large; EXHAUSTED, the caller ignored journal_is_full. */
-/* Adds a record for a lease that ended. decision: what ledger_report returned for it; LEDGER_DONE,
+ * too large; EXHAUSTED, the caller ignored journal_is_full.
+ * Adds a record for a lease that ended. decision: what ledger_report returned for it; LEDGER_DONE,
  * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
  * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure may be
  * NULL. All arguments are copied. */

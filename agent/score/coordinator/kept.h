@@ -8,9 +8,9 @@
  *                 CRC-32C is of these bits
  *   HOME/made-N   {"windlass":1,"outputs":["data/out/rows.txt"],"lines":{"name","bytes","sha256"},
  *                 "unswept":true}
- *                 lines: rows.txt or outputs.jsonl, or rows-N (row_files.h). Written before that
- * file gets its name, so that the file that is there can be compared with it. unswept: files of
- * earlier generations may be left
+ *                 lines: rows.txt or outputs.jsonl, or rows-N (row_files.h). Written before
+ *                 that file gets its name, so that the file that is there can be compared with it.
+ *                 unswept: files of earlier generations may be left
  *
  * The mark that all outputs are complete, and nothing stale is left, is done-N; of a generation
  * whose lines are not items it is made-N without "unswept", stored once more for it. */

@@ -24,7 +24,7 @@ struct prepared_job {
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
     int64_t cell_items; /* of them in each cell (ledger.h) except the last */
     json_t *paths;      /* of the spec, that lead elsewhere (run_paths.h); applied to job->spec */
-    json_t *given;      /* the spec as it was given, before that */
+    json_t *given;      /* the spec as it was given, before `paths` was applied */
     json_t *files;      /* what the results depend on, see scorer.h: the spec's field -> SHA-256 */
     struct store *output;
     int lock_fd;        /* advisory (path_lock.h); -1: none */
@@ -49,8 +49,9 @@ struct prepared_job {
     struct kept_bits base_bits;
     char *base_folder;
     struct list_base base;
-    const char *added; /* to an item's name by its result's, see output_name.h */
-    /* The files in the output, and whether these are all: where each alone would be a request. */
+    const char *added; /* what a result's file adds to its item's name (output_name.h) */
+    /* The output's files; knows_made: all of them (otherwise each one is looked up by a request).
+     */
     struct name_set *made;
     bool knows_made;
     struct name_set *sizes; /* of files that earlier generations have made */

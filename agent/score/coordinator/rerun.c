@@ -210,7 +210,7 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
     }
     if (generation->number != prepared->known.number) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "spec.output.path: job %s has begun to make %s anew meanwhile",
+                         "spec.output.path: job %s has restarted %s in the meantime",
                          generation->job, job->output);
     }
     if (prepared->begins) {

@@ -131,7 +131,7 @@ static int keep(const struct endpoint_form *form, const struct endpoint_request 
     AUTO(tree_freep) json_t *tree = json_loadb(reply->body, reply->size, JSON_DECODE_ANY, NULL);
     AUTO(tree_freep) json_t *kept = NULL;
     if (!tree) {
-        return error_set(err, ERROR_INVALID, "the answer is not JSON that can be read");
+        return error_set(err, ERROR_INVALID, "the model server's answer is not valid JSON");
     }
     if (form->select && select_values(tree, form->select, &kept, err) < 0) {
         return -1;

@@ -38,7 +38,7 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
     bool has_server = json_object_get(setting.endpoint, "server");
     if (result == 0 && (setting.url_count > 0) == has_server) {
         result = error_set(err, ERROR_INVALID,
-                           "spec.scorer.endpoint: one of url, urls, server is expected");
+                           "spec.scorer.endpoint: exactly one of url, urls and server is expected");
     }
     if (result < 0) {
         endpoint_setting_release(&setting);

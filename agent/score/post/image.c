@@ -69,7 +69,7 @@ static void init_cut(struct picture *picture, int64_t height, int64_t width,
 
 static int refuse_numbers(struct picture *picture, struct error *err) {
     picture_release(picture);
-    return error_set(err, ERROR_FAILED, "the network's output has values that are not numbers");
+    return error_set(err, ERROR_FAILED, "the network's output has NaN or infinite values");
 }
 
 static int take_bytes(const struct post_outputs *outputs, int64_t index,

@@ -10,7 +10,7 @@ enum tally_count {
     TALLY_REQUESTS, /* sent */
     TALLY_ANSWERS,  /* 2xx */
     TALLY_REFUSED,  /* other 4xx */
-    TALLY_BUSY,     /* 429, 503 */
+    TALLY_BUSY,     /* 429, 503, 529 */
     TALLY_BROKEN,   /* 5xx, resets, half answers, no connection */
     TALLY_TIMEOUTS,
     TALLY_UNFIT, /* answers that are not JSON, or not of the schema */

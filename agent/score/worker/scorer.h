@@ -100,7 +100,8 @@ NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kin
                           struct error *err);
 /* How long a try may take by the scorer's own clocks; timeout_ms: spec.retry.timeoutSeconds. */
 int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms);
-/* Whether an idle slot may run a slow lease a second time: not what costs money for each run. */
+/* Whether an idle slot may run a slow lease a second time: false for scorers that cost money per
+ * run. */
 bool scorer_may_repeat(const json_t *spec);
 /* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);

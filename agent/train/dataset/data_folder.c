@@ -138,7 +138,8 @@ static int number_classes(struct folder_set *set, const struct dataset *like, st
                    : NULL;
         numbers[i] = found ? (int)(found - sorted) : 0;
         if (!found) {
-            result = error_set(err, ERROR_INVALID, "%s/%.100s: the training data has no such class",
+            result = error_set(err, ERROR_INVALID,
+                               "%s/%.100s: a class of the test data that the training data lacks",
                                store_path(set->store), base->class_names[i]);
         }
     }

@@ -105,6 +105,10 @@ static int match(struct idx_set *set, struct error *err) {
     struct dataset *base = &set->base;
     const uint8_t *label = (const uint8_t *)set->labels.data + labels->head_bytes;
     base->count = images->dims[0];
+    if (base->count > DATASET_COUNT_MAX) {
+        return error_set(err, ERROR_INVALID, "has %lld samples, at most %d are supported",
+                         (long long)base->count, DATASET_COUNT_MAX);
+    }
     for (int64_t i = 0; i < base->count; i++) {
         base->classes = MAX(base->classes, label[i] + 1);
     }
@@ -116,7 +120,7 @@ static int match(struct idx_set *set, struct error *err) {
         memcpy(base->shape.dims, images->dims + 1, (size_t)base->shape.rank * sizeof(int64_t));
     }
     for (int i = 0; i < base->shape.rank; i++) {
-        if (base->shape.dims[i] > DATASET_SIDE_MAX || base->count > DATASET_COUNT_MAX) {
+        if (base->shape.dims[i] > DATASET_SIDE_MAX) {
             return error_set(err, ERROR_INVALID,
                              "a sample has an axis of %lld, at most %d is supported",
                              (long long)base->shape.dims[i], DATASET_SIDE_MAX);

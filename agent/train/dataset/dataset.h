@@ -14,19 +14,20 @@
  *                                                  members KEY.FIELD: a picture (jpg, jpeg, png),
  *                                                  its class (cls, txt; json: its "label"). A file,
  *                                                  a folder of *.tar, or train-{000..099}.tar
- *   {"table": {"path": PATH, "format": "CSV"}}     rows of CSV, TSV (with a header), JSON Lines;
+ *   {"table": {"path": PATH, "format": "CSV"}}     rows of CSV, TSV, JSON Lines, Parquet;
  *                                                  "columns": names, or all but the label; "label":
  *                                                  a column of classes, or "targets": columns of
  *                                                  numbers; "missing": what an empty field of a
  *                                                  sample is, else its row is bad. In memory
  *   {"text": {"path": PATH, "format": "CSV", "columns": [TEXT], "tokenizer": PATH, "label": COLUMN,
- *             "maxLength": 128}}  as tokens: input_ids, attention_mask, token_type_ids,
- * position_ids; "classes": the texts of a label, in their order; or "labels": one for each word. In
- * memory
+ *             "maxLength": 128}}                 as tokens (token_roles.h); "classes": the texts
+ *                                                  of a label, in order; or "labels": of each word
  *   {"tensors": {"samples": PATH, "labels": PATH}} .npy, first axis: samples; of integers other
- * than bytes for networks that take integers (tokens). Labels: integers [n] are classes, [n, ...]
- * one class for each place of a sample (a pixel, a token), floats [n, ...] numbers. Two files, or
- *                                                  two folders of as many, in order of names.
+ *                                                  than bytes for networks that take integers
+ *                                                  (tokens). Labels: integers [n] are classes,
+ *                                                  [n, ...] one class for each pixel or token,
+ *                                                  floats [n, ...] numbers. Two files, or two
+ *                                                  folders of as many, in order of names.
  *                                                  "inputs": [{"name": NAME, "path": PATH}] instead
  *                                                  of samples: for a network with several inputs
  *   {"synthetic": {"count": N, "classes": N, "shape": [C, H, W], "seed": N}}   no files: each class

@@ -26,10 +26,11 @@ struct batch {
     int64_t step, epoch;
     int64_t count;   /* samples of this rank; 0 if there are fewer than ranks */
     int64_t total;   /* samples of the gang; at least 1 */
-    int64_t counted; /* places of these that count, dataset_counted; if counts_own: of `count` */
+    int64_t counted; /* labels that count (dataset_counted), of the gang; with counts_own only of
+                        this rank */
     bool counts_own; /* the ranks' `counted` have to be summed */
     int64_t bad;     /* samples of this rank that are bad: in training others are there instead */
-    bool *is_bad;    /* [count], evaluation: it is none, and does not count; NULL: all are good */
+    bool *is_bad;    /* [count], evaluation: true: bad, does not count; NULL: all are good */
     void *samples;   /* [count, augment->shape], of augment->result */
     void *extras[SAMPLE_EXTRAS_MAX]; /* [count, its shape], of augment->extra_results */
     int64_t *labels;                 /* [count, dataset->places]; NULL where targets are numbers */

@@ -10,7 +10,8 @@ struct strays { /* {0}: none */
     int64_t count;
     size_t reason_count;
     struct strays_reason {
-        char reason[STRAYS_REASON_MAX]; /* the last one also counts those for which no room is */
+        char reason[STRAYS_REASON_MAX]; /* the last one also counts those for which there is no room
+                                         */
         char first[STRAYS_FIRST_MAX];   /* a name */
         int64_t count;
     } reasons[STRAYS_REASONS];

@@ -130,5 +130,7 @@ int job_print(const json_t *jobs, bool is_list, enum job_form form, struct error
         char *text = form == JOB_FORM_YAML ? job_print_yaml(all) : json_dumps(all, JSON_INDENT(2));
         printf("%s%s", text, form == JOB_FORM_YAML ? "" : "\n");
     }
-    return fflush(stdout) == 0 ? 0 : error_set(err, ERROR_UNAVAILABLE, "cannot write");
+    return fflush(stdout) == 0
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
 }

@@ -45,7 +45,9 @@ void run_help_make(struct run_help *ret) {
     AUTO(text_freep) char *secrets = kinds_names(has_secrets, "a %s's", "or");
     *ret = (struct run_help){
         .about = x_strdup(about_first),
-        .file = x_printf("The manifest: one %s, YAML or JSON.", names),
+        .file = x_printf("Manifests (%s), YAML or JSON: files, folders, - for standard input; may "
+                         "be repeated. They run one after the other.",
+                         names),
         .secrets = x_printf("Values of %s secrets, in the files DIR/SECRETNAME/KEY.", secrets),
         .workers = x_strdup("Worker processes (default: "),
     };

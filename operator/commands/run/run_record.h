@@ -16,8 +16,8 @@ struct run_record_facts {
 
 /* object: as the file has it, with defaults; it is copied. file: its path, which may be none. */
 struct run_record *run_record_new(const json_t *object, const char *file);
-/* From now on the run is known by its name. A folder that cannot be written to is said on standard
- * error, and the run goes on. */
+/* From now on the run is known by its name. A folder that cannot be written to is reported on
+ * standard error, and the run goes on. */
 void run_record_start(struct run_record *record, const struct run_record_facts *facts);
 /* The job and its pods as they are now; NULL: as they were. */
 void run_record_update(struct run_record *record, const json_t *job, const json_t *pods);

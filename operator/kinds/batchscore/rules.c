@@ -321,8 +321,7 @@ int batchscore_check_change(const json_t *before, const json_t *after, struct er
     bool had = tree_integer(before, "workers.gpus", 0) > 0;
     if (had != (tree_integer(after, "spec.workers.gpus", 0) > 0)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.workers.gpus: a job without GPUs stays without, "
-                         "and one with them needs at least 1");
+                         "spec.workers.gpus: cannot change from or to 0 while the job exists");
     }
     return batchscore_check(after, err);
 }

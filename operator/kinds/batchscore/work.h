@@ -16,7 +16,7 @@ json_t *batchscore_work(const json_t *spec);
 /* RUN: 16 hexadecimal digits of SHA-256 over everything that decides the results: input, scorer
  * (without processesPerWorker, initTimeoutSeconds and precision: FP32), output, and the identities
  * of the volumes that these use. So a job that is applied again, with more workers or tries, is the
- * same run, and two jobs whose volume `in` is a different claim are two runs. folders:
- * batchscore_options'. */
+ * same run, and two jobs whose volume `in` is a different claim are two runs. folders: the volumes'
+ * folders on this machine, or NULL. */
 void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
                          char ret_run[static 17]);

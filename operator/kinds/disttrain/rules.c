@@ -83,9 +83,9 @@ static int check_folders(const json_t *spec, const char *list, bool is_written, 
         const char *path = tree_text(json_array_get(folders, i), "path", "");
         const json_t *place = job_place(spec, path);
         if (job_has_parent_part(path)) {
-            return error_set(err, ERROR_INVALID,
-                             "spec.%s[%zu].path: a part .. is refused, a path stays in its volume",
-                             list, i);
+            return error_set(
+                err, ERROR_INVALID,
+                "spec.%s[%zu].path: a path may not contain .. (it stays in its volume)", list, i);
         }
         if (!place) {
             return job_refuse(
@@ -152,7 +152,8 @@ static int check_metrics(const json_t *spec, struct error *err) {
     }
     pattern_free(tried);
     if (file && job_has_parent_part(file)) {
-        return job_refuse(err, "metrics.file", "a part .. is refused, a path stays in its output");
+        return job_refuse(err, "metrics.file",
+                          "a path may not contain .. (it stays in its output)");
     }
     return !file || begins_with_an_output(spec, file)
                ? 0
@@ -463,8 +464,7 @@ int disttrain_check_change(const json_t *before, const json_t *after, struct err
     int64_t had = tree_integer(before, "gpus", 0), has = tree_integer(after, "spec.gpus", 0);
     if ((had > 0) != (has > 0)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.gpus: a job without GPUs stays without, and one "
-                         "with them needs at least 1");
+                         "spec.gpus: cannot change from or to 0 while the job exists");
     }
     if (had != has && json_object_get(before, "trainer")) {
         return error_set(err, ERROR_INVALID,

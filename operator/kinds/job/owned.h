@@ -21,7 +21,8 @@
 /* On a DistTrain's NAME-0 that may start nothing, only finish what an earlier pod left: how many
  * such pods in a row have died of themselves, this one included; from 1. */
 #define ANNOTATION_FINISHES "windlass.dev/finishes"
-/* On a job, by its owner: a text. An output that was begun under another one is made anew. */
+/* On a job, by its owner: a text. An output that was begun under another one is discarded and made
+ * again. */
 #define ANNOTATION_RESTART "windlass.dev/restart"
 /* On a pod that waits for the next run of a series: the spec that it was made from. */
 #define ANNOTATION_WATCH "windlass.dev/watch"

@@ -27,7 +27,8 @@ struct ensured_objects {
 /* What was observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
     const json_t *object; /* the resource, spec with defaults filled in; its last status */
-    /* Where the resource's spec differs from object's, with which the job began. NULL, "": none. */
+    /* The spec's fields that differ from what the job began with, which object has. NULL, "": none
+     */
     const char *changed_fields;
     bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
     const json_t *service;  /* its Service, with its clusterIP and our annotations */
@@ -40,13 +41,12 @@ struct job_observed {
     /* Objects of kinds that are not watched (PodGroups), which may go unseen: the plan asks again
      * for those that are not known to be there. NULL: there are none. */
     const struct ensured_objects *ensured;
-    /* The first field of the status that the cluster's definition dropped; NULL: none. */
-    const char *dropped;
+    const char *dropped; /* the status's first field that the cluster's definition dropped, NULL */
     /* When each ended pod was first seen as ended, on the clock of now_ms: {POD NAME: ms}. Of pods
      * that are not in it (NULL: of all) their status has it, by the node's clock. */
     const json_t *ended;
     const json_t *leaving; /* the same of pods that are being deleted */
-    const json_t *mounts;  /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
+    const json_t *mounts;  /* the kubelet's message why volumes are not mounted: {POD NAME: text} */
 };
 
 /* Texts that differ between kinds. */

@@ -40,8 +40,8 @@ const char *job_only_one(const json_t *object, const char *const *names, size_t 
 int job_check_place(const json_t *spec, const char *field, const char *path, struct error *err) {
     if (job_has_parent_part(path)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.%s: a part .. is refused, a path stays in its volume: %.100s", field,
-                         path);
+                         "spec.%s: a path may not contain .. (it stays in its volume): %.100s",
+                         field, path);
     }
     const json_t *place = job_place(spec, path);
     if (!place) {
@@ -201,8 +201,8 @@ static int check_volume(const json_t *volume, size_t index, struct error *err) {
         const char *path = tree_text(volume, paths[i], "");
         if (job_has_parent_part(path)) {
             return error_set(err, ERROR_INVALID,
-                             "spec.volumes[%zu].%s: a part .. is refused: %.100s", index, paths[i],
-                             path);
+                             "spec.volumes[%zu].%s: a path may not contain ..: %.100s", index,
+                             paths[i], path);
         }
     }
     if (text_starts(tree_text(volume, "name", ""), "windlass-")) {

@@ -92,7 +92,7 @@ static int check_register(const json_t *spec, struct error *err) {
     const char *path = tree_text(spec, "register.path", "");
     return job_has_parent_part(path)
                ? job_refuse(err, "register.path",
-                            "a part .. is refused, a path stays in its volume")
+                            "a path may not contain .. (it stays in its volume)")
                : 0;
 }
 

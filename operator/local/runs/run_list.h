@@ -29,17 +29,17 @@ void run_list_release(struct run_list *list); /* for AUTO, too */
 /* By its ID, or the newest run of the job of that name; NULL: none. Borrowed. */
 const struct run_item *run_list_find(const struct run_list *list, const char *name);
 
-/* The job as a cluster would show it: of a run that does not live and whose job has not ended, the
+/* The job as a cluster would show it: of a run that is not running and whose job has not ended, the
  * condition Succeeded is False, with the reason Interrupted, Suspended, Cancelled, Failed, or
  * Killed (it left no end). Owned. */
 json_t *run_list_job(const struct run_item *item);
 
 /* Sends the signal to the process of the run, to no other that may have got its number. NOT_FOUND:
- * it does not live; UNSUPPORTED: it lives elsewhere. */
+ * it is not running; UNSUPPORTED: it runs elsewhere. */
 NODISCARD int run_list_signal(const struct run_item *item, int signal, struct error *err);
-/* Waits until it does not live. TIMEOUT after timeout_ms (-1: never). */
+/* Waits until it is not running. TIMEOUT after timeout_ms (-1: never). */
 NODISCARD int run_list_wait(const struct run_item *item, int64_t timeout_ms, struct error *err);
-/* Sets the outcome ("Suspended") of a run that does not live. */
+/* Sets the outcome ("Suspended") of a run that is not running. */
 NODISCARD int run_list_set_outcome(const struct run_item *item, const char *outcome,
                                    struct error *err);
 /* Removes the record, and the logs if the run has chosen their folder. */

@@ -83,7 +83,8 @@ int infer_split(const struct node *node, const struct fact *const *inputs, struc
         int64_t last = node->opset < 18 ? even : size_of_all - total;
         int64_t size = count > i ? sizes[i] : i == parts - 1 ? last : even;
         if (size < 0 || size > x->dims[axis]) {
-            return error_set(err, ERROR_INVALID, "a part of %lld", (long long)size);
+            return error_set(err, ERROR_INVALID, "split: size %lld, expected 0 to %lld",
+                             (long long)size, (long long)x->dims[axis]);
         }
         if (node->outputs[i] < 0) {
             return error_set(err, ERROR_UNSUPPORTED, "output %d is left out", i);

@@ -25,7 +25,8 @@ int infer_optimizer_step(const struct node *node, const struct fact *const *inpu
         bool fits = i == 2 ? shape_count(&inputs[i]->shape) == OPTIMIZER_NUMBERS
                            : shape_equal(&inputs[i]->shape, shape);
         if (!fits) {
-            return error_set(err, ERROR_INVALID, "input %d has not the shape of the weights", i);
+            return error_set(err, ERROR_INVALID, "input %d: the shape of the weights is expected",
+                             i);
         }
     }
     for (int i = 0; i < node->output_count; i++) {

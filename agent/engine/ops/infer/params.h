@@ -49,6 +49,6 @@ NODISCARD int infer_same(const struct node *node, const struct fact *const *inpu
  * refuses, and names the operator. */
 NODISCARD int infer_expanded(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);
-/* Shape rule for operators of OP_LATE, which run/stages.h runs: always refuses. */
+/* Shape rule for operators of OP_LATE, which run/stages/stages.h runs: always refuses. */
 NODISCARD int infer_late(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);

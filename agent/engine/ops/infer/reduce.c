@@ -53,7 +53,7 @@ int infer_reduce(const struct node *node, const struct fact *const *inputs, stru
     }
     if (reduce.is_identity && !keeps_one(node->op->id)) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "attribute \"noop_with_empty_axes\" is not supported of %s",
+                         "attribute \"noop_with_empty_axes\" is not supported for %s",
                          node->op->name);
     }
     drop_axes(&inputs[0]->shape, reduce.is_reduced, reduce.keeps, &outputs[0].shape);

@@ -116,7 +116,8 @@ int infer_align(const struct node *node, const struct fact *const *inputs, struc
         return 0;
     }
     if (axis < 0 || axis > rank || axis + b->rank > rank) {
-        return error_set(err, ERROR_INVALID, "%d dimensions from axis %lld on, of %lld", b->rank,
+        return error_set(err, ERROR_INVALID,
+                         "%d dimensions from axis %lld on do not fit into rank %lld", b->rank,
                          (long long)axis, (long long)rank);
     }
     while (axis + outputs[0].shape.rank < rank) {

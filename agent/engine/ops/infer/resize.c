@@ -51,7 +51,7 @@ static int read_scales(const struct node *node, const struct fact *const *inputs
         *ret_count = (int64_t)attribute->count;
     } else if (fact && shape_count(&fact->shape) > 0) {
         if (fact->type != TENSOR_FLOAT32 || fact->shape.rank != 1) {
-            return error_set(err, ERROR_INVALID, "scales must be a list of float32");
+            return error_set(err, ERROR_INVALID, "scales: a list of float32 is expected");
         }
         if (!fact->known) {
             return error_set(err, ERROR_UNSUPPORTED, "scales are computed during the run");
@@ -125,7 +125,7 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
         return 0;
     }
     if (!roi || roi->type != TENSOR_FLOAT32 || shape_count(&roi->shape) != 2 * axes->count) {
-        return error_set(err, ERROR_INVALID, "the part of the input must be %d of float32",
+        return error_set(err, ERROR_INVALID, "input 1 (roi): %d float32 numbers are expected",
                          2 * axes->count);
     }
     if (!roi->known) {

@@ -13,7 +13,8 @@ int signal_sizes(const struct fact *const *inputs, int count, int64_t *ret_sizes
             return -1;
         }
         if (found != 1 || ret_sizes[i] < 1 || ret_sizes[i] > size_max) {
-            return error_set(err, ERROR_INVALID, "input %d must be one size", i);
+            return error_set(err, ERROR_INVALID, "input %d: one number from 1 to %lld is expected",
+                             i, (long long)size_max);
         }
     }
     return 0;

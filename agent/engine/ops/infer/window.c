@@ -286,7 +286,7 @@ int infer_max_pool(const struct node *node, const struct fact *const *inputs, st
                    struct error *err) {
     bool has_places = node->output_count > 1 && node->outputs[1] >= 0;
     if (has_places && node->op->id != OP_MAX_POOL_INDICES) {
-        return error_set(err, ERROR_UNSUPPORTED, "the indices of maxima are run, but not trained");
+        return error_set(err, ERROR_UNSUPPORTED, "output 1 (indices) cannot be trained");
     }
     if (infer_pool(node, inputs, outputs, err) < 0) {
         return -1;

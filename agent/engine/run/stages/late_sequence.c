@@ -170,8 +170,8 @@ static int check_sum(const struct tensor *split, int64_t length, struct error *e
         left -= size;
     }
     return left == 0 ? 0
-                     : error_set(err, ERROR_INVALID, "the pieces leave %lld of %lld",
-                                 (long long)left, (long long)length);
+                     : error_set(err, ERROR_INVALID, "split adds up to %lld, the axis has %lld",
+                                 (long long)(length - left), (long long)length);
 }
 
 static int read_pieces(const struct late_call *call, int64_t length, struct pieces *pieces,
@@ -192,7 +192,8 @@ static int read_pieces(const struct late_call *call, int64_t length, struct piec
     if (split->shape.rank == 0) {
         pieces->size = (int64_t)tensor_whole(split, 0);
         if (pieces->size < 1) {
-            return error_set(err, ERROR_INVALID, "pieces of %lld", (long long)pieces->size);
+            return error_set(err, ERROR_INVALID, "split is %lld, at least 1 is expected",
+                             (long long)pieces->size);
         }
         pieces->count = length / pieces->size + (length % pieces->size != 0);
         return 0;

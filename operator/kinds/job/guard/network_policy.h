@@ -17,8 +17,9 @@ struct network_policy_options {
 #define ROLE_CONTROLLER "controller"
 
 /* To the hub's port may connect the job's own pods, the controller and, since the API server's
- * proxy may be there, kube-system; is_gang: the job's own pods to every port. service: the stored
- * one, which owns the policy. The caller owns the result. */
+ * proxy may be there, kube-system; a hub whose pods are one role (owned_hub.others NULL): the job's
+ * own pods to every port. service: the stored one, which owns the policy. The caller owns the
+ * result. */
 json_t *network_policy_make(const json_t *object, const struct owned_hub *hub,
                             const json_t *service, const char *name,
                             const struct network_policy_options *options);

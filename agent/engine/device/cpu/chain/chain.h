@@ -1,8 +1,8 @@
 /* chain.h: chains of elementwise nodes, broadcasts and reductions of rows, in one pass over memory.
  *
  * Nodes that depend on each other and compute over the same shape become one step: a list of
- * instructions (chain_loops.h), which are executed for a block of a few thousand elements after the
- * other. Values between the nodes are in registers: buffers of a block that stay in the nearest
+ * instructions (chain_loops.h), which are executed for one block of a few thousand elements after
+ * the other. Values between the nodes are in registers: buffers of a block that stay in the nearest
  * cache. So a chain reads each input and writes each output once, on all threads. LayerNorm, GELU,
  * SiLU, a softmax with its mask are chains, as exporters write them or as one node.
  *

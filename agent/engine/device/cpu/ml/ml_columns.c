@@ -148,8 +148,11 @@ static int one_hot_run(const struct call *call, struct error *err) {
         }
         if (!found && !takes_others) {
             bool is_string = node_attribute(call->node, "cats_strings") != NULL;
-            return is_string ? error_set(err, ERROR_INVALID, "a text is none of its categories")
-                             : error_set(err, ERROR_INVALID, "%g is none of its categories", value);
+            return is_string
+                       ? error_set(err, ERROR_INVALID,
+                                   "a text is not among the node's categories (cats_strings)")
+                       : error_set(err, ERROR_INVALID,
+                                   "%g is not among the node's categories (cats_int64s)", value);
         }
     }
     return 0;

@@ -265,7 +265,7 @@ static void test_a_folder_of_pictures(void) {
     CHECK_STR(test->class_names[0], "B");
     make_picture("g/c/q.png", 2, 2, 1);
     CHECK(!open_set("{\"folder\": {\"path\": \"out/g\"}}", &like, &err));
-    CHECK(strstr(err.text, "out/g/c: the training data has no such class"));
+    CHECK(strstr(err.text, "out/g/c: a class of the test data that the training data lacks"));
     write_file("f/a/bad.jpg", "\xFF\xD8\xFF no", 6);
     AUTO(dataset_closep) struct dataset *broken = must_open(spec, NULL);
     err = (struct error){0};
