@@ -154,6 +154,9 @@ int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *r
         return error_context(err, "spec.output.path");
     }
     prepared->begins = begins_anew(known, job);
+    if (!known->is_there && stale_note(prepared, job, err) < 0) {
+        return -1;
+    }
     if (prepared->begins || !known->is_there) {
         return 0;
     }

@@ -4,6 +4,8 @@
  * list of an earlier, finished run is read.
  *
  *   nothing there                          the first generation
+ *   a result.json, but no .windlass        the same, and what it leaves of those files is removed
+ *                                          at its end (stale.h); of another run: INVALID
  *   job->restart is another text           a generation that keeps nothing
  *   another spec, model or code            INVALID, field by field: --restart, or another output
  *   not ended, or without its outputs      it goes on, with its list and its mini-batch size
@@ -26,9 +28,9 @@ NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, s
  * not needed. Before the output is opened. */
 NODISCARD int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
                               struct error *err);
-/* Reads the output's history and compares it with the job; claims nothing. run: what the job would
- * begin with (run_file.h). Sets prepared->known and prepared->begins. May change the job's
- * mini-batch size to that of a generation that goes on. */
+/* Reads the output's history and compares it with the job; claims nothing, notes what it finds
+ * (stale.h). run: what the job would begin with (run_file.h). Sets prepared->known and
+ * prepared->begins. May change the job's mini-batch size to that of a generation that goes on. */
 NODISCARD int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *run,
                            struct error *err);
 /* Claims the run, and begins a generation if that was decided. From here on the output does not say

@@ -4,15 +4,20 @@
 #include "agent/data/kinds/output_name.h"
 #include "agent/data/source/sorter.h"
 #include "agent/result/output_lines.h"
+#include "agent/result/result_file.h"
 #include "agent/result/result_write.h"
+#include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/log/run_file.h"
+#include "lib/log.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char old_mark = 'o', new_mark = 'n';
+static const char found_mark = 'f'; /* the file's SHA-256 follows */
 
 struct sweeping {
     struct prepared_job *prepared;
@@ -21,18 +26,175 @@ struct sweeping {
     bool is_blind;         /* for the storage A and a are one name */
     char *name;            /* the current one; NULL before the first */
     bool is_new;           /* it belongs to this generation */
+    bool is_old;           /* ... or to an earlier one */
+    char sha256[65];       /* of what was found before the first one (stale_note); "": nothing */
 };
+
+/* ---- what was found without .windlass ------------------------------------------------------- */
+
+/* Of the run that is claimed, or will be. */
+static char *notes_name(const struct generation *generation) {
+    return generation_name(generation->home, 0, "found", "");
+}
+
+/* *ret_result: NULL: there is none, or it is a file of somebody else. */
+static int read_result(struct store *output, json_t **ret_result, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    struct error cause = {0};
+    buffer_init(&text, RESULT_BYTES_MAX);
+    *ret_result = NULL;
+    if (store_get(output, RESULT_NAME, &text, NULL, &cause) < 0) {
+        bool is_none = cause.kind == ERROR_NOT_FOUND || cause.kind == ERROR_INVALID;
+        *err = is_none ? *err : cause;
+        return is_none ? 0 : -1;
+    }
+    (void)!result_file_parse(text.data ? text.data : "", text.size, ret_result, &cause);
+    return 0;
+}
+
+static int check_run(const json_t *result, const struct job *job, struct error *err) {
+    const char *kind = tree_text(result, "kind", ""), *name = tree_text(result, "name", "");
+    if (strcmp(kind, "BatchScore") != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %.120s holds the result of %.40s %.60s (result.json): "
+                         "choose another output",
+                         job->output, kind, name);
+    }
+    return *job->restart || strcmp(tree_text(result, "run", ""), job->run) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.output.path: %.120s holds the results of job %.60s (result.json), "
+                           "begun with something else, and .windlass is gone: " ANEW_HINT,
+                           job->output, name);
+}
+
+static int note_line(void *context, const struct output_line *line, struct error *err) {
+    return output_lines_add(context, line->name, line->size_bytes, line->sha256, err);
+}
+
+/* A list that is not readable names no files: which of them are stale is then not known. */
+static int note_list(struct store *output, const json_t *list, struct output_lines_writer *writer,
+                     struct error *err) {
+    const char *name = tree_text(list, "name", NULL);
+    struct output_lines_sum sum;
+    struct error cause = {0};
+    if (!name) {
+        return 0;
+    }
+    if (output_lines_add(writer, name, tree_integer(list, "bytes", 0),
+                         tree_text(list, "sha256", ""), err) < 0) {
+        return -1;
+    }
+    if (output_lines_read(output, name, note_line, writer, &sum, &cause) == 0) {
+        return 0;
+    }
+    if (store_error_is_machine(&cause)) {
+        *err = cause;
+        return -1;
+    }
+    log_event(LOG_WARNING, "%s; files of the run before that this one does not make stay",
+              cause.text);
+    return 0;
+}
+
+static int note(struct store *output, const json_t *result, struct output_lines_writer *writer,
+                struct error *err) {
+    size_t i;
+    json_t *file;
+    json_array_foreach(json_object_get(result, "outputs"), i, file) {
+        if (output_lines_add(writer, tree_text(file, "name", ""), tree_integer(file, "bytes", 0),
+                             tree_text(file, "sha256", ""), err) < 0) {
+            return -1;
+        }
+    }
+    return note_list(output, json_object_get(result, "list"), writer, err);
+}
+
+int stale_note(const struct prepared_job *prepared, const struct job *job, struct error *err) {
+    AUTO(tree_freep) json_t *result = NULL;
+    AUTO(text_freep) char *name = notes_name(&prepared->known);
+    AUTO(output_lines_freep) struct output_lines_writer *writer = NULL;
+    struct output_lines_sum sum;
+    if (read_result(prepared->output, &result, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (!result) {
+        return 0;
+    }
+    if (check_run(result, job, err) < 0) {
+        return -1;
+    }
+    if (output_lines_begin(prepared->output, name, &writer, err) < 0 ||
+        note(prepared->output, result, writer, err) < 0 ||
+        output_lines_end(TAKE(writer), &sum, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    log_event(LOG_INFO,
+              "%s: .windlass is gone: all is made again; what is left of the %lld files in "
+              "result.json is removed then",
+              job->output, (long long)sum.count);
+    return 0;
+}
+
+static int found_has(const struct prepared_job *prepared, bool *ret_has, struct error *err) {
+    AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
+    struct store_info info;
+    struct error cause = {0};
+    *ret_has = store_stat(prepared->output, name, &info, &cause) == 0;
+    *err = *ret_has || cause.kind == ERROR_NOT_FOUND ? *err : cause;
+    return *ret_has || cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
+static int found_read(const struct prepared_job *prepared, output_lines_each *each, void *context,
+                      struct error *err) {
+    AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
+    struct output_lines_sum sum;
+    struct error cause = {0};
+    if (output_lines_read(prepared->output, name, each, context, &sum, &cause) == 0 ||
+        cause.kind == ERROR_NOT_FOUND) {
+        return 0;
+    }
+    *err = cause;
+    return -1;
+}
+
+static int found_is_same(struct store *output, const char *name, const char *sha256,
+                         bool *ret_is_same, struct error *err) {
+    struct store_hash hash;
+    struct error cause = {0};
+    if (store_hash(output, name, NULL, NULL, &hash, &cause) == 0) {
+        *ret_is_same = strcmp(hash.sha256, sha256) == 0;
+        return 0;
+    }
+    *ret_is_same = false;
+    *err = store_error_is_machine(&cause) ? cause : *err;
+    return store_error_is_machine(&cause) ? -1 : 0;
+}
+
+static int found_forget(const struct prepared_job *prepared, struct error *err) {
+    AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
+    return store_remove(prepared->output, name, err);
+}
 
 /* ---- collecting names ----------------------------------------------------------------------- */
 
-static int add_name(struct sweeping *sweeping, const char *name, char mark, struct error *err) {
-    AUTO(text_freep) char *key = x_printf("%s %c", name, mark);
+static int add_key(struct sweeping *sweeping, const char *name, char mark, const char *sha256,
+                   struct error *err) {
+    AUTO(text_freep) char *key = x_printf("%s %c%s", name, mark, sha256);
     size_t length = strlen(name);
     for (size_t i = 0; sweeping->is_blind && i < length; i++) {
         key[i] = (char)tolower((unsigned char)key[i]);
     }
     key[length] = 0;
-    return sorter_add(sweeping->sorter, key, length + 2, err);
+    return sorter_add(sweeping->sorter, key, length + 2 + strlen(sha256), err);
+}
+
+static int add_name(struct sweeping *sweeping, const char *name, char mark, struct error *err) {
+    return add_key(sweeping, name, mark, "", err);
+}
+
+static int add_found(void *context, const struct output_line *line, struct error *err) {
+    return add_key(context, line->name, found_mark, line->sha256, err);
 }
 
 /* The names of a generation's files. bits: NULL: of all items. Old ones of the present generation
@@ -111,22 +273,36 @@ static int add_earlier(struct sweeping *sweeping, int64_t number, struct error *
 /* ---- removing ------------------------------------------------------------------------------- */
 
 static int settle(struct sweeping *sweeping, struct error *err) {
-    bool is_stale = sweeping->name && !sweeping->is_new;
-    int result = is_stale ? store_remove(sweeping->prepared->output, sweeping->name, err) : 0;
-    free(TAKE(sweeping->name));
-    return result;
+    struct store *output = sweeping->prepared->output;
+    AUTO(text_freep) char *name = TAKE(sweeping->name);
+    bool is_stale = sweeping->is_old;
+    if (!name || sweeping->is_new) {
+        return 0;
+    }
+    if (!is_stale && found_is_same(output, name, sweeping->sha256, &is_stale, err) < 0) {
+        return -1;
+    }
+    return is_stale ? store_remove(output, name, err) : 0;
 }
 
 static int on_key(void *context, const char *key, size_t size, struct error *err) {
     struct sweeping *sweeping = context;
+    size_t length = strlen(key) + 1;
+    char mark = key[length];
     if (!sweeping->name || strcmp(sweeping->name, key) != 0) {
         if (settle(sweeping, err) < 0) {
             return -1;
         }
         sweeping->name = x_strdup(key);
-        sweeping->is_new = false;
+        sweeping->is_new = sweeping->is_old = false;
+        *sweeping->sha256 = 0;
     }
-    sweeping->is_new = sweeping->is_new || key[size - 1] == new_mark;
+    sweeping->is_new = sweeping->is_new || mark == new_mark;
+    sweeping->is_old = sweeping->is_old || mark == old_mark;
+    if (mark == found_mark) {
+        snprintf(sweeping->sha256, sizeof sweeping->sha256, "%.*s", (int)(size - length - 1),
+                 key + length + 1);
+    }
     return 0;
 }
 
@@ -157,7 +333,8 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
             return -1;
         }
     }
-    if (add_paths(sweeping, outputs, new_mark, err) < 0 ||
+    if (found_read(sweeping->prepared, add_found, sweeping, err) < 0 ||
+        add_paths(sweeping, outputs, new_mark, err) < 0 ||
         (bits && add_name(sweeping, OUTPUT_LINES_NAME, new_mark, err) < 0) ||
         (bits && add_items(sweeping, generation->number, added, bits, new_mark, err) < 0) ||
         (bits && sweeping->prepared->dropped.bits &&
@@ -171,8 +348,14 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
 int stale_remove(struct prepared_job *prepared, const struct job *job, const json_t *outputs,
                  const struct kept_bits *bits, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
+    bool has_found = false;
     if (generation->number == 0 && !prepared->dropped.bits) {
-        return 0;
+        if (found_has(prepared, &has_found, err) < 0) {
+            return error_context(err, "spec.output.path");
+        }
+        if (!has_found) {
+            return 0;
+        }
     }
     AUTO(text_freep)
     char *scratch =
@@ -192,7 +375,7 @@ int stale_forget(struct prepared_job *prepared, struct error *err) {
     struct store *output = prepared->output;
     const struct generation *generation = &prepared->journal.generation;
     int64_t first = 0;
-    if (find_first(prepared, &first, err) < 0) {
+    if (find_first(prepared, &first, err) < 0 || found_forget(prepared, err) < 0) {
         return -1;
     }
     for (int64_t number = first; number < generation->number; number++) {

@@ -1,8 +1,8 @@
 /* stale.h: removes result files of earlier generations (runs and reruns of the same output,
  * generation.h) that the present one has not replaced: of inputs that are gone, of items that now
- * fail, of an earlier spec. This is done before the summary is written, so a complete output has
- * no stale file. Only names that an earlier generation may have written, and those of this
- * generation's items, are removed. */
+ * fail, of an earlier spec; and of a run whose .windlass is gone. This is done before the
+ * summary is written, so a complete output has no stale file. Only names that an earlier generation
+ * may have written, and those of this generation's items, are removed. */
 #pragma once
 
 #include "agent/score/coordinator/kept.h"
@@ -17,3 +17,10 @@ NODISCARD int stale_forget(struct prepared_job *prepared, struct error *err);
 /* The output is not whole from now on: removes what says that it is: result.json, and (all: there
  * are earlier generations) summary.json. */
 NODISCARD int stale_unsay(struct store *output, bool all, struct error *err);
+/* Before the claim of an output that has no .windlass: notes the files that a result.json there
+ * names, in .windlass/HOME/found, with lines as in outputs.jsonl, so that stale_remove removes
+ * those that this run has not made again, as long as they are what that run wrote. May be repeated.
+ * INVALID: it is the result of another run, and the job is not a restart; or of another kind of
+ * job. Blocks. */
+NODISCARD int stale_note(const struct prepared_job *prepared, const struct job *job,
+                         struct error *err);

@@ -327,6 +327,39 @@ check "the result of a file that is gone is still there" [ -e "$work/data/gone/2
 runs
 check "the next job removes it (code $code)" [ "$code" = 0 -a ! -e "$work/data/gone/2.json" -a -e "$work/data/gone/1.json" ]
 check "and that output is whole, too" "$windlass" verify "$work/data/gone"
+
+# .windlass is deleted by hand, and two inputs go: their results do not stay, also where the coordinator dies while it
+# removes them. What the user has put there stays.
+echo 2 >"$work/data/in/2"
+nap 0.1
+manifest PerFile 1 "" data/lost
+runs
+check "a run whose memory will be lost (code $code)" [ "$code" = 0 -a -e "$work/data/lost/2.json" ]
+echo mine >"$work/data/lost/notes.txt"
+echo edited >"$work/data/lost/4.json"
+rm -r "$work/data/lost/.windlass" "$work/data/in/2" "$work/data/in/4"
+dies_at 2.json "$work/data/lost"
+check ".windlass was deleted: all is scored again" [ "$(asked | wc -w)" = "$(find "$work/data/in" -type f | wc -l)" ]
+runs
+check "without the result of a file that is gone (code $code)" [ $code = 0 -a ! -e "$work/data/lost/2.json" -a -e "$work/data/lost/1.json" ]
+check "what others have written stays" [ "$(cd "$work/data/lost" && cat notes.txt 4.json | xargs)" = "mine edited" ]
+rm "$work/data/lost/notes.txt" "$work/data/lost/4.json"
+check "and the output is whole without it" "$windlass" verify "$work/data/lost"
+table other.txt
+rm -r "$work/data/table/.windlass"
+runs
+check "without .windlass another job is refused by name (code $code)" [ "$code $(asked)" = "2 " ]
+check "in words" say "spec.output.path: data/table holds the results of job again (result.json), begun with something else, and .windlass is gone: rerun with --restart"
+check "and what is there stays whole" "$windlass" verify "$work/data/table"
+cp "$work/data/table/result.json" "$work/result.json"
+sed -i 's/"kind": "BatchScore"/"kind": "DistTrain"/' "$work/data/table/result.json"
+runs --restart
+check "and a training's result is not for a BatchScore to replace (code $code)" [ "$code" = 2 -a -e "$work/data/table/result.json" ]
+check "in words, too" say "spec.output.path: data/table holds the result of DistTrain again (result.json): choose another output"
+mv "$work/result.json" "$work/data/table/result.json"
+runs --restart
+check "--restart replaces it (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 other.txt" ]
+check "and leaves it whole" "$windlass" verify "$work/data/table"
 show
 
 # Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
