@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/cache.h"
 
+#include "operator/control/claim.h"
 #include "operator/object.h"
 
 #include <assert.h>
@@ -497,6 +498,12 @@ json_t *cache_owned_since(const struct cache *cache, const char *kind_name, cons
     return owned;
 }
 
+static bool is_made_for(const json_t *object, const json_t *owner) {
+    const json_t *uid = json_object_get(tree_get(object, "metadata.annotations"), ANNOTATION_UID);
+    return json_is_string(uid) &&
+           strcmp(json_string_value(uid), tree_text(owner, "metadata.uid", "")) == 0;
+}
+
 json_t *cache_lost(const struct cache *cache, const char *kind_name, const json_t *owner,
                    uint64_t since) {
     const struct cached_kind *kind = find_kind(cache, kind_name);
@@ -508,7 +515,8 @@ json_t *cache_lost(const struct cache *cache, const char *kind_name, const json_
             continue;
         }
         AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
-        if (json_array_size(tree_get(object, "metadata.ownerReferences")) == 0) {
+        if (json_array_size(tree_get(object, "metadata.ownerReferences")) == 0 &&
+            is_made_for(object, owner)) {
             json_array_append(lost, object);
         }
     }

@@ -71,8 +71,10 @@ json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *o
 json_t *cache_owned_since(const struct cache *cache, const char *kind, const json_t *owner,
                           uint64_t *mark, size_t *ret_labelled);
 
-/* The objects of that kind with the owner's name as LABEL_JOB and without any owner, of those that
- * were stored after the cache's change number `since` (0: all). An array, owned by the caller. */
+/* The objects of that kind that were made for the resource `owner` and have lost it: with its name
+ * as LABEL_JOB, its uid as ANNOTATION_UID (claim.h; a transform keeps it of objects without a
+ * controller) and no controller; of those that were stored after the cache's change number `since`
+ * (0: all). An array, owned by the caller. */
 json_t *cache_lost(const struct cache *cache, const char *kind, const json_t *owner,
                    uint64_t since);
 uint64_t cache_changes(const struct cache *cache); /* the number of changes that it has made */

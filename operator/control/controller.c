@@ -65,16 +65,6 @@ struct controller {
     void *report_context;
 };
 
-/* Whether a failed reconcile pass is retried without a change of the resource. */
-static const bool retried[] = {
-    [ERROR_NONE] = false,     [ERROR_INVALID] = false,     [ERROR_NOT_FOUND] = true,
-    [ERROR_CONFLICT] = true,  [ERROR_GONE] = true,         [ERROR_DENIED] = true,
-    [ERROR_BUSY] = true,      [ERROR_UNAVAILABLE] = true,  [ERROR_TIMEOUT] = true,
-    [ERROR_EXHAUSTED] = true, [ERROR_UNSUPPORTED] = false, [ERROR_CANCELLED] = false,
-    [ERROR_FAILED] = false,   [ERROR_BUG] = false,
-};
-static_assert(ARRAY_LEN(retried) == ERROR_KIND_COUNT, "one decision per kind of error");
-
 static const struct kind *find_kind(const struct controller *controller, const char *name,
                                     size_t *ret_index) {
     for (size_t i = 0; i < controller->kind_count; i++) {
@@ -212,12 +202,16 @@ static void queue_owner(void *context, enum cluster_event event UNUSED, const js
     queue_all(context, object, /* but= */ NULL);
 }
 
+/* What the cache has of the object; the caller owns it. */
+static json_t *find_before(const struct controller *controller, const json_t *object) {
+    return cache_find(controller->cache, tree_text(object, "kind", ""),
+                      tree_text(object, "metadata.namespace", "default"),
+                      tree_text(object, "metadata.name", ""));
+}
+
 /* Counts the change before the cache stores it. */
-static void count_change(const struct controller *controller, const json_t *object) {
-    AUTO(tree_freep)
-    json_t *before = cache_find(controller->cache, tree_text(object, "kind", ""),
-                                tree_text(object, "metadata.namespace", "default"),
-                                tree_text(object, "metadata.name", ""));
+static void count_change(const struct controller *controller, const json_t *before,
+                         const json_t *object) {
     if (!operator_metrics_change(before, object, clock_wall_ms())) {
         return;
     }
@@ -228,14 +222,29 @@ static void count_change(const struct controller *controller, const json_t *obje
     }
 }
 
+/* A resource of which somebody took an object away takes it back, or makes another one. */
+static void queue_lost_owners(struct controller *controller, const json_t *before,
+                              const json_t *object) {
+    const char *namespace = tree_text(object, "metadata.namespace", "default");
+    size_t i;
+    json_t *owner;
+    json_array_foreach(tree_get(before, "metadata.ownerReferences"), i, owner) {
+        if (!object_is_owned_by(object, tree_text(owner, "uid", ""))) {
+            queue_one(controller, owner, tree_text(owner, "name", ""), namespace, /* but= */ NULL);
+        }
+    }
+}
+
 static void on_cluster_event(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
-    if (event == CLUSTER_APPLIED) {
-        if (cache_has_version(controller->cache, object)) {
-            return; /* mostly our own write: its batch reconciles again when it is done */
-        }
-        count_change(controller, object);
+    if (event == CLUSTER_APPLIED && cache_has_version(controller->cache, object)) {
+        return; /* mostly our own write: its batch reconciles again when it is done */
     }
+    AUTO(tree_freep) json_t *before = find_before(controller, object);
+    if (event == CLUSTER_APPLIED) {
+        count_change(controller, before, object);
+    }
+    queue_lost_owners(controller, before, object);
     cache_update(controller->cache, event, object, queue_owner, controller);
     if (event != CLUSTER_APPLIED && event != CLUSTER_DELETED) {
         return;
@@ -263,7 +272,7 @@ static void retry_later(struct controller *controller, const char *key, const st
                         bool of_write) {
     int failures = queue_failures(controller->queue, key) + 1;
     int64_t retry_ms = -1;
-    if (of_write || retried[err->kind]) {
+    if (of_write || write_batch_is_retried(err->kind)) {
         retry_ms =
             queue_add_failed(controller->queue, key, clock_monotonic_ms(), draw_jitter(controller));
     }
@@ -318,22 +327,11 @@ static void cache_stored(struct controller *controller, const json_t *object,
     if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0) &&
         !cache_has_version(controller->cache, stored)) {
-        count_change(controller, stored);
+        AUTO(tree_freep) json_t *before = find_before(controller, stored);
+        count_change(controller, before, stored);
         cache_put(controller->cache, stored);
     }
     json_object_del(controller->written, id);
-}
-
-static void note_failure(struct write_batch *batch, const struct write_batch_item *write,
-                         const struct error *err) {
-    if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
-        return; /* the resource was deleted: its event reports that */
-    }
-    if (!batch->err.kind || (!retried[batch->err.kind] && retried[err->kind])) {
-        batch->err = *err;
-        error_context(&batch->err, "%s %s", tree_text(write->object, "kind", ""),
-                      tree_text(write->object, "metadata.name", ""));
-    }
 }
 
 static void on_start(void *context, const struct write_batch_item *write) {
@@ -363,7 +361,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
         kind->wrote(controller->states[batch->kind], &written);
     }
     if (err) {
-        note_failure(batch, write, err);
+        write_batch_note_failure(batch, write, err);
     }
     if (write->verb == CLUSTER_STATUS && stored &&
         !object_holds(json_object_get(stored, "status"), json_object_get(write->object, "status"),

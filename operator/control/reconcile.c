@@ -17,6 +17,10 @@ const char *reconcile_poll(struct reconcile *request, const struct poller_place 
     return poller_get(request->poller, key, place, has_priority);
 }
 
+void reconcile_keep_polling(struct reconcile *request) {
+    request->is_polling = true;
+}
+
 static bool ask(struct reconcile *request, const json_t *like, const char *fields) {
     AUTO(text_freep) char *key = key_of(request);
     if (!questions_ask(request->questions, key, request->kind_index, like, fields)) {

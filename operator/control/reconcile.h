@@ -70,3 +70,6 @@ bool reconcile_find(struct reconcile *request, const json_t *like);
  * polled before others under load. */
 const char *reconcile_poll(struct reconcile *request, const struct poller_place *place,
                            bool has_priority);
+/* Goes on with what is polled for the resource, if anything is, in a pass that does not need the
+ * answer. */
+void reconcile_keep_polling(struct reconcile *request);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/write_batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static size_t add_writes(struct write_batch *batch, const json_t *writes, bool creations) {
@@ -98,4 +99,30 @@ void write_batch_start(struct write_batch *batch, struct cluster *cluster, size_
     batch->listener = listener;
     batch->context = context;
     advance(batch);
+}
+
+/* Whether a failed reconcile pass is retried without a change of the resource. */
+static const bool retried[] = {
+    [ERROR_NONE] = false,     [ERROR_INVALID] = false,     [ERROR_NOT_FOUND] = true,
+    [ERROR_CONFLICT] = true,  [ERROR_GONE] = true,         [ERROR_DENIED] = true,
+    [ERROR_BUSY] = true,      [ERROR_UNAVAILABLE] = true,  [ERROR_TIMEOUT] = true,
+    [ERROR_EXHAUSTED] = true, [ERROR_UNSUPPORTED] = false, [ERROR_CANCELLED] = false,
+    [ERROR_FAILED] = false,   [ERROR_BUG] = false,
+};
+static_assert(ARRAY_LEN(retried) == ERROR_KIND_COUNT, "one decision per kind of error");
+
+bool write_batch_is_retried(enum error_kind kind) {
+    return retried[kind];
+}
+
+void write_batch_note_failure(struct write_batch *batch, const struct write_batch_item *write,
+                              const struct error *err) {
+    if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
+        return; /* the resource was deleted: its event reports that */
+    }
+    if (!batch->err.kind || (!retried[batch->err.kind] && retried[err->kind])) {
+        batch->err = *err;
+        error_context(&batch->err, "%s %s", tree_text(write->object, "kind", ""),
+                      tree_text(write->object, "metadata.name", ""));
+    }
 }

@@ -59,3 +59,8 @@ void write_batch_free(void *batch); /* takes a struct write_batch; usable with t
 /* Sends the writes. The listener's functions are called from here and from the cluster's wait. */
 void write_batch_start(struct write_batch *batch, struct cluster *cluster, size_t window,
                        const struct write_batch_listener *listener, void *context);
+/* Whether what failed so is tried again without a change of the resource. */
+bool write_batch_is_retried(enum error_kind kind);
+/* Keeps the error of a write as the batch's, preferably one that is worth a retry. */
+void write_batch_note_failure(struct write_batch *batch, const struct write_batch_item *write,
+                              const struct error *err);

@@ -4,7 +4,8 @@
 Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinator's ends, with a termination message.
 The name of a job chooses the course: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
-killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on; hang-*: the same, and while FOLDER/hangs
+exists no deleted pod ends. All others succeed.
 A trial of a Sweep reports its parameter X, if it has one, as the objective, in its termination message.
 Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all are running; fail-*: it gives up; crash-*: it is killed
 once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
@@ -72,7 +73,7 @@ WORDS = {"state": "Succeeded", "message": "all done", "workers": 0, "itemsPerSec
 
 
 def end_coordinator(pod, job, attempt):
-    if job.startswith(("wait-", "ooms-")):
+    if job.startswith(("wait-", "hang-", "ooms-")):
         return
     if job.startswith("fail-"):
         words = dict(WORDS, state="Failed", message="mini-batch 3 failed: no such luck")
@@ -107,7 +108,7 @@ def end_member(pod, job, attempt, index, is_whole):
             end(pod, 137, "OOMKilled")
         elif job.startswith("evict-") and attempt == 1 and index == "1":
             status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
-    elif is_whole and not job.startswith("wait-"):
+    elif is_whole and not job.startswith(("wait-", "hang-")):
         if job.startswith("fail-"):
             end(pod, 1, "Error", json.dumps({"state": "Failed", "reason": "RankFailed", "message": "no such luck", "step": 8}))
         elif job.startswith("crash-") and attempt == 1:
@@ -220,7 +221,9 @@ def step(pod, jobs_with_workers, ended_jobs):
     labels = meta["labels"]
     job, attempt = labels["windlass.dev/job"], int(labels.get("windlass.dev/attempt", "1"))
     is_coordinator = labels["windlass.dev/role"] == "coordinator"
-    if "deletionTimestamp" in meta:
+    if "deletionTimestamp" in meta and job.startswith("hang-") and os.path.exists(folder + "/hangs"):
+        pass
+    elif "deletionTimestamp" in meta:
         ended_at.setdefault(meta["name"], time.time())
         ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
     elif not pod["spec"].get("nodeName") and job.startswith("queued-"):

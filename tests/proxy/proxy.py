@@ -124,6 +124,35 @@ def set_modified(body, row):
     return re.sub(rb"<Last-Modified>[^<]*</Last-Modified>", date, body)
 
 
+async def pass_late(reader, writer, late_s):
+    """Passes the pieces of a chunked body on, each late_s after it came, until its last or the end."""
+    pieces, loop = asyncio.Queue(), asyncio.get_running_loop()
+
+    async def read():
+        try:
+            while True:
+                size_line = await reader.readline()
+                size = int(size_line.split(b";")[0], 16)
+                pieces.put_nowait((loop.time() + late_s, size, size_line + await reader.readexactly(size + 2)))
+                if size == 0:
+                    return
+        except (OSError, ValueError, asyncio.IncompleteReadError):
+            pieces.put_nowait(None)
+
+    reading = asyncio.create_task(read())
+    try:
+        while piece := await pieces.get():
+            due, size, data = piece
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            writer.write(data)
+            await writer.drain()
+            if size == 0:
+                return True
+        raise Cut
+    finally:
+        reading.cancel()
+
+
 async def pass_body(headers, reader, writer, row):
     """Passes an answer's body on; returns whether the connection can be used again."""
     length = value_of(headers, "content-length")
@@ -141,6 +170,9 @@ async def pass_body(headers, reader, writer, row):
             writer.write(data)
             await writer.drain()
         return False
+    if "lateSeconds" in row:
+        count("late")
+        return await pass_late(reader, writer, row["lateSeconds"])
     lines_left = row.get("cutAfterLines")
     while True:
         size_line = await reader.readline()

@@ -2,6 +2,7 @@
 #include "operator/kinds/job/cache_transform.h"
 
 #include "operator/cluster.h"
+#include "operator/control/claim.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
@@ -42,6 +43,16 @@ static json_t *keep_owners(const json_t *metadata) {
     return owners;
 }
 
+/* Of an object without a controller also for which job it was made (cache_lost). */
+static void put_owners(json_t *kept, const json_t *metadata) {
+    json_t *owners = keep_owners(metadata);
+    json_t *uid = json_object_get(json_object_get(metadata, "annotations"), ANNOTATION_UID);
+    if (json_array_size(owners) == 0 && uid) {
+        json_object_set(tree_part(kept, "annotations"), ANNOTATION_UID, uid);
+    }
+    put(kept, "ownerReferences", owners);
+}
+
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp",
                                          "deletionGracePeriodSeconds", NULL};
@@ -61,7 +72,7 @@ static json_t *keep_owned_metadata(const json_t *object) {
     put(kept, "labels", cache_transform_pick(json_object_get(metadata, "labels"), labels));
     put(kept, "annotations",
         cache_transform_pick(json_object_get(metadata, "annotations"), annotations));
-    put(kept, "ownerReferences", keep_owners(metadata));
+    put_owners(kept, metadata);
     return kept;
 }
 
@@ -197,7 +208,7 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
     json_t *kept = cache_transform_pick(metadata, fields);
     put(kept, "annotations",
         cache_transform_pick(json_object_get(metadata, "annotations"), annotations));
-    put(kept, "ownerReferences", keep_owners(metadata));
+    put_owners(kept, metadata);
     if (json_object_get(metadata, "deletionTimestamp")) { /* why it is still there */
         json_object_set(kept, "finalizers", json_object_get(metadata, "finalizers"));
     }

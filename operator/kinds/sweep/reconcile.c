@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
@@ -24,6 +25,7 @@ struct sweep {
     char *key, *uid; /* "namespace/name" */
     struct status_write_record status;
     struct refusals write_failures;
+    struct adoption adoption;
     struct pin pin;
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
@@ -48,6 +50,7 @@ static void sweep_free(struct sweep *sweep) {
     trials_release(&sweep->own);
     trials_release(&sweep->warm);
     refusals_release(&sweep->write_failures);
+    adoption_release(&sweep->adoption);
     status_write_release(&sweep->status);
     pin_release(&sweep->pin);
     json_decref(sweep->warm_objectives);
@@ -164,10 +167,9 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
     bool is_over = conditions_is_finished(request->object); /* its rows are not needed */
-    static const char *const kinds[] = {"DistTrain", "Pod", NULL};
     refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
     if (!is_over) {
-        holders_settle(request, &sweep->write_failures, kinds);
+        holders_settle(request, &sweep->write_failures, /* made= */ NULL);
     }
     bool is_readable = !is_over && sweep_spec_read(object, &spec, &ignored) == 0;
     if (is_readable) {
@@ -222,8 +224,8 @@ static const struct pin_rules rules = {.mutable_fields = sweep_mutable_fields};
 
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
+    static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
-        static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
         job_delete_owned(request, owned_kinds);
         forget(state, request);
         return 0;
@@ -236,6 +238,10 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     AUTO(plan_result_release) struct plan_result plan = {0};
     AUTO(tree_freep) json_t *accepted = NULL;
     const struct pin_seen nothing = {0};
+    if (!conditions_is_finished(request->object) &&
+        adoption_settle(request, &sweep->adoption, owned_kinds, /* made= */ NULL)) {
+        return 0;
+    }
     if (!pin_settle(request, &sweep->pin, &rules, &nothing, &accepted)) {
         return 0;
     }
@@ -274,6 +280,7 @@ static void wrote(void *opaque, const struct written *written) {
         refusals_note_change(&sweep->write_failures, written);
     } else if (written->verb == CLUSTER_MERGE) {
         holders_note(&sweep->write_failures, written);
+        adoption_note(&sweep->adoption, written);
     } else if (written->verb == CLUSTER_DELETE) {
         refusals_note(&sweep->write_failures, written);
     }
@@ -285,6 +292,7 @@ static void found(void *opaque, const struct found *answer) {
         pin_found(&sweep->pin, answer);
     } else if (sweep) {
         holders_found(&sweep->write_failures, answer);
+        adoption_found(&sweep->adoption, answer);
     }
 }
 

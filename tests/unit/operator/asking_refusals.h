@@ -61,6 +61,15 @@ static bool status_refused(void *context UNUSED, struct api_double *double_ UNUS
     return false;
 }
 
+static bool pods_unchangeable(void *context UNUSED, struct api_double *double_ UNUSED,
+                              const struct api_request *request) {
+    if (strcmp(request->verb, "patch") == 0 && strcmp(request->plural, "pods") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "admission webhook w denied the request: no");
+        return true;
+    }
+    return false;
+}
+
 static bool etcd_is_full(void *context UNUSED, struct api_double *double_ UNUSED,
                          const struct api_request *request) {
     if (is_write(request)) {

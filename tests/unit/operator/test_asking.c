@@ -173,6 +173,20 @@ static void relabel(int second) {
     }
 }
 
+/* Somebody removes the owners of all pods each second. */
+static void take_owners(int second UNUSED) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        if (tree_get(pod, "metadata.ownerReferences[0]")) {
+            json_t *copy = json_deep_copy(pod);
+            json_object_del(json_object_get(copy, "metadata"), "ownerReferences");
+            api_double_put(api, "pods", copy);
+        }
+    }
+}
+
 /* Until there is no next name any more. */
 static void relabel_until_no_name_is_left(int second) {
     if (second % 5 == 0 && second < 110) {
@@ -282,6 +296,8 @@ static const struct state states[] = {
     {"the status of gangs is not stored", gang, status_is_not_stored, NULL, NULL, EASY},
     {"the status of Sweeps is not stored", sweep, status_is_not_stored, NULL, NULL, EASY},
     {"relabelled until no name is left", batch, never, NULL, relabel_until_no_name_is_left, EASY},
+    {"pods lose their owner each second", batch, never, NULL, take_owners, EASY},
+    {"a gang's lose it, and none may be changed", gang, pods_unchangeable, NULL, take_owners, EASY},
     {"volumes are not mounted", batch, never, NULL, mounts_fail, EASY},
     {"quota, and the controller pauses", batch, quota, NULL, pause_controller, EASY},
     {"no right to create pods", batch, no_right_to_create, NULL, NULL, EASY},

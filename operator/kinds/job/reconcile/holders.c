@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/holders.h"
 
-#include "operator/kinds/job/owned.h"
-#include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/object.h"
 
 #include <string.h>
 
-enum {
-    LOST_MAX = 16,      /* objects without an owner that are looked at, of one job */
-    LEAVING_MS = 60000, /* its deletion leads to a pass */
-};
+enum { LEAVING_MS = 60000 }; /* its deletion leads to a pass */
 
 void holders_mark(const struct reconcile *request, json_t *object) {
     json_t *metadata = json_object_get(object, "metadata");
@@ -50,13 +46,10 @@ static void ask(struct reconcile *request, struct refusal *row) {
     row->is_asked |= reconcile_find(request, like);
 }
 
-static bool may_ask(struct reconcile *request, const struct refusal *row) {
-    if (row->of == REFUSAL_OF_CREATION) {
-        return row->kind == ERROR_CONFLICT && !row->is_asked &&
-               strcmp(row->object.kind, "Secret") != 0 && /* it gets another name (credentials.h) */
-               strcmp(row->object.kind, "ControllerRevision") != 0; /* pin.h asks */
-    }
-    return row->failures == 0 || reconcile_may_retry(request, row->not_before_ms, row->failures);
+static bool may_ask(const struct refusal *row) {
+    return row->kind == ERROR_CONFLICT && !row->is_asked &&
+           strcmp(row->object.kind, "Secret") != 0 && /* it gets another name (credentials.h) */
+           strcmp(row->object.kind, "ControllerRevision") != 0; /* pin.h asks */
 }
 
 /* While the cache shows the holder nothing is asked for; when it is gone, the name is free. */
@@ -104,51 +97,24 @@ static void act(struct reconcile *request, struct refusal *row) {
     json_decref(TAKE(row->there));
 }
 
-/* An object without a controller that names another Secret than the job's was not made for what the
- * job does now, whatever else it says: nothing proves that it is ours, and it could do no work. */
-static bool is_proven(const struct reconcile *request, const json_t *there) {
-    const char *secret = owned_annotation(there, ANNOTATION_SECRET);
-    const char *recorded = tree_text(request->object, "status.credentials.secret", NULL);
-    return !secret || (recorded && strcmp(secret, recorded) == 0);
-}
-
-static void settle(struct reconcile *request, struct refusal *row) {
-    if (row->of != REFUSAL_OF_CREATION && row->of != REFUSAL_OF_ADOPTION) {
+static void settle(struct reconcile *request, struct refusal *row, const struct credentials *made) {
+    if (row->of != REFUSAL_OF_CREATION) {
         return;
     }
     if (row->is_known && row->there) {
-        row->holder = claim_judge(row->there, row->wanted, request->object);
-        if (row->holder == CLAIM_ADOPT && !is_proven(request, row->there)) {
-            bool may_run = owned_annotation(row->there, ANNOTATION_ALONE) &&
-                           pod_phase_read(row->there).stage <= POD_PHASE_LEAVING;
-            row->holder = may_run ? CLAIM_HELD : CLAIM_FOREIGN;
-        }
+        row->holder = adoption_judge(request, row->there, row->wanted, made);
     }
     if (row->is_known) {
         act(request, row);
-    } else if (may_ask(request, row) &&
-               (row->of != REFUSAL_OF_CREATION || !judge_cached(request, row))) {
+    } else if (may_ask(row) && !judge_cached(request, row)) {
         ask(request, row);
     }
 }
 
-/* ---- objects that have lost their owner ---- */
-
-static void add_lost(struct reconcile *request, struct refusals *record, const char *kind) {
-    AUTO(tree_freep)
-    json_t *lost = cache_lost(request->cache, kind, request->object, record->mark);
-    for (size_t i = 0; i < json_array_size(lost) && record->lost < LOST_MAX; i++) {
-        refusals_add_lost(record, json_array_get(lost, i));
-    }
-}
-
-void holders_settle(struct reconcile *request, struct refusals *record, const char *const *kinds) {
-    for (; *kinds; kinds++) {
-        add_lost(request, record, *kinds);
-    }
-    record->mark = cache_changes(request->cache);
+void holders_settle(struct reconcile *request, struct refusals *record,
+                    const struct credentials *made) {
     for (size_t i = 0; i < record->count; i++) {
-        settle(request, &record->at[i]);
+        settle(request, &record->at[i], made);
     }
 }
 
@@ -158,16 +124,12 @@ void holders_found(struct refusals *record, const struct found *found) {
     struct object_key key = object_key_of(found->like);
     for (size_t i = 0; i < record->count; i++) {
         struct refusal *row = &record->at[i];
-        if ((row->of != REFUSAL_OF_CREATION && row->of != REFUSAL_OF_ADOPTION) || !row->is_asked ||
-            row->is_known || !object_key_equal(row->object, key)) {
+        if (row->of != REFUSAL_OF_CREATION || !row->is_asked || row->is_known ||
+            !object_key_equal(row->object, key)) {
             continue;
         }
         if (found->err) { /* asked again after the next creation */
             refusals_explain(row, found->err);
-            row->is_asked = row->of == REFUSAL_OF_CREATION;
-            if (row->of == REFUSAL_OF_ADOPTION) {
-                refusals_delay(row);
-            }
             continue;
         }
         row->is_known = true;

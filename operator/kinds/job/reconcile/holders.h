@@ -3,15 +3,17 @@
  * one of these follows: it is put into the cache, if the job owns it (the answer to an earlier
  * creation was lost, or its watch event is late); it is adopted; its release by an earlier owner is
  * requested or awaited; or the plan is informed that the name is taken, and uses the next one.
- * Objects with the job's label whose owner is gone are found in the cache and adopted in the same
- * way. */
+ * Objects that lost their owner are adopted before that (adoption.h). */
 #pragma once
 
 #include "operator/kinds/job/reconcile/refusals.h"
 
-/* Before each pass, before the cache is read. kinds: what the job owns and the controller watches;
- * ends with NULL. May ask for writes (CLUSTER_MERGE) and one question. */
-void holders_settle(struct reconcile *request, struct refusals *record, const char *const *kinds);
+struct credentials;
+
+/* Before each pass, before the cache is read. made: of this controller, not yet in use; NULL: none.
+ * May ask for writes (CLUSTER_MERGE) and one question. */
+void holders_settle(struct reconcile *request, struct refusals *record,
+                    const struct credentials *made);
 /* The answer to the question. */
 void holders_found(struct refusals *record, const struct found *found);
 /* Records how the change of an owner ended. */

@@ -4,6 +4,7 @@
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
+#include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/ensured.h"
 #include "operator/kinds/job/reconcile/holders.h"
@@ -27,6 +28,7 @@ struct kept {
     char *namespace, *name, *uid; /* owned, as all texts */
     struct status_write_record status;
     struct refusals write_failures;
+    struct adoption adoption;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
@@ -49,6 +51,7 @@ static int by_name(const void *left, const void *right) {
 static void kept_free(void *opaque) {
     struct kept *kept = opaque;
     refusals_release(&kept->write_failures);
+    adoption_release(&kept->adoption);
     status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
@@ -180,6 +183,7 @@ void job_wrote(void *opaque, const struct written *written) {
         refusals_note_change(&kept->write_failures, written);
     } else if (written->verb == CLUSTER_MERGE) {
         holders_note(&kept->write_failures, written);
+        adoption_note(&kept->adoption, written);
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
@@ -195,6 +199,7 @@ void job_found(void *opaque, const struct found *found) {
         pin_found(&kept->pin, found);
     } else if (kept) {
         holders_found(&kept->write_failures, found);
+        adoption_found(&kept->adoption, found);
     }
 }
 
@@ -432,6 +437,26 @@ static void release_failures(struct write_failures *list) {
     free(list->at);
 }
 
+/* What was adopted lately is not adopted again at once. */
+static void forget_finished(struct state *state, const struct reconcile *request,
+                            const struct kept *kept) {
+    if (kept->adoption.count == 0) {
+        forget(state, request);
+    }
+}
+
+/* False: an object that is the job's has to be adopted first. */
+static bool settle_owned(struct reconcile *request, struct kept *kept) {
+    const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
+    ensured_settle(request, &kept->ensured, &kept->write_failures);
+    if (adoption_settle(request, &kept->adoption, owned, kept->credentials)) {
+        reconcile_keep_polling(request);
+        return false;
+    }
+    holders_settle(request, &kept->write_failures, kept->credentials);
+    return true;
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -448,9 +473,9 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         job_credentials_free(TAKE(kept->credentials)); /* in use */
         other_leader_note_begun(&kept->other);
     }
-    const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
-    ensured_settle(request, &kept->ensured, &kept->write_failures);
-    holders_settle(request, &kept->write_failures, owned);
+    if (!settle_owned(request, kept)) {
+        return 0;
+    }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     bool is_known = false;
@@ -496,7 +521,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     note_begun(kept, plan.create); /* what is sent */
     note_begun(kept, plan.apply);
     if (conditions_is_finished(object)) {
-        forget(state, request);
+        forget_finished(state, request, kept);
         trim_all(ops, request, pods);
         trim_all(ops, request, services);
     }

@@ -91,13 +91,6 @@ static struct refusal *add(struct refusals *record, enum refusal_of of, const js
     return row;
 }
 
-void refusals_add_lost(struct refusals *record, const json_t *object) {
-    if (find(record, object_key_of(object), REFUSAL_OF_ADOPTION) == record->count) {
-        add(record, REFUSAL_OF_ADOPTION, object);
-        record->lost++;
-    }
-}
-
 void refusals_settle(struct refusals *record, const json_t *object) {
     drop(record, find(record, object_key_of(object), REFUSAL_OF_CREATION));
 }

@@ -15,7 +15,6 @@ enum refusal_of {
     REFUSAL_OF_CREATION, /* or of an apply that creates */
     REFUSAL_OF_CHANGE,   /* of an existing object */
     REFUSAL_OF_DELETION,
-    REFUSAL_OF_ADOPTION, /* none was refused: the object was found without an owner (holders.h) */
 };
 
 struct refusal {
@@ -37,8 +36,6 @@ struct refusals {
     struct refusal *at; /* the oldest first */
     size_t count;
     int64_t generation;      /* the job's, when they happened */
-    uint64_t mark;           /* cache_lost */
-    size_t lost;             /* rows of objects without an owner */
     int denied;              /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
@@ -53,8 +50,6 @@ void refusals_note(struct refusals *record, const struct written *asked);
 void refusals_note_change(struct refusals *record, const struct written *written);
 /* ---- for holders.c ---- */
 
-/* Adds a row for an object that has lost its owner, if it has none. */
-void refusals_add_lost(struct refusals *record, const json_t *object);
 /* What could not be created is there, and ours. */
 void refusals_settle(struct refusals *record, const json_t *object);
 /* Another error as the reason of the row's failure. */

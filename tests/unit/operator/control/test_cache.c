@@ -56,6 +56,37 @@ static void finds_by_name_and_by_owner(void) {
     cache_free(cache);
 }
 
+/* Without a controller, and made for this very job. */
+static void finds_what_lost_its_owner(void) {
+    static const struct {
+        const char *name, *job, *for_uid, *owner_uid;
+    } rows[] = {
+        {"lost", "job", "u1", NULL},        {"ours", "job", "u1", "u1"},
+        {"earlier", "job", "u0", NULL},     {"unmarked", "job", NULL, NULL},
+        {"other", "other-job", "u1", NULL},
+    };
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
+    json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_t *pod = object("Pod", "default", rows[i].name, rows[i].job, rows[i].owner_uid ?: "");
+        json_t *metadata = json_object_get(pod, "metadata");
+        if (!rows[i].owner_uid) {
+            json_object_del(metadata, "ownerReferences");
+        }
+        json_object_set_new(metadata, "annotations",
+                            json_pack("{s:s*}", "windlass.dev/uid", rows[i].for_uid));
+        tell(cache, CLUSTER_APPLIED, pod);
+    }
+    AUTO(tree_freep) json_t *lost = cache_lost(cache, "Pod", owner, 0);
+    CHECK_INT(json_array_size(lost), 1);
+    CHECK_STR(tree_text(json_array_get(lost, 0), "metadata.name", ""), "lost");
+    AUTO(tree_freep) json_t *since = cache_lost(cache, "Pod", owner, cache_changes(cache));
+    CHECK_INT(json_array_size(since), 0);
+    cache_free(cache);
+}
+
 /* What changed since a mark, and a count that shows removals. */
 static void finds_what_changed(void) {
     struct cache *cache = cache_new();
@@ -290,6 +321,7 @@ static void what_is_read_is_shared(void) {
 
 int main(void) {
     TEST(finds_by_name_and_by_owner);
+    TEST(finds_what_lost_its_owner);
     TEST(finds_what_changed);
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);

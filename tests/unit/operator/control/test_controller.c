@@ -161,6 +161,28 @@ static void looks_when_something_happens_and_when_asked(void) {
     close_all();
 }
 
+/* Whose owner somebody removes, or removes before the object goes: both lead to a pass of the one
+ * that it belonged to. */
+static void looks_when_an_object_is_taken_away(void) {
+    open_all();
+    AUTO(tree_freep) json_t *owner = make_thing();
+    for (int is_deleted = 0; is_deleted <= 1; is_deleted++) {
+        json_decref(write_and_step(CLUSTER_CREATE, owned_map(owner, "child")));
+        AUTO(tree_freep)
+        json_t *change = json_pack("{s:s, s:s, s:{s:s, s:[]}}", "apiVersion", "v1", "kind",
+                                   "ConfigMap", "metadata", "name", "child", "ownerReferences");
+        int looks = seen.looks;
+        cluster->ops->write(cluster, CLUSTER_MERGE, change, NULL, NULL);
+        if (is_deleted) { /* the watch tells both at once */
+            cluster->ops->write(cluster, CLUSTER_DELETE, change, NULL, NULL);
+        }
+        step(0);
+        CHECK_INT(seen.looks, looks + 1);
+        json_decref(write_and_step(CLUSTER_DELETE, json_incref(change)));
+    }
+    close_all();
+}
+
 static void errors_are_retried_by_their_kind(void) {
     static const struct {
         enum error_kind kind;
@@ -248,6 +270,7 @@ int main(void) {
         return 1;
     }
     TEST(looks_when_something_happens_and_when_asked);
+    TEST(looks_when_an_object_is_taken_away);
     TEST(errors_are_retried_by_their_kind);
     TEST(a_look_sees_what_the_last_one_made);
     TEST(a_pass_that_fails_ends_its_try);

@@ -28,12 +28,12 @@ struct late_event {
 };
 
 /* The local cluster, whose events come late, and whose answers to the creations of pods are lost as
- * long as `losing`. */
+ * long as `losing`. The first `hiding` questions by name find nothing. */
 struct late {
     struct cluster base;
     struct cluster *inner;
     int64_t late_ms;
-    int losing, creations;
+    int losing, hiding, creations;
     cluster_listener *listener;
     void *context;
     struct late_event events[EVENTS_MAX];
@@ -75,10 +75,24 @@ static void late_write(struct cluster *cluster, enum cluster_verb verb, const js
     }
 }
 
+static void on_hidden(void *context, const json_t *stored, const struct error *err) {
+    struct lost *lost = context;
+    AUTO(tree_freep) json_t *none = json_pack("{s:[]}", "items");
+    lost->done(lost->context, err ? stored : none, err);
+    free(lost);
+}
+
 static void late_list(struct cluster *cluster, const json_t *like, const char *fields,
                       cluster_done *done, void *context) {
-    struct cluster *inner = ((struct late *)cluster)->inner;
-    inner->ops->list(inner, like, fields, done, context);
+    struct late *late = (struct late *)cluster;
+    if (late->hiding > 0 && fields && text_starts(fields, "metadata.name=")) {
+        struct lost *lost = x_calloc(1, sizeof *lost);
+        *lost = (struct lost){done, context};
+        late->hiding--;
+        late->inner->ops->list(late->inner, like, fields, on_hidden, lost);
+    } else {
+        late->inner->ops->list(late->inner, like, fields, done, context);
+    }
 }
 
 static int late_watch(struct cluster *cluster, const char *api_version, const char *kind,
@@ -189,6 +203,15 @@ static void run_until(const char *name) {
     CHECK(pod(name) != NULL);
 }
 
+static const json_t *service(void) {
+    return local_find(world.late.inner, "Service", "default", "job-coordinator");
+}
+
+static const char *secret_of(const char *name) {
+    return json_string_value(
+        json_object_get(tree_get(pod(name), "metadata.annotations"), "windlass.dev/secret"));
+}
+
 static bool is_ours(const json_t *object) {
     return object_is_owned_by(object, tree_text(job(), "metadata.uid", "?"));
 }
@@ -222,12 +245,16 @@ static void test_answers_count_before_events(void) {
     close_world();
 }
 
-static void merge(const char *name, json_t *metadata_new) {
+static void merge_kind(const char *kind, const char *name, json_t *metadata_new) {
     json_object_set_new(metadata_new, "name", json_string(name));
     AUTO(tree_freep)
     json_t *change =
-        json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata_new);
+        json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", kind, "metadata", metadata_new);
     world.late.inner->ops->write(world.late.inner, CLUSTER_MERGE, change, NULL, NULL);
+}
+
+static void merge(const char *name, json_t *metadata_new) {
+    merge_kind("Pod", name, metadata_new);
 }
 
 /* Its owner is removed: it is adopted, and no other is made. */
@@ -242,6 +269,60 @@ static void test_a_lost_pod_is_adopted(void) {
     CHECK(is_ours(pod("job-worker-0")));
     CHECK_STR(tree_text(pod("job-worker-0"), "metadata.uid", ""), uid);
     CHECK(world.late.creations <= creations + 1);
+    close_world();
+}
+
+/* All that it has: Service and pods, before or after its first status is written. */
+static void lose_all_of_it(int64_t after_ms) {
+    static const char *const pods[] = {"job-coordinator-1", "job-worker-0", "job-worker-1"};
+    struct error err = {0};
+    char *uids[ARRAY_LEN(pods)];
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(after_ms, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
+        uids[i] = x_strdup(tree_text(pod(pods[i]), "metadata.uid", ""));
+        merge(pods[i], json_pack("{s:[]}", "ownerReferences"));
+    }
+    AUTO(text_freep) char *secret = x_strdup(secret_of("job-worker-0"));
+    merge_kind("Service", "job-coordinator", json_pack("{s:[]}", "ownerReferences"));
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    while (clock_monotonic_ms() < end_ms && !(is_ours(service()) && is_ours(pod(pods[0])) &&
+                                              is_ours(pod(pods[1])) && is_ours(pod(pods[2])))) {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+        check_first_names_only();
+    }
+    run_ms(1500, check_first_names_only);
+    CHECK_STR(tree_text(job(), "status.credentials.secret", ""), secret);
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
+        CHECK_STR(tree_text(pod(pods[i]), "metadata.uid", ""), uids[i]);
+        CHECK(is_ours(pod(pods[i])));
+        free(uids[i]);
+    }
+    CHECK_INT(world.late.creations, 3);
+    close_world();
+}
+
+static void test_a_job_takes_back_all_that_it_has(void) {
+    lose_all_of_it(0);
+    lose_all_of_it(1500);
+}
+
+/* It is not found when it is asked for: the job goes on, and meets it when it makes another. */
+static void test_a_lost_pod_that_is_gone_stops_nothing(void) {
+    struct error err = {0};
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    world.late.hiding = 1;
+    merge("job-worker-0", json_pack("{s:[]}", "ownerReferences"));
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    do {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+    } while (!(world.late.hiding == 0 && is_ours(pod("job-worker-0"))) &&
+             clock_monotonic_ms() < end_ms);
+    CHECK_INT(world.late.hiding, 0);
+    CHECK(is_ours(pod("job-worker-0")));
     close_world();
 }
 
@@ -394,6 +475,8 @@ int main(void) {
     TEST(test_a_late_watch_makes_no_second_pod);
     TEST(test_what_is_found_is_known);
     TEST(test_a_lost_pod_is_adopted);
+    TEST(test_a_job_takes_back_all_that_it_has);
+    TEST(test_a_lost_pod_that_is_gone_stops_nothing);
     TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
