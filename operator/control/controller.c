@@ -302,6 +302,8 @@ static void send_events(struct controller *controller, const char *key, const js
 static void on_batch_end(void *context, struct write_batch *batch) {
     struct controller *controller = context;
     tdelete(batch, &controller->batches, by_key);
+    operator_metrics_reconcile(controller->kinds[batch->kind]->name, batch->took_ms,
+                               batch->err.kind != ERROR_NONE);
     if (batch->err.kind) {
         retry_later(controller, batch->key, &batch->err, true);
     } else {
@@ -360,14 +362,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
         struct written written = {key.namespace, key.name, write->verb, write->object, stored, err};
         kind->wrote(controller->states[batch->kind], &written);
     }
-    if (err) {
-        write_batch_note_failure(batch, write, err);
-    }
-    if (write->verb == CLUSTER_STATUS && stored &&
-        !object_holds(json_object_get(stored, "status"), json_object_get(write->object, "status"),
-                      /* ignores_times= */ false)) {
-        batch->is_cut = true;
-    }
+    write_batch_note_end(write, stored, err);
 }
 
 static const struct write_batch_listener listener = {
@@ -389,10 +384,11 @@ static void on_answer(void *context, const struct question *question, const json
 }
 
 static void submit(struct controller *controller, size_t kind, const char *key,
-                   const struct reconcile *request) {
+                   const struct reconcile *request, int64_t took_ms) {
     struct write_batch *batch = write_batch_new(key, request->namespace, request->writes);
     batch->kind = kind;
     batch->again_ms = request->again_ms;
+    batch->took_ms = took_ms;
     batch->is_retry = request->is_retry;
     batch->events = json_incref(request->events);
     tsearch(batch, &controller->batches, by_key);
@@ -461,15 +457,18 @@ static void reconcile_one(struct controller *controller, const char *key) {
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
-    operator_metrics_reconcile(kind->name, clock_monotonic_ms() - request.monotonic_ms, result < 0);
+    int64_t took_ms = clock_monotonic_ms() - request.monotonic_ms;
     if (!request.is_polling) {
         poller_stop(controller->poller, key);
     }
     end_wishes(controller, &request, key, result < 0);
+    if (result == 0 && json_array_size(writes) > 0) {
+        submit(controller, index, key, &request, took_ms);
+        return;
+    }
+    operator_metrics_reconcile(kind->name, took_ms, result < 0);
     if (result < 0) {
         retry_later(controller, key, &err, false);
-    } else if (json_array_size(writes) > 0) {
-        submit(controller, index, key, &request);
     } else {
         succeed(controller, key, request.again_ms);
         send_events(controller, key, events, NULL);

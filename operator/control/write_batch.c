@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/write_batch.h"
 
+#include "operator/object.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -115,8 +117,9 @@ bool write_batch_is_retried(enum error_kind kind) {
     return retried[kind];
 }
 
-void write_batch_note_failure(struct write_batch *batch, const struct write_batch_item *write,
-                              const struct error *err) {
+/* Preferably an error that is worth a retry. */
+static void note_error(struct write_batch *batch, const struct write_batch_item *write,
+                       const struct error *err) {
     if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
         return; /* the resource was deleted: its event reports that */
     }
@@ -124,5 +127,17 @@ void write_batch_note_failure(struct write_batch *batch, const struct write_batc
         batch->err = *err;
         error_context(&batch->err, "%s %s", tree_text(write->object, "kind", ""),
                       tree_text(write->object, "metadata.name", ""));
+    }
+}
+
+void write_batch_note_end(const struct write_batch_item *write, const json_t *stored,
+                          const struct error *err) {
+    if (err) {
+        note_error(write->batch, write, err);
+    }
+    if (write->verb == CLUSTER_STATUS && stored &&
+        !object_holds(json_object_get(stored, "status"), json_object_get(write->object, "status"),
+                      /* ignores_times= */ false)) {
+        write->batch->is_cut = true;
     }
 }

@@ -36,6 +36,7 @@ struct write_batch {
                          status */
     struct error err; /* of the write that failed, preferably one that is worth a retry */
     int64_t again_ms; /* of the pass (reconcile.h) */
+    int64_t took_ms;  /* by the pass, without its writes */
     bool is_retry;    /* it has a write that failed before (retry_pace.h) */
     bool is_cut;      /* a status was stored only in part */
     bool is_due;      /* the resource was due again while its writes were under way */
@@ -61,6 +62,6 @@ void write_batch_start(struct write_batch *batch, struct cluster *cluster, size_
                        const struct write_batch_listener *listener, void *context);
 /* Whether what failed so is tried again without a change of the resource. */
 bool write_batch_is_retried(enum error_kind kind);
-/* Keeps the error of a write as the batch's, preferably one that is worth a retry. */
-void write_batch_note_failure(struct write_batch *batch, const struct write_batch_item *write,
-                              const struct error *err);
+/* For the listener: records in the batch how a write ended (err, is_cut). */
+void write_batch_note_end(const struct write_batch_item *write, const json_t *stored,
+                          const struct error *err);

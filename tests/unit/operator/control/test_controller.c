@@ -5,6 +5,7 @@
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/local/local.h"
+#include "operator/operator_metrics.h"
 #include "tests/cluster_write.h"
 #include "tests/test.h"
 
@@ -136,6 +137,15 @@ static json_t *make_thing(void) {
                                     "Thing", "metadata", "name", "one"));
 }
 
+/* Passes that ended so, as the metrics have it. */
+static double counted(const char *result) {
+    AUTO(text_freep) char *page = operator_metrics_page();
+    AUTO(text_freep)
+    char *name = x_printf("\nwindlass_reconcile_total{kind=\"Thing\",result=\"%s\"} ", result);
+    const char *line = strstr(page, name);
+    return line ? strtod(line + strlen(name), NULL) : 0;
+}
+
 static void looks_when_something_happens_and_when_asked(void) {
     open_all();
     AUTO(tree_freep) json_t *owner = make_thing();
@@ -211,6 +221,7 @@ static void errors_are_retried_by_their_kind(void) {
  * failed makes the pass a failure, and another follows. */
 static void a_look_sees_what_the_last_one_made(void) {
     open_all();
+    double succeeded = counted("success"), failed = counted("error");
     AUTO(tree_freep) json_t *other = stranger();
     cluster->ops->write(cluster, CLUSTER_CREATE, other, NULL, NULL);
     seen.makes = true;
@@ -226,6 +237,9 @@ static void a_look_sees_what_the_last_one_made(void) {
     CHECK_INT(seen.reports, 1);
     CHECK_INT(seen.blind, 0);
     CHECK(seen.looks >= 2);
+    /* the first pass had a creation that was refused, which is a failure */
+    CHECK(counted("success") == succeeded + seen.looks - 1);
+    CHECK(counted("error") == failed + 1);
     CHECK(seen.last_retry_ms >= 25 && seen.last_retry_ms <= 75);
     close_all();
 }
