@@ -17,7 +17,8 @@ enum { TLS_PEM_MAX = 64 << 10 }; /* bytes of a certificate or key text */
 NODISCARD int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *ret_sha256,
                                    struct error *err);
 
-/* Lower-case hexadecimal SHA-256 of the DER form of the first certificate in the PEM text. */
+/* Lower-case hexadecimal SHA-256 of the DER form of the first certificate in the PEM text. INVALID:
+ * there is none, or the text is larger than TLS_PEM_MAX. What is inside it is not looked at. */
 NODISCARD int tls_certificate_sha256(const char *pem, char hex[static 65], struct error *err);
 
 /* The DER form of the first certificate (private_key = false) or private key in the PEM text; the

@@ -124,11 +124,13 @@ int client_open(const struct config *config, struct loop *loop, struct client **
     client->loop = loop;
     client->flush.fire = flush;
     client->flush.context = client;
-    char sha256[65];
+    uint8_t *authority = NULL;
+    size_t size = 0;
     if (config->authorities_pem &&
-        tls_certificate_sha256(config->authorities_pem, sha256, err) < 0) {
+        tls_pem_to_der(config->authorities_pem, false, &authority, &size, err) < 0) {
         return error_context(err, "%s: certificate-authority", config->name);
     }
+    free(authority); /* it was only checked */
     if (kube_credential_new(config, loop, on_credential, client, &client->credential, err) < 0) {
         return -1;
     }

@@ -71,6 +71,8 @@ static void test_bad_texts_are_refused(void) {
         "hello",
         "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n", /* a byte behind it */
+        "-----BEGIN CERTIFICATE-----\nMAE=\n-----END CERTIFICATE-----\n", /* a byte is missing */
         "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
