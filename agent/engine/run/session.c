@@ -26,11 +26,20 @@ static bool has_pictures(const struct graph *graph) {
             (shape->dims[1] == -1 && shape->dims[3] != 3 && shape->dims[3] != 1));
 }
 
+/* Whether the output may be pictures as bytes can be made of: colours in planes. */
+static bool returns_planes(const struct graph *graph) {
+    const struct value *output = &graph->values[graph->outputs[0]];
+    const struct shape *shape = &output->shape;
+    return graph->output_count == 1 &&
+           (!output->has_shape ||
+            (shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[1] < 0)));
+}
+
 /* Replaces the graph by one with bytes at its ends, which borrows from it. */
 static int add_ends(struct session *session, const struct session_options *options,
                     struct error *err) {
     struct graph floats = session->graph;
-    const struct pixel_conversion *out = floats.output_count == 1 ? options->pixels_out : NULL;
+    const struct pixel_conversion *out = returns_planes(&floats) ? options->pixels_out : NULL;
     session->graph = (struct graph){0};
     session->returns_pixels = out != NULL;
     session->takes_pixels = true;

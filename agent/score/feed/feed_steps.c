@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A column of a row that is a list of numbers, in steps of as many as the network's input takes:
- * the samples of a recording. The input has an axis for the steps behind that of the items. */
+/* A column of a row that is a list of numbers, in steps of as many as the network's input takes, or
+ * as `size` says where it leaves one axis free: the samples of a recording. The input has an axis
+ * for the steps behind that of the items. With `pad` zeros fill up the last step. */
 #include "agent/score/feed/feed.h"
 
 #include "agent/score/feed/row_value.h"
@@ -15,26 +16,47 @@ struct feed {
     const char *column;
     const json_t *list; /* of the taken row */
     struct shape shape; /* of its values */
+    bool pads;
 };
+
+/* Gives the one free axis of a step the size that makes `size` numbers of it. -1: it cannot. */
+static int set_size(struct shape *shape, int64_t size) {
+    int free_axis = -1;
+    int64_t width = 1;
+    for (int i = STEPS_AXIS + 1; i < shape->rank; i++) {
+        if (shape->dims[i] < 0 && free_axis >= 0) {
+            return -1;
+        }
+        free_axis = shape->dims[i] < 0 ? i : free_axis;
+        width = shape->dims[i] < 0 ? width : MIN(width * shape->dims[i], VALUES_MAX);
+    }
+    if (free_axis < 0) {
+        return width > 0 && (size == 0 || size == width) ? 0 : -1;
+    }
+    if (size == 0 || width == 0 || size % width != 0) {
+        return -1;
+    }
+    shape->dims[free_axis] = size / width;
+    return 0;
+}
 
 static int steps_open(const struct feed_options *options, struct feed **ret_feed,
                       struct error *err) {
     const struct feed_input *input = options->inputs;
-    int64_t width = 1;
-    for (int i = STEPS_AXIS + 1; i < input->shape.rank; i++) {
-        width = input->shape.dims[i] < 0 ? -1 : MIN(width * input->shape.dims[i], VALUES_MAX);
-    }
-    if (input->strings || width <= 0) {
+    struct shape shape = input->shape;
+    if (input->strings || set_size(&shape, tree_integer(options->entry, "size", 0)) < 0) {
         return error_set(err, ERROR_INVALID,
                          "%s.steps: the network's input %.64s does not say how many numbers a step "
-                         "has: an input with a state beside it and fixed sizes is expected",
+                         "has: an input of fixed sizes, or with one free axis and size, which the "
+                         "fixed ones divide, and a state beside it are expected",
                          options->field, input->name);
     }
     *ret_feed = x_calloc(1, sizeof **ret_feed);
     **ret_feed = (struct feed){
         .input = input,
         .column = json_string_value(json_object_get(options->entry, "steps")),
-        .shape = input->shape,
+        .shape = shape,
+        .pads = tree_bool(options->entry, "pad", false),
     };
     return 0;
 }
@@ -51,11 +73,12 @@ static int steps_take(struct feed *feed, const struct feed_item *item, struct er
     json_t *value;
     feed->shape.dims[0] = feed->shape.dims[STEPS_AXIS] = 1;
     int64_t width = shape_count(&feed->shape);
-    if (!json_is_array(list) || count == 0 || count > VALUES_MAX || (int64_t)count % width != 0) {
+    if (!json_is_array(list) || count == 0 || count > VALUES_MAX ||
+        (!feed->pads && (int64_t)count % width != 0)) {
         return error_set(
             err, ERROR_INVALID,
             "column \"%.64s\" is %s of %zu values, a list of numbers is expected whose "
-            "length is a multiple of %lld",
+            "length is a multiple of %lld (pad: true fills up the last step)",
             feed->column, json_is_array(list) ? "a list" : "not a list", count, (long long)width);
     }
     json_array_foreach(list, i, value) {
@@ -66,7 +89,7 @@ static int steps_take(struct feed *feed, const struct feed_item *item, struct er
         }
     }
     feed->list = list;
-    feed->shape.dims[STEPS_AXIS] = (int64_t)count / width;
+    feed->shape.dims[STEPS_AXIS] = ((int64_t)count + width - 1) / width;
     return 0;
 }
 
@@ -84,6 +107,9 @@ static void steps_fill(const struct feed *feed, size_t index UNUSED, const struc
     json_t *value;
     json_array_foreach(feed->list, i, value) {
         tensor_put_number(&tensor, (int64_t)i, json_number_value(value));
+    }
+    for (int64_t at = (int64_t)json_array_size(feed->list); at < shape_count(shape); at++) {
+        tensor_put_number(&tensor, at, 0);
     }
 }
 

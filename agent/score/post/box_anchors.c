@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/box_anchors.h"
 
-enum { SIDES = 4 };
+#include "agent/score/post/anchors.h"
+
+enum { SIDES = 4, FACE_COLUMNS = 16 };
 
 static bool is_float(const struct tensor *output, int rank) {
     return output->type == TENSOR_FLOAT32 && output->shape.rank == rank;
@@ -44,4 +46,16 @@ bool box_anchors_are_needed(const struct post_outputs *outputs) {
         }
     }
     return false;
+}
+
+bool box_anchors_are_blaze_face(const struct post_outputs *outputs) {
+    int64_t boxes = 0, scores = 0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        if (is_float(output, 3) && output->shape.dims[0] == outputs->items) {
+            boxes += output->shape.dims[2] == FACE_COLUMNS ? output->shape.dims[1] : 0;
+            scores += output->shape.dims[2] == 1 ? output->shape.dims[1] : 0;
+        }
+    }
+    return boxes == scores && boxes == anchors_count(&anchors_of_blaze_face, 1, 1);
 }

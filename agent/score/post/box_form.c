@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/box_form.h"
 
+#include "agent/score/post/box_anchors.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@ const struct box_form box_forms[] = {
      CLASS_SCORES_SIGMOID, BOX_NONE, 1},
     {"TFDetection", "boxes [n, k, 4], scores [n, k] and classes [n, k], known by their names",
      BOX_LISTS, BOX_TLBR, BOX_UNIT, CLASS_SCORES_RAW, BOX_NONE, 1},
+    {"BlazeFace", "[n, 896, 16] and [n, 896, 1], or both in two levels", BOX_ANCHORED, BOX_CXCYWH,
+     BOX_PIXELS, CLASS_SCORES_SIGMOID, BOX_NONE, 0.3f},
 };
 const size_t box_form_count = ARRAY_LEN(box_forms);
 
@@ -57,19 +61,25 @@ static const struct tensor *find_lone(enum box_layout layout, const struct post_
     return found;
 }
 
-static bool has_word(const char *name, const char *const *words) {
-    for (; *words; words++) {
-        if (strcasestr(name, *words)) {
+static const char *const name_words[][5] = {
+    [BOX_NAME_BOXES] = {"box", "loc", NULL},
+    [BOX_NAME_SCORES] = {"score", "conf", "logit", "prob", NULL},
+    [BOX_NAME_CLASSES] = {"class", "label", NULL},
+};
+
+bool box_name_says(const char *name, enum box_name what) {
+    for (const char *const *word = name_words[what]; *word; word++) {
+        if (strcasestr(name, *word)) {
             return true;
         }
     }
     return false;
 }
 
-/* An output of this shape whose name has one of these words; if only one has the shape, its name
- * does not matter unless `by_name`. NULL: none, or several. */
+/* An output of this shape whose name says this; if only one has the shape, its name does not matter
+ * unless `by_name`. NULL: none, or several. */
 static const struct tensor *find_named(const struct post_outputs *outputs, int rank, int64_t last,
-                                       const char *const *words, bool by_name) {
+                                       enum box_name what, bool by_name) {
     const struct tensor *only = NULL, *named = NULL;
     size_t count = 0, named_count = 0;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -77,7 +87,7 @@ static const struct tensor *find_named(const struct post_outputs *outputs, int r
         if (is_shaped(output, outputs->items, rank, last)) {
             count++;
             only = output;
-            if (has_word(outputs->names[i], words)) {
+            if (box_name_says(outputs->names[i], what)) {
                 named_count++;
                 named = output;
             }
@@ -86,17 +96,13 @@ static const struct tensor *find_named(const struct post_outputs *outputs, int r
     return named_count == 1 ? named : count == 1 && !by_name ? only : NULL;
 }
 
-static const char *const box_words[] = {"box", "loc", NULL};
-static const char *const score_words[] = {"score", "conf", "logit", "prob", NULL};
-static const char *const class_words[] = {"class", "label", NULL};
-
 /* The boxes [n, k, 4] of a pair: by their name, or because others have the names of scores. */
 static const struct tensor *find_boxes(const struct post_outputs *outputs) {
-    const struct tensor *boxes = find_named(outputs, 3, 4, box_words, false), *other = NULL;
+    const struct tensor *boxes = find_named(outputs, 3, 4, BOX_NAME_BOXES, false), *other = NULL;
     size_t count = 0;
     for (size_t i = 0; i < outputs->count && !boxes; i++) {
         if (is_shaped(outputs->tensors[i], outputs->items, 3, 4) &&
-            !has_word(outputs->names[i], score_words)) {
+            !box_name_says(outputs->names[i], BOX_NAME_SCORES)) {
             count++;
             other = outputs->tensors[i];
         }
@@ -117,7 +123,7 @@ static bool find_pair(const struct post_outputs *outputs, struct box_source *ret
         }
         count++;
         only = other;
-        if (has_word(outputs->names[i], score_words)) {
+        if (box_name_says(outputs->names[i], BOX_NAME_SCORES)) {
             named_count++;
             named = other;
         }
@@ -128,9 +134,9 @@ static bool find_pair(const struct post_outputs *outputs, struct box_source *ret
 }
 
 static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
-    const struct tensor *boxes = find_named(outputs, 3, 4, box_words, false);
-    const struct tensor *scores = find_named(outputs, 2, -1, score_words, true);
-    const struct tensor *classes = find_named(outputs, 2, -1, class_words, true);
+    const struct tensor *boxes = find_named(outputs, 3, 4, BOX_NAME_BOXES, false);
+    const struct tensor *scores = find_named(outputs, 2, -1, BOX_NAME_SCORES, true);
+    const struct tensor *classes = find_named(outputs, 2, -1, BOX_NAME_CLASSES, true);
     ret_source->boxes = boxes;
     ret_source->scores = scores;
     ret_source->classes = classes;
@@ -147,6 +153,9 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
     }
     if (form->layout == BOX_LISTS) {
         return find_lists(outputs, ret_source);
+    }
+    if (form->layout == BOX_ANCHORED) {
+        return box_anchors_are_blaze_face(outputs);
     }
     ret_source->boxes = find_lone(form->layout, outputs);
     return ret_source->boxes != NULL;
@@ -189,7 +198,7 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
     if (source->form.layout == BOX_FINAL) {
         return (struct row){row, row + 4, 1, 1, k, 0};
     }
-    int64_t classes = source->form.layout == BOX_PAIR ? source->scores->shape.dims[2] : 1;
+    int64_t classes = source->form.layout == BOX_LISTS ? 1 : source->scores->shape.dims[2];
     const float *scores = (const float *)source->scores->data;
     int64_t at = index * dims[1] + k;
     return (struct row){row, scores + at * classes, 1, classes, k, at};
@@ -197,6 +206,9 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
 
 int64_t box_form_classes(const struct box_source *source) {
     enum box_layout layout = source->form.layout;
+    if (!source->boxes) {
+        return 0; /* of anchors: known with the first item */
+    }
     int64_t columns = find_row(source, 0, 0).classes;
     int64_t count = source->class_count > 0 ? MIN(source->class_count, columns) : columns;
     bool has_background = columns > 1 && source->form.background != BOX_NONE;
@@ -272,8 +284,8 @@ static int check_order(const struct box_source *source, const struct box *box, i
                ? 0
                : error_set(err, ERROR_FAILED,
                            "box %lld ends before it begins: other postprocess.coordinates are "
-                           "expected, or the network gives offsets to anchors and must be "
-                           "exported with the decoding of its boxes",
+                           "expected, or postprocess.anchors, if the network gives offsets to "
+                           "them",
                            (long long)k);
 }
 
@@ -293,7 +305,9 @@ int box_form_read(const struct box_source *source, int64_t index, struct box **r
     float *weighed = x_calloc((size_t)classes, sizeof *weighed);
     for (int64_t k = 0; k < candidates && result == 0; k++) {
         struct row row = find_row(source, index, k);
-        struct box box = place(source->form.coordinates, row.box, row.step), *kept = &boxes[count];
+        struct box box = source->anchors
+                             ? anchor_box(source->anchors, &source->anchor_list[k], row.box)
+                             : place(source->form.coordinates, row.box, row.step);
         result = find_score(source, &row, weighed, &box, err);
         if (result < 0 || box.score < source->threshold) {
             continue;
@@ -303,8 +317,7 @@ int box_form_read(const struct box_source *source, int64_t index, struct box **r
                                (long long)k);
         }
         result = result < 0 ? -1 : check_order(source, &box, k, err);
-        *kept = box;
-        count++;
+        boxes[count++] = box;
     }
     free(weighed);
     if (result < 0) {

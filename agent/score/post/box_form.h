@@ -4,7 +4,7 @@
  * Object Detection API, Carion et al., "DETR", 2020. */
 #pragma once
 
-#include "agent/score/post/box.h"
+#include "agent/score/post/anchors.h"
 #include "agent/score/post/class_scores.h"
 #include "agent/score/post/post_kind.h"
 
@@ -13,7 +13,8 @@ enum box_layout {
     BOX_COLUMNS, /* [n, 4 + c, k]: box, scores of classes */
     BOX_FINAL,   /* [n, k, 6]: box, score, class */
     BOX_PAIR,    /* boxes [n, k, 4] and scores [n, k, c] */
-    BOX_LISTS    /* boxes [n, k, 4], scores [n, k] and classes [n, k] */
+    BOX_LISTS,   /* boxes [n, k, 4], scores [n, k] and classes [n, k] */
+    BOX_ANCHORED /* numbers of anchors, and scores (anchor_rows.h) */
 };
 enum box_coordinates {
     BOX_LTRB,   /* left, top, right, bottom */
@@ -51,9 +52,17 @@ struct box_source {
         *classes;        /* scores, classes: NULL: `boxes` holds them, too */
     int64_t class_count; /* of the columns that are scores of classes; 0: all */
     float threshold;     /* boxes below this score are left out; set by the caller */
+    /* BOX_ANCHORED, set by the caller: those of one item, whose rows `boxes` and `scores` are. */
+    const struct anchors *anchors;
+    const struct anchor *anchor_list;
 };
 
-/* Finds the form's outputs among these. False: they are not there. */
+/* What the name of an output says that it holds. */
+enum box_name { BOX_NAME_BOXES, BOX_NAME_SCORES, BOX_NAME_CLASSES };
+bool box_name_says(const char *name, enum box_name what);
+
+/* Finds the form's outputs among these. False: they are not there. BOX_ANCHORED: only their shapes
+ * are looked at. */
 bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
                    struct box_source *ret_source);
 /* The number of classes, without the background; 0: the outputs do not say it. */

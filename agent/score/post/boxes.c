@@ -3,6 +3,7 @@
  * [{"box": [left, top, right, bottom], "score": 0.9, "class": 17, "label": "cat"}, ...]}, the best
  * first; or the picture with the boxes drawn on it. The form of the outputs (box_form.h) is named,
  * or recognised where only one fits. */
+#include "agent/score/post/anchor_rows.h"
 #include "agent/score/post/box_anchors.h"
 #include "agent/score/post/box_form.h"
 #include "agent/score/post/labels.h"
@@ -29,6 +30,7 @@ struct post_state {
     const json_t *spec;
     const struct box_form *form; /* NULL: by the shapes */
     struct box_source source;    /* of the last run */
+    struct anchors anchors;      /* as the spec lists them */
     struct labels labels;
     float overlap;
     size_t most;
@@ -36,10 +38,17 @@ struct post_state {
     bool has_size; /* records have the picture's size, which COCO's form wants */
 };
 
+/* With spec.scorer.onnx.postprocess.anchors. */
+static const struct box_form anchored = {"of anchors", "boxes and scores of all anchors",
+                                         BOX_ANCHORED, BOX_CXCYWH,
+                                         BOX_PIXELS,   CLASS_SCORES_SIGMOID,
+                                         BOX_NONE,     0.45f};
+
 static int boxes_open(const json_t *spec, struct post_state **ret_state, struct error *err) {
     const char *name = tree_text(spec, FIELD "form", "Auto");
     const struct box_form *form = NULL;
     struct labels labels;
+    struct anchors anchors;
     for (size_t i = 0; i < box_form_count; i++) {
         form = strcmp(box_forms[i].name, name) == 0 ? &box_forms[i] : form;
     }
@@ -47,13 +56,18 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
         return error_set(err, ERROR_INVALID, "spec." FIELD "form is '%.40s', which is unknown",
                          name);
     }
+    if (anchors_read(spec, &anchors, err) < 0) {
+        return -1;
+    }
     if (labels_read(spec, FIELD "labels", &labels, err) < 0) {
+        anchors_release(&anchors);
         return -1;
     }
     struct post_state *state = x_calloc(1, sizeof *state);
     *state = (struct post_state){
         .spec = spec,
-        .form = form,
+        .form = anchors.count > 0 ? &anchored : form,
+        .anchors = anchors,
         .labels = labels,
         .most = (size_t)MAX(tree_integer(spec, FIELD "maxBoxes", BOXES_MOST), 1),
         .draws = tree_bool(spec, FIELD "draw", false),
@@ -65,6 +79,7 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
 static void boxes_free(struct post_state *state) {
     if (state) {
         labels_release(&state->labels);
+        anchors_release(&state->anchors);
         free(state);
     }
 }
@@ -131,15 +146,16 @@ static void list_shapes(const struct post_outputs *outputs, char list[static SHA
 }
 
 /* Another number of names means another form, or columns that are not scores. */
-static int check_labels(const struct post_state *state, struct error *err) {
-    int64_t classes = box_form_classes(&state->source), names = (int64_t)state->labels.count;
+static int check_labels(const struct post_state *state, const struct box_source *source,
+                        struct error *err) {
+    int64_t classes = box_form_classes(source), names = (int64_t)state->labels.count;
     return classes == 0 || names == 0 || names == classes
                ? 0
-               : error_set(err, ERROR_INVALID,
+               : error_set(err, source->anchors ? ERROR_FAILED : ERROR_INVALID,
                            "spec." FIELD "labels: the file names %lld classes, in form %s the "
                            "network has %lld: other labels, another form, or the number of columns "
                            "that are scores (classes) is expected",
-                           (long long)names, state->source.form.name, (long long)classes);
+                           (long long)names, source->form.name, (long long)classes);
 }
 
 static int boxes_take(struct post_state *state, const struct post_outputs *outputs,
@@ -147,9 +163,17 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
     const struct box_form *found = NULL;
     char fitting[FORMS_BYTES] = "", all[FORMS_BYTES] = "", shapes[SHAPES_BYTES];
     int count = 0;
+    if (state->form == &anchored) {
+        state->source = (struct box_source){.form = anchored};
+        override(state);
+        return 0; /* the input's size, which is known with an item, says whether they fit */
+    }
+    /* A box with points is as wide as one with scores of classes. */
+    bool needs_anchors = !state->form && box_anchors_are_needed(outputs);
     for (size_t i = 0; i < box_form_count; i++) {
         struct box_source source;
-        bool fits = box_form_find(&box_forms[i], outputs, &source);
+        bool fits = box_form_find(&box_forms[i], outputs, &source) &&
+                    !(needs_anchors && box_forms[i].layout == BOX_ROWS);
         add_form(fits ? fitting : all, &box_forms[i], fits);
         if (fits && (!state->form || state->form == &box_forms[i])) {
             found = &box_forms[i];
@@ -158,13 +182,10 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
         }
     }
     list_shapes(outputs, shapes);
-    /* A box with points is as wide as one with scores of classes. */
-    bool has_points = count == 1 && !state->form && state->source.form.layout == BOX_ROWS &&
-                      box_anchors_are_needed(outputs);
-    if (count == 1 && !has_points) {
+    if (count == 1) {
         override(state);
         state->form = found; /* the same for every run */
-        return check_labels(state, err);
+        return check_labels(state, &state->source, err);
     }
     if (count > 1) {
         return error_set(err, ERROR_INVALID,
@@ -172,11 +193,11 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
                          "one: %s",
                          shapes, fitting);
     }
-    if (has_points || (!*fitting && box_anchors_are_needed(outputs))) {
+    if (!*fitting && box_anchors_are_needed(outputs)) {
         return error_set(err, ERROR_INVALID,
                          "spec." FIELD "form: the network's outputs (%s) are offsets to anchors, "
-                         "which it does not have: export it with the decoding of its boxes, such "
-                         "as the exporter's end-to-end form, or take type: Raw and decode them",
+                         "which it does not have: list them in anchors, or export it with the "
+                         "decoding of its boxes, such as the exporter's end-to-end form",
                          shapes);
     }
     return error_set(err, ERROR_INVALID,
@@ -256,15 +277,41 @@ static void draw_boxes(const struct box *boxes, size_t count, const struct pictu
     }
 }
 
-static int boxes_result(const struct post_state *state, const struct post_outputs *outputs UNUSED,
-                        int64_t index, const struct post_item *item, struct post_result *ret_result,
-                        struct error *err) {
-    struct box *boxes = NULL;
-    size_t count = 0, kept = 0;
-    if (box_form_read(&state->source, index, &boxes, &count, err) < 0) {
+struct found {
+    struct box *boxes; /* the caller frees it */
+    size_t count;
+};
+
+static int read_boxes(const struct post_state *state, const struct post_outputs *outputs,
+                      int64_t index, const struct post_item *item, struct found *ret_found,
+                      struct error *err) {
+    AUTO(anchor_rows_release) struct anchor_rows rows = {0};
+    struct box_source source = state->source;
+    if (source.form.layout != BOX_ANCHORED) {
+        return box_form_read(&source, index, &ret_found->boxes, &ret_found->count, err);
+    }
+    source.anchors = state->anchors.count > 0 ? &state->anchors : &anchors_of_blaze_face;
+    if (anchor_rows_read(source.anchors, outputs, index, &item->place, &rows, err) < 0) {
         return -1;
     }
-    count = box_suppress(boxes, count, state->overlap, state->most);
+    source.boxes = &rows.boxes;
+    source.scores = &rows.scores;
+    source.anchor_list = rows.anchors;
+    return check_labels(state, &source, err) < 0
+               ? -1
+               : box_form_read(&source, 0, &ret_found->boxes, &ret_found->count, err);
+}
+
+static int boxes_result(const struct post_state *state, const struct post_outputs *outputs,
+                        int64_t index, const struct post_item *item, struct post_result *ret_result,
+                        struct error *err) {
+    struct found found = {0};
+    size_t kept = 0;
+    if (read_boxes(state, outputs, index, item, &found, err) < 0) {
+        return -1;
+    }
+    struct box *boxes = found.boxes;
+    size_t count = box_suppress(boxes, found.count, state->overlap, state->most);
     for (size_t i = 0; i < count; i++) {
         struct box box = boxes[i];
         move_box(&state->source, &item->place, &box);

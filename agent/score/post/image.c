@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Image: the output [n, 3, h, w] is a picture. */
+/* Image: the output [n, 3, h, w] or [n, h, w, 3] is a picture; with one channel a grey one. */
 #include "agent/data/image/pixels.h"
 #include "agent/score/post/post_kind.h"
 
@@ -48,12 +48,28 @@ static const struct pixel_conversion *image_pixels(const struct post_state *stat
     return &state->to_bytes;
 }
 
+/* Of [n, c, h, w], or of [n, h, w, c]; with 1 or 3 both ways the channels are first. */
+struct extent {
+    int64_t channels, height, width;
+    bool is_last; /* of the channels */
+};
+
+static struct extent extent_of(const struct tensor *output) {
+    const int64_t *dims = output->shape.dims;
+    return dims[1] == 3 || (dims[1] == 1 && dims[3] != 3)
+               ? (struct extent){dims[1], dims[2], dims[3], false}
+               : (struct extent){dims[3], dims[1], dims[2], true};
+}
+
 static bool image_fits(const struct post_state *state UNUSED, const struct tensor *output,
                        int64_t items) {
-    const int64_t *dims = output->shape.dims;
-    return output->type == TENSOR_FLOAT32 && output->shape.rank == 4 && dims[0] == items &&
-           dims[1] == 3 && dims[2] >= 1 && dims[3] >= 1 && dims[2] <= MEDIA_SIDE_MAX &&
-           dims[3] <= MEDIA_SIDE_MAX;
+    if (output->type != TENSOR_FLOAT32 || output->shape.rank != 4 ||
+        output->shape.dims[0] != items) {
+        return false;
+    }
+    struct extent extent = extent_of(output);
+    return (extent.channels == 3 || extent.channels == 1) && extent.height >= 1 &&
+           extent.width >= 1 && extent.height <= MEDIA_SIDE_MAX && extent.width <= MEDIA_SIDE_MAX;
 }
 
 /* The size without padding, scaled in proportion if the network's output has another size than its
@@ -89,24 +105,43 @@ static int take_bytes(const struct post_outputs *outputs, int64_t index,
     return 0;
 }
 
+/* Where row y of each of the three colours is. `parted` holds those of [n, h, w, c]. */
+static void find_rows(const struct extent *extent, const float *values, int64_t y, float *parted,
+                      const float *ret_rows[static 3]) {
+    int64_t width = extent->width, channels = extent->channels;
+    for (int64_t c = 0; c < channels && extent->is_last; c++) {
+        for (int64_t x = 0; x < width; x++) {
+            parted[c * width + x] = values[(y * width + x) * channels + c];
+        }
+    }
+    int64_t plane = extent->is_last ? width : extent->height * width;
+    for (int64_t colour = 0; colour < 3; colour++) {
+        ret_rows[colour] =
+            (extent->is_last ? parted : values + y * width) + (channels == 3 ? colour * plane : 0);
+    }
+}
+
 static int take_floats(const struct post_state *state, const struct tensor *output, int64_t index,
                        const struct post_place *place, struct picture *picture, struct error *err) {
-    int64_t height = output->shape.dims[2], width = output->shape.dims[3];
-    const float *planes = (const float *)output->data + index * 3 * height * width;
-    init_cut(picture, height, width, place);
-    int64_t plane = height * width;
+    struct extent extent = extent_of(output);
+    int64_t area = extent.height * extent.width;
+    const float *values = (const float *)output->data + index * extent.channels * area;
+    init_cut(picture, extent.height, extent.width, place);
+    float *parted = extent.is_last ? x_calloc(3 * (size_t)extent.width, sizeof *parted) : NULL;
     bool numbers = true;
     for (int64_t y = 0; y < picture->height; y++) {
-        const float *row = planes + y * width;
-        const float *rows[3] = {row, row + plane, row + 2 * plane};
+        const float *rows[3];
+        find_rows(&extent, values, y, parted, rows);
         if (state->to_bytes.is_bgr) {
-            rows[0] = row + 2 * plane;
-            rows[2] = row;
+            const float *first = rows[0];
+            rows[0] = rows[2];
+            rows[2] = first;
         }
         numbers &=
             pixels_from_planes(rows, picture->width, state->to_bytes.scale[0],
                                state->to_bytes.shift[0], picture->pixels + y * 3 * picture->width);
     }
+    free(parted);
     return numbers ? 0 : refuse_numbers(picture, err);
 }
 
@@ -121,7 +156,7 @@ static int image_result(const struct post_state *state, const struct post_output
 
 const struct post_kind post_image = {
     .name = "Image",
-    .needs = "float32 [n, 3, h, w]",
+    .needs = "float32 [n, c, h, w] or [n, h, w, c] of three channels, or one",
     .wants_pictures = true,
     .open = image_open,
     .free = image_free,

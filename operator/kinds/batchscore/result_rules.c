@@ -17,6 +17,9 @@ static const struct {
     {"labels", {"Classes", "Boxes", "Text"}, "labels belong to type: Classes, Boxes or Text"},
     {"scores", {"Classes", "Boxes", "Text"}, "belongs to type: Classes, Boxes or Text"},
     {"form", {"Boxes"}, "belongs to type: Boxes"},
+    {"anchors", {"Boxes"}, "belongs to type: Boxes"},
+    {"offsets", {"Boxes"}, "belongs to type: Boxes"},
+    {"variances", {"Boxes"}, "belongs to type: Boxes"},
     {"coordinates", {"Boxes"}, "belongs to type: Boxes"},
     {"units", {"Boxes"}, "belongs to type: Boxes"},
     {"background", {"Boxes"}, "belongs to type: Boxes"},
@@ -42,6 +45,30 @@ static bool is_among(const char *text, const char *const *texts, size_t count) {
     return false;
 }
 
+/* Anchors say more than a form, and the fields around them mean nothing without them. */
+static int check_anchors(const json_t *postprocess, struct error *err) {
+    static const struct {
+        const char *field;
+        bool goes_with; /* anchors; false: does not */
+        const char *sentence;
+    } rows[] = {
+        {"form", false, "anchors are a form of their own: take one of the two out"},
+        {"offsets", true, "says how boxes come from anchors: list these in anchors"},
+        {"variances", true, "says how boxes come from anchors: list these in anchors"},
+        {"coordinates", false, "boxes come from anchors as offsets says"},
+        {"units", false, "anchors are in pixels of the model's input"},
+    };
+    bool has_anchors = json_object_get(postprocess, "anchors") != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (json_object_get(postprocess, rows[i].field) && has_anchors != rows[i].goes_with) {
+            char field[64];
+            snprintf(field, sizeof field, ONNX "postprocess.%s", rows[i].field);
+            return job_refuse(err, field, rows[i].sentence);
+        }
+    }
+    return 0;
+}
+
 static int check_postprocess(const json_t *postprocess, struct error *err) {
     const char *type = tree_text(postprocess, "type", "");
     for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
@@ -51,6 +78,9 @@ static int check_postprocess(const json_t *postprocess, struct error *err) {
             snprintf(field, sizeof field, ONNX "postprocess.%s", owners[i].field);
             return job_refuse(err, field, owners[i].sentence);
         }
+    }
+    if (check_anchors(postprocess, err) < 0) {
+        return -1;
     }
     if (strcmp(type, "Text") == 0 && !json_object_get(postprocess, "labels")) {
         return job_refuse(err, ONNX "postprocess.labels",

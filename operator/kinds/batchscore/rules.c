@@ -178,6 +178,10 @@ static int check_network_inputs(const json_t *spec, struct error *err) {
                               "exactly one of picture, columns, tokens, array, constant, steps and "
                               "state must be given");
         }
+        bool has_details = json_object_get(entry, "size") || json_object_get(entry, "pad");
+        if (has_details && !json_object_get(entry, "steps")) {
+            return job_refuse(err, field, "size and pad belong to steps");
+        }
         if (json_object_get(entry, "tokens") && !has(spec, "scorer.onnx.tokenizer")) {
             return job_refuse(err, "scorer.onnx.inputs",
                               "tokens need scorer.onnx.tokenizer, which makes them of texts");

@@ -36,9 +36,16 @@ def tensor(name, dims, numbers):
             + field(9, struct.pack(f"<{len(numbers)}f", *numbers)))
 
 
+def whole_numbers(name, dims, numbers):
+    return (b"".join(field(1, d) for d in dims) + field(2, 7) + field(8, name)
+            + field(9, struct.pack(f"<{len(numbers)}q", *numbers)))
+
+
 def attribute(name, value):
     if isinstance(value, int):
         return field(1, name) + field(3, value) + field(20, 2)
+    if isinstance(value, str):
+        return field(1, name) + field(4, value) + field(20, 3)
     return field(1, name) + b"".join(field(8, v) for v in value) + field(20, 7)
 
 

@@ -2,7 +2,8 @@
 """Makes small detectors, whose boxes are drawn at random and move with a picture's mean red, and says what they find
 (Python's standard library only).
 
-    make_detectors.py FOLDER   writes FOLDER/FORM.onnx for the forms yolov5, yolov8, yolov10, ssd, detr, points, both
+    make_detectors.py FOLDER   writes FOLDER/FORM.onnx for the forms yolov5, yolov8, yolov10, ssd, detr, anchored,
+                           points, both
 """
 import math
 import random
@@ -31,6 +32,17 @@ def centre(box):
     return [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1]]
 
 
+def anchor(k):
+    """Of a grid of 4x4 places, two at each: [x, y, width, height]."""
+    return [16 * (k // 2 % 4) + 8, 16 * (k // 8) + 8, 16, 16 if k % 2 == 0 else 24]
+
+
+def offsets(k, box):
+    """As RetinaNet has them, with SSD's variances."""
+    (x, y, width, height), own = anchor(k), centre(box)
+    return [(own[0] - x) / width / 0.1, (own[1] - y) / height / 0.1, math.log(own[2] / width) / 0.2, math.log(own[3] / height) / 0.2]
+
+
 def shifted(name, rows, moves):
     """A network's output `name`: [n, rows, columns], where the columns of which `moves` is not 0 move with red."""
     columns, flat = len(rows[0]), [v for row in rows for v in row]
@@ -56,8 +68,10 @@ def network(parts, transposed=None):
 
 def main(folder):
     unit = [1 / SIDE, 0, 1 / SIDE, 0]
-    five, eight, ten, ssd, detr, points = (candidates(f) for f in ("yolov5", "yolov8", "yolov10", "ssd", "detr", "points"))
+    five, eight, ten, ssd, detr, points, anchored = (
+        candidates(f) for f in ("yolov5", "yolov8", "yolov10", "ssd", "detr", "points", "anchored"))
     scaled = lambda box: [v / SIDE for v in box]
+    odds = lambda scores: [math.log(s / (1 - s)) for s in scores]
     logits = lambda scores: [math.log(s + 1e-3) for s in scores]
     made = {
         "yolov5": network([shifted("y", [centre(b) + [o] + s for b, o, s in five], [1] + [0] * (4 + CLASSES))]),
@@ -68,6 +82,10 @@ def main(folder):
                         shifted("places", [scaled(b) for b, _, _ in ssd], unit)]),
         "detr": network([shifted("logits", [logits(s + [1 - o]) for _, o, s in detr], [0] * (1 + CLASSES)),
                          shifted("pred_boxes", [scaled(centre(b)) for b, _, _ in detr], [1 / SIDE, 0, 0, 0])]),
+        # Two more than there are boxes, without scores.
+        "anchored": network([shifted("cls", [odds(s) for _, _, s in anchored] + [[-9.0] * CLASSES] * 2, [0] * CLASSES),
+                             shifted("bbox", [offsets(k, b) for k, (b, _, _) in enumerate(anchored)] + [[0.0] * 4] * 2,
+                                     [1 / 16 / 0.1, 0, 0, 0])]),
         "both": network([shifted("y", [centre(b) + [o] + s for b, o, s in five], [1] + [0] * (4 + CLASSES)),
                          shifted("z", [centre(b) + [o] + s for b, o, s in ten], [1] + [0] * (4 + CLASSES))]),
     }

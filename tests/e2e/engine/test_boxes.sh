@@ -77,6 +77,8 @@ job ssd ', form: SSD'
 check "ssd: boxes beside scores, and a background" boxes ssd Stretch
 job detr ', form: DETR'
 check "detr: probabilities of raw scores" boxes detr Stretch
+job anchored ', anchors: [{stride: 16, widths: [16, 16], heights: [16, 24]}], variances: [0.1, 0.2]'
+check "anchored: boxes of listed anchors" boxes anchored Stretch
 job points ', form: YOLOv8, classes: 3'
 check "columns that are not classes" boxes points Stretch
 job yolov5 ', draw: true' '' PerFile
@@ -116,6 +118,8 @@ check "another form than the network's" says "are not of the form SSD; they fit:
 job both ''
 check "two outputs that fit" says "spec.scorer.onnx.postprocess.form: the network's outputs (y 2x30x8, z 2x30x8) are not of the form of any detector that is known"
 wanted=1
+job anchored ', anchors: [{stride: 8, widths: [16, 16], heights: [16, 24]}], variances: [0.1, 0.2]'
+check "anchors of another number" says "the anchors are 128 for an input of 64x64, but not one output of boxes and one of scores has as many"
 job points ''
 check "columns that cannot be scores" says "is not one of 0 to 1: another postprocess.form, postprocess.scores: Sigmoid or Softmax, or postprocess.classes is expected"
 exit $((failures > 0))

@@ -17,6 +17,13 @@ row = b"\x08\x02\x10\x07\x42\x03row\x4a\x10" + struct.pack("<qq", 1, 8)
 open(f"{folder}/model/fading.onnx", "wb").write(model(
     nodes, [value("x", [1, 4]), value("h", [2, 1, 4]), value("k", [1])], [value("p", [1, 1]), value("hn", [2, 1, 4])],
     [tensor("half", [1], [0.5]), tensor("ones", [8, 1], [1] * 8), row]))
+# The same state, without fixed sizes: steps of any length; p is the sum of hn.
+nodes = [node("Mul", ["h", "half"], ["faded"]), node("ReduceSum", ["x", "axis"], ["sum"]), node("Add", ["faded", "sum"], ["hn"]),
+         node("Identity", ["hn"], ["p"])]
+axis = b"\x08\x01\x10\x07\x42\x04axis\x4a\x08" + struct.pack("<q", 1)
+open(f"{folder}/model/free.onnx", "wb").write(model(
+    nodes, [value("x", ["n", "s"]), value("h", ["n", 1])], [value("p", ["n", 1]), value("hn", ["n", 1])],
+    [tensor("half", [1], [0.5]), axis]))
 # Two inputs in steps and a constant for each item: hn = h / 2 + x * m * c.
 nodes = [node("Mul", ["h", "half"], ["faded"]), node("Mul", ["x", "m"], ["xm"]), node("Mul", ["xm", "c"], ["xmc"]),
          node("Add", ["faded", "xmc"], ["hn"]), node("MatMul", ["hn", "ones"], ["p"])]
@@ -68,6 +75,17 @@ onnx_job '{table: {path: data/rows, format: JSONLines}}' "$network, inputs: [{na
 check "lists of any length in a table" same "$work/data/out/rows.jsonl" 1 3
 check "a list that does not end with a step is a failed item" [ "$(jq -r .cause "$work/data/out/failed.jsonl" 2>/dev/null |
     grep -c 'a multiple of 4\|is not a number of type float32\|not a list')" = 3 ]
+free="path: model/free.onnx, output: p, postprocess: {type: Values}"
+mkdir "$work/data/free"
+printf '{"id": 0, "x": [1, 2, 4, 8, 16]}\n{"id": 1, "x": [32]}\n{"id": 2, "x": [1, 1, 2, 2]}\n' >"$work/data/free/a.jsonl"
+onnx_job '{table: {path: data/free, format: JSONLines}}' "$free, inputs: [{name: x, steps: x, size: 2, pad: true}, {name: h, state: hn}]" \
+    'mode: AppendRow, format: JSONLines, key: [id]'
+check "steps of a size that the network leaves free, the last one filled up" \
+    holds 'map([(.id | tonumber), (.values // [.value])]) | sort == [[0, [3, 13.5, 22.75]], [1, [32]], [2, [2, 5]]]' "$work/data/out/rows.jsonl"
+onnx_job '{table: {path: data/free, format: JSONLines}}' "$free, inputs: [{name: x, steps: x, size: 2}, {name: h, state: hn}]" \
+    'mode: AppendRow, format: JSONLines, key: [id]'
+check "without pad lists that do not end with a step fail" \
+    [ "$(grep -c 'a multiple of 2 (pad: true fills up the last step)' "$work/data/out/failed.jsonl")" = 2 ]
 mkdir "$work/data/two"
 cat >"$work/data/two/a.jsonl" <<L
 {"id": 0, "x": [1, 2, 3, 4, 5, 6, 7, 8], "m": [1]}
@@ -86,6 +104,8 @@ check "a row whose inputs have unequal steps fails alone" \
         "input \"m\" has 3 steps, another one has 1"]' "$work/data/out/failed.jsonl"
 fields=
 wanted=2 size=auto
+onnx_job '{table: {path: data/free, format: JSONLines}}' "$free, inputs: [{name: x, steps: x}, {name: h, state: hn}]" 'mode: AppendRow'
+check "a free size without size" says 'does not say how many numbers a step has: an input of fixed sizes, or with one free axis and size'
 onnx_job '{npy: {path: data/arrays}}' "$network, inputs: [{name: h, state: hx}, {name: k, constant: [3]}]" 'mode: AppendRow'
 check "a state of no output" says 'spec.scorer.onnx.inputs[0].state: the network has no output "hx"'
 onnx_job '{npy: {path: data/arrays}}' "$network, inputs: [{name: h, state: p}, {name: k, constant: [3]}]" 'mode: AppendRow'

@@ -85,7 +85,7 @@ static void test_no_form_is_guessed(void) {
                   "are not of the form YOLOv8; forms are: ");
 }
 
-/* Shapes of outputs, for one item: RetinaNet's maps, SCRFD's levels, BlazeFace; others. */
+/* Shapes of outputs, for one item: RetinaNet's maps, SCRFD's levels, boxes with points; others. */
 static void test_anchors_are_named(void) {
     static const struct {
         struct shape shapes[2];
@@ -93,7 +93,7 @@ static void test_anchors_are_named(void) {
     } rows[] = {{{{4, {1, 720, 8, 8}}, {4, {1, 36, 8, 8}}}, true},
                 {{{2, {128, 4}}, {2, {32, 4}}}, true},
                 {{{3, {1, 128, 4}}, {3, {1, 32, 4}}}, true},
-                {{{3, {1, 896, 16}}, {3, {1, 896, 1}}}, true},
+                {{{3, {1, 1024, 16}}, {3, {1, 1024, 1}}}, true},
                 {{{4, {1, 3, 8, 8}}, {4, {1, 3, 8, 8}}}, false},
                 {{{3, {1, 9, 9}}, {2, {1, 9}}}, false}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

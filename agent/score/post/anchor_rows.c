@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/post/anchor_rows.h"
+
+#include "agent/score/post/box_form.h"
+
+#include <stdlib.h>
+
+enum { SIDES = 4, ANCHORS_MAX = 1 << 22 };
+
+/* Where the values of a level are: column c of shape a in a cell is at cell * cell_step + a *
+ * shape_step + c * column_step. */
+struct level_part {
+    const float *data;
+    int64_t columns, cell_step, shape_step, column_step;
+};
+
+/* A grid with so many shapes in each cell. All levels as one: a grid of one row, one shape. */
+struct extent {
+    int64_t rows, columns, shapes;
+};
+
+/* ---- one output ----------------------------------------------------------------------------- */
+
+static bool is_float(const struct tensor *output, int rank) {
+    return output->type == TENSOR_FLOAT32 && output->shape.rank == rank;
+}
+
+/* Values of each item that follow each other: rows, or a map with its channels last. */
+static struct level_part of_rows(const float *data, int64_t columns, int64_t shapes) {
+    return (struct level_part){data, columns, shapes * columns, columns, 1};
+}
+
+/* The output as the part of this extent; columns is 0: it has another shape. */
+static struct level_part find_part(const struct tensor *output, int64_t items, int64_t index,
+                                   const struct extent *extent) {
+    const int64_t *dims = output->shape.dims;
+    int64_t cells = extent->rows * extent->columns, shapes = extent->shapes, count = cells * shapes;
+    const float *data = output->data;
+    if (is_float(output, 2) && items == 1 && dims[0] == count) {
+        return of_rows(data, dims[1], shapes);
+    }
+    if (is_float(output, 3) && dims[0] == items && dims[1] == count) {
+        return of_rows(data + index * count * dims[2], dims[2], shapes);
+    }
+    if (!is_float(output, 4) || dims[0] != items) {
+        return (struct level_part){0};
+    }
+    bool is_map = dims[2] == extent->rows && dims[3] == extent->columns && dims[1] % shapes == 0;
+    if (is_map) {
+        int64_t columns = dims[1] / shapes;
+        return (struct level_part){data + index * dims[1] * cells, columns, 1, columns * cells,
+                                   cells};
+    }
+    bool is_last = dims[1] == extent->rows && dims[2] == extent->columns && dims[3] % shapes == 0;
+    return is_last ? of_rows(data + index * cells * dims[3], dims[3] / shapes, shapes)
+                   : (struct level_part){0};
+}
+
+/* ---- boxes and scores ----------------------------------------------------------------------- */
+
+struct choice {
+    struct level_part part;
+    size_t count; /* of outputs that fit */
+};
+
+static void add_choice(struct choice *choice, const struct level_part *part) {
+    choice->part = *part;
+    choice->count++;
+}
+
+/* By name, else of four columns, else those with points: an even number of more than four. */
+static struct level_part choose_boxes(const struct level_part *parts,
+                                      const struct post_outputs *outputs) {
+    struct choice named = {0}, four = {0}, more = {0};
+    for (size_t i = 0; i < outputs->count; i++) {
+        int64_t columns = parts[i].columns;
+        if (columns >= SIDES && box_name_says(outputs->names[i], BOX_NAME_BOXES)) {
+            add_choice(&named, &parts[i]);
+        }
+        if (columns == SIDES) {
+            add_choice(&four, &parts[i]);
+        } else if (columns > SIDES && columns % 2 == 0) {
+            add_choice(&more, &parts[i]);
+        }
+    }
+    return named.count == 1  ? named.part
+           : four.count == 1 ? four.part
+           : more.count == 1 ? more.part
+                             : (struct level_part){0};
+}
+
+static struct level_part choose_scores(const struct level_part *parts,
+                                       const struct post_outputs *outputs, const float *boxes) {
+    struct choice named = {0}, others = {0};
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (parts[i].columns == 0 || parts[i].data == boxes) {
+            continue;
+        }
+        add_choice(&others, &parts[i]);
+        if (box_name_says(outputs->names[i], BOX_NAME_SCORES)) {
+            add_choice(&named, &parts[i]);
+        }
+    }
+    return named.count == 1 ? named.part : others.count == 1 ? others.part : (struct level_part){0};
+}
+
+static bool find_pair(const struct post_outputs *outputs, int64_t index,
+                      const struct extent *extent, struct level_part ret_pair[static 2]) {
+    struct level_part *parts = x_calloc(outputs->count, sizeof *parts);
+    for (size_t i = 0; i < outputs->count; i++) {
+        parts[i] = find_part(outputs->tensors[i], outputs->items, index, extent);
+    }
+    ret_pair[0] = choose_boxes(parts, outputs);
+    ret_pair[1] = choose_scores(parts, outputs, ret_pair[0].data);
+    free(parts);
+    return ret_pair[0].columns > 0 && ret_pair[1].columns > 0;
+}
+
+/* ---- all levels ----------------------------------------------------------------------------- */
+
+static void copy_part(const struct level_part *part, const struct extent *extent, int64_t columns,
+                      float *to) {
+    for (int64_t cell = 0; cell < extent->rows * extent->columns; cell++) {
+        for (int64_t shape = 0; shape < extent->shapes; shape++) {
+            const float *from = part->data + cell * part->cell_step + shape * part->shape_step;
+            for (int64_t c = 0; c < columns; c++) {
+                *to++ = from[c * part->column_step];
+            }
+        }
+    }
+}
+
+/* Appends a level's boxes and scores at row `at`. */
+static int add_level(const struct level_part pair[static 2], const struct extent *extent,
+                     int64_t at, struct anchor_rows *rows) {
+    int64_t count = rows->boxes.shape.dims[1], classes = pair[1].columns;
+    if (!rows->scores.data) {
+        rows->scores = (struct tensor){
+            TENSOR_FLOAT32, {3, {1, count, classes}}, x_calloc((size_t)(count * classes), 4), true};
+    }
+    if (rows->scores.shape.dims[2] != classes) {
+        return -1;
+    }
+    copy_part(&pair[0], extent, SIDES, (float *)rows->boxes.data + at * SIDES);
+    copy_part(&pair[1], extent, classes, (float *)rows->scores.data + at * classes);
+    return 0;
+}
+
+static int add_levels(const struct anchors *anchors, const struct post_outputs *outputs,
+                      int64_t index, const struct post_place *place, struct anchor_rows *rows) {
+    struct level_part pair[2];
+    struct extent all = {1, rows->boxes.shape.dims[1], 1};
+    int64_t at = 0;
+    if (find_pair(outputs, index, &all, pair)) {
+        return add_level(pair, &all, 0, rows);
+    }
+    for (size_t i = 0; i < anchors->count; i++) {
+        const struct anchor_level *level = &anchors->levels[i];
+        struct anchor_grid grid = anchors_grid(level, place->input_width, place->input_height);
+        struct extent extent = {grid.rows, grid.columns, (int64_t)level->count};
+        if (!find_pair(outputs, index, &extent, pair) || add_level(pair, &extent, at, rows) < 0) {
+            return -1;
+        }
+        at += extent.rows * extent.columns * extent.shapes;
+    }
+    return 0;
+}
+
+int anchor_rows_read(const struct anchors *anchors, const struct post_outputs *outputs,
+                     int64_t index, const struct post_place *place, struct anchor_rows *ret_rows,
+                     struct error *err) {
+    int width = place->input_width, height = place->input_height;
+    int64_t count = anchors_count(anchors, width, height);
+    *ret_rows = (struct anchor_rows){0};
+    if (count < 1 || count > ANCHORS_MAX) {
+        return error_set(err, ERROR_FAILED,
+                         "%lld anchors for an input of %dx%d; 1 to %d are expected",
+                         (long long)count, width, height, ANCHORS_MAX);
+    }
+    ret_rows->anchors = x_calloc((size_t)count, sizeof *ret_rows->anchors);
+    anchors_place(anchors, width, height, ret_rows->anchors);
+    ret_rows->boxes = (struct tensor){
+        TENSOR_FLOAT32, {3, {1, count, SIDES}}, x_calloc((size_t)count, SIDES * 4), true};
+    if (add_levels(anchors, outputs, index, place, ret_rows) < 0) {
+        anchor_rows_release(ret_rows);
+        return error_set(err, ERROR_FAILED,
+                         "the anchors are %lld for an input of %dx%d, but not one output of boxes "
+                         "and one of scores has as many, together or in each level: other strides "
+                         "or numbers of widths are expected, or scorer.onnx.outputs, which names "
+                         "the outputs that count",
+                         (long long)count, width, height);
+    }
+    return 0;
+}
+
+void anchor_rows_release(struct anchor_rows *rows) {
+    free(rows->anchors);
+    tensor_release(&rows->boxes);
+    tensor_release(&rows->scores);
+    *rows = (struct anchor_rows){0};
+}
