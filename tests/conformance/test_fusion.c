@@ -318,6 +318,8 @@ static const struct row {
     {"pairs", pairs, {{1, 9, 31}, {2, 14, 7}, {1, 3, 3}}},
     {"pairs and not", pairs_and_not, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
+    // Several blocks of rows, and pieces of k that are and are not whole runs.
+    {"products of many rows", products, {{2, 90, 800}, {1, 168, 384}, {1, 300, 1000}}},
     {"transformer layer", transformer_layer, {{1, 1, 40}, {2, 33, 7}, {3, 5, 40}}},
     {"dense", dense, {{1, 1, 1100}, {290, 1, 1100}, {57, 1, 512}}},
 };

@@ -6,7 +6,9 @@
 // With several rows, a unit of work is a block of at most BLOCK_ROWS rows and some pairs of blocks
 // of columns. It processes k in pieces: a piece of the rows stays in the second-level cache for all
 // columns of the unit. Rows whose distance makes them compete for the same lines of the nearest
-// cache are first copied to another distance, a block at a time.
+// cache are first copied to another distance, a block at a time. Weights come from memory or a
+// distant cache once per block of rows: while a pair is computed, those of the next one are
+// prefetched.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +19,13 @@
 #include "agent/engine/ops/table.h"
 
 enum {
-    BLOCK_ROWS = 280, // a multiple of the rows that vector_ops.direct computes at once
+    BLOCK_ROWS = 168, // a multiple of the rows that vector_ops.direct computes at once
     PIECE = 384,
-    PAIRS = 4,     // of a unit, at most
-    ALIASED = 512, // floats: rows at multiples of this distance compete
-    APART = 16,    // floats that are added to it then
+    RUN = 32,       // of a piece, between which some of the next weights are prefetched
+    ROWS_MANY = 84, // with fewer, a portion per run would be so large that the run waits for it
+    PAIRS = 4,      // of a unit, at most
+    ALIASED = 512,  // floats: rows at multiples of this distance compete
+    APART = 16,     // floats that are added to it then
 };
 
 struct gemm_step {
@@ -202,20 +206,46 @@ static void copy_row(void *context, int index, int lane UNUSED) {
            k * sizeof(float));
 }
 
+static int piece_start(const struct gemm_step *step, int piece) {
+    int64_t start = (int64_t)step->k * piece / step->pieces;
+    return piece == step->pieces ? step->k : (int)(start / RUN * RUN);
+}
+
+// A part of the weights: a pair of blocks of columns, and a piece of k.
+struct part {
+    int column, piece;
+};
+
+// Lets the job prefetch its outputs, and the weights that the next job reads.
+static void fetch_next(const struct product *p, struct part next, struct direct_job *job) {
+    if (job->width < ROWS_MANY || job->run_length % RUN) {
+        return;
+    }
+    int start = piece_start(p->step, next.piece), end = piece_start(p->step, next.piece + 1);
+    struct direct_job weights = job_at(p, next.column, start);
+    job->run_count = job->run_length / RUN;
+    job->run_length = RUN;
+    job->out_far = true;
+    job->ahead = weights.weights;
+    job->ahead_count = (size_t)(end - start) * (size_t)(weights.blocks * p->ops->block);
+}
+
 // Where a pair of blocks of columns is written.
 struct target {
     float *data;
     size_t block, pixel;
 };
 
-// Multiplies piece `piece` of k for a block of rows and one pair of blocks of columns.
-static void multiply_piece(const struct product *p, int row, int rows, int column, int piece,
-                           struct target to) {
-    static const ptrdiff_t runs[1] = {0};
+// Multiplies a block of rows by a part of the weights.
+static void multiply_part(const struct product *p, int row, int rows, struct part part,
+                          struct part next, struct target to) {
+    // A piece has less than PIECE + RUN numbers.
+    static const ptrdiff_t runs[PIECE / RUN] = {0,       RUN,     2 * RUN,  3 * RUN,
+                                                4 * RUN, 5 * RUN, 6 * RUN,  7 * RUN,
+                                                8 * RUN, 9 * RUN, 10 * RUN, 11 * RUN};
     const struct gemm_step *step = p->step;
-    int k = (int)((int64_t)step->k * piece / step->pieces);
-    int end = (int)((int64_t)step->k * (piece + 1) / step->pieces);
-    struct direct_job job = job_at(p, column, k);
+    int k = piece_start(step, part.piece), end = piece_start(step, part.piece + 1);
+    struct direct_job job = job_at(p, part.column, k);
     job.width = rows;
     job.in = p->a + (size_t)row * p->a_row + (size_t)k;
     job.pixel = p->a_row;
@@ -228,6 +258,7 @@ static void multiply_piece(const struct product *p, int row, int rows, int colum
     job.add = k ? to.data : NULL;
     job.low = end == step->k ? step->low : -INFINITY;
     job.high = end == step->k ? step->high : INFINITY;
+    fetch_next(p, next, &job);
     p->ops->direct(&job);
 }
 
@@ -243,15 +274,15 @@ static void product_unit(void *context, int index, int lane) {
     float *room = p->rooms + (size_t)lane * step->lane_floats;
     // The last pair may have lanes beyond the columns.
     bool has_rest = (pair + pairs) * wide > step->n && step->n % b;
-    for (int piece = 0; piece < step->pieces; piece++) {
-        for (int i = 0; i < pairs; i++) {
-            int column = (pair + i) * wide;
-            struct target to = {out + column, (size_t)b, (size_t)step->n};
-            if (has_rest && i == pairs - 1) {
-                to = (struct target){room, (size_t)(rows * b), (size_t)b};
-            }
-            multiply_piece(p, row, rows, column, piece, to);
+    struct part after = {(index + 1) % units * step->unit_pairs * wide, 0}; // of the next unit
+    for (int i = 0; i < step->pieces * pairs; i++) {
+        struct part part = {(pair + i % pairs) * wide, i / pairs};
+        struct part next = {(pair + (i + 1) % pairs) * wide, (i + 1) / pairs};
+        struct target to = {out + part.column, (size_t)b, (size_t)step->n};
+        if (has_rest && i % pairs == pairs - 1) {
+            to = (struct target){room, (size_t)(rows * b), (size_t)b};
         }
+        multiply_part(p, row, rows, part, next.piece < step->pieces ? next : after, to);
     }
     for (int column = (pair + pairs - 1) * wide; has_rest && column < step->n; column += b) {
         for (int i = 0; i < rows; i++) {
