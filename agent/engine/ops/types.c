@@ -65,6 +65,9 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_CONSTANT_OF_SHAPE:
         *ret_type = type_of_value(node);
         return 0;
+    case OP_MS_QATTENTION: /* that of the bias */
+        *ret_type = inputs[2];
+        return 0;
     case OP_CAST_LIKE:
     case OP_WHERE:
         *ret_type = inputs[1];

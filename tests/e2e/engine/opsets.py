@@ -24,6 +24,7 @@ REFUSED = {
     "resize-symmetric": "coordinate_transformation_mode",
     "reduce-l1-noop": "noop_with_empty_axes",
     "dequantize-blocks": "block_size",
+    "attention-softcap-mask": "softcap together with a mask",
     "dropout-mask": "its mask is read",
     "string-concat": "StringConcat",
     "affine-grid": "AffineGrid",
@@ -220,6 +221,108 @@ def recurrent(c):
         activation_alpha=[0.2])
 
 
+def attention(c):
+    f, i, add = c.f, c.i, c.add
+    four = [f(2, 6, 5, 8), f(2, 6, 7, 8), f(2, 6, 7, 4)]
+    three = [f(2, 5, 24), f(2, 7, 24), f(2, 7, 12)]
+    grouped = [f(2, 6, 5, 8), f(2, 2, 7, 8), f(2, 2, 7, 4)]
+    heads = {"q_num_heads": 3, "kv_num_heads": 3}
+    past = [f(2, 6, 4, 8), f(2, 6, 4, 4)]
+    add("attention", 23, "Attention", four)
+    add("attention-scale", 23, "Attention", four, scale=0.7)
+    add("attention-softcap", 23, "Attention", four, softcap=0.5)
+    add("attention-causal", 23, "Attention", four, is_causal=1)
+    add("attention-mask", 23, "Attention", [*four, f(5, 7)])
+    add("attention-mask-bool", 23, "Attention", [*four, i(0, 2, 2, 1, 5, 7).astype("?") | (np.arange(7) == 0)])
+    add("attention-grouped", 23, "Attention", [*grouped, f(2, 6, 5, 7)])
+    add("attention-three", 23, "Attention", [*three, f(2, 1, 5, 7)], **heads)
+    add("attention-three-causal", 23, "Attention", three, is_causal=1, **heads)
+    add("attention-past", 23, "Attention", [*four, f(5, 11), *past], 3)
+    add("attention-past-causal", 23, "Attention", [*four, None, *past], 3, is_causal=1)
+    add("attention-softcap-mask", 23, "Attention", [*four, f(5, 7)], softcap=0.5)
+    x, flat, tables, places = f(2, 3, 5, 8), f(2, 5, 24), [f(9, 4), f(9, 4)], i(0, 9, 2, 5)
+    small = [f(9, 3), f(9, 3)]
+    for name, more in (("", {}), ("-pairs", {"interleaved": 1})):
+        add("rotary" + name, 23, "RotaryEmbedding", [x, *tables, places], **more)
+        add("rotary-three" + name, 23, "RotaryEmbedding", [flat, *tables, places], num_heads=3, **more)
+        add("rotary-part" + name, 23, "RotaryEmbedding", [flat, *small, places], num_heads=3, rotary_embedding_dim=6, **more)
+        add("rotary-rows" + name, 23, "RotaryEmbedding", [x, f(2, 5, 4), f(2, 5, 4)], **more)
+        add("ms-rotary" + name, 17, "com.microsoft:RotaryEmbedding", [x, places, *tables], **more)
+        add("ms-rotary-three" + name, 17, "com.microsoft:RotaryEmbedding", [flat, places, *tables], num_heads=3, **more)
+        add("ms-rotary-part" + name, 17, "com.microsoft:RotaryEmbedding", [flat, places, *small], num_heads=3,
+            rotary_embedding_dim=6, **more)
+    add("simplified-norm", 17, "SimplifiedLayerNormalization", [f(2, 5, 16, low=-3, high=3), f(16)], epsilon=1e-5, axis=-1)
+
+
+def microsoft_attention(c):
+    f, i, add = c.f, c.i, c.add
+    name = "com.microsoft:Attention"
+    x, w, b = f(2, 5, 16), ("const", f(16, 48)), ("const", f(48))
+    counts, flags = np.array([3, 5], "i4"), np.array([[1, 1, 0, 1, 1], [1, 1, 1, 1, 0]], "i4")
+    cube = i(0, 2, 2, 5, 5, dtype="i4") | np.eye(5, dtype="i4")
+    past = f(2, 2, 4, 3, 4)
+    add("ms-attention", 17, name, [x, w, b], num_heads=4)
+    add("ms-attention-counts", 17, name, [x, w, b, counts], num_heads=4)
+    add("ms-attention-flags", 17, name, [x, w, b, flags], num_heads=4)
+    add("ms-attention-low", 17, name, [x, w, b, flags], num_heads=4, mask_filter_value=-3.0)
+    add("ms-attention-cube", 17, name, [x, w, b, cube], num_heads=4)
+    add("ms-attention-causal", 17, name, [x, w, b], num_heads=4, unidirectional=1)
+    add("ms-attention-causal-flags", 17, name, [x, w, b, np.array([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]], "i4")],
+        num_heads=4, unidirectional=1)
+    add("ms-attention-bias", 17, name, [x, w, b, None, None, f(2, 4, 5, 5)], num_heads=4, scale=0.3)
+    add("ms-attention-past", 17, name, [x, w, b, None, past], 2, num_heads=4)
+    add("ms-attention-past-causal", 17, name, [x, w, b, None, past], 2, num_heads=4, unidirectional=1)
+    add("ms-attention-sizes", 17, name, [x, ("const", f(16, 40)), ("const", f(40))], num_heads=4,
+        qkv_hidden_sizes=[16, 16, 8])
+    q = [i(0, 255, 2, 5, 16, dtype="u1"), ("const", i(-127, 128, 16, 48, dtype="i1")), ("const", f(48)),
+         const(0.02, dtype="f4", shape=()), const(0.01, dtype="f4", shape=())]
+    zeros = [const(120, dtype="u1", shape=()), const(3, dtype="i1", shape=())]
+    add("ms-qattention", 17, "com.microsoft:QAttention", [*q, None, *zeros], num_heads=4)
+    add("ms-qattention-counts", 17, "com.microsoft:QAttention", [*q, counts, *zeros], num_heads=4)
+    add("ms-qattention-causal", 17, "com.microsoft:QAttention", [*q, None, *zeros, past], 2, num_heads=4, unidirectional=1)
+    name = "com.microsoft:MultiHeadAttention"
+    qkv, row, old = [f(2, 5, 16), f(2, 7, 16), f(2, 7, 24)], f(56), [f(2, 4, 3, 4), f(2, 4, 3, 6)]
+    keys = np.array([[1, 1, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]], "i4")
+    same = [f(2, 5, 16), f(2, 5, 16), f(2, 5, 16)]
+    add("ms-heads", 17, name, qkv, num_heads=4)
+    add("ms-heads-row", 17, name, [*same, f(48)], num_heads=4)
+    add("ms-heads-keys", 17, name, [*qkv, None, keys], num_heads=4)
+    add("ms-heads-counts", 17, name, [*qkv, None, np.array([4, 7], "i4")], num_heads=4)
+    add("ms-heads-bias", 17, name, [*qkv, None, None, f(1, 4, 5, 7)], num_heads=4, scale=0.4)
+    add("ms-heads-causal", 17, name, same, num_heads=4, unidirectional=1)
+    add("ms-heads-past", 17, name, [*same, None, None, None, f(2, 4, 3, 4), f(2, 4, 3, 4)], 3, num_heads=4)
+    add("ms-heads-keys-four", 17, name, [qkv[0], f(2, 4, 7, 4), f(2, 4, 7, 4)], num_heads=4)
+
+
+def group_query(c):
+    f, i, add = c.f, c.i, c.add
+    name, heads = "com.microsoft:GroupQueryAttention", {"num_heads": 4, "kv_num_heads": 2}
+    tables = [("const", f(32, 8)), ("const", f(32, 8))]
+
+    def new(length, images=2):
+        return [f(images, length, 64), f(images, length, 32), f(images, length, 32)]
+
+    def old(room, images=2):
+        return [f(images, 2, room, 16), f(images, 2, room, 16)]
+
+    def ends(*last, total):
+        return [np.array(last, "i4") - 1, const(total, dtype="i4", shape=())]
+
+    add("gqa-first", 17, name, [*new(5), None, None, *ends(5, 5, total=5)], 3, **heads)
+    add("gqa-first-rotary", 17, name, [*new(5), None, None, *ends(5, 5, total=5), *tables], 3, do_rotary=1, **heads)
+    add("gqa-packed", 17, name, [f(2, 5, 128), None, None, None, None, *ends(5, 5, total=5), *tables], 3, do_rotary=1,
+        rotary_interleaved=1, **heads)
+    add("gqa-next", 17, name, [*new(1), *old(6), *ends(7, 7, total=7), *tables], 3, do_rotary=1, **heads)
+    add("gqa-next-shorter", 17, name, [*new(1), *old(6), *ends(5, 7, total=7), *tables], 3, do_rotary=1, **heads)
+    add("gqa-next-many", 17, name, [*new(3, 1), *old(6, 1), *ends(9, total=9), *tables], 3, do_rotary=1, **heads)
+    add("gqa-room", 17, name, [*new(1), *old(12), *ends(5, 7, total=7), *tables], 3, do_rotary=1, **heads)
+    add("gqa-next-plain", 17, name, [*new(1), *old(6), *ends(7, 7, total=7)], 3, **heads)
+    add("gqa-window", 17, name, [*new(1), *old(6), *ends(7, 7, total=7)], 3, local_window_size=3, **heads)
+    add("gqa-window-first", 17, name, [*new(6), None, None, *ends(6, 6, total=6)], 3, local_window_size=2, **heads)
+    add("gqa-cap", 17, name, [*new(5), None, None, *ends(5, 5, total=5)], 3, softcap=0.4, scale=0.9, **heads)
+    add("gqa-bias", 17, name, [*new(1), *old(6), *ends(7, 7, total=7), None, None, None, f(1, 4, 1, 7)], 3, **heads)
+
+
 def newest(c):
     f, add = c.f, c.add
     add("dropout-old", 7, "Dropout", [f(3)])
@@ -303,7 +406,7 @@ def write(folder, name, case):
 
 def make(folder, seed):
     cases = Cases(seed)
-    for family in (opsets, quantized, recurrent, newest, microsoft, refused):
+    for family in (opsets, quantized, recurrent, newest, attention, microsoft, microsoft_attention, group_query, refused):
         family(cases)
     for name, case in cases.all.items():
         write(folder, name, case)

@@ -8,14 +8,22 @@
 #include <string.h>
 
 static const struct op rows[] = {
+    {OP_MS_ATTENTION, "Attention", 1, 1, 2, 7, 2, "*", ms_attention_rules, infer_expanded, 0},
     {OP_MS_BIAS_GELU, "BiasGelu", 1, 1, 2, 2, 1, "r", NULL, infer_expanded, 0},
     {OP_MS_EMBED_LAYER_NORMALIZATION, "EmbedLayerNormalization", 1, 1, 1, 9, 3, "*",
      embed_layer_norm_rules, infer_expanded, 0},
     {OP_MS_FAST_GELU, "FastGelu", 1, 1, 1, 2, 1, "r", NULL, infer_expanded, 0},
     {OP_MS_FUSED_MATMUL, "FusedMatMul", 1, 1, 2, 2, 1, "r", fused_matmul_rules, infer_expanded, 0},
     {OP_MS_GELU, "Gelu", 1, 1, 1, 1, 1, "r", NULL, infer_expanded, 0},
+    {OP_MS_GROUP_QUERY_ATTENTION, "GroupQueryAttention", 1, 1, 1, 14, 3, "*", group_query_rules,
+     infer_expanded, 0},
     {OP_MS_MATMUL_BITS, "MatMulNBits", 1, 1, 3, 6, 1, "*", matmul_bits_rules, infer_expanded, 0},
+    {OP_MS_MULTI_HEAD_ATTENTION, "MultiHeadAttention", 1, 1, 1, 10, 3, "*",
+     multi_head_attention_rules, infer_expanded, 0},
+    {OP_MS_QATTENTION, "QAttention", 1, 1, 5, 9, 2, "*", ms_attention_rules, infer_expanded, 0},
     {OP_MS_QUICK_GELU, "QuickGelu", 1, 1, 1, 1, 1, "r", alpha_rules, infer_expanded, 0},
+    {OP_MS_ROTARY_EMBEDDING, "RotaryEmbedding", 1, 1, 4, 4, 1, "*", ms_rotary_rules, infer_expanded,
+     0},
     {OP_MS_SKIP_LAYER_NORMALIZATION, "SkipLayerNormalization", 1, 1, 3, 5, 4, "r", epsilon_rules,
      infer_expanded, 0},
     {OP_MS_SKIP_RMS_NORMALIZATION, "SkipSimplifiedLayerNormalization", 1, 1, 3, 4, 4, "r",

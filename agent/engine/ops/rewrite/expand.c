@@ -5,6 +5,7 @@
 
 /* By operator. A rule that does not apply returns 0 and sets nothing; then the node stays. */
 static expand_rule *const all_rules[OP_COUNT] = {
+    [OP_ATTENTION] = expand_attention,
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
     [OP_CONV_INTEGER] = expand_conv_integer,
     [OP_DROPOUT] = expand_old_dropout,
@@ -17,15 +18,22 @@ static expand_rule *const all_rules[OP_COUNT] = {
     [OP_QLINEAR_CONV] = expand_qlinear_conv,
     [OP_QLINEAR_MATMUL] = expand_qlinear_matmul,
     [OP_RMS_NORMALIZATION] = expand_rms_normalization,
+    [OP_ROTARY_EMBEDDING] = expand_rotary,
+    [OP_SIMPLIFIED_LAYER_NORMALIZATION] = expand_simplified_norm,
     [OP_SWIGLU] = expand_swiglu,
     [OP_SWISH] = expand_swish,
+    [OP_MS_ATTENTION] = expand_ms_attention,
     [OP_MS_BIAS_GELU] = expand_ms_gelu,
     [OP_MS_EMBED_LAYER_NORMALIZATION] = expand_embed_layer_norm,
     [OP_MS_FAST_GELU] = expand_ms_gelu,
     [OP_MS_FUSED_MATMUL] = expand_fused_matmul,
     [OP_MS_GELU] = expand_ms_gelu,
+    [OP_MS_GROUP_QUERY_ATTENTION] = expand_group_query,
     [OP_MS_MATMUL_BITS] = expand_matmul_bits,
+    [OP_MS_MULTI_HEAD_ATTENTION] = expand_multi_head_attention,
+    [OP_MS_QATTENTION] = expand_ms_attention,
     [OP_MS_QUICK_GELU] = expand_swish,
+    [OP_MS_ROTARY_EMBEDDING] = expand_rotary,
     [OP_MS_SKIP_LAYER_NORMALIZATION] = expand_skip_norm,
     [OP_MS_SKIP_RMS_NORMALIZATION] = expand_skip_norm,
 };
@@ -46,12 +54,14 @@ int expand_by(expand_rule *const *rules, const struct graph *from, struct graph 
         expansion.node = node;
         if (rule && rule(&expansion, node, &is_done, err) < 0) {
             builder_release(&expansion.builder);
+            expand_facts_release(&expansion);
             return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
         }
         if (!is_done) {
             builder_append(&expansion.builder, node);
         }
     }
+    expand_facts_release(&expansion);
     builder_take(&expansion.builder, ret_graph);
     return 0;
 }

@@ -13,7 +13,9 @@
 struct expansion {
     struct builder builder;
     const struct graph *from;
-    const struct node *node; /* that is expanded */
+    const struct node *node;   /* that is expanded */
+    struct value_facts *facts; /* expand_facts.c: of the first values; owned */
+    size_t fact_count, fact_room, facts_of_nodes;
 };
 
 /* *ret_done stays false if the rule does not change the node. */
@@ -24,13 +26,31 @@ typedef int expand_rule(struct expansion *expansion, const struct node *node, bo
  * of further outputs follow. Inputs end with -2; attributes (NULL: none) with a NULL name. */
 int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,
                  const struct attribute *attributes);
+int expand_binary(struct expansion *expansion, enum op_id id, int a, int b);
 int expand_number(struct expansion *expansion, float number);
+int expand_integer(struct expansion *expansion, int64_t integer); /* int64 [1] */
+/* A number of this type, with no dimension. */
+int expand_typed(struct expansion *expansion, double number, enum tensor_type type);
+int expand_cast(struct expansion *expansion, int value, enum tensor_type type);
+/* An operator that is newer than BUILDER_OPSET, with one output. attribute NULL: none. */
+int expand_newer(struct expansion *expansion, const char *name, int opset, const int *inputs,
+                 const struct attribute *attribute);
+/* The node's input, -1 if it has none there; and whether it gives this output. */
+int expand_input(const struct node *node, int index);
+bool expand_gives(const struct node *node, int output);
 /* Appends the same node with another operator and all its outputs. */
 void expand_as(struct expansion *expansion, enum op_id id);
 /* Makes this value the node's output, if the node has that output. */
 void expand_give(struct expansion *expansion, int output, int value);
 
 #define INPUTS(...) ((const int[]){__VA_ARGS__, -2})
+
+/* ---- what is known about a value without shapes: expand_facts.c ---- */
+
+enum tensor_type expand_type(struct expansion *expansion, int value);
+/* -1: not known */
+int expand_rank(struct expansion *expansion, int value);
+void expand_facts_release(struct expansion *expansion);
 
 /* Replaces each node whose operator has a rule (by op id; NULL: none) in a copy of the graph. */
 NODISCARD int expand_by(expand_rule *const *rules, const struct graph *from,
@@ -55,6 +75,14 @@ expand_rule expand_swish, expand_swiglu, expand_ms_gelu, expand_skip_norm, expan
     expand_fused_matmul, expand_matmul_bits;
 /* UNSUPPORTED: something reads the mask of a Dropout before opset 10. */
 expand_rule expand_old_dropout;
+
+/* expand_attention.c, expand_rotary.c, expand_ms_attention.c,
+ * expand_group_query.c. UNSUPPORTED: a form that is not
+ * built, or that depends on a number of dimensions that is not known. */
+expand_rule expand_attention, expand_rotary, expand_ms_attention, expand_multi_head_attention,
+    expand_group_query;
+/* The norm by the mean square, over the last axis. */
+expand_rule expand_simplified_norm;
 
 /* expand_quantized.c */
 expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,

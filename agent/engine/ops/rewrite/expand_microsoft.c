@@ -4,45 +4,16 @@
 
 #include <string.h>
 
-static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
-    return expand_value(expansion, id, INPUTS(a, b), 1, NULL);
-}
-
-static int input_of(const struct node *node, int index) {
-    return index < node->input_count ? node->inputs[index] : -1;
-}
-
-static bool gives(const struct node *node, int output) {
-    return output < node->output_count && node->outputs[output] >= 0;
-}
-
-/* A node of an operator that is newer than BUILDER_OPSET. */
-static int newer(struct expansion *expansion, const char *name, int opset, const int *inputs,
-                 const struct attribute *attribute) {
-    int count = 0;
-    while (inputs[count] != -2) {
-        count++;
-    }
-    const struct builder_node node = {.op = op_find(name, opset),
-                                      .name = expansion->node->name,
-                                      .opset = opset,
-                                      .input_count = count,
-                                      .output_count = 1,
-                                      .inputs = inputs,
-                                      .attribute_count = attribute ? 1 : 0,
-                                      .attributes = attribute};
-    return builder_node(&expansion->builder, &node);
-}
-
 static struct attribute number(const char *name, float value) {
     return (struct attribute){.name = name, .kind = ATTRIBUTE_NUMBER, .number = value, .text = ""};
 }
 
 /* x * sigmoid(alpha * x) */
 static int swish(struct expansion *expansion, int x, float alpha) {
-    int inner = alpha == 1 ? x : binary(expansion, OP_MUL, x, expand_number(expansion, alpha));
-    return binary(expansion, OP_MUL, x,
-                  expand_value(expansion, OP_SIGMOID, INPUTS(inner), 1, NULL));
+    int inner =
+        alpha == 1 ? x : expand_binary(expansion, OP_MUL, x, expand_number(expansion, alpha));
+    return expand_binary(expansion, OP_MUL, x,
+                         expand_value(expansion, OP_SIGMOID, INPUTS(inner), 1, NULL));
 }
 
 int expand_swish(struct expansion *expansion, const struct node *node, bool *ret_done,
@@ -57,7 +28,7 @@ int expand_swish(struct expansion *expansion, const struct node *node, bool *ret
 int expand_swiglu(struct expansion *expansion, const struct node *node, bool *ret_done,
                   struct error *err UNUSED) {
     int gate = swish(expansion, node->inputs[0], node_number(node, "alpha", 1));
-    expand_give(expansion, 0, binary(expansion, OP_MUL, gate, node->inputs[1]));
+    expand_give(expansion, 0, expand_binary(expansion, OP_MUL, gate, node->inputs[1]));
     *ret_done = true;
     return 0;
 }
@@ -68,9 +39,10 @@ int expand_ms_gelu(struct expansion *expansion, const struct node *node, bool *r
     const struct attribute by_tanh = {
         .name = "approximate", .kind = ATTRIBUTE_STRING, .text = "tanh"};
     bool is_fast = strcmp(node->op->name, "FastGelu") == 0;
-    int x = node->inputs[0], bias = input_of(node, 1);
-    x = bias < 0 ? x : binary(expansion, OP_ADD, x, bias);
-    expand_give(expansion, 0, newer(expansion, "Gelu", 20, INPUTS(x), is_fast ? &by_tanh : NULL));
+    int x = node->inputs[0], bias = expand_input(node, 1);
+    x = bias < 0 ? x : expand_binary(expansion, OP_ADD, x, bias);
+    expand_give(expansion, 0,
+                expand_newer(expansion, "Gelu", 20, INPUTS(x), is_fast ? &by_tanh : NULL));
     *ret_done = true;
     return 0;
 }
@@ -81,51 +53,62 @@ int expand_ms_gelu(struct expansion *expansion, const struct node *node, bool *r
 static int layer_norm(struct expansion *expansion, int x, int scale, int shift) {
     const struct attribute epsilon =
         number("epsilon", node_number(expansion->node, "epsilon", 1e-12f));
-    return shift < 0
-               ? newer(expansion, "LayerNormalization", 17, INPUTS(x, scale), &epsilon)
-               : newer(expansion, "LayerNormalization", 17, INPUTS(x, scale, shift), &epsilon);
+    return shift < 0 ? expand_newer(expansion, "LayerNormalization", 17, INPUTS(x, scale), &epsilon)
+                     : expand_newer(expansion, "LayerNormalization", 17, INPUTS(x, scale, shift),
+                                    &epsilon);
 }
 
-static int rms_norm(struct expansion *expansion, int x, int scale) {
+static int rms_norm(struct expansion *expansion, int x, int scale, float added) {
     static const int64_t last[] = {-1};
     const struct attribute over[] = {
         {.name = "axes", .kind = ATTRIBUTE_INTEGERS, .count = 1, .integers = last}, {.name = NULL}};
-    int epsilon = expand_number(expansion, node_number(expansion->node, "epsilon", 1e-12f));
-    int mean =
-        expand_value(expansion, OP_REDUCE_MEAN, INPUTS(binary(expansion, OP_MUL, x, x)), 1, over);
-    int root =
-        expand_value(expansion, OP_SQRT, INPUTS(binary(expansion, OP_ADD, mean, epsilon)), 1, NULL);
-    return binary(expansion, OP_MUL, binary(expansion, OP_DIV, x, root), scale);
+    int epsilon = expand_number(expansion, node_number(expansion->node, "epsilon", added));
+    int mean = expand_value(expansion, OP_REDUCE_MEAN,
+                            INPUTS(expand_binary(expansion, OP_MUL, x, x)), 1, over);
+    int root = expand_value(expansion, OP_SQRT,
+                            INPUTS(expand_binary(expansion, OP_ADD, mean, epsilon)), 1, NULL);
+    return expand_binary(expansion, OP_MUL, expand_binary(expansion, OP_DIV, x, root), scale);
+}
+
+int expand_simplified_norm(struct expansion *expansion, const struct node *node, bool *ret_done,
+                           struct error *err) {
+    int64_t axis = node_integer(node, "axis", -1);
+    if ((axis != -1 && axis != expand_rank(expansion, node->inputs[0]) - 1) ||
+        expand_gives(node, 1)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "an axis that is not the last one, or output 1, is not supported");
+    }
+    expand_give(expansion, 0, rms_norm(expansion, node->inputs[0], node->inputs[1], 1e-5f));
+    *ret_done = true;
+    return 0;
 }
 
 /* The norm of input + skip + bias, and that sum. */
 int expand_skip_norm(struct expansion *expansion, const struct node *node, bool *ret_done,
                      struct error *err) {
     bool is_rms = strcmp(node->op->name, "SkipSimplifiedLayerNormalization") == 0;
-    int bias = input_of(node, is_rms ? 3 : 4);
-    int sum = binary(expansion, OP_ADD, node->inputs[0], node->inputs[1]);
-    if (gives(node, 1) || gives(node, 2)) {
+    int bias = expand_input(node, is_rms ? 3 : 4);
+    int sum = expand_binary(expansion, OP_ADD, node->inputs[0], node->inputs[1]);
+    if (expand_gives(node, 1) || expand_gives(node, 2)) {
         return error_set(err, ERROR_UNSUPPORTED, "its mean and deviation are not supported");
     }
-    sum = bias < 0 ? sum : binary(expansion, OP_ADD, sum, bias);
+    sum = bias < 0 ? sum : expand_binary(expansion, OP_ADD, sum, bias);
     expand_give(expansion, 0,
-                is_rms ? rms_norm(expansion, sum, node->inputs[2])
-                       : layer_norm(expansion, sum, node->inputs[2], input_of(node, 3)));
+                is_rms ? rms_norm(expansion, sum, node->inputs[2], 1e-12f)
+                       : layer_norm(expansion, sum, node->inputs[2], expand_input(node, 3)));
     expand_give(expansion, 3, sum);
     *ret_done = true;
     return 0;
 }
 
-static int whole(struct expansion *expansion, int64_t value) {
-    return builder_integers(&expansion->builder, &value, 1);
-}
-
 /* The table's rows for positions 0 to the length of the ids, which are [images, length]. */
 static int first_rows(struct expansion *expansion, int table, int ids) {
     int shape = expand_value(expansion, OP_SHAPE, INPUTS(ids), 1, NULL);
-    int length = expand_value(expansion, OP_GATHER, INPUTS(shape, whole(expansion, 1)), 1, NULL);
-    return expand_value(expansion, OP_SLICE,
-                        INPUTS(table, whole(expansion, 0), length, whole(expansion, 0)), 1, NULL);
+    int length =
+        expand_value(expansion, OP_GATHER, INPUTS(shape, expand_integer(expansion, 1)), 1, NULL);
+    return expand_value(
+        expansion, OP_SLICE,
+        INPUTS(table, expand_integer(expansion, 0), length, expand_integer(expansion, 0)), 1, NULL);
 }
 
 /* inputs: ids, segments, tables of words, positions, segments, scale, shift, mask, positions */
@@ -134,8 +117,8 @@ int expand_embed_layer_norm(struct expansion *expansion, const struct node *node
     if (node->input_count < 7) {
         return error_set(err, ERROR_INVALID, "%d inputs, 7 to 9 are expected", node->input_count);
     }
-    int ids = node->inputs[0], segments = node->inputs[1], mask = input_of(node, 7);
-    int positions = input_of(node, 8);
+    int ids = node->inputs[0], segments = node->inputs[1], mask = expand_input(node, 7);
+    int positions = expand_input(node, 8);
     for (int i = 2; i < 7; i++) {
         if (node->inputs[i] < 0 && (i != 4 || segments >= 0)) {
             return error_set(err, ERROR_INVALID, "input %d is missing", i);
@@ -145,19 +128,19 @@ int expand_embed_layer_norm(struct expansion *expansion, const struct node *node
     int places = positions < 0 ? first_rows(expansion, node->inputs[3], ids)
                                : expand_value(expansion, OP_GATHER,
                                               INPUTS(node->inputs[3], positions), 1, NULL);
-    sum = binary(expansion, OP_ADD, sum, places);
+    sum = expand_binary(expansion, OP_ADD, sum, places);
     if (segments >= 0) {
         int kinds = expand_value(expansion, OP_GATHER, INPUTS(node->inputs[4], segments), 1, NULL);
-        sum = binary(expansion, OP_ADD, sum, kinds);
+        sum = expand_binary(expansion, OP_ADD, sum, kinds);
     }
     expand_give(expansion, 0, layer_norm(expansion, sum, node->inputs[5], node->inputs[6]));
-    if (gives(node, 1)) { /* how many tokens the mask lets through; without one, 0 */
-        mask = mask < 0 ? binary(expansion, OP_SUB, ids, ids) : mask;
+    if (expand_gives(node, 1)) { /* how many tokens the mask lets through; without one, 0 */
+        mask = mask < 0 ? expand_binary(expansion, OP_SUB, ids, ids) : mask;
         const struct attribute flat[] = {
             {.name = "keepdims", .kind = ATTRIBUTE_INTEGER, .integer = 0}, {.name = NULL}};
-        expand_give(
-            expansion, 1,
-            expand_value(expansion, OP_REDUCE_SUM, INPUTS(mask, whole(expansion, 1)), 1, flat));
+        expand_give(expansion, 1,
+                    expand_value(expansion, OP_REDUCE_SUM,
+                                 INPUTS(mask, expand_integer(expansion, 1)), 1, flat));
     }
     expand_give(expansion, 2, sum);
     *ret_done = true;
@@ -179,8 +162,9 @@ int expand_fused_matmul(struct expansion *expansion, const struct node *node, bo
     int product = turns_a || turns_b ? expand_value(expansion, OP_EINSUM, operands, 1, equation)
                                      : expand_value(expansion, OP_MATMUL, operands, 1, NULL);
     expand_give(expansion, 0,
-                alpha == 1 ? product
-                           : binary(expansion, OP_MUL, product, expand_number(expansion, alpha)));
+                alpha == 1
+                    ? product
+                    : expand_binary(expansion, OP_MUL, product, expand_number(expansion, alpha)));
     *ret_done = true;
     return 0;
 }
@@ -222,16 +206,16 @@ static int read_blocks(const struct expansion *expansion, const struct node *nod
                        struct blocks *blocks, struct error *err) {
     *blocks = (struct blocks){.integers = constant_of(expansion, node->inputs[1]),
                               .scales = constant_of(expansion, node->inputs[2]),
-                              .zeros = constant_of(expansion, input_of(node, 3)),
+                              .zeros = constant_of(expansion, expand_input(node, 3)),
                               .k = node_integer(node, "K", 0),
                               .n = node_integer(node, "N", 0),
                               .bits = node_integer(node, "bits", 4),
                               .size = node_integer(node, "block_size", 0)};
-    if ((blocks->bits != 4 && blocks->bits != 8) || input_of(node, 4) >= 0) {
+    if ((blocks->bits != 4 && blocks->bits != 8) || expand_input(node, 4) >= 0) {
         return error_set(err, ERROR_UNSUPPORTED, "%lld bits, or g_idx, are not supported",
                          (long long)blocks->bits);
     }
-    if (!blocks->integers || !blocks->scales || (input_of(node, 3) >= 0 && !blocks->zeros) ||
+    if (!blocks->integers || !blocks->scales || (expand_input(node, 3) >= 0 && !blocks->zeros) ||
         (blocks->zeros && blocks->zeros->type != TENSOR_UINT8)) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "weights that are not constants, or zero points that are not uint8");
@@ -274,8 +258,9 @@ int expand_matmul_bits(struct expansion *expansion, const struct node *node, boo
                                           .has_shape = true,
                                           .is_constant = true,
                                           .constant = weights};
-    int product = binary(expansion, OP_MATMUL, node->inputs[0], index), bias = input_of(node, 5);
-    expand_give(expansion, 0, bias < 0 ? product : binary(expansion, OP_ADD, product, bias));
+    int product = expand_binary(expansion, OP_MATMUL, node->inputs[0], index),
+        bias = expand_input(node, 5);
+    expand_give(expansion, 0, bias < 0 ? product : expand_binary(expansion, OP_ADD, product, bias));
     *ret_done = true;
     return 0;
 }
@@ -298,7 +283,7 @@ static bool is_read(const struct graph *graph, int value) {
 /* Before opset 10 a mask is declared, but a network that is not trained does not fill it. */
 int expand_old_dropout(struct expansion *expansion, const struct node *node, bool *ret_done,
                        struct error *err) {
-    if (node->opset >= 10 || !gives(node, 1)) {
+    if (node->opset >= 10 || !expand_gives(node, 1)) {
         return 0;
     }
     if (is_read(expansion->from, node->outputs[1])) {

@@ -3,21 +3,6 @@
  * rounding. */
 #include "agent/engine/ops/rewrite/expand.h"
 
-static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
-    return expand_value(expansion, id, INPUTS(a, b), 1, NULL);
-}
-
-static int cast(struct expansion *expansion, int value, enum tensor_type type) {
-    const struct attribute to[] = {
-        {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = tensor_type_onnx(type)},
-        {.name = NULL}};
-    return expand_value(expansion, OP_CAST, INPUTS(value), 1, to);
-}
-
-static int input_of(const struct node *node, int index) {
-    return index < node->input_count ? node->inputs[index] : -1;
-}
-
 /* A parameter with several entries has one for each index of x's `axis`. */
 static int aligned(struct expansion *expansion, int several, int x, int64_t axis) {
     const struct attribute along[] = {{.name = "axis", .kind = ATTRIBUTE_INTEGER, .integer = axis},
@@ -27,17 +12,17 @@ static int aligned(struct expansion *expansion, int several, int x, int64_t axis
 
 /* x - zero, as int32. */
 static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
-    int wide = cast(expansion, x, TENSOR_INT32);
+    int wide = expand_cast(expansion, x, TENSOR_INT32);
     if (zero < 0) {
         return wide;
     }
     zero = aligned(expansion, zero, x, axis);
-    return binary(expansion, OP_SUB, wide, cast(expansion, zero, TENSOR_INT32));
+    return expand_binary(expansion, OP_SUB, wide, expand_cast(expansion, zero, TENSOR_INT32));
 }
 
 static int integer_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
-    return binary(expansion, OP_MATMUL, from_zero(expansion, a, a_zero, -2),
-                  from_zero(expansion, b, b_zero, -1));
+    return expand_binary(expansion, OP_MATMUL, from_zero(expansion, a, a_zero, -2),
+                         from_zero(expansion, b, b_zero, -1));
 }
 
 /* Its attributes are those of Conv. */
@@ -55,8 +40,8 @@ static void requantize(struct expansion *expansion, int products, const int *sca
                        int64_t axis) {
     const struct attribute along[] = {{.name = "axis", .kind = ATTRIBUTE_INTEGER, .integer = axis},
                                       {.name = NULL}};
-    int scale =
-        binary(expansion, OP_DIV, scales[2], binary(expansion, OP_MUL, scales[0], scales[1]));
+    int scale = expand_binary(expansion, OP_DIV, scales[2],
+                              expand_binary(expansion, OP_MUL, scales[0], scales[1]));
     expand_give(
         expansion, 0,
         expand_value(expansion, OP_QUANTIZE_LINEAR, INPUTS(products, scale, zero), 1, along));
@@ -65,16 +50,16 @@ static void requantize(struct expansion *expansion, int products, const int *sca
 int expand_matmul_integer(struct expansion *expansion, const struct node *node, bool *ret_done,
                           struct error *err UNUSED) {
     expand_give(expansion, 0,
-                integer_product(expansion, node->inputs[0], input_of(node, 2), node->inputs[1],
-                                input_of(node, 3)));
+                integer_product(expansion, node->inputs[0], expand_input(node, 2), node->inputs[1],
+                                expand_input(node, 3)));
     *ret_done = true;
     return 0;
 }
 
 int expand_conv_integer(struct expansion *expansion, const struct node *node, bool *ret_done,
                         struct error *err UNUSED) {
-    int x = from_zero(expansion, node->inputs[0], input_of(node, 2), 0);
-    int w = from_zero(expansion, node->inputs[1], input_of(node, 3), 0);
+    int x = from_zero(expansion, node->inputs[0], expand_input(node, 2), 0);
+    int w = from_zero(expansion, node->inputs[1], expand_input(node, 3), 0);
     expand_give(expansion, 0, integer_conv(expansion, node, INPUTS(x, w)));
     *ret_done = true;
     return 0;
@@ -98,7 +83,7 @@ int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bo
                         struct error *err UNUSED) {
     const int *in = node->inputs;
     int x = from_zero(expansion, in[0], in[2], 0), w = from_zero(expansion, in[3], in[5], 0);
-    int y = integer_conv(expansion, node, INPUTS(x, w, input_of(node, 8)));
+    int y = integer_conv(expansion, node, INPUTS(x, w, expand_input(node, 8)));
     requantize(expansion, y, (const int[]){in[1], in[4], in[6]}, in[7], 1);
     *ret_done = true;
     return 0;
@@ -112,20 +97,20 @@ int expand_dynamic_quantize(struct expansion *expansion, const struct node *node
                                       {.name = NULL}};
     int x = node->inputs[0], none = expand_number(expansion, 0);
     int steps = expand_number(expansion, 255);
-    int least = binary(expansion, OP_MIN,
-                       expand_value(expansion, OP_REDUCE_MIN, INPUTS(x), 1, drops), none);
-    int most = binary(expansion, OP_MAX,
-                      expand_value(expansion, OP_REDUCE_MAX, INPUTS(x), 1, drops), none);
-    int range = binary(expansion, OP_SUB, most, least);
-    int scale =
-        expand_value(expansion, OP_WHERE,
-                     INPUTS(binary(expansion, OP_EQUAL, range, none), expand_number(expansion, 1),
-                            binary(expansion, OP_DIV, range, steps)),
-                     1, NULL);
-    int at = binary(expansion, OP_DIV, binary(expansion, OP_SUB, none, least), scale);
+    int least = expand_binary(expansion, OP_MIN,
+                              expand_value(expansion, OP_REDUCE_MIN, INPUTS(x), 1, drops), none);
+    int most = expand_binary(expansion, OP_MAX,
+                             expand_value(expansion, OP_REDUCE_MAX, INPUTS(x), 1, drops), none);
+    int range = expand_binary(expansion, OP_SUB, most, least);
+    int scale = expand_value(expansion, OP_WHERE,
+                             INPUTS(expand_binary(expansion, OP_EQUAL, range, none),
+                                    expand_number(expansion, 1),
+                                    expand_binary(expansion, OP_DIV, range, steps)),
+                             1, NULL);
+    int at = expand_binary(expansion, OP_DIV, expand_binary(expansion, OP_SUB, none, least), scale);
     at = expand_value(expansion, OP_ROUND, INPUTS(at), 1, NULL);
     at = expand_value(expansion, OP_CLIP, INPUTS(at, none, steps), 1, NULL);
-    int zero = cast(expansion, at, TENSOR_UINT8);
+    int zero = expand_cast(expansion, at, TENSOR_UINT8);
     expand_give(expansion, 0,
                 expand_value(expansion, OP_QUANTIZE_LINEAR, INPUTS(x, scale, zero), 1, NULL));
     expand_give(expansion, 1, scale);

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
-    return expand_value(expansion, id, INPUTS(a, b), 1, NULL);
-}
-
 int expand_batch_normalization(struct expansion *expansion, const struct node *node, bool *ret_done,
                                struct error *err UNUSED) {
     bool returns_batch = node->opset < 14 && node->output_count > 1; /* opset 7 to 13 */
@@ -24,9 +20,9 @@ int expand_batch_normalization(struct expansion *expansion, const struct node *n
                          epsilon);
     expand_give(expansion, 0, y);
     for (int i = 1; i < 3; i++) { /* running mean and variance */
-        int before = binary(expansion, OP_MUL, inputs[2 + i], old);
-        int now = binary(expansion, OP_MUL, y + i, new);
-        expand_give(expansion, i, binary(expansion, OP_ADD, before, now));
+        int before = expand_binary(expansion, OP_MUL, inputs[2 + i], old);
+        int now = expand_binary(expansion, OP_MUL, y + i, new);
+        expand_give(expansion, i, expand_binary(expansion, OP_ADD, before, now));
         expand_give(expansion, i + 2, y + i); /* only before opset 14: those of the batch */
     }
     *ret_done = true;
@@ -45,7 +41,7 @@ int expand_old_binary(struct expansion *expansion, const struct node *node, bool
         b = expand_value(expansion, OP_ALIGN, INPUTS(b, a), 1, axis);
     }
     const struct op *op = op_find(node->op->name, BUILDER_OPSET);
-    expand_give(expansion, 0, binary(expansion, (enum op_id)op->id, a, b));
+    expand_give(expansion, 0, expand_binary(expansion, (enum op_id)op->id, a, b));
     *ret_done = true;
     return 0;
 }
@@ -63,12 +59,12 @@ int expand_mean_variance(struct expansion *expansion, const struct node *node, b
                                      {.name = NULL}};
     int x = node->inputs[0];
     int mean = expand_value(expansion, OP_REDUCE_MEAN, INPUTS(x), 1, over);
-    int from_mean = binary(expansion, OP_SUB, x, mean);
-    int squares = binary(expansion, OP_MUL, from_mean, from_mean);
+    int from_mean = expand_binary(expansion, OP_SUB, x, mean);
+    int squares = expand_binary(expansion, OP_MUL, from_mean, from_mean);
     int variance = expand_value(expansion, OP_REDUCE_MEAN, INPUTS(squares), 1, over);
     int deviation = expand_value(expansion, OP_SQRT, INPUTS(variance), 1, NULL);
-    int divisor = binary(expansion, OP_ADD, deviation, expand_number(expansion, 1e-9f));
-    expand_give(expansion, 0, binary(expansion, OP_DIV, from_mean, divisor));
+    int divisor = expand_binary(expansion, OP_ADD, deviation, expand_number(expansion, 1e-9f));
+    expand_give(expansion, 0, expand_binary(expansion, OP_DIV, from_mean, divisor));
     *ret_done = true;
     return 0;
 }
@@ -93,11 +89,10 @@ int expand_pad(struct expansion *expansion, const struct node *node, bool *ret_d
 
 /* How many axes at the end are normalized together: the attribute says so if it is negative, else
  * the rank of x must be known. The scale does not tell it: it may be broadcast. */
-static int64_t find_normalized(const struct expansion *expansion, const struct node *node) {
+static int64_t find_normalized(struct expansion *expansion, const struct node *node) {
     int64_t axis = node_integer(node, "axis", -1);
-    const struct value *x = &expansion->builder.graph.values[node->inputs[0]];
-    bool is_known = (x->is_input || x->is_constant) && x->has_shape;
-    int64_t count = axis < 0 ? -axis : is_known ? x->shape.rank - axis : 0;
+    int rank = axis < 0 ? -1 : expand_rank(expansion, node->inputs[0]);
+    int64_t count = axis < 0 ? -axis : rank < 0 ? 0 : rank - axis;
     return count >= 1 && count <= TENSOR_RANK_MAX ? count : 0;
 }
 
@@ -119,12 +114,13 @@ int expand_rms_normalization(struct expansion *expansion, const struct node *nod
         {.name = NULL}};
     int x = node->inputs[0];
     int epsilon = expand_number(expansion, node_number(node, "epsilon", 1e-5f));
-    int square =
-        expand_value(expansion, OP_REDUCE_MEAN, INPUTS(binary(expansion, OP_MUL, x, x)), 1, over);
-    int root = expand_value(expansion, OP_SQRT, INPUTS(binary(expansion, OP_ADD, square, epsilon)),
-                            1, NULL);
+    int square = expand_value(expansion, OP_REDUCE_MEAN,
+                              INPUTS(expand_binary(expansion, OP_MUL, x, x)), 1, over);
+    int root = expand_value(expansion, OP_SQRT,
+                            INPUTS(expand_binary(expansion, OP_ADD, square, epsilon)), 1, NULL);
     expand_give(expansion, 0,
-                binary(expansion, OP_MUL, binary(expansion, OP_DIV, x, root), node->inputs[1]));
+                expand_binary(expansion, OP_MUL, expand_binary(expansion, OP_DIV, x, root),
+                              node->inputs[1]));
     *ret_done = true;
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rewritten graph; tests/conformance/test_types.c checks that it computes the same. */
+#include "agent/engine/ops/rewrite/expand.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 
 #include "tests/conformance/attributes.h"
@@ -179,7 +180,8 @@ static void test_scales_of_rows_are_no_scales_of_columns(void) {
 /* The scale may be broadcast, so that it does not tell how many axes there are. */
 static void test_an_axis_from_the_start_needs_a_rank(void) {
     for (int64_t axis = -1; axis <= 1; axis++) {
-        for (int is_made = 0; is_made <= 1; is_made++) {
+        for (int made = 0; made <= 2; made++) {
+            static const char *const makers[] = {"", "Relu", "Exp"}; /* that of Exp is not known */
             struct network network;
             struct error err = {0};
             struct graph graph;
@@ -187,11 +189,11 @@ static void test_an_axis_from_the_start_needs_a_rank(void) {
             int x = network_input(&network, (struct shape){3, {2, 4, 5}});
             network.values[x].has_shape = true;
             int scale = network_constant(&network, (struct shape){1, {5}}, 1, 0);
-            x = is_made ? network_node(&network, "Relu", (int[]){x, -2}, NULL) : x;
+            x = made ? network_node(&network, makers[made], (int[]){x, -2}, NULL) : x;
             network_output(&network,
                            network_node(&network, "RMSNormalization", (int[]){x, scale, -2},
                                         (const struct attribute[]){INT("axis", axis), {0}}));
-            bool is_known = axis < 0 || !is_made;
+            bool is_known = axis < 0 || made < 2;
             int result = rewrite(&network.graph, &graph, &err);
             CHECK_INT(result, is_known ? 0 : -1);
             CHECK(is_known || strstr(err.text, "where the rank of the input is not known"));
@@ -203,11 +205,59 @@ static void test_an_axis_from_the_start_needs_a_rank(void) {
     }
 }
 
+/* What rules know of values before shapes are known. */
+static void test_ranks_and_types(void) {
+    struct network net;
+    struct expansion expansion = {0};
+    network_init(&net, 13);
+    int x = network_input(&net, (struct shape){3, {2, 4, 5}});
+    int ids = network_input(&net, (struct shape){2, {2, 3}});
+    int unknown = network_input(&net, (struct shape){2, {2, 3}});
+    net.values[x].has_shape = net.values[ids].has_shape = true;
+    net.values[ids].type = TENSOR_INT64;
+    int flat = network_integers(&net, (int64_t[]){-1, 5}, 2);
+    int ends = network_integers(&net, (int64_t[]){0, 1}, 2);
+    int matrix = network_constant(&net, (struct shape){2, {5, 7}}, 1, 0);
+    static const struct attribute drops[] = {INT("keepdims", 0), {0}},
+                                  narrow[] = {INT("to", 10), {0}};
+    const struct {
+        int value, rank;
+        enum tensor_type type;
+    } rows[] = {
+        {x, 3, TENSOR_FLOAT32},
+        {ids, 2, TENSOR_INT64},
+        {unknown, -1, TENSOR_FLOAT32},
+        {matrix, 2, TENSOR_FLOAT32},
+        {network_node(&net, "MatMul", (int[]){x, matrix, -2}, NULL), 3, TENSOR_FLOAT32},
+        {network_node(&net, "MatMul", (int[]){x, unknown, -2}, NULL), -1, TENSOR_FLOAT32},
+        {network_node(&net, "Gather", (int[]){matrix, ids, -2}, NULL), 3, TENSOR_FLOAT32},
+        {network_node(&net, "Reshape", (int[]){x, flat, -2}, NULL), 2, TENSOR_FLOAT32},
+        {network_node(&net, "Reshape", (int[]){x, ids, -2}, NULL), -1, TENSOR_FLOAT32},
+        {network_node(&net, "Unsqueeze", (int[]){x, ends, -2}, NULL), 5, TENSOR_FLOAT32},
+        {network_node(&net, "Squeeze", (int[]){x, -2}, NULL), -1, TENSOR_FLOAT32},
+        {network_node(&net, "ReduceSum", (int[]){x, ends, -2}, drops), 1, TENSOR_FLOAT32},
+        {network_node(&net, "ReduceSum", (int[]){x, ends, -2}, NULL), 3, TENSOR_FLOAT32},
+        {network_node(&net, "Shape", (int[]){unknown, -2}, NULL), 1, TENSOR_INT64},
+        {network_node(&net, "Cast", (int[]){x, -2}, narrow), 3, TENSOR_FLOAT16},
+        {network_node(&net, "Less", (int[]){matrix, x, -2}, NULL), 3, TENSOR_BOOL},
+        {network_node(&net, "Exp", (int[]){x, -2}, NULL), -1, TENSOR_FLOAT32},
+    };
+    builder_init(&expansion.builder, &net.graph);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_INT(expand_rank(&expansion, rows[i].value), rows[i].rank);
+        CHECK_INT(expand_type(&expansion, rows[i].value), rows[i].type);
+    }
+    expand_facts_release(&expansion);
+    builder_release(&expansion.builder);
+    arena_release(&net.graph.arena);
+}
+
 int main(void) {
     TEST(test_a_whole_network_widens_once);
     TEST(test_what_does_not_count_is_left_alone);
     TEST(test_the_models_own_cast_rounds);
     TEST(test_expand);
+    TEST(test_ranks_and_types);
     TEST(test_an_axis_from_the_start_needs_a_rank);
     TEST(test_scales_of_rows_are_no_scales_of_columns);
     return TEST_END();
