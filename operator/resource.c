@@ -2,6 +2,7 @@
 #include "operator/resource.h"
 
 #include "operator/kinds/kinds.h"
+#include "operator/local/volume_beside.h"
 #include "operator/manifest.h"
 
 #include <stdlib.h>
@@ -44,8 +45,37 @@ static int check_made(const json_t *object, const struct kind_row *row, struct e
     return kinds_made_schema(row, &made, err) < 0 ? -1 : row->made->check(object, made, err);
 }
 
+struct admission {
+    enum resource_use use;
+    const char *folder; /* of the file; NULL: there is none */
+};
+
+/* The kind's rules. What lacks only a declaration of folders beside the file is said with them. */
+static int check_rules(const json_t *object, const struct kind_row *row,
+                       const struct admission *admission, struct error *err) {
+    struct error why = {0}, other = {0};
+    if (row->check(object, &why) == 0) {
+        return 0;
+    }
+    AUTO(tree_freep) json_t *copy = json_deep_copy(object);
+    AUTO(text_freep)
+    char *names = admission->folder && admission->use != RESOURCE_HERE
+                      ? volume_beside_declare(copy, row->local.within, admission->folder)
+                      : NULL;
+    if (!names || (row->check(copy, &other) < 0 && strcmp(other.text, why.text) == 0)) {
+        *err = why;
+        return -1;
+    }
+    int first = (int)strcspn(names, ",");
+    return error_set(err, why.kind,
+                     "%s; a folder beside the manifest is a volume for `windlass run` alone: for a "
+                     "cluster add to %s.volumes {name: %.*s, persistentVolumeClaim: {claimName: "
+                     "%.*s}}",
+                     why.text, row->local.within, first, names, first, names);
+}
+
 /* Fills in defaults and checks, in the order of an API server. */
-static int admit(json_t *object, bool today, struct error *err) {
+static int admit(json_t *object, const struct admission *admission, struct error *err) {
     AUTO(schema_freep) struct schema *schema = NULL;
     const struct kind_row *row = NULL;
     if (find_kind(tree_text(object, "apiVersion", ""), tree_text(object, "kind", ""), &row, err) <
@@ -53,11 +83,15 @@ static int admit(json_t *object, bool today, struct error *err) {
         kinds_schema(row, &schema, err) < 0) {
         return -1;
     }
+    if (admission->use == RESOURCE_HERE) {
+        free(volume_beside_declare(object, row->local.within, admission->folder));
+    }
     schema_fill_defaults(schema, object);
     json_object_del(object, "status");
-    if (schema_check(schema, object, err) < 0 || row->check(object, err) < 0 ||
+    if (schema_check(schema, object, err) < 0 || check_rules(object, row, admission, err) < 0 ||
         check_made(object, row, err) < 0 ||
-        (today && row->check_today && row->check_today(object, err) < 0)) {
+        (admission->use != RESOURCE_OF_CLUSTER && row->check_today &&
+         row->check_today(object, err) < 0)) {
         return -1;
     }
     json_t *metadata = json_object_get(object, "metadata");
@@ -67,23 +101,24 @@ static int admit(json_t *object, bool today, struct error *err) {
     return 0;
 }
 
-static int admit_document(const struct manifest *manifest, size_t index, bool today,
-                          json_t **ret_object, struct error *err) {
+static int admit_document(const struct manifest *manifest, size_t index,
+                          const struct admission *admission, json_t **ret_object,
+                          struct error *err) {
     const struct manifest_document *document = &manifest->documents[index];
-    if (admit(document->tree, today, err) < 0) {
+    if (admit(document->tree, admission, err) < 0) {
         return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
     }
     *ret_object = json_incref(document->tree);
     return 0;
 }
 
-static int admit_only(const struct manifest *manifest, bool today, json_t **ret_object,
-                      struct error *err) {
+static int admit_only(const struct manifest *manifest, json_t **ret_object, struct error *err) {
+    static const struct admission admission = {.use = RESOURCE_OF_CLUSTER};
     if (manifest->count != 1) {
         return error_set(err, ERROR_INVALID, "%s: %s, expected exactly one", manifest->name,
                          manifest->count ? "more than one resource" : "no resource");
     }
-    return admit_document(manifest, 0, today, ret_object, err);
+    return admit_document(manifest, 0, &admission, ret_object, err);
 }
 
 int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
@@ -92,12 +127,20 @@ int resource_parse(const char *name, const char *text, size_t size, json_t **ret
     if (manifest_parse(name, text, size, &manifest, err) < 0) {
         return -1;
     }
-    return admit_only(manifest, false, ret_object, err);
+    return admit_only(manifest, ret_object, err);
 }
 
-int resource_load_each(const char *path, bool today, resource_each *each, void *context,
+/* The folder of a file; of standard input the current one; owned. */
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? x_strndup(path, MAX(1, (size_t)(slash - path))) : x_strdup(".");
+}
+
+int resource_load_each(const char *path, enum resource_use use, resource_each *each, void *context,
                        struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
+    AUTO(text_freep) char *folder = folder_of(path);
+    const struct admission admission = {.use = use, .folder = folder};
     if (manifest_load(path, &manifest, err) < 0) {
         return -1;
     }
@@ -105,7 +148,7 @@ int resource_load_each(const char *path, bool today, resource_each *each, void *
         json_t *object = NULL;
         struct error why = {0};
         AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[i].tree);
-        (void)!admit_document(manifest, i, today, &object, &why);
+        (void)!admit_document(manifest, i, &admission, &object, &why);
         struct resource_read read = {object, written, why.kind ? &why : NULL};
         if (each(context, &read, err) < 0) {
             return -1;

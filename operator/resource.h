@@ -14,12 +14,19 @@ struct resource_read {
     const struct error *why;
 };
 
-/* Each resource of the file ("-": standard input), in its order. today: also what a cluster accepts
- * and this version or machine does not support is refused. -1: the file cannot be read, or the
- * callee has failed. */
+/* What is refused, besides what a cluster refuses. */
+enum resource_use {
+    RESOURCE_OF_CLUSTER,
+    RESOURCE_TODAY, /* what this version or machine does not support */
+    RESOURCE_HERE   /* the same; but folders beside the file (local/volume_beside.h) are volumes
+                       that need no declaration */
+};
+
+/* Each resource of the file ("-": standard input), in its order. -1: the file cannot be read, or
+ * the callee has failed. */
 typedef int resource_each(void *context, const struct resource_read *read, struct error *err);
-NODISCARD int resource_load_each(const char *path, bool today, resource_each *each, void *context,
-                                 struct error *err);
+NODISCARD int resource_load_each(const char *path, enum resource_use use, resource_each *each,
+                                 void *context, struct error *err);
 /* The only resource of a text in memory; name replaces the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
                              struct error *err);

@@ -41,7 +41,7 @@ void resource_files_release(struct resource_files *files) {
 struct reading {
     struct resource_files *files;
     const char *path;
-    bool today;
+    enum resource_use use;
 };
 
 static int add(void *context, const struct resource_read *read, struct error *err) {
@@ -70,7 +70,7 @@ static int read_one(const struct reading *reading, struct error *err) {
                          "it into -f -",
                          reading->path);
     }
-    if (resource_load_each(reading->path, reading->today, add, (void *)reading, &why) < 0) {
+    if (resource_load_each(reading->path, reading->use, add, (void *)reading, &why) < 0) {
         if (reading->files->count == RESOURCE_FILES_MAX) {
             *err = why;
             return -1;
@@ -109,7 +109,7 @@ static int read_folder(const struct reading *folder, struct error *err) {
         AUTO(text_freep) char *path = file_join(folder->path, entries[i]->d_name);
         struct stat status;
         bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-        struct reading file = {folder->files, path, folder->today};
+        struct reading file = {folder->files, path, folder->use};
         files += !is_folder;
         result = result == 0 && !is_folder ? read_one(&file, err) : result;
         free(entries[i]);
@@ -122,12 +122,12 @@ static int read_folder(const struct reading *folder, struct error *err) {
     return result;
 }
 
-int resource_files_read(const struct option_list *paths, bool today,
+int resource_files_read(const struct option_list *paths, enum resource_use use,
                         struct resource_files *ret_files, struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     bool has_input = false;
     for (size_t i = 0; i < paths->count; i++) {
-        struct reading reading = {&files, paths->values[i], today};
+        struct reading reading = {&files, paths->values[i], use};
         bool is_input = strcmp(reading.path, "-") == 0;
         struct stat status;
         bool is_folder = !is_input && stat(reading.path, &status) == 0 && S_ISDIR(status.st_mode);

@@ -5,6 +5,7 @@
 
 #include "lib/options.h"
 #include "lib/tree.h"
+#include "operator/resource.h"
 
 enum { RESOURCE_FILES_MAX = 256 /* resources, and files of a folder */ };
 
@@ -20,10 +21,10 @@ struct resource_files {
     size_t count;
 };
 
-/* paths: the values of -f, at least one. today: as for resource_load_each (resource.h). A file that
+/* paths: the values of -f, at least one. use: as for resource_load_each (resource.h). A file that
  * cannot be read and a resource that is refused are entries, so that a caller can report all of
  * them. ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
-NODISCARD int resource_files_read(const struct option_list *paths, bool today,
+NODISCARD int resource_files_read(const struct option_list *paths, enum resource_use use,
                                   struct resource_files *ret_files, struct error *err);
 /* Leaves out the resources of other names, the refused ones, too; a file that cannot be read stays.
  */

@@ -137,7 +137,8 @@ static int check(const struct request *request, struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     bool prints = request->show || request->pods;
     if (check_request(request, err) < 0 ||
-        resource_files_read(&request->files, /* today= */ !prints, &files, err) < 0 ||
+        resource_files_read(&request->files, prints ? RESOURCE_OF_CLUSTER : RESOURCE_TODAY, &files,
+                            err) < 0 ||
         check_policy(request, &files, err) < 0 ||
         (request->server && check_server_ask(&request->where, &files, err) < 0)) {
         return -1;

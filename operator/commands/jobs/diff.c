@@ -142,7 +142,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     if (request->files.count == 0) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
-    if (resource_files_read(&request->files, /* today= */ false, &files, err) < 0) {
+    if (resource_files_read(&request->files, RESOURCE_OF_CLUSTER, &files, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < files.count; i++) {

@@ -576,7 +576,7 @@ int run_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || resource_files_read(&options.files, /* today= */ true, &files, &err) < 0 ||
+    if (result < 0 || resource_files_read(&options.files, RESOURCE_HERE, &files, &err) < 0 ||
         choose(&files, options.only, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
         return 2;
