@@ -48,6 +48,7 @@ static int check_made(const json_t *object, const struct kind_row *row, struct e
 struct admission {
     enum resource_use use;
     const char *folder; /* of the file; NULL: there is none */
+    json_t *more;       /* gets the texts of further errors; NULL: not wanted */
 };
 
 /* The kind's rules. What lacks only a declaration of folders beside the file is said with them. */
@@ -88,8 +89,8 @@ static int admit(json_t *object, const struct admission *admission, struct error
     }
     schema_fill_defaults(schema, object);
     json_object_del(object, "status");
-    if (schema_check(schema, object, err) < 0 || check_rules(object, row, admission, err) < 0 ||
-        check_made(object, row, err) < 0 ||
+    if (schema_check_all(schema, object, admission->more, err) < 0 ||
+        check_rules(object, row, admission, err) < 0 || check_made(object, row, err) < 0 ||
         (admission->use != RESOURCE_OF_CLUSTER && row->check_today &&
          row->check_today(object, err) < 0)) {
         return -1;
@@ -101,11 +102,23 @@ static int admit(json_t *object, const struct admission *admission, struct error
     return 0;
 }
 
+/* Gives each text its file and line. */
+static void add_lines(const struct manifest *manifest, const struct manifest_document *document,
+                      json_t *more) {
+    for (size_t i = 0; i < json_array_size(more); i++) {
+        struct error error = {0};
+        error_set(&error, ERROR_INVALID, "%s", json_string_value(json_array_get(more, i)));
+        (void)!manifest_context(manifest, document, &error);
+        json_array_set_new(more, i, json_string(error.text));
+    }
+}
+
 static int admit_document(const struct manifest *manifest, size_t index,
                           const struct admission *admission, json_t **ret_object,
                           struct error *err) {
     const struct manifest_document *document = &manifest->documents[index];
     if (admit(document->tree, admission, err) < 0) {
+        add_lines(manifest, document, admission->more);
         return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
     }
     *ret_object = json_incref(document->tree);
@@ -140,7 +153,6 @@ int resource_load_each(const char *path, enum resource_use use, resource_each *e
                        struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
     AUTO(text_freep) char *folder = folder_of(path);
-    const struct admission admission = {.use = use, .folder = folder};
     if (manifest_load(path, &manifest, err) < 0) {
         return -1;
     }
@@ -148,8 +160,10 @@ int resource_load_each(const char *path, enum resource_use use, resource_each *e
         json_t *object = NULL;
         struct error why = {0};
         AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[i].tree);
+        AUTO(tree_freep) json_t *more = json_array();
+        const struct admission admission = {.use = use, .folder = folder, .more = more};
         (void)!admit_document(manifest, i, &admission, &object, &why);
-        struct resource_read read = {object, written, why.kind ? &why : NULL};
+        struct resource_read read = {object, written, why.kind ? &why : NULL, more};
         if (each(context, &read, err) < 0) {
             return -1;
         }

@@ -12,6 +12,7 @@ struct resource_read {
     json_t *object;
     const json_t *written; /* as the file has it; borrowed */
     const struct error *why;
+    const json_t *more; /* texts of further errors, in the form of why; borrowed; may be empty */
 };
 
 /* What is refused, besides what a cluster refuses. */

@@ -14,6 +14,7 @@ static void release(struct resource_file *file) {
     free(file->path);
     json_decref(file->object);
     json_decref(file->written);
+    json_decref(file->more);
 }
 
 void resource_files_keep(struct resource_files *files, const char *name) {
@@ -57,6 +58,7 @@ static int add(void *context, const struct resource_read *read, struct error *er
         .path = x_strdup(strcmp(reading->path, "-") == 0 ? "standard input" : reading->path),
         .object = read->object,
         .written = json_incref((json_t *)read->written),
+        .more = json_incref((json_t *)read->more),
         .why = read->why ? *read->why : (struct error){0}};
     return 0;
 }

@@ -14,6 +14,7 @@ struct resource_file {
     json_t *object;   /* as of resource.h; NULL: refused */
     json_t *written;  /* as the file has it; NULL: the file cannot be read */
     struct error why; /* if it was refused */
+    json_t *more;     /* texts of further errors; NULL: none */
 };
 
 struct resource_files {

@@ -16,8 +16,39 @@ struct schema {
     int more_owners;
 };
 
+/* Where errors go: the first into `first`, others into the list, if there is one. */
+struct findings {
+    struct error *first;
+    json_t *others; /* texts; NULL: the check ends with the first */
+};
+
+enum { OTHERS_MAX = 20 };
+
 static int check_value(const json_t *schema, const json_t *value, const char *field,
-                       struct error *err);
+                       struct findings *findings);
+
+static bool is_among(const json_t *texts, const char *text) {
+    size_t i;
+    json_t *one;
+    json_array_foreach(texts, i, one) {
+        if (strcmp(json_string_value(one), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds an error, once; always returns -1. */
+static int find(struct findings *findings, const struct error *error) {
+    if (!findings->first->kind) {
+        *findings->first = *error;
+    } else if (findings->others && json_array_size(findings->others) < OTHERS_MAX &&
+               strcmp(findings->first->text, error->text) != 0 &&
+               !is_among(findings->others, error->text)) {
+        json_array_append_new(findings->others, json_string(error->text));
+    }
+    return -1;
+}
 
 /* Messages truncate long texts. */
 #define TEXT_SHOWN "%.60s"
@@ -196,7 +227,7 @@ static int check_duplicates(const json_t *schema, const json_t *list, const char
     return 0;
 }
 
-static int check_array(const json_t *schema, const json_t *list, const char *field,
+static int check_count(const json_t *schema, const json_t *list, const char *field,
                        struct error *err) {
     int64_t count = (int64_t)json_array_size(list);
     int64_t min = tree_integer(schema, "minItems", 0);
@@ -207,15 +238,26 @@ static int check_array(const json_t *schema, const json_t *list, const char *fie
                          (long long)(count < min ? min : max),
                          count < min ? "required" : "allowed");
     }
+    return 0;
+}
+
+static int check_array(const json_t *schema, const json_t *list, const char *field,
+                       struct findings *findings) {
+    struct error error = {0};
+    if (check_count(schema, list, field, &error) < 0) {
+        return find(findings, &error);
+    }
     const json_t *items = json_object_get(schema, "items");
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    int result = 0;
+    for (size_t i = 0; i < json_array_size(list) && (result == 0 || findings->others); i++) {
         char child[MANIFEST_FIELD_MAX];
         manifest_field_at(child, sizeof child, field, i);
-        if (check_value(items, json_array_get(list, i), child, err) < 0) {
-            return -1;
-        }
+        result = MIN(result, check_value(items, json_array_get(list, i), child, findings));
     }
-    return check_duplicates(schema, list, field, err);
+    if (result == 0 && check_duplicates(schema, list, field, &error) < 0) {
+        return find(findings, &error);
+    }
+    return result;
 }
 
 int schema_refuse_field(const json_t *properties, const char *key, const char *field,
@@ -238,68 +280,83 @@ int schema_refuse_field(const json_t *properties, const char *key, const char *f
                      *field ? field : "a resource", used ? " has: " : " has no fields", list);
 }
 
+static int missing_field(const json_t *schema, const char *key, const char *field,
+                         struct error *err) {
+    char child[MANIFEST_FIELD_MAX];
+    manifest_field(child, sizeof child, field, key);
+    const json_t *property = json_object_get(json_object_get(schema, "properties"), key);
+    const char *about = tree_text(property, "description", NULL);
+    return error_set(err, ERROR_INVALID, "%s: is missing%s%s", child, about ? ": " : "",
+                     about ? about : "");
+}
+
 static int check_required(const json_t *schema, const json_t *object, const char *field,
-                          struct error *err) {
+                          struct findings *findings) {
     const json_t *required = json_object_get(schema, "required");
-    for (size_t i = 0; i < json_array_size(required); i++) {
+    int result = 0;
+    for (size_t i = 0; i < json_array_size(required) && (result == 0 || findings->others); i++) {
         const char *key = json_string_value(json_array_get(required, i));
-        if (!json_object_get(object, key)) {
-            char child[MANIFEST_FIELD_MAX];
-            manifest_field(child, sizeof child, field, key);
-            const json_t *property = json_object_get(json_object_get(schema, "properties"), key);
-            const char *about = tree_text(property, "description", NULL);
-            return error_set(err, ERROR_INVALID, "%s: is missing%s%s", child, about ? ": " : "",
-                             about ? about : "");
+        struct error error = {0};
+        if (!json_object_get(object, key) && missing_field(schema, key, field, &error) < 0) {
+            result = find(findings, &error);
         }
     }
-    return 0;
+    return result;
+}
+
+/* Fields that the schema does not have. */
+static int check_known(const json_t *schema, const json_t *object, const char *field,
+                       struct findings *findings) {
+    const json_t *properties = json_object_get(schema, "properties");
+    const char *key;
+    json_t *value;
+    int result = 0;
+    if (json_object_get(schema, "additionalProperties") ||
+        tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false)) {
+        return 0;
+    }
+    json_object_foreach((json_t *)object, key, value) {
+        struct error error = {0};
+        if ((result == 0 || findings->others) && !json_object_get(properties, key) &&
+            schema_refuse_field(properties, key, field, &error) < 0) {
+            result = find(findings, &error);
+        }
+    }
+    return result;
 }
 
 static int check_object(const json_t *schema, const json_t *object, const char *field,
-                        struct error *err) {
+                        struct findings *findings) {
     const json_t *properties = json_object_get(schema, "properties");
     const json_t *additional = json_object_get(schema, "additionalProperties");
-    bool open = tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
     int64_t max = tree_integer(schema, "maxProperties", INT64_MAX);
+    struct error error = {0};
     if ((int64_t)json_object_size(object) > max) {
-        return error_set(err, ERROR_INVALID, "%s: %zu entries, at most %lld are allowed", field,
-                         json_object_size(object), (long long)max);
+        error_set(&error, ERROR_INVALID, "%s: %zu entries, at most %lld are allowed", field,
+                  json_object_size(object), (long long)max);
+        return find(findings, &error);
+    }
+    int result = check_known(schema, object, field, findings);
+    if (result == 0 || findings->others) {
+        result = MIN(result, check_required(schema, object, field, findings));
     }
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
-        if (!additional && !open && !json_object_get(properties, key)) {
-            return schema_refuse_field(properties, key, field, err);
-        }
-    }
-    if (check_required(schema, object, field, err) < 0) {
-        return -1;
-    }
     json_object_foreach((json_t *)object, key, value) {
         const json_t *property = json_object_get(properties, key);
         property = property ? property : additional;
         char child[MANIFEST_FIELD_MAX];
         manifest_field(child, sizeof child, field, key);
-        if (property && check_value(property, value, child, err) < 0) {
-            return -1;
+        if (property && (result == 0 || findings->others)) {
+            result = MIN(result, check_value(property, value, child, findings));
         }
     }
-    return 0;
+    return result;
 }
 
-static int check_value(const json_t *schema, const json_t *value, const char *field,
-                       struct error *err) {
-    if (json_is_null(value) && tree_bool(schema, "nullable", false)) {
-        return 0;
-    }
-    if (check_type(schema, value, field, err) < 0 || check_enum(schema, value, field, err) < 0) {
-        return -1;
-    }
+static int check_scalar(const json_t *schema, const json_t *value, const char *field,
+                        struct error *err) {
     switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return check_object(schema, value, field, err);
-    case JSON_ARRAY:
-        return check_array(schema, value, field, err);
     case JSON_STRING:
         return check_string(schema, value, field, err);
     case JSON_INTEGER:
@@ -310,8 +367,25 @@ static int check_value(const json_t *schema, const json_t *value, const char *fi
     }
 }
 
+static int check_value(const json_t *schema, const json_t *value, const char *field,
+                       struct findings *findings) {
+    struct error error = {0};
+    if (json_is_null(value) && tree_bool(schema, "nullable", false)) {
+        return 0;
+    }
+    if (check_type(schema, value, field, &error) < 0 ||
+        check_enum(schema, value, field, &error) < 0 ||
+        check_scalar(schema, value, field, &error) < 0) {
+        return find(findings, &error);
+    }
+    return json_is_object(value)  ? check_object(schema, value, field, findings)
+           : json_is_array(value) ? check_array(schema, value, field, findings)
+                                  : 0;
+}
+
 /* Checks what every object has. The schema only restricts the name. */
-static int check_metadata(const struct schema *schema, const json_t *metadata, struct error *err) {
+static int check_metadata(const struct schema *schema, const json_t *metadata,
+                          struct findings *findings) {
     static const char *const known[] = {
         "name",
         "generateName",
@@ -335,13 +409,6 @@ static int check_metadata(const struct schema *schema, const json_t *metadata, s
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         json_object_set(properties, known[i], any);
     }
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)metadata, key, value) {
-        if (!json_object_get(properties, key)) {
-            return schema_refuse_field(properties, key, "metadata", err);
-        }
-    }
     json_object_set_new(
         properties, "name",
         json_deep_copy(tree_get(schema->root, "properties.metadata.properties.name")));
@@ -355,18 +422,24 @@ static int check_metadata(const struct schema *schema, const json_t *metadata, s
     AUTO(tree_freep)
     json_t *whole = json_pack("{s:s, s:O, s:[s]}", "type", "object", "properties", properties,
                               "required", "name");
-    return check_value(whole, metadata, "metadata", err);
+    return check_value(whole, metadata, "metadata", findings);
+}
+
+int schema_check_all(const struct schema *schema, const json_t *object, json_t *others,
+                     struct error *err) {
+    const json_t *metadata = json_object_get(object, "metadata");
+    struct findings findings = {.first = err, .others = others};
+    struct error error = {0};
+    if (!metadata) {
+        error_set(&error, ERROR_INVALID, "metadata: is missing: name the resource there");
+        return find(&findings, &error);
+    }
+    int result = check_value(schema->root, object, "", &findings);
+    return result < 0 && !others ? -1 : MIN(result, check_metadata(schema, metadata, &findings));
 }
 
 int schema_check(const struct schema *schema, const json_t *object, struct error *err) {
-    const json_t *metadata = json_object_get(object, "metadata");
-    if (!metadata) {
-        return error_set(err, ERROR_INVALID, "metadata: is missing: name the resource there");
-    }
-    if (check_value(schema->root, object, "", err) < 0) {
-        return -1;
-    }
-    return check_metadata(schema, metadata, err);
+    return schema_check_all(schema, object, NULL, err);
 }
 
 /* A keyword, and whether check or fill must handle it. */

@@ -40,6 +40,10 @@ void schema_unfill(json_t *object);
 /* Checks a whole resource. ERROR_INVALID and "spec.workers.min: 0 is less than 1"; an unknown field
  * is refused with the most similar known name. */
 NODISCARD int schema_check(const struct schema *schema, const json_t *object, struct error *err);
+/* The same, and the texts of further errors, in their order, a few at most, are added to `others`
+ * (an array; NULL: the first is enough). */
+NODISCARD int schema_check_all(const struct schema *schema, const json_t *object, json_t *others,
+                               struct error *err);
 /* Always ERROR_INVALID: field (a path; "": the resource) has no member `key`; says the most similar
  * member of `properties`, or all of them. */
 NODISCARD int schema_refuse_field(const json_t *properties, const char *key, const char *field,

@@ -66,15 +66,28 @@ struct request {
     struct remote_options where; /* of --server */
 };
 
-/* Prints why all but the last of the resources that are refused are so; the last one's reason is
- * the command's. */
+/* Prints the error before this one. */
+static void go_on(struct error *err, const struct error *next) {
+    if (err->kind) {
+        fprintf(stderr, "windlass check: %s\n", err->text);
+    }
+    *err = *next;
+}
+
+/* Prints all errors of the resources that are refused but the last, which is the command's. */
 static int refuse(const struct resource_files *files, struct error *err) {
     for (size_t i = 0; i < files->count; i++) {
-        const struct error *why = &files->at[i].why;
-        if (why->kind && err->kind) {
-            fprintf(stderr, "windlass check: %s\n", err->text);
+        const struct resource_file *file = &files->at[i];
+        if (!file->why.kind) {
+            continue;
         }
-        *err = why->kind ? *why : *err;
+        go_on(err, &file->why);
+        for (size_t k = 0; k < json_array_size(file->more); k++) {
+            struct error next = {0};
+            error_set(&next, file->why.kind, "%s",
+                      json_string_value(json_array_get(file->more, k)));
+            go_on(err, &next);
+        }
     }
     return err->kind ? -1 : 0;
 }

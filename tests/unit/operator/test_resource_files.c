@@ -55,6 +55,42 @@ static void each_file_and_document_is_read(void) {
     check_read((const char *[]){folder, NULL}, "+-+-+"); /* d and e are not manifests by name */
 }
 
+/* A first manifest has several mistakes; each is said with its line, once. */
+static void all_mistakes_are_found(void) {
+    static const char text[] = "apiVersion: windlass.dev/v1beta1\n"
+                               "kind: BatchScore\n"
+                               "metadata: {name: Wrong, lables: {a: 1}}\n"
+                               "spec:\n"
+                               "  input: {files: {path: d/in, patern: '*.jpg'}}\n"
+                               "  scorer: {onnx: {path: d/m.onnx, preprocess: {range: unit}}}\n"
+                               "  workers:\n"
+                               "    min: -1\n"
+                               "    max: lots\n";
+    static const char *const wanted[] = {":5: spec.input.files.patern: unknown field, did you mean",
+                                         ":6: spec.scorer.onnx.preprocess.range: ",
+                                         ":8: spec.workers.",
+                                         ":9: spec.workers.",
+                                         ":4: spec.output: is missing",
+                                         ":3: metadata.name: ",
+                                         ":3: metadata.lables: unknown field, did you mean labels"};
+    AUTO(text_freep) char *path = make("g.txt", text);
+    struct error err = {0};
+    struct option_list list = {.values = {path}, .count = 1};
+    AUTO(resource_files_release) struct resource_files files = {0};
+    CHECK_OK(resource_files_read(&list, RESOURCE_TODAY, &files, &err), &err);
+    AUTO(text_freep) char *more = tree_compact(files.at[0].more);
+    AUTO(text_freep) char *all = x_printf("%s %s", files.at[0].why.text, more);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        const char *at = strstr(all, wanted[i]);
+        CHECK(at != NULL);
+        if (!at) {
+            printf("# %s is not in %s\n", wanted[i], all);
+        }
+        CHECK(at && !strstr(at + 1, wanted[i]));
+    }
+    CHECK_INT(json_array_size(files.at[0].more), 6);
+}
+
 /* Also a refused one of another name is left out; what cannot be read is not. */
 static void one_name_is_kept(void) {
     AUTO(text_freep) char *path = make("f.txt", GOOD "---\n" BAD);
@@ -128,6 +164,7 @@ int main(void) {
     snprintf(folder, sizeof folder, "/tmp/windlass-files-XXXXXX");
     CHECK(mkdtemp(folder));
     TEST(each_file_and_document_is_read);
+    TEST(all_mistakes_are_found);
     TEST(one_name_is_kept);
     TEST(standard_input_is_read_once);
     TEST(what_cannot_be_read_is_refused);
