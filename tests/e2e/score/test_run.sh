@@ -89,7 +89,7 @@ run --help
 check "run --help explains every option" bash -c "[ $code -eq 0 ] && grep -q -- '--volume NAME=DIR' '$work/out' && grep -q -- --workers '$work/out'"
 refuses "no manifest" 2 "-f FILE is missing"
 refuses "an unknown option" 2 "--fast: unknown option" -f "$job" --fast
-refuses "a word too many" 2 "more: not expected" -f "$job" more
+refuses "a word too many" 2 "unexpected argument more" -f "$job" more
 refuses "no worker" 2 "--workers 0" -f "$job" --workers 0
 refuses "a worker count that is not a number" 2 "'two' is not a whole number" -f "$job" --workers two
 
