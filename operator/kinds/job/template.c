@@ -209,14 +209,38 @@ int template_check(const json_t *spec, struct error *err) {
 
 static void merge_object(json_t *target, const json_t *patch);
 
+/* The first entry with each key stays. A key is text or a whole number. */
+static void index_entry(json_t *by_key, const char *key, json_t *entry) {
+    AUTO(text_freep)
+    char *name = json_dumps(json_object_get(entry, key), JSON_ENCODE_ANY | JSON_COMPACT);
+    if (name && !json_object_get(by_key, name)) {
+        json_object_set(by_key, name, entry);
+    }
+}
+
+static json_t *indexed(const json_t *by_key, const char *key, const json_t *entry) {
+    AUTO(text_freep)
+    char *name = json_dumps(json_object_get(entry, key), JSON_ENCODE_ANY | JSON_COMPACT);
+    return name ? json_object_get(by_key, name) : NULL;
+}
+
+/* With an index of the keys: a template may have thousands of entries. */
 static void merge_list(json_t *target, const json_t *patch, const char *key) {
+    AUTO(tree_freep) json_t *by_key = json_object();
+    for (size_t i = 0; key && i < json_array_size(target); i++) {
+        index_entry(by_key, key, json_array_get(target, i));
+    }
     for (size_t i = 0; i < json_array_size(patch); i++) {
-        json_t *entry = json_array_get(patch, i);
-        json_t *mine = key ? (json_t *)entry_of(target, key, json_object_get(entry, key)) : NULL;
+        const json_t *entry = json_array_get(patch, i);
+        json_t *mine = key ? indexed(by_key, key, entry) : NULL;
         if (mine) {
             merge_object(mine, entry);
-        } else {
-            json_array_append_new(target, json_deep_copy(entry));
+            continue;
+        }
+        json_t *added = json_deep_copy(entry);
+        json_array_append_new(target, added);
+        if (key) {
+            index_entry(by_key, key, added);
         }
     }
 }
