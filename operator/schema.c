@@ -241,6 +241,11 @@ static int check_count(const json_t *schema, const json_t *list, const char *fie
     return 0;
 }
 
+/* Whether to look for more after an error: others are wanted, and there is room for them. */
+static bool goes_on(const struct findings *findings) {
+    return findings->others && json_array_size(findings->others) < OTHERS_MAX;
+}
+
 static int check_array(const json_t *schema, const json_t *list, const char *field,
                        struct findings *findings) {
     struct error error = {0};
@@ -249,7 +254,7 @@ static int check_array(const json_t *schema, const json_t *list, const char *fie
     }
     const json_t *items = json_object_get(schema, "items");
     int result = 0;
-    for (size_t i = 0; i < json_array_size(list) && (result == 0 || findings->others); i++) {
+    for (size_t i = 0; i < json_array_size(list) && (result == 0 || goes_on(findings)); i++) {
         char child[MANIFEST_FIELD_MAX];
         manifest_field_at(child, sizeof child, field, i);
         result = MIN(result, check_value(items, json_array_get(list, i), child, findings));
@@ -294,7 +299,7 @@ static int check_required(const json_t *schema, const json_t *object, const char
                           struct findings *findings) {
     const json_t *required = json_object_get(schema, "required");
     int result = 0;
-    for (size_t i = 0; i < json_array_size(required) && (result == 0 || findings->others); i++) {
+    for (size_t i = 0; i < json_array_size(required) && (result == 0 || goes_on(findings)); i++) {
         const char *key = json_string_value(json_array_get(required, i));
         struct error error = {0};
         if (!json_object_get(object, key) && missing_field(schema, key, field, &error) < 0) {
@@ -317,7 +322,7 @@ static int check_known(const json_t *schema, const json_t *object, const char *f
     }
     json_object_foreach((json_t *)object, key, value) {
         struct error error = {0};
-        if ((result == 0 || findings->others) && !json_object_get(properties, key) &&
+        if ((result == 0 || goes_on(findings)) && !json_object_get(properties, key) &&
             schema_refuse_field(properties, key, field, &error) < 0) {
             result = find(findings, &error);
         }
@@ -337,7 +342,7 @@ static int check_object(const json_t *schema, const json_t *object, const char *
         return find(findings, &error);
     }
     int result = check_known(schema, object, field, findings);
-    if (result == 0 || findings->others) {
+    if (result == 0 || goes_on(findings)) {
         result = MIN(result, check_required(schema, object, field, findings));
     }
     const char *key;
@@ -347,7 +352,7 @@ static int check_object(const json_t *schema, const json_t *object, const char *
         property = property ? property : additional;
         char child[MANIFEST_FIELD_MAX];
         manifest_field(child, sizeof child, field, key);
-        if (property && (result == 0 || findings->others)) {
+        if (property && (result == 0 || goes_on(findings))) {
             result = MIN(result, check_value(property, value, child, findings));
         }
     }

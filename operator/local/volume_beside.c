@@ -40,10 +40,23 @@ static void declare(struct search *search, const char *text, size_t length) {
     search->names = x_printf("%s%s%s", before ? before : "", before ? ", " : "", name);
 }
 
+/* Whether a member of that name holds a path VOLUME/path/in/it. A pattern or an argument of a
+ * command is none, though it may look like one. */
+static bool holds_path(const char *member) {
+    static const char *const members[] = {"path",  "manifest", "labels",   "images",
+                                          "masks", "samples",  "tokenizer"};
+    for (size_t i = 0; member && i < ARRAY_LEN(members); i++) {
+        if (strcmp(member, members[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "data/photos", a member path: data, and any number of $(data). */
 static void look(struct search *search, const char *member, const char *text) {
     size_t first = strcspn(text, "/");
-    if (text[first] == '/' || (member && strcmp(member, "path") == 0)) {
+    if (holds_path(member) && (text[first] == '/' || strcmp(member, "path") == 0)) {
         declare(search, text, first);
     }
     for (const char *at = strstr(text, "$("); at; at = strstr(at + 2, "$(")) {

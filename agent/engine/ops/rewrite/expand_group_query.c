@@ -8,6 +8,8 @@
 
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LAST, TOTAL, COS, SIN, PLACES, SCORE_BIAS };
 
+enum { TURNED_MAX = 1 << 15 }; /* half the numbers of a head that rotate */
+
 struct group_query {
     struct attention a; /* k and v: at first the new ones, then those of the cache */
     int begins;         /* [images, 1]: the place of the first new key */
@@ -92,7 +94,8 @@ static void find_places(struct expansion *expansion, const struct node *node,
 static int turned(struct expansion *expansion, const struct node *node, int x, int cos, int sin) {
     const struct value *table = &expansion->builder.graph.values[node->inputs[COS]];
     bool is_known = (table->is_input || table->is_constant) && table->has_shape &&
-                    table->shape.rank == 2 && table->shape.dims[1] > 0;
+                    table->shape.rank == 2 && table->shape.dims[1] > 0 &&
+                    table->shape.dims[1] <= TURNED_MAX;
     struct rotary r = {.x = x,
                        .cos = cos,
                        .sin = sin,

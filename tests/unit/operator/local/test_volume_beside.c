@@ -35,6 +35,9 @@ static void test_names(void) {
         "{\"scorer\":{\"command\":{\"command\":[\"python3\",\"$(code)/a.py\",\"$(data)\"]}}}",
         "code, data");
     check_names("{\"input\":{\"files\":{\"path\":\"nowhere/x\",\"pattern\":\"data\"}}}", "none");
+    check_names("{\"input\":{\"files\":{\"path\":\"nowhere/x\",\"pattern\":\"data/*\"}}}", "none");
+    check_names("{\"command\":[\"cat\",\"data/x\"],\"environment\":{\"A\":\"data/x\"}}", "none");
+    check_names("{\"postprocess\":{\"labels\":\"data/names.txt\"}}", "data");
     check_names("{\"a\":{\"path\":\"az://data/x\"},\"b\":{\"path\":\"/data/x\"}}", "none");
     check_names("{\"a\":{\"path\":\"../data/x\"},\"b\":{\"path\":\"file/x\"},\"c\":\"\"}", "none");
     check_names("{\"image\":\"data/x:1\",\"c\":\"$(\",\"d\":\"$()\",\"e\":\"data\"}", "none");
