@@ -91,8 +91,9 @@ void training_freep(struct training **training);
 
 /* Type and shape of an output, without data. */
 struct tensor training_output(const struct training *training, size_t output);
-/* The same of the scores that the loss reads, which need not be an output. */
-struct tensor training_scores(const struct training *training);
+/* The same of the scores that a loss reads, which need not be an output; loss: the loss's output.
+ */
+struct tensor training_scores(const struct training *training, size_t loss);
 /* The index of the step that completes a bound output: after it, a gradient can be sent to other
  * ranks. */
 size_t training_made_at(const struct training *training, size_t output);

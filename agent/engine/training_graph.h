@@ -70,6 +70,7 @@ enum training_loss {
 };
 bool training_graph_has_classes(enum training_loss loss); /* targets are classes, not numbers */
 
+enum { TRAINING_LOSSES_MAX = 8 };
 struct training_options {
     enum training_loss loss;
     bool is_bfloat;   /* mixed precision: products read bfloat16 (ops/rewrite/bfloat.h) */
@@ -80,6 +81,11 @@ struct training_options {
     int64_t blank;              /* CTC: the class of blanks */
     const float *class_weights; /* cross entropy: a factor for each class; borrowed; NULL: 1 */
     size_t class_weight_count;
+    /* The losses of the network's further outputs, in their order (borrowed; of each only `loss`
+     * and its fields count). They are summed, each with a scale of its own, in which a weight can
+     * be. */
+    const struct training_options *further;
+    size_t further_count;
     /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
      * A batch normalization whose scale is frozen uses its running statistics and does not change
      * them. */
@@ -100,11 +106,12 @@ struct training_norm {
 /* The graph of a training step. Values have the same indices as in the network. Its inputs are, in
  * this order: those of the network; the variables (trained weights); target: int64 labels [n], or
  * for mean squared error the expected output; scale, one float32: the factor of loss and gradients,
- * 1 / (batch size of all ranks); and, only if the network has dropout, keys, int64 [n]: a random
- * number per sample and epoch; and, only if norms are synced, share, one float32: 1 / (number of
- * samples that all ranks compute at once). Its outputs are: the loss; for cross entropy, the number
- * of correct samples; one gradient per variable; mean and variance of each norm; the values of
- * training_options.keep. */
+ * 1 / (batch size of all ranks); target and scale of each further loss; and, only if the network
+ * has dropout, keys, int64 [n]: a random number per sample and epoch; and, only if norms are
+ * synced, share, one float32: 1 / (number of samples that all ranks compute at once). Its outputs
+ * are: the loss, of several their sum; for cross entropy, the number of correct samples; of several
+ * losses each one, and its number of correct samples (`losses`; the first one's comes once); one
+ * gradient per variable; mean and variance of each norm; the values of training_options.keep. */
 struct training_graph {
     struct graph graph;
     /* The network with composite operators written as others, and that with its roundings to
@@ -113,8 +120,12 @@ struct training_graph {
     size_t variable_count, norm_count;
     int *variables; /* values; in the network they are constants with the initial weights */
     struct training_norm *norms;
-    struct roles roles;                         /* of all constants */
-    size_t first_variable, target, scale;       /* indices of inputs */
+    struct roles roles; /* of all constants */
+    size_t loss_count;  /* one for each output of the network */
+    struct {
+        size_t target, scale, loss, correct; /* indices of inputs, of outputs; correct 0: none */
+    } losses[TRAINING_LOSSES_MAX];
+    size_t first_variable, target, scale;       /* indices of inputs; of the first loss */
     size_t keys, share;                         /* the same; 0: there is none */
     size_t first_gradient, correct, first_kept; /* indices of outputs; correct 0: there is none */
 };
@@ -133,18 +144,6 @@ void training_graph_release(struct training_graph *training);
  * caller owns (graph_release). */
 void training_graph_evaluation(const struct training_graph *training, struct graph *ret_graph);
 
-/* What a classifier's output is, judged by its last node. */
+/* What an output of a classifier is, judged by the node that makes it. */
 enum training_scores { TRAINING_LOGITS, TRAINING_PROBABILITIES, TRAINING_LOG_PROBABILITIES };
-enum training_scores training_graph_scores(const struct graph *network);
-
-/* Scores of a cross entropy, one class for each place (a pixel, a token) of each
- * sample: [samples, classes, places...] as PyTorch has them, or, if only that fits the labels
- * [samples, places...], [samples, places..., classes]. */
-struct label_places {
-    int64_t samples, places, classes;
-    int64_t place_step, class_step; /* in the scores, in elements */
-    bool fits_both;                 /* the last axis would have fitted, too */
-};
-/* ERROR_INVALID names both shapes. */
-NODISCARD int loss_places(const struct shape *scores, const struct shape *labels,
-                          struct label_places *ret_places, struct error *err);
+enum training_scores training_graph_scores(const struct graph *network, size_t output);

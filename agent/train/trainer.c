@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     METRICS_EVERY_MS = 10000,
@@ -47,7 +48,8 @@ static void format_accuracy(char text[static 64], const char *what, double accur
 
 /* Of the epoch so far. */
 static double accuracy_of(const struct trainer *trainer) {
-    bool is_known = trainer->graph.correct && trainer->places > 0;
+    int head = trainer->accuracy_head;
+    bool is_known = head >= 0 && trainer->graph.losses[head].correct && trainer->places > 0;
     return is_known ? trainer->sums.correct / trainer->places : NAN;
 }
 
@@ -77,6 +79,7 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
     if (!isnan(loss_of(trainer))) {
         metric_send("loss", loss_of(trainer), step);
     }
+    trainer_send_heads(trainer);
     metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
     if (!isnan(test_accuracy)) {
         metric_send("accuracy", test_accuracy, step);
@@ -161,6 +164,14 @@ static void say_bad(struct trainer *trainer) {
     bad->train = 0;
 }
 
+static void say_heads(const struct trainer *trainer) {
+    char text[HEAD_TEXT_MAX];
+    if (trainer->head_count > 1) {
+        trainer_format_heads(trainer, trainer->head_sums, text);
+        trainer_say(trainer, "losses of the outputs: %s", text);
+    }
+}
+
 static int end_epoch(struct trainer *trainer, struct period *period, struct error *err) {
     double loss, accuracy, speed = speed_of(period);
     int64_t began_ns = clock_monotonic_ns();
@@ -192,10 +203,12 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
                 (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
                 (long long)trainer->step, own, accuracies[0], test, accuracies[1],
                 rate_at(&trainer->rate, trainer->step - 1), speed);
+    say_heads(trainer);
     say_bad(trainer);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
     trainer->places = 0;
+    memset(trainer->head_sums, 0, sizeof trainer->head_sums);
     return 0;
 }
 
@@ -248,11 +261,14 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
                  (double)trainer->scalars[SCALAR_LOSS]);
-    const struct criterion_count *counted = &trainer->counted;
-    trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * counted->weight;
+    /* The mean of several losses is over the samples: each counts its own places. */
+    const struct criterion_count *counted = &trainer->heads[MAX(trainer->accuracy_head, 0)].counted;
+    double weight = trainer->head_count > 1 ? (double)batch->total : counted->weight;
+    trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * weight;
     trainer->sums.correct += (double)trainer->scalars[SCALAR_CORRECT];
-    trainer->sums.weight += counted->weight;
+    trainer->sums.weight += weight;
     trainer->places += counted->places;
+    trainer_add_heads(trainer);
     period->samples += batch->total;
     return 0;
 }

@@ -10,25 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What the network's output for the batch is compared with. */
-static struct host_loss_batch compared(const struct trainer *trainer, const struct batch *batch) {
-    struct shape target = trainer->inputs[trainer->graph.target].shape;
-    const struct dataset *test = trainer->test;
-    target.dims[0] = batch->count;
-    return (struct host_loss_batch){
-        .settings = &trainer->loss,
-        .labels = {.samples = batch->count,
-                   .places = shape_count(&trainer->augment.places),
-                   .labels = batch->labels,
-                   .has_ignored = test->counted || test->is_late || trainer->augment.moves_places,
-                   .ignored = test->ignored},
-        .target = target,
-        .numbers = batch->targets,
-        .is_bad = batch->is_bad,
-        .ending = training_graph_scores(trainer->network)};
-}
+/* Of each loss. */
+struct sums {
+    struct host_loss_sums heads[HEADS_MAX];
+};
 
-static int score(struct trainer *trainer, const struct batch *batch, struct host_loss_sums *sums,
+static int score(struct trainer *trainer, const struct batch *batch, struct sums *sums,
                  struct error *err) {
     struct prepared_graph *prepared = trainer->evaluated;
     const struct order_slice all = {0, batch->count};
@@ -55,31 +42,83 @@ static int score(struct trainer *trainer, const struct batch *batch, struct host
                      NULL, err) < 0) {
         return -1;
     }
-    const struct host_loss_batch against = compared(trainer, batch);
-    return host_loss_add(&against, &trainer->evaluation_outputs[0], sums, err);
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        const struct host_loss_batch against = trainer_head_compared(trainer, i, batch);
+        const char *name = trainer->heads[i].name;
+        if (host_loss_add(&against, &trainer->evaluation_outputs[i], &sums->heads[i], err) < 0) {
+            return name ? error_context(err, "output \"%.64s\"", name) : -1;
+        }
+    }
+    return 0;
 }
 
 static int gather_sums(struct comm *comm, void *context, struct error *err) {
-    struct host_loss_sums *sums = context, total = {0};
-    struct host_loss_sums *all = x_calloc((size_t)comm->size, sizeof *all);
+    struct sums *sums = context, total = {0};
+    struct sums *all = x_calloc((size_t)comm->size, sizeof *all);
     int result = comm_gather(comm, sums, sizeof *sums, all, err);
-    for (int i = 0; i < comm->size; i++) {
-        total.loss += all[i].loss;
-        total.weight += all[i].weight;
-        total.correct += all[i].correct;
-        total.samples += all[i].samples;
-        total.bad += all[i].bad;
+    for (size_t i = 0; i < (size_t)comm->size * HEADS_MAX; i++) {
+        const struct host_loss_sums *one = &all[i / HEADS_MAX].heads[i % HEADS_MAX];
+        struct host_loss_sums *to = &total.heads[i % HEADS_MAX];
+        to->loss += one->loss;
+        to->weight += one->weight;
+        to->correct += one->correct;
+        to->samples += one->samples;
+        to->bad += one->bad;
     }
     free(all);
     *sums = total;
     return result;
 }
 
+/* The sum of all losses, by their weights. */
+static double total_of(const struct trainer *trainer, const struct sums *sums) {
+    double total = 0;
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        total += trainer->heads[i].weight * sums->heads[i].loss / sums->heads[i].weight;
+    }
+    return total;
+}
+
+static void say_heads(const struct trainer *trainer, const struct sums *sums) {
+    struct head_sums heads[HEADS_MAX] = {{0}};
+    char text[HEAD_TEXT_MAX];
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        const struct host_loss_sums *from = &sums->heads[i];
+        heads[i] = (struct head_sums){from->loss, from->weight, (double)from->correct,
+                                      (double)from->samples};
+    }
+    if (trainer->head_count > 1) {
+        trainer_format_heads(trainer, heads, text);
+        trainer_say(trainer, "test losses of the outputs: %s", text);
+    }
+}
+
+static int check_sums(const struct trainer *trainer, const struct sums *sums, struct error *err) {
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        const char *name = trainer->heads[i].name;
+        if (!(sums->heads[i].weight > 0)) {
+            error_set(err, ERROR_INVALID, "data.test: no sample counts; %lld are bad",
+                      (long long)sums->heads[0].bad);
+            return name ? error_context(err, "output \"%.64s\"", name) : -1;
+        }
+    }
+    double total = total_of(trainer, sums);
+    return isfinite(total)
+               ? 0
+               : error_set(err, ERROR_FAILED,
+                           "the loss over the test data is %g after step %lld, though that of the "
+                           "training and all numbers of data.test are finite: a sample of "
+                           "data.test is far from the others (data.normalize), or the network's "
+                           "weights have grown too large (lower optimizer.learningRate)",
+                           total, (long long)trainer->step);
+}
+
 int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
                      struct error *err) {
     AUTO(loader_closep) struct loader *loader = NULL;
     const struct batch *batch;
-    struct host_loss_sums sums = {0};
+    struct sums sums = {0};
+    int64_t *bad = &sums.heads[0].bad;
     *ret_loss = *ret_accuracy = NAN;
     if (!trainer->test) {
         return 0;
@@ -97,7 +136,7 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
     }
     int more;
     while ((more = loader_take(loader, &batch, err)) > 0) {
-        sums.bad += batch->bad;
+        *bad += batch->bad;
         if (batch->count && score(trainer, batch, &sums, err) < 0) {
             return -1;
         }
@@ -106,25 +145,17 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
         return -1;
     }
     /* Every rank has the same sums, so all ranks fail. */
-    sums.bad += trainer->test->damaged;
-    trainer->bad_sums.most_test = (float)sums.bad;
-    if (bad_samples_check(trainer->bad_test, sums.bad, err) < 0) {
+    *bad += trainer->test->damaged;
+    trainer->bad_sums.most_test = (float)*bad;
+    if (bad_samples_check(trainer->bad_test, *bad, err) < 0 ||
+        check_sums(trainer, &sums, err) < 0) {
         return -1;
     }
-    if (!(sums.weight > 0)) {
-        return error_set(err, ERROR_INVALID, "data.test: no sample counts; %lld are bad",
-                         (long long)sums.bad);
-    }
-    if (!isfinite(sums.loss)) {
-        return error_set(
-            err, ERROR_FAILED,
-            "the loss over the test data is %g after step %lld, though that of the "
-            "training and all numbers of data.test are finite: a sample of data.test is far from "
-            "the others (data.normalize), or the network's weights have grown too large (lower "
-            "optimizer.learningRate)",
-            sums.loss / sums.weight, (long long)trainer->step);
-    }
-    *ret_loss = sums.loss / sums.weight;
-    *ret_accuracy = trainer->test->classes ? (double)sums.correct / (double)sums.samples : NAN;
+    say_heads(trainer, &sums);
+    const struct host_loss_sums *first = &sums.heads[MAX(trainer->accuracy_head, 0)];
+    bool has_accuracy =
+        trainer->accuracy_head >= 0 && trainer->graph.losses[trainer->accuracy_head].correct;
+    *ret_loss = total_of(trainer, &sums);
+    *ret_accuracy = has_accuracy ? (double)first->correct / (double)first->samples : NAN;
     return 0;
 }

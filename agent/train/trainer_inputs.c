@@ -12,7 +12,7 @@ static struct dataset_tensor tensor_at(const struct trainer *trainer, int source
     const struct dataset *train = trainer->train;
     return source > 0 ? train->extras[source - 1]
                       : (struct dataset_tensor){train->name, train->type, trainer->augment.shape,
-                                                "the network would not see it"};
+                                                "the network would not see it", false};
 }
 
 static enum tensor_type *result_of(struct augment *augment, int source) {
@@ -32,8 +32,10 @@ static void add_name(char text[static NAMES_BYTES], const char *name) {
 static void list_tensors(const struct trainer *trainer, char text[static NAMES_BYTES]) {
     *text = 0;
     for (size_t i = 0; i <= trainer->train->extra_count; i++) {
-        const char *name = tensor_at(trainer, (int)i).name;
-        add_name(text, name ? name : "samples");
+        struct dataset_tensor tensor = tensor_at(trainer, (int)i);
+        if (!tensor.is_target) {
+            add_name(text, tensor.name ? tensor.name : "samples");
+        }
     }
 }
 

@@ -14,15 +14,16 @@
 /* Checkpoints of agents that knew none do not have them. */
 #define STATE_BAD "windlass:bad"
 #define STATE_PLACES "windlass:places"
+#define STATE_LOSSES "windlass:losses" /* only of several losses */
 
 static size_t state_count(const struct trainer *trainer) {
     size_t variables = trainer->graph.variable_count;
     return variables * (1 + optimizer_state_count(trainer->optimizer)) +
-           2 * trainer->graph.norm_count + 3;
+           2 * trainer->graph.norm_count + 3 + (trainer->head_count > 1);
 }
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
- * raw bytes), its bad samples, its places (as raw bytes). */
+ * raw bytes), its bad samples, its places, the sums of several losses (both as raw bytes). */
 static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
@@ -57,6 +58,13 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         tensor->shape = (struct shape){1, {sizeof trainer->places / sizeof(float)}};
         tensor->data = (float *)(void *)&trainer->places;
         snprintf(tensor->name, sizeof tensor->name, STATE_PLACES);
+        return;
+    }
+    if (statistic == 2 * trainer->graph.norm_count + 3) {
+        int64_t each = sizeof *trainer->head_sums / sizeof(float);
+        tensor->shape = (struct shape){1, {HEADS_MAX * each}};
+        tensor->data = (float *)(void *)trainer->head_sums;
+        snprintf(tensor->name, sizeof tensor->name, STATE_LOSSES);
         return;
     }
     const struct value *value = &network->values[trainer_statistic_constant(trainer, statistic)];

@@ -90,32 +90,19 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     const char *freeze[FREEZE_MAX];
     const json_t *patterns = json_object_get(json_object_get(spec, "model"), "freeze");
     struct training_options *options = &trainer->options;
-    const struct criterion *loss = &trainer->loss;
+    struct training_options further[HEADS_MAX] = {{0}};
     int precision;
-    if (criterion_read(spec, &trainer->loss, err) < 0 ||
+    if (trainer_read_heads(trainer, spec, err) < 0 ||
         fields_choice(spec, "precision", precisions, &precision, err) < 0) {
         return -1;
     }
-    *options = (struct training_options){.loss = loss->loss,
-                                         .smoothing = loss->smoothing,
-                                         .blank = loss->blank,
-                                         .class_weights = loss->class_weights,
-                                         .class_weight_count = loss->class_count,
-                                         .freeze = freeze};
+    *options = (struct training_options){.freeze = freeze};
+    trainer_head_options(trainer, further, options);
     options->is_bfloat = precision == 1;
     options->is_synced = trainer->is_synced;
-    options->has_ignored = trainer->train->counted || trainer->train->is_late ||
-                           trainer->augment.moves_places || loss->loss == TRAINING_CTC;
-    options->ignored = trainer->train->ignored;
     if (options->is_bfloat && trainer->device->is_host) {
         trainer_say(trainer, "precision: BF16 is made for GPUs: on this processor it costs more "
                              "time than FP32, as each number is computed as that and rounded");
-    }
-    bool has_classes = trainer->train->classes > 0;
-    if (has_classes != training_graph_has_classes(loss->loss)) {
-        return error_set(err, ERROR_INVALID, "loss: %s does not fit targets that are %s",
-                         json_string_value(json_object_get(spec, "loss")),
-                         has_classes ? "classes" : "numbers");
     }
     for (size_t i = 0; i < MIN(json_array_size(patterns), (size_t)FREEZE_MAX); i++) {
         const char *pattern = json_string_value(json_array_get(patterns, i));
@@ -132,8 +119,10 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     trainer_say_forms(trainer);
     trainer_say_variables(trainer);
     trainer_say_norms(trainer);
-    options->freeze = NULL; /* the array belongs to this function */
+    options->freeze = NULL; /* the arrays belong to this function */
     options->freeze_count = 0;
+    options->further = NULL;
+    options->further_count = 0;
     training_graph_evaluation(&trainer->graph, &trainer->evaluation);
     return 0;
 }
@@ -290,17 +279,11 @@ static int lay_out(struct trainer *trainer, struct error *err) {
     }
     trainer_shape_inputs(trainer, 0, trainer->inputs);
     trainer_shape_inputs(trainer, 0, trainer->evaluation_inputs);
-    struct tensor *target = &trainer->inputs[graph->target];
-    if (trainer->train->classes) {
-        const struct shape *places = &trainer->augment.places;
-        *target = (struct tensor){.type = TENSOR_INT64, .shape = {.rank = 1 + places->rank}};
-        memcpy(target->shape.dims + 1, places->dims, (size_t)places->rank * sizeof *places->dims);
-    } else {
-        *target = (struct tensor){.type = TENSOR_FLOAT32, .shape = {2, {0, 0}}};
-        target->shape.dims[1] = trainer->train->target_count;
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        trainer->inputs[graph->losses[i].target] = trainer_head_target(trainer, i);
+        trainer->inputs[graph->losses[i].scale] =
+            (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->heads[i].scale};
     }
-    trainer->inputs[graph->scale] =
-        (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->scale};
     if (graph->share) {
         trainer->inputs[graph->share] =
             (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->share};
@@ -417,7 +400,9 @@ void trainer_close(struct trainer *trainer) {
     for (size_t i = 0; trainer->statistics && i < 2 * trainer->graph.norm_count; i++) {
         free(trainer->statistics[i]);
     }
-    criterion_release(&trainer->loss);
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        criterion_release(&trainer->heads[i].criterion);
+    }
     free(trainer->statistics);
     free(trainer->sources);
     free(trainer->inputs);

@@ -69,7 +69,7 @@ static int plan(struct trainer *trainer, const json_t *spec, struct error *err) 
         made_at[i] =
             (int)training_made_at(trainer->prepared[0].training, graph->first_gradient + i);
     }
-    bytes[count] = SCALAR_COUNT * sizeof(float);
+    bytes[count] = trainer_scalar_count(trainer) * sizeof(float);
     made_at[count] = INT_MAX;
     if (result == 0) {
         buckets_plan(bytes, made_at, count + 1, (size_t)fusion_mib << 20, &trainer->buckets);
@@ -129,15 +129,14 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
 }
 
 /* Scores of a square, such as 256 bytes at 256 places, do not tell their axis of classes. */
-static void say_axis(const struct trainer *trainer) {
-    const struct shape *labels = &trainer->inputs[trainer->graph.target].shape;
-    struct label_places places;
-    struct error ignored = {0};
-    if (trainer->options.loss != TRAINING_CROSS_ENTROPY) {
+static void say_axis(const struct trainer *trainer, size_t head) {
+    const struct shape *labels = &trainer->inputs[trainer->graph.losses[head].target].shape;
+    if (trainer->heads[head].criterion.loss != TRAINING_CROSS_ENTROPY) {
         return;
     }
-    struct tensor scores = training_scores(trainer->prepared[0].training);
-    if (loss_places(&scores.shape, labels, &places, &ignored) == 0 && places.fits_both) {
+    struct tensor scores =
+        training_scores(trainer->prepared[0].training, trainer->graph.losses[head].loss);
+    if (host_loss_fits_both(&scores.shape, labels)) {
         char text[128];
         shape_format(&scores.shape, text);
         trainer_say(trainer,
@@ -157,22 +156,26 @@ int64_t trainer_part_samples(const struct trainer *trainer) {
 int trainer_prepare(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer;
     int64_t samples = trainer_part_samples(trainer);
-    struct tensor *target = &trainer->inputs[trainer->graph.target];
     struct rate_options options = {.batch_size = trainer->batch_size,
                                    .epoch_steps = trainer->epoch_steps,
                                    .epochs = trainer->epochs};
     size_t most = 0, own = trainer->network->input_count;
-    target->shape.dims[0] = samples;
     for (size_t i = 0; i < own; i++) {
         trainer->inputs[i].shape.dims[0] = samples;
         most = MAX(most, (size_t)shape_count(&trainer->inputs[i].shape));
     }
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        struct tensor *target = &trainer->inputs[trainer->graph.losses[i].target];
+        target->shape.dims[0] = samples;
+        most = MAX(most, (size_t)shape_count(&target->shape));
+    }
     void *zeros = x_calloc(most + 1, sizeof(int64_t));
-    void *targets = x_calloc((size_t)shape_count(&target->shape) + 1, sizeof(int64_t));
     for (size_t i = 0; i < own; i++) {
         trainer->inputs[i].data = zeros;
     }
-    target->data = targets;
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        trainer->inputs[trainer->graph.losses[i].target].data = zeros;
+    }
     if (trainer->graph.keys) {
         trainer->keys = x_calloc((size_t)samples, sizeof *trainer->keys);
         trainer->inputs[trainer->graph.keys] =
@@ -180,7 +183,6 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
     }
     int result = open_prepared(trainer, &trainer->prepared[0], err);
     free(zeros);
-    free(targets);
     if (result < 0 || plan(trainer, spec, err) < 0 ||
         make_optimizer(trainer, spec, &options.learning_rate, err) < 0) {
         return -1;
@@ -191,6 +193,8 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
     }
     bind(trainer, &trainer->prepared[0]);
     trainer->prepared[0].samples = samples;
-    say_axis(trainer);
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        say_axis(trainer, i);
+    }
     return rate_read(json_object_get(spec, "schedule"), &options, &trainer->rate, err);
 }

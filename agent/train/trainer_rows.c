@@ -25,12 +25,40 @@ struct rows {
     int64_t width;
 };
 
+/* The outputs of a sample in one row. */
+static int join_outputs(const struct trainer *trainer, int64_t count, float **ret_outputs,
+                        int64_t *ret_width, struct error *err) {
+    int64_t width = 0, at = 0;
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        const struct tensor *output = &trainer->evaluation_outputs[i];
+        if (output->type != TENSOR_FLOAT32 || shape_count(&output->shape) % count) {
+            char shape[128];
+            shape_format(&output->shape, shape);
+            return error_set(err, ERROR_INVALID, "the network's output is %s for %lld samples",
+                             shape, (long long)count);
+        }
+        width += shape_count(&output->shape) / count;
+    }
+    float *rows = x_malloc((size_t)(width * count + 1) * sizeof(float));
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        const struct tensor *output = &trainer->evaluation_outputs[i];
+        int64_t own = shape_count(&output->shape) / count;
+        for (int64_t row = 0; row < count; row++) {
+            memcpy(rows + row * width + at, (const float *)output->data + row * own,
+                   (size_t)own * sizeof(float));
+        }
+        at += own;
+    }
+    *ret_outputs = rows;
+    *ret_width = width;
+    return 0;
+}
+
 /* samples: of each input. */
 static int run(const struct rows *rows, char *const *samples, int64_t count, float **ret_outputs,
                int64_t *ret_width, struct error *err) {
     struct trainer *trainer = rows->trainer;
     struct training *training = NULL;
-    const struct tensor *output = &trainer->evaluation_outputs[0];
     bool *is_bound = x_calloc(trainer->evaluation.output_count + 1, sizeof *is_bound);
     for (size_t i = 0; i < rows->inputs; i++) {
         trainer->evaluation_inputs[i].shape.dims[0] = count;
@@ -44,17 +72,7 @@ static int run(const struct rows *rows, char *const *samples, int64_t count, flo
     result = result < 0 ? -1
                         : training_run(training, trainer->evaluation_inputs,
                                        trainer->evaluation_outputs, NULL, err);
-    if (result == 0 && (output->type != TENSOR_FLOAT32 || shape_count(&output->shape) % count)) {
-        char shape[128];
-        shape_format(&output->shape, shape);
-        result = error_set(err, ERROR_INVALID, "the network's output is %s for %lld samples", shape,
-                           (long long)count);
-    }
-    if (result == 0) {
-        *ret_width = shape_count(&output->shape) / count;
-        *ret_outputs = x_malloc((size_t)(*ret_width * count + 1) * sizeof(float));
-        memcpy(*ret_outputs, output->data, (size_t)(*ret_width * count) * sizeof(float));
-    }
+    result = result < 0 ? -1 : join_outputs(trainer, count, ret_outputs, ret_width, err);
     training_free(training);
     free(is_bound);
     return result;

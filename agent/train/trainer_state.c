@@ -16,6 +16,10 @@ void trainer_say(const struct trainer *trainer, const char *format, ...) {
     }
 }
 
+size_t trainer_scalar_count(const struct trainer *trainer) {
+    return SCALAR_COUNT + (trainer->head_count > 1 ? 2 * trainer->head_count : 0);
+}
+
 size_t trainer_variable_size(const struct trainer *trainer, size_t variable) {
     return (size_t)shape_count(&trainer->network->values[trainer->graph.variables[variable]].shape);
 }

@@ -1,7 +1,8 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c,
  * _evaluate.c. Parts of this header: trainer_device.h (memory of the device, gradients, sums over
- * ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the best network). */
+ * ranks), trainer_heads.h (losses), trainer_kept.h with _keep.c (checkpoints), _result.c and
+ * _best.c (the best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -9,21 +10,16 @@
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
-#include "agent/train/loss/criterion.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
 #include "agent/train/record/metrics_log.h"
 #include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
 #include "agent/train/trainer_device.h"
+#include "agent/train/trainer_heads.h"
 #include "agent/train/trainer_kept.h"
 
 #define RESULT_MODEL "model.onnx" /* in the output */
-
-/* Piggybacked scalars: numbers that are appended to the last bucket of gradients, so that the same
- * call sums them over the ranks. SAVE, LEAVE: the number of ranks that request a checkpoint, or to
- * stop. BAD: bad samples of the step. */
-enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_BAD, SCALAR_COUNT };
 
 /* A training graph prepared for one number of samples. */
 struct prepared_graph {
@@ -54,7 +50,9 @@ struct trainer {
     struct bad_samples *bad_train, *bad_test;
     struct augment augment;
     struct loader *loader;
-    struct criterion loss;
+    struct trainer_head heads[HEADS_MAX]; /* the losses; one for each output of the network */
+    size_t head_count;
+    int accuracy_head; /* the one of which accuracy is: the first one of classes; -1: none */
     struct training_options options; /* of `graph`; `freeze` is valid only while it is built */
     /* time */
     int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: training steps done */
@@ -84,16 +82,15 @@ struct trainer {
     int *sources; /* [network->input_count]: the tensor of a sample that each input takes */
     struct tensor *inputs, *outputs;                       /* of `graph` */
     struct tensor *evaluation_inputs, *evaluation_outputs; /* of `evaluation` */
-    float scale;                 /* 1 / counted.weight, or 0; an input of `graph` */
-    int64_t *keys;               /* of dropout, one per sample; NULL: no dropout */
-    float scalars[SCALAR_COUNT]; /* of the last step, summed */
+    int64_t *keys;              /* of dropout, one per sample; NULL: no dropout */
+    float scalars[SCALARS_MAX]; /* of the last step, summed */
     /* Of the epoch so far, and in checkpoints: loss / weight, accuracy = correct / places. */
     struct epoch_sums {
         double loss, correct, weight;
     } sums;
     double places;
+    struct head_sums head_sums[HEADS_MAX]; /* the same of each loss, if there are several */
     struct bad_sums bad_sums;
-    struct criterion_count counted; /* of the step's batch, over all ranks */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */

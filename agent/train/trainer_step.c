@@ -104,14 +104,16 @@ static void *part_of(const struct tensor *tensor, void *data, struct order_slice
 static void set_inputs(struct trainer *trainer, const struct batch *batch,
                        struct order_slice part) {
     const struct training_graph *graph = &trainer->graph;
-    struct tensor *target = &trainer->inputs[graph->target];
-    void *targets = batch->labels ? (void *)batch->labels : (void *)batch->targets;
     trainer_set_inputs(trainer, batch, part, trainer->inputs);
-    target->shape.dims[0] = part.count;
-    target->data = part_of(target, targets, part);
-    /* With label smoothing, places of weight 0 have gradients, too: a batch of these counts for
-     * nothing. */
-    trainer->scale = (float)(trainer->counted.weight > 0 ? 1 / trainer->counted.weight : 0);
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        struct trainer_head *head = &trainer->heads[i];
+        struct tensor *target = &trainer->inputs[graph->losses[i].target];
+        target->shape.dims[0] = part.count;
+        target->data = part_of(target, trainer_head_data(trainer, i, batch), part);
+        /* With label smoothing, places of weight 0 have gradients, too: a batch of these counts for
+         * nothing. */
+        head->scale = (float)(head->counted.weight > 0 ? head->weight / head->counted.weight : 0);
+    }
     if (graph->keys) {
         set_keys(trainer, batch, part);
     }
@@ -124,6 +126,21 @@ static int make_due(struct trainer *trainer, struct error *err) {
         }
     }
     return 0;
+}
+
+static float correct_of(const struct trainer *trainer, int head) {
+    size_t output = head < 0 ? 0 : trainer->graph.losses[head].correct;
+    return output ? (float)first_number(&trainer->outputs[output]) : 0;
+}
+
+static void add_scalars(const struct trainer *trainer, float *scalars) {
+    scalars[SCALAR_LOSS] += (float)first_number(&trainer->outputs[0]);
+    scalars[SCALAR_CORRECT] += correct_of(trainer, trainer->accuracy_head);
+    for (size_t i = 0; trainer->head_count > 1 && i < trainer->head_count; i++) {
+        const struct tensor *loss = &trainer->outputs[trainer->graph.losses[i].loss];
+        scalars[SCALAR_COUNT + 2 * i] += (float)first_number(loss);
+        scalars[SCALAR_COUNT + 2 * i + 1] += correct_of(trainer, (int)i);
+    }
 }
 
 /* Buckets become due while the only part of a step is computed. */
@@ -143,9 +160,7 @@ static int compute_part(struct trainer *trainer, const struct batch *batch, stru
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
         return -1;
     }
-    size_t correct = trainer->graph.correct;
-    scalars[SCALAR_LOSS] += (float)first_number(&trainer->outputs[0]);
-    scalars[SCALAR_CORRECT] += correct ? (float)first_number(&trainer->outputs[correct]) : 0;
+    add_scalars(trainer, scalars);
     average_norms(trainer);
     return 0;
 }
@@ -231,35 +246,52 @@ static int apply(struct trainer *trainer, const struct moment *moment, struct er
     return 0;
 }
 
+/* How much a batch counts for each loss. */
+struct head_counts {
+    struct criterion_count counts[HEADS_MAX];
+};
+
 static int gather_counts(struct comm *comm, void *context, struct error *err) {
-    struct criterion_count *count = context, sum = {0, 0};
-    struct criterion_count *all = x_calloc((size_t)comm->size, sizeof *all);
+    struct head_counts *count = context, sum = {0};
+    struct head_counts *all = x_calloc((size_t)comm->size, sizeof *all);
     int result = comm_gather(comm, count, sizeof *count, all, err);
-    for (int i = 0; i < comm->size; i++) {
-        sum.weight += all[i].weight;
-        sum.places += all[i].places;
+    for (size_t i = 0; i < (size_t)comm->size * HEADS_MAX; i++) {
+        const struct criterion_count *one = &all[i / HEADS_MAX].counts[i % HEADS_MAX];
+        sum.counts[i % HEADS_MAX].weight += one->weight;
+        sum.counts[i % HEADS_MAX].places += one->places;
     }
     free(all);
     *count = sum;
     return result;
 }
 
-static int count_places(struct trainer *trainer, const struct batch *batch, struct error *err) {
-    const struct dataset *train = trainer->train;
+static struct criterion_count count_only(const struct trainer *trainer, const struct batch *batch) {
     const struct criterion_labels labels = {.samples = batch->count,
                                             .places = shape_count(&trainer->augment.places),
                                             .labels = batch->labels,
                                             .has_ignored = trainer->options.has_ignored,
-                                            .ignored = train->ignored};
-    bool weighs = criterion_weighs(&trainer->loss);
+                                            .ignored = trainer->train->ignored};
+    const struct criterion *criterion = &trainer->heads[0].criterion;
     double counted = (double)batch->counted;
-    struct criterion_count count = weighs ? criterion_count(&trainer->loss, &labels)
-                                          : (struct criterion_count){counted, counted};
-    bool is_shared = (batch->counts_own || weighs) && trainer->comm->size > 1;
-    if (is_shared && reducer_call(trainer->reducer, gather_counts, &count, err) < 0) {
+    return criterion_weighs(criterion) ? criterion_count(criterion, &labels)
+                                       : (struct criterion_count){counted, counted};
+}
+
+static int count_places(struct trainer *trainer, const struct batch *batch, struct error *err) {
+    struct head_counts own = {0};
+    bool is_only = trainer->head_count == 1;
+    bool is_own = !is_only || batch->counts_own || criterion_weighs(&trainer->heads[0].criterion);
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        own.counts[i] =
+            is_only ? count_only(trainer, batch) : trainer_head_count(trainer, i, batch);
+    }
+    if (is_own && trainer->comm->size > 1 &&
+        reducer_call(trainer->reducer, gather_counts, &own, err) < 0) {
         return -1;
     }
-    trainer->counted = count;
+    for (size_t i = 0; i < trainer->head_count; i++) {
+        trainer->heads[i].counted = own.counts[i];
+    }
     return 0;
 }
 
@@ -269,7 +301,8 @@ int trainer_step(struct trainer *trainer, const struct batch *batch,
     float *scalars = trainer->gradients + place / sizeof(float);
     double rate = rate_at(&trainer->rate, batch->step);
     const struct moment moment = {batch->step, rate, request->is_recorded};
-    float mine[SCALAR_COUNT] = {0};
+    float mine[SCALARS_MAX] = {0};
+    size_t count = trainer_scalar_count(trainer);
     if (count_places(trainer, batch, err) < 0 ||
         compute(trainer, batch, request->is_recorded, mine, err) < 0) {
         return -1;
@@ -277,10 +310,10 @@ int trainer_step(struct trainer *trainer, const struct batch *batch,
     mine[SCALAR_BAD] = (float)batch->bad;
     mine[SCALAR_SAVE] = request->saves;
     mine[SCALAR_LEAVE] = request->leaves;
-    if (trainer_device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
+    if (trainer_device_write(trainer, scalars, mine, count, err) < 0 ||
         trainer_bucket_due(trainer, trainer->buckets.count - 1, err) < 0 ||
         apply(trainer, &moment, err) < 0 ||
-        trainer_device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
+        trainer_device_read(trainer, trainer->scalars, scalars, count, err) < 0) {
         return -1;
     }
     trainer->step = batch->step + 1;

@@ -48,10 +48,10 @@ struct tensor training_output(const struct training *training, size_t output) {
     return tensor;
 }
 
-struct tensor training_scores(const struct training *training) {
+struct tensor training_scores(const struct training *training, size_t loss) {
     const struct graph *graph = training->plan->graph;
     size_t n = 0;
-    while (graph->nodes[n].outputs[0] != graph->outputs[0]) { /* the loss */
+    while (graph->nodes[n].outputs[0] != graph->outputs[loss]) {
         n++;
         assert(n < graph->node_count);
     }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_MAX = LATEST_METRICS_COUNT * METRIC_TEXT_MAX };
+enum { TEXT_MAX = (LATEST_METRICS_COUNT + LATEST_LOSSES_MAX) * METRIC_TEXT_MAX };
 
 static const struct {
     const char *name;
@@ -23,18 +23,41 @@ static const struct {
     {"windlass.trained.ofParameters", true, "trained", "ofParameters"},
 };
 
+static void note(struct latest_metrics *latest, const struct metric *metric) {
+    latest->has_any = true;
+    latest->has_step |= metric->step >= 0;
+    latest->step = metric->step >= 0 ? metric->step : latest->step;
+}
+
+static bool add_loss(struct latest_metrics *latest, const struct metric *metric) {
+    size_t i = 0, prefix = strlen(LATEST_LOSSES);
+    if (strncmp(metric->name, LATEST_LOSSES, prefix) != 0 || !metric->name[prefix]) {
+        return false;
+    }
+    while (i < latest->loss_count && strcmp(latest->losses[i].name, metric->name) != 0) {
+        i++;
+    }
+    if (i == LATEST_LOSSES_MAX) {
+        return false;
+    }
+    snprintf(latest->losses[i].name, sizeof latest->losses[i].name, "%s", metric->name);
+    latest->losses[i].value = metric->value;
+    latest->loss_count = MAX(latest->loss_count, i + 1);
+    note(latest, metric);
+    return true;
+}
+
 bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric) {
     for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
         bool is_whole = metric->value >= 0 && metric->value < 1e15;
         if (strcmp(metric->name, kinds[i].name) == 0 && (is_whole || !kinds[i].is_integer)) {
             latest->values[i] = metric->value;
-            latest->has[i] = latest->has_any = true;
-            latest->has_step |= metric->step >= 0;
-            latest->step = metric->step >= 0 ? metric->step : latest->step;
+            latest->has[i] = true;
+            note(latest, metric);
             return true;
         }
     }
-    return false;
+    return add_loss(latest, metric);
 }
 
 int64_t latest_metrics_checkpoint(const struct latest_metrics *latest) {
@@ -73,20 +96,33 @@ void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progre
                                 kinds[i].is_integer ? json_integer(whole) : json_string(text));
         }
     }
+    for (size_t i = 0; i < latest->loss_count; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.6g", latest->losses[i].value);
+        json_object_set_new(part_of(progress, "losses"),
+                            latest->losses[i].name + strlen(LATEST_LOSSES), json_string(text));
+    }
+}
+
+static size_t write_line(const struct latest_metrics *latest, const char *name, double value,
+                         char line[static METRIC_TEXT_MAX + 1]) {
+    struct metric metric = {.value = value, .step = latest->has_step ? latest->step : -1};
+    char text[METRIC_TEXT_MAX];
+    snprintf(metric.name, sizeof metric.name, "%s", name);
+    metric_write(&metric, text);
+    return (size_t)snprintf(line, METRIC_TEXT_MAX + 1, "%s\n", text);
 }
 
 char *latest_metrics_write(const struct latest_metrics *latest) {
-    char lines[TEXT_MAX] = "";
+    char lines[TEXT_MAX + 1] = "";
     size_t size = 0;
     for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
-        struct metric metric = {.value = latest->values[i],
-                                .step = latest->has_step ? latest->step : -1};
-        char text[METRIC_TEXT_MAX];
         if (latest->has[i]) {
-            snprintf(metric.name, sizeof metric.name, "%s", kinds[i].name);
-            metric_write(&metric, text);
-            size += (size_t)snprintf(lines + size, sizeof lines - size, "%s\n", text);
+            size += write_line(latest, kinds[i].name, latest->values[i], lines + size);
         }
+    }
+    for (size_t i = 0; i < latest->loss_count; i++) {
+        size += write_line(latest, latest->losses[i].name, latest->losses[i].value, lines + size);
     }
     return x_strdup(lines);
 }

@@ -1,17 +1,24 @@
 /* latest_metrics.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
  * accuracy, samplesPerSecond and checkpoint (its value is a step), how much of the network is
- * trained (windlass.trained.*), bad samples (windlass.badSamples), and the newest step. Pure. */
+ * trained (windlass.trained.*), bad samples (windlass.badSamples), the losses of several outputs
+ * (windlass.losses.NAME), and the newest step. Pure. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
 #include "lib/tree.h"
 
-enum { LATEST_METRICS_COUNT = 10 };
+enum { LATEST_METRICS_COUNT = 10, LATEST_LOSSES_MAX = 8 };
+#define LATEST_LOSSES "windlass.losses." /* then the output's name */
 
 struct latest_metrics { /* {0}: none */
     int64_t step;       /* if has_step */
     double values[LATEST_METRICS_COUNT];
     bool has[LATEST_METRICS_COUNT], has_any, has_step;
+    size_t loss_count; /* further ones are ignored */
+    struct {
+        char name[METRIC_NAME_MAX + 1]; /* with LATEST_LOSSES */
+        double value;
+    } losses[LATEST_LOSSES_MAX];
 };
 
 /* False: it is not one of these, and was ignored. */

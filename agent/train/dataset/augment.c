@@ -68,10 +68,19 @@ static bool has_pixels(const struct dataset *dataset) {
 }
 
 static int check(const struct augment *augment, const struct dataset *dataset, struct error *err) {
-    if (dataset->extra_count && (augment->crop || augment->size || augment->pad || augment->flip)) {
+    bool moves = augment->crop || augment->size || augment->pad || augment->flip;
+    if (moves && dataset_input_extras(dataset)) {
         return error_set(err, ERROR_INVALID,
                          "augment: the samples have %zu inputs, and it would change one of them",
-                         1 + dataset->extra_count);
+                         1 + dataset_input_extras(dataset));
+    }
+    for (size_t i = 0; moves && i < dataset->extra_count; i++) {
+        if (dataset->extras[i].shape.rank > (dataset->extras[i].type == TENSOR_FLOAT32)) {
+            return error_set(err, ERROR_INVALID,
+                             "augment: the labels of output \"%.64s\" have places, and it would "
+                             "not move them",
+                             dataset->extras[i].name);
+        }
     }
     bool is_picture = dataset->shape.rank == 3;
     int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
@@ -133,13 +142,14 @@ int augment_read(const json_t *object, const json_t *normalize, const struct dat
     if (augment.moves_places && size) {
         augment.places.dims[0] = augment.places.dims[1] = size;
     }
-    if (normalize && dataset->extra_count) {
+    if (normalize && dataset_input_extras(dataset)) {
         return error_set(err, ERROR_INVALID,
                          "normalize: the samples have %zu inputs, and it would change one of them",
-                         1 + dataset->extra_count);
+                         1 + dataset_input_extras(dataset));
     }
     for (size_t i = 0; i < dataset->extra_count; i++) {
-        augment.extra_results[i] = TENSOR_FLOAT32;
+        const struct dataset_tensor *extra = &dataset->extras[i];
+        augment.extra_results[i] = extra->is_target ? extra->type : TENSOR_FLOAT32;
     }
     if (check(&augment, dataset, err) < 0 || read_normalize(normalize, &augment, err) < 0) {
         return -1;

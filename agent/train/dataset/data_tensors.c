@@ -53,6 +53,7 @@ static void tensors_close(struct dataset *dataset) {
         free(set->base.extras[k].name);
     }
     free(set->base.name);
+    free(set->base.target_name);
     free(set->shards);
     free(set->base.counted);
     free(set);
@@ -217,7 +218,12 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     return has_labels ? read_labels(set, shard, err) : hold_if_small(set, &shard->targets, err);
 }
 
-/* Where the files are: of the first input, of the labels, and of the further inputs. */
+/* A target is a class (any integer type), or numbers. */
+static enum tensor_type extra_type(const struct dataset_tensor *tensor, enum npy_type type) {
+    return tensor->is_target && type > NPY_FLOAT64 ? TENSOR_INT64 : type_of(type);
+}
+
+/* Where the files are: of the first input, of the labels, and of the further inputs and outputs. */
 struct tensors_files {
     json_t *samples, *labels, *extras[SAMPLE_EXTRAS_MAX];
 };
@@ -230,7 +236,8 @@ static void files_release(struct tensors_files *files) {
     }
 }
 
-/* The further inputs of a shard: as many samples as the first one, and one shape in all shards. */
+/* The further inputs and outputs of a shard: as many samples as the first one, and one shape in all
+ * shards. */
 static int open_extras(struct tensors_set *set, size_t index, const struct tensors_files *files,
                        const struct dataset_options *options, struct error *err) {
     struct shard *shard = &set->shards[index];
@@ -251,7 +258,7 @@ static int open_extras(struct tensors_set *set, size_t index, const struct tenso
         for (int k = 0; k < shape.rank; k++) {
             shape.dims[k] = column->npy.dims[k + 1];
         }
-        enum tensor_type type = type_of(column->npy.type);
+        enum tensor_type type = extra_type(tensor, column->npy.type);
         if (index > 0 && (type != tensor->type || !shape_equal(&shape, &tensor->shape))) {
             return error_set(err, ERROR_INVALID, "%s: its samples differ from the first file's",
                              column->path);
@@ -277,9 +284,11 @@ static int open_shards(struct tensors_set *set, const struct tensors_files *file
     }
     for (size_t i = 0; i < set->base.extra_count; i++) {
         if (json_array_size(files->extras[i]) != count) {
-            return error_set(err, ERROR_INVALID, "inputs: %zu files of \"%s\", but %zu of \"%s\"",
-                             json_array_size(files->extras[i]), set->base.extras[i].name, count,
-                             set->base.name);
+            bool is_target = set->base.extras[i].is_target;
+            return error_set(err, ERROR_INVALID, "%s: %zu files of \"%s\", but %zu of \"%s\"",
+                             is_target ? "outputs" : "inputs", json_array_size(files->extras[i]),
+                             set->base.extras[i].name, count,
+                             is_target ? set->base.target_name : set->base.name);
         }
     }
     set->shards = x_calloc(count, sizeof *set->shards);
@@ -297,43 +306,56 @@ static int open_shards(struct tensors_set *set, const struct tensors_files *file
     return 0;
 }
 
-static int find_input(struct tensors_set *set, const json_t *input, size_t index,
+/* An item of `inputs` or `outputs`: {name, path}. The first one is the samples, or the labels. */
+static int find_named(struct tensors_set *set, const json_t *list, size_t index, bool is_target,
                       struct tensors_files *files, struct error *err) {
-    const char *name, *path;
-    if (fields_text(input, "name", &name, err) < 0 || fields_text(input, "path", &path, err) < 0) {
-        return error_context(err, "inputs[%zu]", index);
+    const char *what = is_target ? "outputs" : "inputs", *name, *path;
+    const json_t *item = json_array_get(list, index);
+    if (fields_text(item, "name", &name, err) < 0 || fields_text(item, "path", &path, err) < 0) {
+        return error_context(err, "%s[%zu]", what, index);
     }
-    if (dataset_find(&set->base, name) >= 0) {
-        return error_set(err, ERROR_INVALID, "inputs[%zu].name: \"%.64s\" is there twice", index,
+    if ((is_target ? dataset_find_target(&set->base, name) : dataset_find(&set->base, name)) >= 0) {
+        return error_set(err, ERROR_INVALID, "%s[%zu].name: \"%.64s\" is there twice", what, index,
                          name);
     }
     if (index == 0) {
-        set->base.name = x_strdup(name);
-        return dataset_files(path, "*.npy", &set->base.strays, &files->samples, err);
+        *(is_target ? &set->base.target_name : &set->base.name) = x_strdup(name);
+        return dataset_files(path, "*.npy", &set->base.strays,
+                             is_target ? &files->labels : &files->samples, err);
+    }
+    size_t extra = set->base.extra_count;
+    if (extra == SAMPLE_EXTRAS_MAX) {
+        return error_set(err, ERROR_INVALID, "%s[%zu]: inputs and outputs are at most %d together",
+                         what, index, 2 + SAMPLE_EXTRAS_MAX);
     }
     set->base.extras[set->base.extra_count++] = (struct dataset_tensor){
-        .name = x_strdup(name), .needed = "take it out of tensors.inputs, or train with it"};
-    return dataset_files(path, "*.npy", &set->base.strays, &files->extras[index - 1], err);
+        .name = x_strdup(name),
+        .is_target = is_target,
+        .needed = is_target ? NULL : "take it out of tensors.inputs, or train with it"};
+    return dataset_files(path, "*.npy", &set->base.strays, &files->extras[extra], err);
 }
 
-/* Either `samples`, for the only input, or `inputs`, by name. */
-static int find_inputs(struct tensors_set *set, const json_t *fields, struct tensors_files *files,
-                       struct error *err) {
-    const json_t *inputs = NULL;
-    const char *samples;
-    if (!json_object_get(fields, "inputs") == !json_object_get(fields, "samples")) {
-        return error_set(err, ERROR_INVALID, "exactly one of samples and inputs must be given");
+/* Either `alone`, a path, or `named`, a list of paths by name. */
+static int find_side(struct tensors_set *set, const json_t *fields, bool is_target,
+                     struct tensors_files *files, struct error *err) {
+    const char *alone = is_target ? "labels" : "samples", *named = is_target ? "outputs" : "inputs";
+    const json_t *list = NULL;
+    const char *path;
+    if (!json_object_get(fields, named) == !json_object_get(fields, alone)) {
+        return error_set(err, ERROR_INVALID, "exactly one of %s and %s must be given", alone,
+                         named);
     }
-    if (!json_object_get(fields, "inputs")) {
-        return fields_text(fields, "samples", &samples, err) < 0
+    if (!json_object_get(fields, named)) {
+        return fields_text(fields, alone, &path, err) < 0
                    ? -1
-                   : dataset_files(samples, "*.npy", &set->base.strays, &files->samples, err);
+                   : dataset_files(path, "*.npy", &set->base.strays,
+                                   is_target ? &files->labels : &files->samples, err);
     }
-    if (fields_array(fields, "inputs", 1 + SAMPLE_EXTRAS_MAX, &inputs, err) < 0) {
+    if (fields_array(fields, named, 1 + SAMPLE_EXTRAS_MAX, &list, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < json_array_size(inputs); i++) {
-        if (find_input(set, json_array_get(inputs, i), i, files, err) < 0) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (find_named(set, list, i, is_target, files, err) < 0) {
             return -1;
         }
     }
@@ -344,15 +366,13 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
                         struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct tensors_set));
     struct tensors_set *set = (struct tensors_set *)base;
-    const char *labels;
     AUTO(files_release) struct tensors_files files = {0};
     base->ops = &dataset_tensors;
     set->memory_bytes = options->memory_bytes;
     base->ignored = options->ignored;
     set->has_ignored = options->has_ignored;
-    if (find_inputs(set, fields, &files, err) < 0 ||
-        fields_text(fields, "labels", &labels, err) < 0 ||
-        dataset_files(labels, "*.npy", &base->strays, &files.labels, err) < 0 ||
+    if (find_side(set, fields, false, &files, err) < 0 ||
+        find_side(set, fields, true, &files, err) < 0 ||
         open_shards(set, &files, options, err) < 0) {
         return -1;
     }
@@ -365,7 +385,7 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     }
     if (base->classes == 0 && base->target_count == 0) {
         return error_set(err, ERROR_INVALID, "%s: every label is %lld, which does not count",
-                         labels, (long long)base->ignored);
+                         set->shards[0].targets.path, (long long)base->ignored);
     }
     *ret_dataset = TAKE(base);
     return 0;

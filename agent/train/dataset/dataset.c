@@ -76,11 +76,31 @@ int dataset_find(const struct dataset *dataset, const char *input) {
         return 0;
     }
     for (size_t i = 0; i < dataset->extra_count; i++) {
-        if (strcmp(dataset->extras[i].name, input) == 0) {
+        if (!dataset->extras[i].is_target && strcmp(dataset->extras[i].name, input) == 0) {
             return 1 + (int)i;
         }
     }
     return -1;
+}
+
+int dataset_find_target(const struct dataset *dataset, const char *output) {
+    if (dataset->target_name && strcmp(dataset->target_name, output) == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        if (dataset->extras[i].is_target && strcmp(dataset->extras[i].name, output) == 0) {
+            return 1 + (int)i;
+        }
+    }
+    return -1;
+}
+
+size_t dataset_input_extras(const struct dataset *dataset) {
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->extra_count; i++) {
+        count += !dataset->extras[i].is_target;
+    }
+    return count;
 }
 
 int64_t dataset_places(const struct dataset *dataset) {
@@ -136,7 +156,8 @@ int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample, 
     for (size_t i = 0; i < dataset->extra_count && !dataset->takes_any_number; i++) {
         const struct dataset_tensor *extra = &dataset->extras[i];
         char what[80];
-        snprintf(what, sizeof what, "input \"%.40s\", element", extra->name);
+        snprintf(what, sizeof what, "%s \"%.40s\", element",
+                 extra->is_target ? "target of output" : "input", extra->name);
         if (extra->type == TENSOR_FLOAT32 && check_numbers(dataset, index, what, sample->extras[i],
                                                            shape_count(&extra->shape), err) < 0) {
             return -1;

@@ -29,7 +29,8 @@
  *                                                  floats [n, ...] numbers. Two files, or two
  *                                                  folders of as many, in order of names.
  *                                                  "inputs": [{"name": NAME, "path": PATH}] instead
- *                                                  of samples: for a network with several inputs
+ *                                                  of samples: for a network with several inputs;
+ *                                                  "outputs", as "inputs", instead of labels
  *   {"synthetic": {"count": N, "classes": N, "shape": [C, H, W], "seed": N}}   no files: each class
  *                                                  a pattern of its own, with noise. Classes and
  *                                                  shape may come from the options
@@ -74,14 +75,6 @@ struct dataset_options {
     void *context;
 };
 
-/* A tensor of each sample, beside the first one. */
-struct dataset_tensor {
-    char *name; /* owned by the kind: what the network calls this input */
-    enum tensor_type type;
-    struct shape shape;
-    const char *needed; /* why a network must take it; NULL: it need not */
-};
-
 struct dataset {
     const struct dataset_ops *ops;
     int64_t count;         /* samples; at least 1 */
@@ -89,7 +82,9 @@ struct dataset {
     int64_t target_count;  /* numbers per target; 0: targets are classes */
     enum tensor_type type; /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
-    char *name; /* of the first tensor, owned by the kind; NULL: none, there are no extras */
+    char *name; /* of the first tensor, owned by the kind; NULL: none, it is the only input */
+    char *target_name; /* of the output that the target is of, owned by the kind; NULL: the only one
+                        */
     size_t extra_count;
     struct dataset_tensor extras[SAMPLE_EXTRAS_MAX];
     char *notice;        /* what people should know of the samples, owned by the kind; or NULL */
@@ -136,6 +131,10 @@ NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample
                            struct error *err);
 
 int dataset_find(const struct dataset *dataset, const char *input);
+/* The target of a network's output: 0, or 1 + extra; -1: none has this name. */
+int dataset_find_target(const struct dataset *dataset, const char *output);
+/* The extras that inputs take. */
+size_t dataset_input_extras(const struct dataset *dataset);
 /* The labels of a sample: 1 or more; places that count in sample `index`. */
 int64_t dataset_places(const struct dataset *dataset);
 int64_t dataset_counted(const struct dataset *dataset, int64_t index);

@@ -25,19 +25,24 @@ static int open_kind(const struct dataset_ops *ops, const json_t *fields,
     return 0;
 }
 
+static bool is_same_name(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static int make_extras_alike(const struct dataset *dataset, const struct dataset *like,
                              struct error *err) {
-    bool is_same = dataset->extra_count == like->extra_count && !dataset->name == !like->name &&
-                   (!like->name || strcmp(dataset->name, like->name) == 0);
+    bool is_same = dataset->extra_count == like->extra_count &&
+                   is_same_name(dataset->name, like->name) &&
+                   is_same_name(dataset->target_name, like->target_name);
     for (size_t i = 0; is_same && i < like->extra_count; i++) {
         const struct dataset_tensor *own = &dataset->extras[i], *other = &like->extras[i];
         is_same = strcmp(own->name, other->name) == 0 && own->type == other->type &&
-                  shape_equal(&own->shape, &other->shape);
+                  own->is_target == other->is_target && shape_equal(&own->shape, &other->shape);
     }
     return is_same ? 0
                    : error_set(err, ERROR_INVALID,
-                               "%s: its inputs must have the names, types and shapes of the "
-                               "training data's, in the same order",
+                               "%s: its inputs and outputs must have the names, types and shapes "
+                               "of the training data's, in the same order",
                                dataset->ops->name);
 }
 

@@ -6,6 +6,17 @@
 
 enum { SAMPLE_EXTRAS_MAX = 7 };
 
+/* A tensor of each sample, beside the first one. */
+struct dataset_tensor {
+    char *name; /* owned by the kind: what the network calls this input */
+    enum tensor_type type;
+    struct shape shape;
+    const char *needed; /* why a network must take it; NULL: it need not */
+    /* The target of a further output of the network, called `name`: int64 (a class, or one for each
+     * place) or float32 numbers; no input takes it. */
+    bool is_target;
+};
+
 /* One sample. Zero it before the first use; its memory is reused. */
 struct sample {
     struct shape shape;              /* without unknown sizes */

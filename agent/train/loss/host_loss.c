@@ -39,6 +39,12 @@ static void add_place(const struct host_loss_batch *batch, const struct label_pl
     sums->samples++;
 }
 
+bool host_loss_fits_both(const struct shape *scores, const struct shape *labels) {
+    struct label_places places;
+    struct error ignored = {0};
+    return loss_places(scores, labels, &places, &ignored) == 0 && places.fits_both;
+}
+
 static int add_places(const struct host_loss_batch *batch, const struct tensor *output,
                       struct host_loss_sums *sums, struct error *err) {
     const struct criterion_labels *labels = &batch->labels;

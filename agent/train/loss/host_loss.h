@@ -20,6 +20,8 @@ struct host_loss_batch {
     enum training_scores ending;
 };
 
+/* Whether classes could be in axis 1 of the scores, and in the last one. */
+bool host_loss_fits_both(const struct shape *scores, const struct shape *labels);
 /* `output` is the network's, in host memory. ERROR_INVALID: shapes or labels do not fit. */
 NODISCARD int host_loss_add(const struct host_loss_batch *batch, const struct tensor *output,
                             struct host_loss_sums *sums, struct error *err);

@@ -9,8 +9,8 @@
 /* Keeps the fields of a finished trial by which its Sweep judges and ranks it. */
 static json_t *keep_trial(const json_t *trial) {
     static const char *const annotations[] = {ANNOTATION_TRIAL, ANNOTATION_RESTART, NULL};
-    static const char *const more[] = {"badSamples", "objective", "proof",
-                                       "startTime",  "trained",   NULL};
+    static const char *const more[] = {"badSamples", "losses",  "objective", "proof",
+                                       "startTime",  "trained", NULL};
     json_t *kept = cache_transform_job(trial, annotations);
     if (cache_transform_is_final(trial) && tree_get(kept, "metadata.annotations")) {
         json_t *status = cache_transform_pick(json_object_get(trial, "status"), more);

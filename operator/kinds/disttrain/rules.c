@@ -188,8 +188,12 @@ static int check_text(const json_t *text, const char *field, struct error *err) 
 
 static int check_tensors(const json_t *tensors, const char *field, struct error *err) {
     bool has_inputs = json_object_get(tensors, "inputs") != NULL;
-    return tensors && has_inputs == (json_object_get(tensors, "samples") != NULL)
-               ? job_refuse(err, field, "exactly one of samples and inputs must be given")
+    bool has_outputs = json_object_get(tensors, "outputs") != NULL;
+    if (tensors && has_inputs == (json_object_get(tensors, "samples") != NULL)) {
+        return job_refuse(err, field, "exactly one of samples and inputs must be given");
+    }
+    return tensors && has_outputs == (json_object_get(tensors, "labels") != NULL)
+               ? job_refuse(err, field, "exactly one of labels and outputs must be given")
                : 0;
 }
 
@@ -215,7 +219,15 @@ static int check_source(const json_t *spec, const char *which, struct error *err
                                         "tensors.inputs[4].path",
                                         "tensors.inputs[5].path",
                                         "tensors.inputs[6].path",
-                                        "tensors.inputs[7].path"};
+                                        "tensors.inputs[7].path",
+                                        "tensors.outputs[0].path",
+                                        "tensors.outputs[1].path",
+                                        "tensors.outputs[2].path",
+                                        "tensors.outputs[3].path",
+                                        "tensors.outputs[4].path",
+                                        "tensors.outputs[5].path",
+                                        "tensors.outputs[6].path",
+                                        "tensors.outputs[7].path"};
     AUTO(text_freep) char *field = x_printf("trainer.data.%s", which);
     const json_t *source = tree_get(spec, field);
     if (source && !job_only_one(source, kinds, ARRAY_LEN(kinds))) {
@@ -287,20 +299,55 @@ static int check_numbers(const json_t *spec, struct error *err) {
     return 0;
 }
 
-static int check_loss(const json_t *spec, struct error *err) {
+/* field: `trainer`, or one of its losses. */
+static int check_loss(const json_t *spec, const char *field, struct error *err) {
     static const struct {
         const char *field, *loss, *sentence;
     } rows[] = {
-        {"trainer.classWeights", "CrossEntropy", "belongs to loss: CrossEntropy"},
-        {"trainer.blankLabel", "CTC", "belongs to loss: CTC"},
+        {"classWeights", "CrossEntropy", "belongs to loss: CrossEntropy"},
+        {"blankLabel", "CTC", "belongs to loss: CTC"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (tree_get(spec, rows[i].field) &&
-            strcmp(tree_text(spec, "trainer.loss", ""), rows[i].loss) != 0) {
-            return job_refuse(err, rows[i].field, rows[i].sentence);
+        AUTO(text_freep) char *at = x_printf("%s.%s", field, rows[i].field);
+        AUTO(text_freep) char *loss = x_printf("%s.loss", field);
+        if (tree_get(spec, at) && strcmp(tree_text(spec, loss, ""), rows[i].loss) != 0) {
+            return job_refuse(err, at, rows[i].sentence);
         }
     }
     return 0;
+}
+
+/* The same of each loss of several, and their numbers. */
+static int check_losses(const json_t *spec, struct error *err) {
+    static const char *const alone[] = {"trainer.classWeights", "trainer.blankLabel"};
+    const json_t *losses = tree_get(spec, "trainer.losses");
+    bool excludes = strcmp(tree_text(spec, "trainer.loss", ""), "CrossEntropy") != 0 ||
+                    strcmp(tree_text(spec, "trainer.labelSmoothing", ""), "0") != 0;
+    for (size_t i = 0; i < ARRAY_LEN(alone); i++) {
+        excludes |= tree_get(spec, alone[i]) != NULL;
+    }
+    if (losses && excludes) {
+        return job_refuse(err, "trainer.losses",
+                          "excludes loss, labelSmoothing, classWeights and blankLabel; each of "
+                          "losses has its own");
+    }
+    for (size_t i = 0; i < json_array_size(losses); i++) {
+        const json_t *loss = json_array_get(losses, i);
+        AUTO(text_freep) char *field = x_printf("trainer.losses[%zu]", i);
+        AUTO(text_freep) char *weight = x_printf("%s.weight", field);
+        AUTO(text_freep) char *smoothing = x_printf("%s.labelSmoothing", field);
+        double factor = number(json_object_get(loss, "weight"));
+        if (check_loss(spec, field, err) < 0) {
+            return -1;
+        }
+        if (!(factor >= 1e-6 && factor <= 1e6)) {
+            return job_refuse(err, weight, "must be from 1e-6 to 1e6");
+        }
+        if (!(number(json_object_get(loss, "labelSmoothing")) <= 0.999)) {
+            return job_refuse(err, smoothing, "must be from 0 to 0.999");
+        }
+    }
+    return check_loss(spec, "trainer", err);
 }
 
 static int check_schedule(const json_t *spec, struct error *err) {
@@ -369,7 +416,7 @@ static int check_optimizer(const json_t *optimizer, struct error *err) {
 }
 
 static int check_settings(const json_t *spec, struct error *err) {
-    if (check_numbers(spec, err) < 0 || check_loss(spec, err) < 0 ||
+    if (check_numbers(spec, err) < 0 || check_losses(spec, err) < 0 ||
         check_schedule(spec, err) < 0 ||
         check_optimizer(tree_get(spec, "trainer.optimizer"), err) < 0) {
         return -1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { OTHERS_MAX = 16, ALSO_MAX = 3, OTHER_MAX_BYTES = 63 };
+enum { LOSSES_MAX = 8, LOSS_NAME_MAX_BYTES = 40 };
 enum {
     NUMBER_MAX_BYTES = 32,
     MESSAGE_MAX_BYTES = 640,
@@ -99,6 +100,24 @@ static void copy_objective(json_t *status, const json_t *progress) {
     json_object_set_new(status, "objective", to);
 }
 
+/* As in the schema; the names are those of trainer.losses. */
+static void copy_losses(json_t *status, json_t *from) {
+    json_t *losses = json_object(), *value;
+    const char *name;
+    json_object_foreach(from, name, value) {
+        const char *text = json_string_value(value);
+        bool fits = text && *text && strlen(text) <= NUMBER_MAX_BYTES && *name &&
+                    strlen(name) <= LOSS_NAME_MAX_BYTES;
+        if (fits && json_object_size(losses) < LOSSES_MAX) {
+            json_object_set(losses, name, value);
+        }
+    }
+    if (json_object_size(losses) > 0) {
+        json_object_set(status, "losses", losses);
+    }
+    json_decref(losses);
+}
+
 static void copy_proof(json_t *status, const json_t *progress) {
     static const char *const ways[] = {"Ranks", "Processes", "Proxies", "Command"};
     const json_t *from = json_object_get(progress, "proof");
@@ -132,6 +151,7 @@ void disttrain_status_live(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "restarts", restarts);
     copy_numbers(status, progress, "trained", trained);
     copy_numbers(status, progress, "badSamples", (const char *const[]){"count", NULL});
+    copy_losses(status, json_object_get(progress, "losses"));
     copy_last(status, progress);
     copy_objective(status, progress);
     copy_proof(status, progress);

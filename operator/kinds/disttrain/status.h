@@ -7,7 +7,7 @@
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
  *    "trained": {"tensors": 20, "ofTensors": 22, "parameters": 3011, "ofParameters": 3043},
- *    "badSamples": {"count": 3},
+ *    "badSamples": {"count": 3}, "losses": {"OUTPUT": "0.31"}: of several outputs,
  *    "objective": {...}: agent/launch/gang/objective.h,
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",

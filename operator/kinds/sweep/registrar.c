@@ -87,13 +87,14 @@ static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain
     const json_t *best = attempt->best;
     const char *value = tree_text(best, "value", "");
     const struct trial_row *row = best_row(attempt);
-    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o, s:o, s:O*, s:O*}",
-                     "sweep", "name", spec->name, "namespace", spec->namespace, "uid", spec->uid,
-                     "trial", tree_text(best, "trial", ""), "objective", "metric", spec->metric,
-                     "goal", goal_names[spec->goal], "value", value, "last",
-                     tree_text(best, "last", value), "parameters", json_object_get(best, "values"),
-                     "code", code_of(trial), "data", data_of(trial), "trained",
-                     row ? row->trained : NULL, "badSamples", row ? row->bad : NULL);
+    return json_pack(
+        "{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o, s:o, s:O*, s:O*, s:O*}",
+        "sweep", "name", spec->name, "namespace", spec->namespace, "uid", spec->uid, "trial",
+        tree_text(best, "trial", ""), "objective", "metric", spec->metric, "goal",
+        goal_names[spec->goal], "value", value, "last", tree_text(best, "last", value),
+        "parameters", json_object_get(best, "values"), "code", code_of(trial), "data",
+        data_of(trial), "trained", row ? row->trained : NULL, "badSamples", row ? row->bad : NULL,
+        "losses", row ? row->losses : NULL);
 }
 
 /* ---- the result of the Sweep ---- */

@@ -114,6 +114,7 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     row.uid = x_strdup(tree_text(trial, "metadata.uid", ""));
     row.trained = json_incref(tree_get(trial, "status.trained"));
     row.bad = json_incref(tree_get(trial, "status.badSamples"));
+    row.losses = json_incref(tree_get(trial, "status.losses"));
     row.stop = stop ? x_strdup(stop) : NULL;
     row.is_suspended = tree_bool(trial, "spec.suspend", false);
     row.is_placed = space_units(space, row.values, row.units);
@@ -144,6 +145,7 @@ void trial_row_release(struct trial_row *row) {
     json_decref(row->values);
     json_decref(row->trained);
     json_decref(row->bad);
+    json_decref(row->losses);
     json_decref(row->also);
     curve_release(&row->curve);
     *row = (struct trial_row){0};

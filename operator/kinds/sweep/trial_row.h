@@ -23,6 +23,7 @@ struct trial_row {
     json_t *values;  /* {"NAME": "text"}; owned */
     json_t *trained; /* status.trained: how much of its network is; owned; NULL: unknown */
     json_t *bad;     /* status.badSamples; owned; NULL: none, or unknown */
+    json_t *losses;  /* status.losses, of several outputs; owned; NULL: none */
     bool is_placed;  /* its values are in this space, at `units` */
     double units[SPACE_PARAMETERS_MAX];
     struct curve curve;

@@ -49,6 +49,14 @@ static int read_input(struct rounding *rounding, const struct node *node, int in
 /* A view of a rounded value is rounded. Exceptions are Dropout, which multiplies in a training, and
  * views of values that do not flow: they read the weight itself, and products make rounded copies
  * of it. */
+static bool is_output(const struct graph *network, int value) {
+    bool found = false;
+    for (size_t i = 0; i < network->output_count; i++) {
+        found |= network->outputs[i] == value;
+    }
+    return found;
+}
+
 static bool is_rounded_view(const struct rounding *rounding, const struct node *node) {
     return (node->op->flags & OP_VIEW) && node->op->id != OP_DROPOUT &&
            rounding->flows[node->inputs[0]] && rounding->rounded[node->inputs[0]] >= 0;
@@ -75,7 +83,7 @@ static int mark_outputs(struct rounding *rounding, const struct node *node, stru
             rounding->rounded[value] = value;
         } else if (result == 0 && rounding->flows[value] &&
                    rounding->types[value] == TENSOR_FLOAT32 &&
-                   value != rounding->network->outputs[0]) {
+                   !is_output(rounding->network, value)) {
             mark(rounding, node, value);
         }
     }

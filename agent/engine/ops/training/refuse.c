@@ -17,9 +17,11 @@ static bool any(const bool *marks, const int *values, int count) {
     return false;
 }
 
-/* Values that a gradient passes on its way from the output, as the rules would carry it. */
+/* Values that a gradient passes on its way from the outputs, as the rules would carry it. */
 static void mark_reached(const struct graph *network, bool *reached) {
-    reached[network->outputs[0]] = true;
+    for (size_t i = 0; i < network->output_count; i++) {
+        reached[network->outputs[i]] = true;
+    }
     for (size_t n = network->node_count; n-- > 0;) {
         const struct node *node = &network->nodes[n];
         if (!any(reached, node->outputs, node->output_count)) {

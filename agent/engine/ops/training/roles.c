@@ -14,7 +14,7 @@ struct search {
     const struct graph *network;
     const struct role_options *options;
     const int *makers;
-    bool *used;      /* the output depends on it */
+    bool *used;      /* an output depends on it */
     bool *matters;   /* and not only on its shape, or as a setting */
     bool *reached;   /* by a gradient */
     bool *statistic; /* of a batch normalization */
@@ -84,7 +84,7 @@ static bool is_weight_port(const struct search *search, const struct node *node,
     }
 }
 
-/* ---- the walk from the output to the constants ---- */
+/* ---- the walk from the outputs to the constants ---- */
 
 static void visit_input(struct search *search, const struct node *node, int input, bool matters,
                         bool is_reached) {
@@ -104,8 +104,10 @@ static void visit_input(struct search *search, const struct node *node, int inpu
 
 static void walk(struct search *search) {
     const struct graph *network = search->network;
-    int y = network->outputs[0];
-    search->used[y] = search->matters[y] = search->reached[y] = true;
+    for (size_t i = 0; i < network->output_count; i++) {
+        int y = network->outputs[i];
+        search->used[y] = search->matters[y] = search->reached[y] = true;
+    }
     for (size_t n = network->node_count; n-- > 0;) {
         const struct node *node = &network->nodes[n];
         bool used = false, matters = false, is_reached = false;

@@ -91,7 +91,10 @@ static float dropout_ratio(const struct build *build, const struct node *node) {
 }
 
 static bool is_read(const struct graph *network, int value) {
-    bool found = network->outputs[0] == value;
+    bool found = false;
+    for (size_t i = 0; i < network->output_count; i++) {
+        found |= network->outputs[i] == value;
+    }
     for (size_t n = 0; !found && n < network->node_count; n++) {
         for (int i = 0; i < network->nodes[n].input_count; i++) {
             found |= network->nodes[n].inputs[i] == value;
@@ -189,36 +192,17 @@ static bool is_softmax(const struct node *node) {
     return node && (node->op->id == OP_SOFTMAX || node->op->id == OP_LOG_SOFTMAX);
 }
 
-/* The losses that are one internal operator: (y, target, scale) -> loss, dy[, correct]. */
-static const struct own_loss {
-    enum training_loss loss;
-    enum op_id op;
-    bool has_classes;
-} own_losses[] = {{TRAINING_CROSS_ENTROPY, OP_SOFTMAX_CROSS_ENTROPY, true},
-                  {TRAINING_CTC, OP_CTC_LOSS, true},
-                  {TRAINING_MEAN_SQUARED, OP_MEAN_SQUARED, false}};
-
-static const struct own_loss *find_own_loss(enum training_loss loss) {
-    for (size_t i = 0; i < ARRAY_LEN(own_losses); i++) {
-        if (own_losses[i].loss == loss) {
-            return &own_losses[i];
-        }
-    }
-    return NULL;
-}
-
 bool training_graph_has_classes(enum training_loss loss) {
-    const struct own_loss *own = find_own_loss(loss);
-    return own && own->has_classes;
+    return loss == TRAINING_CROSS_ENTROPY || loss == TRAINING_CTC;
 }
 
-/* Returns the loss; *ret_correct is -1 if there is none. */
-static int add_loss(struct build *build, int *ret_correct) {
-    const struct training_options *options = build->options;
+/* Of the output `which`. */
+static struct loss_values add_loss(struct build *build, size_t which) {
+    const struct training_options *options =
+        which > 0 ? &build->options->further[which - 1] : build->options;
     struct builder *builder = &build->builder;
-    int y = build->network->outputs[0];
-    const struct own_loss *own = find_own_loss(options->loss);
-    bool has_classes = own && own->has_classes;
+    bool has_classes = training_graph_has_classes(options->loss);
+    int y = build->network->outputs[which];
     if (has_classes && is_softmax(maker_of(build, y))) {
         y = maker_of(build, y)->inputs[0];
     }
@@ -226,49 +210,34 @@ static int add_loss(struct build *build, int *ret_correct) {
         builder_input(builder, "target", has_classes ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
     const struct shape one = {0};
     int scale = builder_input(builder, "scale", TENSOR_FLOAT32, &one);
-    if (!own) {
-        *ret_correct = -1;
-        return training_loss_add(builder, options->loss, y, target, scale);
+    size_t first = builder->graph.node_count;
+    struct loss_values values = training_loss_add(builder, options, (int[]){y, target, scale});
+    /* Of several, messages name the output. */
+    for (size_t n = first; build->network->output_count > 1 && n < builder->graph.node_count; n++) {
+        builder->graph.nodes[n].name = build->network->values[build->network->outputs[which]].name;
     }
-    struct attribute attributes[4];
-    size_t count = 0;
-    if (options->loss == TRAINING_CTC) {
-        attributes[count++] = (struct attribute){
-            .name = "blank", .kind = ATTRIBUTE_INTEGER, .integer = options->blank};
+    return values;
+}
+
+/* The sum of several losses is a value of its own. */
+static int add_losses(struct build *build, struct loss_values values[static TRAINING_LOSSES_MAX]) {
+    int sum = -1;
+    for (size_t i = 0; i < build->network->output_count; i++) {
+        values[i] = add_loss(build, i);
+        sum = i > 0 ? training_loss_sum(&build->builder, sum, values[i].loss) : values[i].loss;
     }
-    if (options->loss == TRAINING_CROSS_ENTROPY) {
-        attributes[count++] = (struct attribute){
-            .name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing};
-    }
-    if (options->loss == TRAINING_CROSS_ENTROPY && options->class_weight_count > 0) {
-        attributes[count++] = (struct attribute){.name = "weights",
-                                                 .kind = ATTRIBUTE_NUMBERS,
-                                                 .count = options->class_weight_count,
-                                                 .numbers = options->class_weights};
-    }
-    if (has_classes && options->has_ignored) {
-        attributes[count++] = (struct attribute){
-            .name = "ignored", .kind = ATTRIBUTE_INTEGER, .integer = options->ignored};
-    }
-    const struct builder_node node = {.op = op_of_id(own->op),
-                                      .name = "loss",
-                                      .inputs = V(y, target, scale),
-                                      .input_count = 3,
-                                      .output_count = has_classes ? 3 : 2,
-                                      .attribute_count = count,
-                                      .attributes = attributes};
-    int loss = builder_node(builder, &node);
-    *ret_correct = has_classes ? loss + 2 : -1;
-    return loss;
+    return sum;
 }
 
 /* ---- inputs and outputs ---- */
 
-/* The order of inputs: the network's inputs, the variables, target, scale, keys. */
+/* The order of inputs: the network's inputs, the variables, target and scale of each loss, keys. */
 static void order_inputs(struct build *build, struct training_graph *training) {
     struct builder *builder = &build->builder;
     size_t own = build->network->input_count;
-    int target = builder->graph.inputs[own], scale = builder->graph.inputs[own + 1];
+    int given[2 * TRAINING_LOSSES_MAX]; /* target and scale by turns */
+    training->loss_count = build->network->output_count;
+    memcpy(given, builder->graph.inputs + own, 2 * training->loss_count * sizeof *given);
     builder->graph.input_count = own;
     training->first_variable = own;
     for (size_t i = 0; i < build->variable_count; i++) {
@@ -276,8 +245,12 @@ static void order_inputs(struct build *build, struct training_graph *training) {
     }
     training->target = builder->graph.input_count;
     training->scale = training->target + 1;
-    builder_add_input(builder, target);
-    builder_add_input(builder, scale);
+    for (size_t i = 0; i < training->loss_count; i++) {
+        training->losses[i].target = builder->graph.input_count;
+        training->losses[i].scale = builder->graph.input_count + 1;
+        builder_add_input(builder, given[2 * i]);
+        builder_add_input(builder, given[2 * i + 1]);
+    }
     if (build->keys >= 0) {
         training->keys = builder->graph.input_count;
         builder_add_input(builder, build->keys);
@@ -305,15 +278,32 @@ static int add_kept(struct build *build, struct error *err) {
     return 0;
 }
 
-static int add_outputs(struct build *build, int loss, int correct, const int *gradients,
-                       struct training_graph *training, struct error *err) {
+static size_t add_output(struct builder *builder, int value) {
+    builder_output(builder, value);
+    return builder->graph.output_count - 1;
+}
+
+/* The first loss's number of correct samples is before the losses of several. */
+static void add_loss_outputs(struct build *build, int loss, const struct loss_values *values,
+                             struct training_graph *training) {
     struct builder *builder = &build->builder;
     builder->graph.output_count = 0;
     builder_output(builder, loss);
-    if (correct >= 0) {
-        training->correct = builder->graph.output_count;
-        builder_output(builder, correct);
+    training->correct = values[0].correct >= 0 ? add_output(builder, values[0].correct) : 0;
+    training->losses[0].correct = training->correct;
+    for (size_t i = 0; i < training->loss_count; i++) {
+        training->losses[i].loss =
+            training->loss_count > 1 ? add_output(builder, values[i].loss) : 0;
+        if (i > 0) {
+            training->losses[i].correct =
+                values[i].correct >= 0 ? add_output(builder, values[i].correct) : 0;
+        }
     }
+}
+
+static int add_outputs(struct build *build, const int *gradients, struct training_graph *training,
+                       struct error *err) {
+    struct builder *builder = &build->builder;
     training->first_gradient = builder->graph.output_count;
     for (size_t i = 0; i < build->variable_count; i++) {
         builder_output(builder, gradients[i]);
@@ -331,10 +321,14 @@ static int add_outputs(struct build *build, int loss, int correct, const int *gr
 
 static int build_graph(struct build *build, struct training_graph *training, struct error *err) {
     const struct graph *network = build->network;
-    if (network->output_count != 1) {
+    if (network->output_count != 1 + build->options->further_count ||
+        network->output_count > TRAINING_LOSSES_MAX) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "the network has %zu outputs: training wants one, for the loss",
-                         network->output_count);
+                         "the network has %zu outputs, and losses are given for %zu: training "
+                         "wants one for each, at most %d (spec.trainer.losses); or export the "
+                         "network without the others",
+                         network->output_count, 1 + build->options->further_count,
+                         TRAINING_LOSSES_MAX);
     }
     if (find_variables(build, err) < 0) {
         return -1;
@@ -347,7 +341,8 @@ static int build_graph(struct build *build, struct training_graph *training, str
     if (build->options->is_synced && build->norm_count > 0) {
         build->share = sync_norms(&build->builder);
     }
-    int correct, loss = add_loss(build, &correct);
+    struct loss_values values[TRAINING_LOSSES_MAX];
+    int loss = add_losses(build, values);
     int *gradients = arena_array(&build->scratch, build->variable_count, sizeof *gradients);
     if (gradient_build(&build->builder, loss, build->variables, build->variable_count, gradients,
                        err) < 0) {
@@ -359,7 +354,8 @@ static int build_graph(struct build *build, struct training_graph *training, str
         }
     }
     order_inputs(build, training);
-    return add_outputs(build, loss, correct, gradients, training, err);
+    add_loss_outputs(build, loss, values, training);
+    return add_outputs(build, gradients, training, err);
 }
 
 static void move_lists(struct build *build, struct training_graph *training) {
@@ -438,8 +434,14 @@ void training_graph_evaluation(const struct training_graph *training, struct gra
     builder_take(&builder, ret_graph);
 }
 
-enum training_scores training_graph_scores(const struct graph *network) {
-    int last = network->nodes[network->node_count - 1].op->id;
+enum training_scores training_graph_scores(const struct graph *network, size_t output) {
+    int last = OP_IDENTITY; /* of an input that is an output */
+    for (size_t n = 0; n < network->node_count; n++) {
+        for (int i = 0; i < network->nodes[n].output_count; i++) {
+            bool is_made = network->nodes[n].outputs[i] == network->outputs[output];
+            last = is_made ? (int)network->nodes[n].op->id : last;
+        }
+    }
     return last == OP_SOFTMAX       ? TRAINING_PROBABILITIES
            : last == OP_LOG_SOFTMAX ? TRAINING_LOG_PROBABILITIES
                                     : TRAINING_LOGITS;

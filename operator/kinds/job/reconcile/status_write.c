@@ -27,9 +27,9 @@ void status_write_requeue(struct reconcile *request, int64_t left_ms) {
 /* They follow from time even when nothing is done. */
 static const char *const rates[] = {"itemsPerSecond", "samplesPerSecond", "secondsLeft"};
 /* They grow all the time. */
-static const char *const figures[] = {"items",      "miniBatches", "progress", "workers",
-                                      "step",       "epoch",       "loss",     "accuracy",
-                                      "checkpoint", "objective",   "trained",  "badSamples"};
+static const char *const figures[] = {
+    "items",    "miniBatches", "progress",  "workers", "step",       "epoch", "loss",
+    "accuracy", "checkpoint",  "objective", "trained", "badSamples", "losses"};
 
 static bool is_in(const char *name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {

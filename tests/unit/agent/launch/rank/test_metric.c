@@ -88,6 +88,10 @@ static void what_a_status_gets(void) {
     add(&latest, "0 windlass.trained.parameters 123456789 -1");
     add(&latest, "0 windlass.trained.ofParameters 123456799 -1");
     add(&latest, "0 windlass.badSamples 3 11");
+    add(&latest, "0 windlass.losses.age 1.5 11");
+    add(&latest, "0 windlass.losses.kind/1 0.75 11");
+    add(&latest, "0 windlass.losses.age 1.25 11");
+    add(&latest, "0 windlass.losses. 3 11");
     add(&latest, "0 unknown 1 12");
     add(&latest, "0 loss 0.25 11");
     AUTO(text_freep) char *lines = latest_metrics_write(&latest);
@@ -97,12 +101,25 @@ static void what_a_status_gets(void) {
     AUTO(text_freep) char *text = tree_canonical(progress);
     CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"badSamples\":{\"count\":3},\"checkpoint\":{"
                     "\"step\":1150},\"epoch\":3,\"loss\":"
-                    "\"0.25\",\"samplesPerSecond\":\"4123.46\",\"step\":11,"
+                    "\"0.25\",\"losses\":{\"age\":\"1.25\",\"kind/"
+                    "1\":\"0.75\"},\"samplesPerSecond\":\"4123.46\",\"step\":11,"
                     "\"trained\":{\"ofParameters\":123456799,\"ofTensors\":22,"
                     "\"parameters\":123456789,\"tensors\":20}}");
 }
 
+static void test_losses_of_several_outputs_are_bounded(void) {
+    struct latest_metrics latest = {0};
+    for (int i = 0; i < 2 * LATEST_LOSSES_MAX; i++) {
+        AUTO(text_freep) char *text = x_printf("0 windlass.losses.n%d %d 11", i, i);
+        add(&latest, text);
+    }
+    add(&latest, "0 windlass.losses.n3 99 12");
+    CHECK_INT((long long)latest.loss_count, LATEST_LOSSES_MAX);
+    CHECK(latest.losses[3].value == 99 && latest.step == 12);
+}
+
 int main(void) {
+    TEST(test_losses_of_several_outputs_are_bounded);
     TEST(texts);
     TEST(over_a_socket);
     TEST(what_a_status_gets);

@@ -398,6 +398,47 @@ static void test_tokens_and_places(void) {
     }
 }
 
+/* The files are those of the test before. */
+static void test_targets_have_the_names_of_outputs(void) {
+    const char *spec = "{\"tensors\": {\"samples\": \"out/toki4.npy\", \"outputs\": ["
+                       "{\"name\": \"tag\", \"path\": \"out/tag.npy\"}, "
+                       "{\"name\": \"next\", \"path\": \"out/toki1.npy\"}]}}";
+    struct dataset_options options = {.has_ignored = true, .ignored = -100};
+    struct error err = {0};
+    AUTO(dataset_closep) struct dataset *set = must_open(spec, &options);
+    AUTO(sample_release) struct sample sample = {0};
+    CHECK_INT(dataset_find_target(set, "tag"), 0);
+    CHECK_INT(dataset_find_target(set, "next"), 1);
+    CHECK_INT(dataset_find_target(set, "samples"), -1);
+    CHECK_INT(dataset_find(set, "next"), -1); /* no input takes it */
+    CHECK_INT((long long)dataset_input_extras(set), 0);
+    CHECK(set->extras[0].is_target && set->extras[0].type == TENSOR_INT64);
+    CHECK_OK(dataset_read(set, 2, &sample, &err), &err);
+    CHECK(sample.labels[1] == 2 && ((const int64_t *)sample.extras[0])[1] == 9);
+    static const char *const rows[][2] = {
+        {"\"labels\": \"out/tag.npy\", \"outputs\": []",
+         "tensors: exactly one of labels and outputs must be given"},
+        {"\"outputs\": [{\"name\": \"a\"}]", "tensors: outputs[0]: path: a string is expected"},
+        {"\"outputs\": [{\"name\": \"a\", \"path\": \"out/tag.npy\"}, "
+         "{\"name\": \"a\", \"path\": \"out/tag.npy\"}]",
+         "tensors: outputs[1].name: \"a\" is there twice"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *bad = x_printf("{\"tensors\": {\"samples\": \"out/toki4.npy\", %s}}", rows[i][0]);
+        err = (struct error){0};
+        CHECK(!open_set(bad, &options, &err));
+        CHECK(strstr(err.text, rows[i][1]) || (printf("# %s\n", err.text), 0));
+    }
+    struct dataset_options like = options;
+    like.like = set;
+    err = (struct error){0};
+    CHECK(!open_set("{\"tensors\": {\"samples\": \"out/toki4.npy\", \"labels\": "
+                    "\"out/tag.npy\"}}",
+                    &like, &err));
+    CHECK(strstr(err.text, "its inputs and outputs must have the names") != NULL);
+}
+
 static void test_synthetic_can_be_learned(void) {
     enum { SAMPLES = 400, CLASSES = 5, ELEMENTS = 3 * 16 * 20 };
     static double means[CLASSES][ELEMENTS];
@@ -486,6 +527,7 @@ int main(void) {
     TEST(test_a_folder_of_pictures);
     TEST(test_tensors_from_numpy);
     TEST(test_tokens_and_places);
+    TEST(test_targets_have_the_names_of_outputs);
     TEST(test_synthetic_can_be_learned);
     TEST(test_fields_are_named);
     return TEST_END();

@@ -91,6 +91,7 @@ static void free_rows(struct trial_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         json_decref(rows[i].values);
         json_decref(rows[i].trained);
+        json_decref(rows[i].losses);
         json_decref(rows[i].bad);
     }
     free(rows);
@@ -113,6 +114,7 @@ static void many_trials_are_counted(void) {
         memset(rows[i].result_sha256, 'a', 64);
     }
     rows[7].trained = json_pack("{s:i, s:i}", "tensors", 2, "ofTensors", 6); /* the best one */
+    rows[7].losses = json_pack("{s:s}", "kind", "0.31");
     rows[7].bad = json_pack("{s:i}", "count", 3);
     const struct registrar_attempt attempt = {.train = train,
                                               .best = json_object_get(file, "best"),
@@ -130,6 +132,7 @@ static void many_trials_are_counted(void) {
     CHECK(named > 100);
     CHECK_INT(tree_integer(work, "metadata.trained.tensors", 0), 2);
     CHECK_INT(tree_integer(work, "metadata.trained.ofTensors", 0), 6);
+    CHECK_STR(tree_text(work, "metadata.losses.kind", ""), "0.31");
     CHECK_INT(tree_integer(work, "metadata.badSamples.count", 0), 3);
     CHECK_INT(tree_integer(work, "sweep.trialsLeftOut", 0), MANY - (int64_t)named);
     free_rows(rows, MANY);
