@@ -126,15 +126,15 @@ static int read_several(struct trainer *trainer, const json_t *spec, struct erro
     if (fields_array(spec, "losses", HEADS_MAX, &list, err) < 0) {
         return -1;
     }
-    trainer->head_count = trainer->network->output_count;
-    trainer->accuracy_head = -1;
-    list_outputs(trainer, names);
-    if (trainer->head_count > HEADS_MAX) {
+    if (trainer->network->output_count > HEADS_MAX) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "losses: the network has %zu outputs, and at most %d are trained: export "
                          "it without the others",
                          trainer->network->output_count, HEADS_MAX);
     }
+    trainer->head_count = trainer->network->output_count;
+    trainer->accuracy_head = -1;
+    list_outputs(trainer, names);
     for (size_t i = 0; i < json_array_size(list); i++) {
         if (read_loss(trainer, json_array_get(list, i), err) < 0) {
             return error_context(err, "losses[%zu]", i);

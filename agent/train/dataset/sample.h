@@ -8,7 +8,7 @@ enum { SAMPLE_EXTRAS_MAX = 7 };
 
 /* A tensor of each sample, beside the first one. */
 struct dataset_tensor {
-    char *name; /* owned by the kind: what the network calls this input */
+    char *name; /* owned by the kind: the network's name of this input or output */
     enum tensor_type type;
     struct shape shape;
     const char *needed; /* why a network must take it; NULL: it need not */

@@ -58,6 +58,18 @@ def make():
     names = dict(input_names=["x"], output_names=["age", "kind", "tags"])
     torch.onnx.export(network().eval(), torch.zeros(2, 6), f"{folder}/heads.onnx", opset_version=14, do_constant_folding=False,
                       dynamic_axes={name: {0: "n"} for name in ("x", "age", "kind", "tags")}, **names)
+    crowd = torch.nn.ModuleList(torch.nn.Linear(6, 2) for _ in range(9))
+
+    class Crowd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = crowd
+
+        def forward(self, x):
+            return tuple(part(x) for part in self.parts)
+
+    torch.onnx.export(Crowd(), torch.zeros(2, 6), f"{folder}/crowd.onnx", opset_version=14, do_constant_folding=False,
+                      input_names=["x"], output_names=[f"out{i}" for i in range(9)])
 
 
 def gradients(*paths):

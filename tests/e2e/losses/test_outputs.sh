@@ -14,8 +14,8 @@ usual='[{"output": "kind", "labelSmoothing": "0.1", "classWeights": ["0.5", "2",
 targets() { local name list=; for name in kind age tags; do list+="${list:+, }{\"name\": \"$name\", \"path\": \"data/$name$1.npy\"}"; done; echo "[$list]"; }
 # train LOSSES TARGETS FIELDS OUT [COMMAND ...]: the log is in $work/log
 train() {
-    WINDLASS_SPEC=$(printf '{"trainer": {"model": {"path": "data/heads.onnx"}, "data": {"train": {"tensors": {"samples": "data/x.npy", %s}}%s}, "output": {"path": "out/%s"}, %s %s}}' \
-        "$2" "$tested" "$4" "${1:+\"losses\": $1,}" "$3") timeout -k 5 300 "${@:5}" "$trainer" train >"$work/log" 2>&1 ||
+    WINDLASS_SPEC=$(printf '{"trainer": {"model": {"path": "data/%s.onnx"}, "data": {"train": {"tensors": {"samples": "data/x.npy", %s}}%s}, "output": {"path": "out/%s"}, %s %s}}' \
+        "${network:-heads}" "$2" "$tested" "$4" "${1:+\"losses\": $1,}" "$3") timeout -k 5 300 "${@:5}" "$trainer" train >"$work/log" 2>&1 ||
         { tail -3 "$work/log" | sed 's/^/# /'; return 1; }
 }
 export WINDLASS_SPEC
@@ -81,4 +81,6 @@ check "a loss without labels" refused 'losses[1]: output "age": data.train has n
 check "classes where numbers are wanted" refused 'losses, output "kind": loss: Huber does not fit targets that are classes' \
     '[{"output": "kind", "loss": "Huber"}, {"output": "age", "loss": "Huber"}, {"output": "tags"}]' "$outputs"
 check "labels of another shape" refused 'node "tags": cross entropy wants' "$usual" "${outputs/tags.npy/kind.npy}"
+network=crowd
+check "more outputs than losses are allowed" refused 'losses: the network has 9 outputs, and at most 8 are trained' '[{"output": "out0"}]' "$outputs"
 exit $((failures > 0))

@@ -46,9 +46,6 @@ static int read_input(struct rounding *rounding, const struct node *node, int in
                                                                    : value;
 }
 
-/* A view of a rounded value is rounded. Exceptions are Dropout, which multiplies in a training, and
- * views of values that do not flow: they read the weight itself, and products make rounded copies
- * of it. */
 static bool is_output(const struct graph *network, int value) {
     bool found = false;
     for (size_t i = 0; i < network->output_count; i++) {
@@ -57,6 +54,9 @@ static bool is_output(const struct graph *network, int value) {
     return found;
 }
 
+/* A view of a rounded value is rounded. Exceptions are Dropout, which multiplies in a training, and
+ * views of values that do not flow: they read the weight itself, and products make rounded copies
+ * of it. */
 static bool is_rounded_view(const struct rounding *rounding, const struct node *node) {
     return (node->op->flags & OP_VIEW) && node->op->id != OP_DROPOUT &&
            rounding->flows[node->inputs[0]] && rounding->rounded[node->inputs[0]] >= 0;

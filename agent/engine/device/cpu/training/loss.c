@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Losses and their gradients. A loss is the sum over samples or places, in their order, times a
  * scale that the caller gives. */
+#include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/ctc.h"
-#include "agent/engine/ops/infer/loss.h"
 
 #include <math.h>
 #include <stdlib.h>
