@@ -27,24 +27,13 @@ enum { OTHERS_MAX = 20 };
 static int check_value(const json_t *schema, const json_t *value, const char *field,
                        struct findings *findings);
 
-static bool is_among(const json_t *texts, const char *text) {
-    size_t i;
-    json_t *one;
-    json_array_foreach(texts, i, one) {
-        if (strcmp(json_string_value(one), text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Adds an error, once; always returns -1. */
 static int find(struct findings *findings, const struct error *error) {
     if (!findings->first->kind) {
         *findings->first = *error;
     } else if (findings->others && json_array_size(findings->others) < OTHERS_MAX &&
                strcmp(findings->first->text, error->text) != 0 &&
-               !is_among(findings->others, error->text)) {
+               !tree_mentions(findings->others, error->text)) {
         json_array_append_new(findings->others, json_string(error->text));
     }
     return -1;

@@ -62,7 +62,7 @@ static int choose(struct rows_writer *writer, struct error *err) {
         if (is_list(column) && writer->list >= 0) {
             return error_set(err, ERROR_INVALID,
                              "columns \"%.80s\" and \"%.80s\" both have lists, and an npy file "
-                             "has one array: take spec.output.format: Parquet",
+                             "has one array: use spec.output.format: Parquet",
                              columns->columns[writer->list].name, column->name);
         }
         writer->list = is_list(column) ? (int64_t)i : writer->list;
@@ -70,14 +70,14 @@ static int choose(struct rows_writer *writer, struct error *err) {
         if (!is_list(column) && !is_number(column)) {
             return error_set(err, ERROR_INVALID,
                              "column \"%.100s\" has values of type %s, and an npy file numbers: "
-                             "take spec.output.format: Parquet",
+                             "use spec.output.format: Parquet",
                              column->name, row_type_name(column->type));
         }
     }
     if (writer->list >= 0 ? numbers > 0 : numbers == 0) {
         return error_set(err, ERROR_INVALID,
                          "the results have %lld columns with single numbers beside %d with lists, "
-                         "and an npy file has one array: take spec.output.format: Parquet",
+                         "and an npy file has one array: use spec.output.format: Parquet",
                          (long long)numbers, writer->list >= 0);
     }
     writer->width = numbers;

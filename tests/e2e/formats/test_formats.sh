@@ -112,7 +112,7 @@ of_npy() {
     check "Npy: every float, bit by bit" is oracle npy "$work/rows.npy" "$work/data/out/rows.jsonl"
     job 'format: Npy'
     check "rows that do not make an array end the job" [ $code -eq 1 ]
-    check "... and it says what is wrong" grep -q 'has values of type Boolean, and an npy file numbers: take spec.output.format: Parquet' "$work/log"
+    check "... and it says what is wrong" grep -q 'has values of type Boolean, and an npy file numbers: use spec.output.format: Parquet' "$work/log"
 }
 
 # Files by name: unchanged ones keep their rows.

@@ -137,17 +137,17 @@ static void check_refused(const struct rows_form *form, const char *number_type,
 
 static void test_what_is_no_array(void) {
     check_refused(&rows_npy, NULL, ROWS("{\"v\":[1,2]}", "{\"v\":[1]}"),
-                  "column \"v\" has lists of 1 to 2 numbers, and the rows of an npy file are "
-                  "alike: take spec.output.format: Parquet");
+                  "column \"v\" has lists of 1 to 2 numbers, and all rows of an npy file have one "
+                  "length: use spec.output.format: Parquet");
     check_refused(&rows_npy, NULL, ROWS("{\"v\":[1],\"w\":[2]}"),
-                  "columns \"v\" and \"w\" both have lists, and an npy file has one array: take "
+                  "columns \"v\" and \"w\" both have lists, and an npy file has one array: use "
                   "spec.output.format: Parquet");
     check_refused(&rows_npy, NULL, ROWS("{\"v\":\"x\"}"),
-                  "column \"v\" has values of type Text, and an npy file numbers: take "
+                  "column \"v\" has values of type Text, and an npy file numbers: use "
                   "spec.output.format: Parquet");
     check_refused(&rows_npy, NULL, ROWS("{\"v\":[1],\"w\":2}"),
                   "the results have 1 columns with single numbers beside 1 with lists, and an npy "
-                  "file has one array: take spec.output.format: Parquet");
+                  "file has one array: use spec.output.format: Parquet");
     check_refused(&rows_npy, "int8", ROWS("{\"v\":[128]}"),
                   "row 1, column \"v\": a number is not a value of int8");
     check_refused(&rows_npy, NULL, ROWS("{\"v\":[9007199254740993]}", "{\"v\":[null]}"),
