@@ -16,6 +16,7 @@
 #include "operator/commands/logs.h"
 #include "operator/commands/output/integrity.h"
 #include "operator/commands/run/run.h"
+#include "operator/commands/score/score.h"
 #include "operator/commands/status/job_list.h"
 #include "operator/commands/status/status.h"
 
@@ -29,6 +30,8 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "run a job on this machine", run_command},
+    {"score", "put pictures, a film or a table through a network, without a manifest",
+     score_without_manifest},
     {"batch", "send a file of requests to a model server", batch_command},
     {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},

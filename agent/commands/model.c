@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 
+#include "agent/commands/model_facts.h"
 #include "agent/commands/model_manifest.h"
 #include "agent/engine/model.h"
 #include "agent/engine/session.h"
@@ -104,10 +105,39 @@ static void print_operators(const struct graph *graph) {
     free(names);
 }
 
+static int print_facts(struct session *session) {
+    AUTO(tree_freep) json_t *facts = model_facts(session);
+    AUTO(text_freep) char *text = json_dumps(facts, JSON_COMPACT);
+    printf("%s\n", text);
+    return 0;
+}
+
+static void print_model(const struct model *model) {
+    const struct graph *graph = &model->graph;
+    printf("opset      %d", model->opset);
+    if (model->ml_version) {
+        printf(", ai.onnx.ml %d", model->ml_version);
+    }
+    printf("%s%s\n", *model->producer ? ", written by " : "", model->producer);
+    print_values(graph, "input", graph->inputs, graph->input_count, true);
+    print_values(graph, "output", graph->outputs, graph->output_count, false);
+    if (*model->note) {
+        printf("note       %s\n", model->note);
+    }
+    printf("nodes      %zu\n", graph->node_count);
+    print_operators(graph);
+    printf("parameters %lld\nsupported\n", (long long)model->parameter_count);
+}
+
 int model_check_command(int argc, char **argv, struct error *err) {
-    static const struct option options[] = {{.name = NULL}};
+    bool is_json = false;
+    const struct option options[] = {
+        {"json", 0, OPTION_FLAG, NULL,
+         "Print what it takes and gives as a line of JSON, for programs.", &is_json},
+        {0},
+    };
     static const struct command_help help = {
-        .usage = "windlass-agent model check MODEL.onnx",
+        .usage = "windlass-agent model check MODEL.onnx [--json]",
         .about = "Prints a model's opset, inputs, outputs, operators and number of parameters,\n"
                  "and the lines of a manifest that would feed it and deliver its outputs.\n"
                  "Exit code 0: supported; else the line says what is missing.",
@@ -130,20 +160,10 @@ int model_check_command(int argc, char **argv, struct error *err) {
     if (session_check(session, err) < 0) {
         return error_context(err, "model %s", list.values[0]);
     }
-    const struct graph *graph = &model->graph;
-    printf("opset      %d", model->opset);
-    if (model->ml_version) {
-        printf(", ai.onnx.ml %d", model->ml_version);
+    if (is_json) {
+        return print_facts(session);
     }
-    printf("%s%s\n", *model->producer ? ", written by " : "", model->producer);
-    print_values(graph, "input", graph->inputs, graph->input_count, true);
-    print_values(graph, "output", graph->outputs, graph->output_count, false);
-    if (*model->note) {
-        printf("note       %s\n", model->note);
-    }
-    printf("nodes      %zu\n", graph->node_count);
-    print_operators(graph);
-    printf("parameters %lld\nsupported\n", (long long)model->parameter_count);
+    print_model(model);
     model_manifest_print(session, list.values[0]);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "operator/embedded.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/spec.h"
+#include "operator/kinds/kind_score.h"
 #include "operator/schema.h"
 #include "operator/show/ending.h"
 #include "operator/show/progress_line.h"
@@ -104,6 +105,9 @@ struct kind_row {
     /* `windlass batch`: the text of a manifest, owned, of a file of requests. NULL: not supported.
      */
     int (*batch)(const struct kind_batch *batch, char **ret_text, struct error *err);
+    /* `windlass score`: a manifest of a network and an input. INVALID: something is neither in the
+     * network nor said, with the options that say it. NULL: not supported. */
+    int (*score)(const struct kind_score *job, struct kind_scored *ret_made, struct error *err);
 };
 
 #define KIND_UNASKED INT64_MIN         /* an option that was not given */

@@ -5,7 +5,7 @@
 
 #include "lib/file.h"
 #include "operator/commands/cli_command.h"
-#include "operator/commands/run/run.h"
+#include "operator/commands/run/run_text.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
@@ -73,29 +73,15 @@ static int make(const struct request *request, const char *path, char **ret_text
     return resource_parse("the manifest of it", *ret_text, strlen(*ret_text), &object, err);
 }
 
-static int run_it(const struct request *request, const char *text, const char *folder,
+static int run_it(const struct request *request, const char *manifest, const char *folder,
                   int *ret_code, struct error *err) {
-    char path[] = "/tmp/windlass-batch-XXXXXX.yaml";
-    AUTO(fd_closep) int fd = mkstemps(path, 5);
     AUTO(text_freep) char *volume = x_printf("work=%s", folder);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
-        return error_set(err, ERROR_UNAVAILABLE, "cannot write %s", path);
-    }
-    const char *words[16] = {"run", "-f", path, "--volume", volume};
-    int count = 5;
-    const char *const given[][2] = {{"--secrets", request->secrets}, {"--state", request->state}};
-    for (size_t i = 0; i < ARRAY_LEN(given); i++) {
-        if (given[i][1]) {
-            words[count++] = given[i][0];
-            words[count++] = given[i][1];
-        }
-    }
-    if (request->restarts) {
-        words[count++] = "--restart";
-    }
-    *ret_code = run_command(count, (char **)(uintptr_t)words);
-    unlink(path);
-    return 0;
+    const struct run_text text = {.manifest = manifest,
+                                  .options = {{"--volume", volume},
+                                              {"--secrets", request->secrets},
+                                              {"--state", request->state}},
+                                  .restarts = request->restarts};
+    return run_text(&text, ret_code, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {

@@ -441,7 +441,8 @@ static int finish(struct run *run) {
     note_failed_index(run);
     const char *failed = run->made.failed_pod ? run->made.failed_pod : run->failed_pod[0];
     const struct kind_made *made = run->row->made;
-    struct ending ending = {.file = run->file,
+    bool has_file = strcmp(run->file, "standard input") != 0;
+    struct ending ending = {.file = has_file ? run->file : NULL,
                             .name = run->name,
                             .unit = run->unit,
                             .spec = json_object_get(run->object, "spec"),

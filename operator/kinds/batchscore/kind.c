@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/kind.h"
 #include "operator/kinds/batchscore/endpoint/requests_manifest.h"
 
+#include "operator/kinds/batchscore/derived/derived_manifest.h"
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/batchscore/pods.h"
 #include "operator/kinds/batchscore/reconcile.h"
@@ -39,6 +40,7 @@ const struct kind_row batchscore_row = {
     .unit = unit,
     .live = batchscore_status_live,
     .batch = requests_manifest,
+    .score = derived_manifest,
     .local =
         {
             .workers_about = "spec.workers.max, at most one per processor",

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/model_facts.h"
+
+#include "agent/data/text/token_roles.h"
+#include "agent/score/post/box_anchors.h"
+#include "agent/score/post/box_form.h"
+#include "agent/score/post/post_kind.h"
+#include "lib/text/utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes for axes that the network leaves free, in the order in which they are tried. */
+static const int64_t sides[] = {64, 224, 640}, lengths[] = {8, 512, 16000};
+_Static_assert(ARRAY_LEN(sides) == ARRAY_LEN(lengths), "a try of both");
+enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24, CHARACTERS_MIN = 10 };
+enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
+enum { SOUND_RATE = 16000 };    /* the usual one of speech */
+
+struct plan {
+    struct session *session;
+    size_t input_count, output_count;
+    const char **sources; /* of each input: FACTS_... */
+    int *states;          /* of each input: the output of its name; -1: none */
+    bool has_states;      /* items go through the network one by one */
+    size_t at;            /* the sizes that were tried last */
+    const char *items;    /* what the items are */
+    struct post_outputs outputs;
+    int64_t fixed; /* the number of items that the network fixes; -1: any */
+    json_t *fits;
+};
+
+/* ---- inputs --------------------------------------------------------------------------------- */
+
+static bool is_picture(enum tensor_type type, const struct shape *shape) {
+    bool has_channels = shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[1] == 1 ||
+                                             shape->dims[3] == 3 || shape->dims[3] == 1);
+    return has_channels &&
+           (type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8);
+}
+
+static const char *find_source(const struct session *session, size_t index) {
+    enum tensor_type type;
+    struct shape shape;
+    enum token_role ignored;
+    const char *name = session_input(session, index, &type, &shape);
+    bool is_whole = type == TENSOR_INT64 || type == TENSOR_INT32;
+    if (is_whole && shape.rank == 2 && token_role_find(NULL, name, &ignored)) {
+        return FACTS_TOKENS;
+    }
+    if (is_picture(type, &shape)) {
+        return FACTS_PICTURE;
+    }
+    return shape.rank > 2                                      ? FACTS_ARRAY
+           : shape.rank == 0 || (shape.rank == 1 && index > 0) ? FACTS_CONSTANT
+                                                               : FACTS_COLUMNS;
+}
+
+static bool is_source(const char *source, const char *one) {
+    return strcmp(source, one) == 0;
+}
+
+static bool is_item(const char *source) {
+    return is_source(source, FACTS_PICTURE) || is_source(source, FACTS_TOKENS);
+}
+
+/* A picture or a text is the item; else rows of a table, or slices of an array. */
+static void find_sources(struct plan *plan) {
+    for (size_t i = 0; i < plan->input_count; i++) {
+        plan->sources[i] = find_source(plan->session, i);
+        if (i == 0 || (is_item(plan->sources[i]) && !is_item(plan->items))) {
+            plan->items = plan->sources[i];
+        }
+    }
+}
+
+/* The output that has an input's name with letters more, at either end: hn of h, stateN of state;
+ * -1: none, or several. */
+static int find_state(const struct plan *plan, const char *input) {
+    size_t length = strlen(input);
+    int found = -1;
+    for (size_t i = 0; i < plan->output_count; i++) {
+        const char *output = session_output(plan->session, i);
+        size_t longer = strlen(output);
+        if (longer > length &&
+            (strncmp(output, input, length) == 0 || strcmp(output + longer - length, input) == 0)) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = (int)i;
+        }
+    }
+    return found;
+}
+
+/* After the first input: what goes from step to step has an output of the same kind of name. */
+static void find_states(struct plan *plan) {
+    bool can_be = is_source(plan->items, FACTS_COLUMNS) || is_source(plan->items, FACTS_ARRAY);
+    for (size_t i = 0; i < plan->input_count; i++) {
+        enum tensor_type type;
+        struct shape shape;
+        const char *name = session_input(plan->session, i, &type, &shape);
+        plan->states[i] = can_be && i > 0 && shape.rank >= 2 ? find_state(plan, name) : -1;
+        if (plan->states[i] >= 0) {
+            plan->sources[i] = FACTS_STATE;
+            plan->has_states = true;
+        }
+    }
+}
+
+/* Only an output as large as the input can be its state. Returns whether all are. */
+static bool check_states(struct plan *plan, const struct tensor *inputs,
+                         const struct tensor *outputs) {
+    bool is_right = true, has_states = false;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        const struct tensor *output = plan->states[i] < 0 ? NULL : &outputs[plan->states[i]];
+        if (output &&
+            (output->type != inputs[i].type || !shape_equal(&output->shape, &inputs[i].shape))) {
+            plan->states[i] = -1;
+            plan->sources[i] = find_source(plan->session, i);
+            is_right = false;
+        }
+        has_states = has_states || plan->states[i] >= 0;
+    }
+    plan->has_states = has_states;
+    return is_right;
+}
+
+static bool is_rate(const char *name) {
+    return strcmp(name, "sr") == 0 || strcasestr(name, "sample_rate") ||
+           strcasestr(name, "sampling_rate");
+}
+
+static json_t *name_of(const char *text) {
+    AUTO(text_freep) char *name = x_strdup(text);
+    utf8_make_line(name);
+    return json_string(name);
+}
+
+static json_t *shape_of(const struct shape *shape) {
+    json_t *list = json_array();
+    for (int axis = 0; axis < shape->rank; axis++) {
+        json_array_append_new(list, json_integer(shape->dims[axis]));
+    }
+    return list;
+}
+
+/* Of the input that is given step by step: how many axes of a step are free, and with one of them
+ * how many numbers a step has. */
+static void add_step(const struct plan *plan, const struct shape *shape, json_t *input) {
+    int64_t size = 1, free_axes = 0;
+    for (int axis = 1; axis < shape->rank; axis++) {
+        free_axes += shape->dims[axis] < 0;
+        size *= shape->dims[axis] < 0 ? lengths[plan->at] : shape->dims[axis];
+    }
+    json_object_set_new(input, "freeAxes", json_integer(free_axes));
+    if (free_axes == 1) {
+        json_object_set_new(input, "size", json_integer(size));
+    }
+}
+
+static json_t *list_inputs(const struct plan *plan) {
+    json_t *list = json_array();
+    bool takes_many = is_source(plan->items, FACTS_TOKENS) || is_source(plan->items, FACTS_COLUMNS);
+    bool is_fed = false;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        enum tensor_type type;
+        struct shape shape;
+        const char *name = session_input(plan->session, i, &type, &shape);
+        bool is_of_item = is_source(plan->sources[i], plan->items);
+        json_t *input =
+            json_pack("{s:o, s:s, s:o, s:s, s:b}", "name", name_of(name), "type",
+                      tensor_type_name(type), "shape", shape_of(&shape), "from", plan->sources[i],
+                      "isDefault", is_of_item && !plan->has_states && (takes_many || !is_fed));
+        if (plan->states[i] >= 0) {
+            const char *output = session_output(plan->session, (size_t)plan->states[i]);
+            json_object_set_new(input, "state", name_of(output));
+        } else if (plan->has_states && is_of_item) {
+            add_step(plan, &shape, input);
+        } else if (is_rate(name)) {
+            json_object_set_new(input, "constant", json_integer(SOUND_RATE));
+        }
+        json_array_append_new(list, input);
+        is_fed = is_fed || is_of_item;
+    }
+    return list;
+}
+
+/* ---- a run ---------------------------------------------------------------------------------- */
+
+static int64_t choose_size(const struct plan *plan, size_t input, int axis, size_t at) {
+    return is_source(plan->sources[input], FACTS_STATE)     ? 1
+           : axis == 0                                      ? (plan->has_states ? 1 : ITEMS)
+           : is_source(plan->sources[input], FACTS_PICTURE) ? sides[at]
+                                                            : lengths[at];
+}
+
+static int make_input(struct plan *plan, size_t index, size_t at, struct tensor *ret_input) {
+    enum tensor_type type;
+    struct shape shape;
+    struct error ignored = {0};
+    const char *name = session_input(plan->session, index, &type, &shape);
+    for (int axis = 0; axis < shape.rank; axis++) {
+        if (axis == 0 && is_source(plan->sources[index], plan->items)) {
+            plan->fixed = shape.dims[0];
+        }
+        if (shape.dims[axis] < 0) {
+            shape.dims[axis] = choose_size(plan, index, axis, at);
+        }
+    }
+    int64_t count = shape_count(&shape);
+    if (count < 0 || count > INPUT_VALUES_MAX ||
+        tensor_init(ret_input, type, &shape, &ignored) < 0) {
+        return -1;
+    }
+    if (count == 1 && is_rate(name)) {
+        tensor_put_number(ret_input, 0, SOUND_RATE);
+    }
+    return 0;
+}
+
+/* Runs the network on zeros of the sizes at `at`; -1: it cannot. *ret_is_right: the states are;
+ * else there are fewer of them now. */
+static int run_once(struct plan *plan, size_t at, struct tensor *outputs, bool *ret_is_right) {
+    struct error ignored = {0};
+    struct tensor *inputs = x_calloc(plan->input_count, sizeof *inputs);
+    int result = 0;
+    for (size_t i = 0; i < plan->input_count && result == 0; i++) {
+        result = make_input(plan, i, at, &inputs[i]);
+    }
+    result = result < 0 ? -1 : session_run(plan->session, inputs, outputs, &ignored);
+    *ret_is_right = result < 0 || check_states(plan, inputs, outputs);
+    for (size_t i = 0; i < plan->input_count; i++) {
+        tensor_release(&inputs[i]);
+    }
+    free(inputs);
+    return result;
+}
+
+static int run(struct plan *plan, size_t at, struct tensor *outputs) {
+    bool is_right = false;
+    int result = -1;
+    while (!is_right) {
+        result = run_once(plan, at, outputs, &is_right);
+    }
+    return result;
+}
+
+/* ---- outputs -------------------------------------------------------------------------------- */
+
+/* Whether the values along the last axis are probabilities of things of which one is right. */
+static bool are_probabilities(const struct tensor *output) {
+    if (output->type != TENSOR_FLOAT32 || output->shape.rank < 2) {
+        return false;
+    }
+    int64_t last = output->shape.dims[output->shape.rank - 1], count = shape_count(&output->shape);
+    const float *values = output->data;
+    for (int64_t i = 0; i + last <= count; i += last) {
+        double sum = 0;
+        for (int64_t k = 0; k < last; k++) {
+            sum += values[i + k] >= 0 ? (double)values[i + k] : NAN;
+        }
+        if (!(fabs(sum - 1) < 1e-3)) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+/* As a sigmoid's: logits of no input are 0, or some are negative. */
+static bool are_unit(const struct tensor *output) {
+    int64_t count = output->type == TENSOR_FLOAT32 ? shape_count(&output->shape) : 0;
+    const float *values = output->data;
+    for (int64_t i = 0; i < count; i++) {
+        if (!(values[i] > 0 && values[i] < 1)) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+static json_t *list_outputs(const struct plan *plan) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        const struct tensor *output = plan->outputs.tensors[i];
+        size_t count = 0;
+        char **labels = session_classes(plan->session, i, &count);
+        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:b, s:b, s:b}", "name",
+                                              name_of(plan->outputs.names[i]), "type",
+                                              tensor_type_name(output->type), "shape",
+                                              shape_of(&output->shape), "isProbability",
+                                              are_probabilities(output), "isUnit", are_unit(output),
+                                              "hasLabels", labels != NULL));
+        if (labels) {
+            session_classes_free(labels, count);
+        }
+    }
+    return list;
+}
+
+static void add_fit(struct plan *plan, const char *type, const char *member, json_t *names) {
+    if (json_array_size(names) > 0) {
+        json_array_append_new(
+            plan->fits, json_pack("{s:s, s:b, s:O}", "type", type, "isLikely", 1, member, names));
+    }
+    json_decref(names);
+}
+
+static void find_boxes(struct plan *plan) {
+    bool needs_anchors = box_anchors_are_needed(&plan->outputs);
+    json_t *forms = json_array();
+    for (size_t i = 0; i < box_form_count; i++) {
+        struct box_source source;
+        bool may_be = !needs_anchors || box_forms[i].layout != BOX_ROWS; /* as boxes.c */
+        if (may_be && box_form_find(&box_forms[i], &plan->outputs, &source)) {
+            json_array_append_new(forms, json_string(box_forms[i].name));
+        }
+    }
+    if (json_array_size(forms) == 0 && needs_anchors) {
+        json_array_append_new(plan->fits, json_pack("{s:s, s:b, s:b}", "type", post_boxes.name,
+                                                    "isLikely", 1, "needsAnchors", 1));
+    }
+    add_fit(plan, post_boxes.name, "forms", forms);
+}
+
+/* Of a type that takes one output. */
+static void find_fit(struct plan *plan, const struct post_kind *kind) {
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:{s:{s:s,s:s,s:i}}}}", "scorer", "onnx", "postprocess", "type",
+                             kind->name, "range", "Byte", "top", 5);
+    struct post_state *state = NULL;
+    struct error ignored = {0};
+    bool is_apt = is_source(plan->items, FACTS_PICTURE) || !kind->wants_pictures;
+    if (!is_apt || !kind->fits || kind->open(spec, &state, &ignored) < 0) {
+        return;
+    }
+    json_t *names = json_array();
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        if (kind->fits(state, plan->outputs.tensors[i], plan->outputs.items)) {
+            json_array_append_new(names, name_of(plan->outputs.names[i]));
+        }
+    }
+    kind->free(state);
+    add_fit(plan, kind->name, "outputs", names);
+}
+
+/* Whether the network's pictures are strips, as high as a line of text and of any width. */
+static bool takes_strips(const struct plan *plan) {
+    for (size_t i = 0; i < plan->input_count; i++) {
+        enum tensor_type type;
+        struct shape shape;
+        (void)session_input(plan->session, i, &type, &shape);
+        if (is_source(plan->sources[i], FACTS_PICTURE)) {
+            bool is_last = shape.dims[1] != 3 && shape.dims[1] != 1; /* of the channels */
+            int64_t height = shape.dims[is_last ? 1 : 2], width = shape.dims[is_last ? 2 : 3];
+            return height > 0 && height <= STRIP_HEIGHT_MAX && (width < 0 || width >= 2 * height);
+        }
+    }
+    return false;
+}
+
+/* Detectors have outputs of the same shapes, but not of strips, and not probabilities. */
+static bool are_characters(const struct plan *plan, const struct tensor *output) {
+    bool is_apt = is_source(plan->items, FACTS_PICTURE) || is_source(plan->items, FACTS_ARRAY);
+    return is_apt && (takes_strips(plan) || are_probabilities(output));
+}
+
+/* Outputs that may be scores of characters over time, the likely ones or the others. */
+static void find_texts(struct plan *plan, bool are_likely) {
+    for (size_t i = 0; i < plan->outputs.count && !plan->has_states; i++) {
+        const struct tensor *output = plan->outputs.tensors[i];
+        const struct shape *shape = &output->shape;
+        if (output->type == TENSOR_FLOAT32 && shape->rank == 3 &&
+            shape->dims[2] >= CHARACTERS_MIN && are_likely == are_characters(plan, output)) {
+            json_array_append_new(plan->fits, json_pack("{s:s, s:b, s:[o], s:I}", "type",
+                                                        post_text.name, "isLikely", are_likely,
+                                                        "outputs", name_of(plan->outputs.names[i]),
+                                                        "classes", (json_int_t)shape->dims[2]));
+        }
+    }
+}
+
+/* Whether an output may be a picture in colours: three classes of pixels are rarer. */
+static bool returns_colours(const struct plan *plan) {
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        const struct shape *shape = &plan->outputs.tensors[i]->shape;
+        if (shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[3] == 3)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The types that fit, the likeliest first. */
+static void find_fits(struct plan *plan) {
+    static const struct post_kind *const colours[] = {&post_image,     &post_classes, &post_mask,
+                                                      &post_embedding, &post_values,  NULL};
+    static const struct post_kind *const sounds[] = {&post_values, &post_embedding, NULL};
+    static const struct post_kind *const pictures[] = {&post_classes,   &post_mask,   &post_image,
+                                                       &post_embedding, &post_values, NULL};
+    static const struct post_kind *const texts[] = {&post_embedding, &post_classes, &post_values,
+                                                    NULL};
+    static const struct post_kind *const rows[] = {&post_classes, &post_values, &post_embedding,
+                                                   NULL};
+    bool has_pictures = is_source(plan->items, FACTS_PICTURE);
+    const struct post_kind *const *kinds = plan->has_states                        ? sounds
+                                           : has_pictures && returns_colours(plan) ? colours
+                                           : has_pictures                          ? pictures
+                                           : is_source(plan->items, FACTS_TOKENS)  ? texts
+                                                                                   : rows;
+    find_texts(plan, true);
+    if (has_pictures) {
+        find_boxes(plan);
+    }
+    for (; *kinds; kinds++) {
+        find_fit(plan, *kinds);
+    }
+    find_texts(plan, false);
+}
+
+/* The first sizes that the network takes; -1: none. */
+static int find_sizes(struct plan *plan, struct tensor *outputs) {
+    for (plan->at = 0; plan->at < ARRAY_LEN(sides); plan->at++) {
+        if (run(plan, plan->at, outputs) == 0) {
+            return 0;
+        }
+    }
+    plan->at = 1; /* of several hundred, for what is printed */
+    return -1;
+}
+
+static json_t *find_all(struct plan *plan, struct tensor *outputs) {
+    const struct tensor **tensors = x_calloc(plan->output_count, sizeof *tensors);
+    const char **names = x_calloc(plan->output_count, sizeof *names);
+    bool has_run = find_sizes(plan, outputs) == 0;
+    for (size_t i = 0; i < plan->output_count; i++) {
+        tensors[i] = &outputs[i];
+        names[i] = session_output(plan->session, i);
+    }
+    plan->outputs = (struct post_outputs){.tensors = tensors,
+                                          .names = names,
+                                          .count = has_run ? plan->output_count : 0,
+                                          .items = plan->fixed > 0    ? plan->fixed
+                                                   : plan->has_states ? 1
+                                                                      : ITEMS};
+    plan->fits = json_array();
+    if (has_run) {
+        find_fits(plan);
+    }
+    json_t *facts = json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o}", "items", plan->items, "inputs",
+                              list_inputs(plan), "hasStates", plan->has_states, "isBlazeFace",
+                              has_run && box_anchors_are_blaze_face(&plan->outputs), "ran", has_run,
+                              "outputs", list_outputs(plan), "fits", plan->fits);
+    free(tensors);
+    free(names);
+    return facts;
+}
+
+json_t *model_facts(struct session *session) {
+    struct plan plan = {.session = session,
+                        .input_count = session_input_count(session),
+                        .output_count = session_output_count(session),
+                        .fixed = -1};
+    plan.sources = x_calloc(plan.input_count + 1, sizeof *plan.sources);
+    plan.states = x_calloc(plan.input_count + 1, sizeof *plan.states);
+    plan.items = FACTS_COLUMNS;
+    struct tensor *outputs = x_calloc(plan.output_count + 1, sizeof *outputs);
+    find_sources(&plan);
+    find_states(&plan);
+    json_t *facts = find_all(&plan, outputs);
+    free(outputs);
+    free(plan.sources);
+    free(plan.states);
+    return facts;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/score/score_place.h"
+
+#include "lib/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HERE "work"
+
+int score_places_begin(struct score_places *places, struct error *err) {
+    *places = (struct score_places){.folder = realpath(".", NULL), .volumes = json_array()};
+    return places->folder ? 0 : error_from_errno(err, errno, "cannot find this folder");
+}
+
+void score_places_release(struct score_places *places) {
+    free(places->folder);
+    json_decref(places->volumes);
+    *places = (struct score_places){0};
+}
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static void declare(struct score_places *places, const char *name, const char *folder) {
+    if (!tree_find(places->volumes, "name", name)) {
+        json_array_append_new(
+            places->volumes, json_pack("{s:s, s:{s:s}}", "name", name, "hostPath", "path", folder));
+    }
+}
+
+char *score_place(struct score_places *places, const char *name, const char *path) {
+    size_t length = strlen(places->folder);
+    if (text_starts(path, places->folder) && (path[length] == '/' || path[length] == 0)) {
+        declare(places, HERE, places->folder);
+        return x_printf("%s%s", HERE, path + length);
+    }
+    const char *base = file_basename(path);
+    AUTO(text_freep)
+    char *folder = x_strndup(path, base - path > 1 ? (size_t)(base - path) - 1 : 1);
+    if (is_folder(path)) {
+        declare(places, name, path);
+        return x_strdup(name);
+    }
+    declare(places, name, folder);
+    return x_printf("%s/%s", name, base);
+}

@@ -1,0 +1,31 @@
+/* derived_result.h: which postprocess type delivers a network's outputs, as far as it is known.
+ * Pure.
+ */
+#pragma once
+
+#include "operator/kinds/kind_score.h"
+
+/* What is not known, as options that would say it: "--range ..., and --type ...". */
+struct derived_lack {
+    char *text; /* owned; NULL: nothing lacks */
+};
+void derived_lack_add(struct derived_lack *lack, const char *format, ...) PRINTF_LIKE(2, 3);
+void derived_lack_release(struct derived_lack *lack); /* for AUTO */
+
+/* A field of spec.scorer.onnx that the user has set, as a text; NULL: not set. */
+const char *derived_asked(const struct kind_score *job, const char *field);
+
+/* What becomes of the outputs. Texts are borrowed from the job, or static. */
+struct derived_result {
+    const char *type, *scores;
+    const char *output;      /* its name; NULL: several, or none is known */
+    int64_t classes;         /* of the output's last axis; 0: unknown */
+    bool has_labels;         /* the network names its classes */
+    bool draws;              /* masks of a film are colours */
+    const char *of_pictures; /* "pictures", "masks": of each picture one; NULL: rows */
+};
+/* INVALID: the type that was asked for does not fit. What is missing is added to the list. */
+NODISCARD int derived_result_find(const struct kind_score *job, struct derived_lack *lack,
+                                  struct derived_result *ret_result, struct error *err);
+/* "the 5 best of 1000 classes, softmax of \"logits\""; owned. */
+char *derived_result_say(const struct kind_score *job, const struct derived_result *result);
