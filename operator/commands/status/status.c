@@ -46,6 +46,7 @@ static char *about_page(void) {
 
 static int check_request(const struct options *options, struct error *err) {
     const struct status_request *request = &options->request;
+    struct error ignored = {0};
     enum job_form form;
     if (request->name && request->all) {
         return error_set(err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
@@ -56,7 +57,7 @@ static int check_request(const struct options *options, struct error *err) {
                          request->output);
     }
     if (request->output && strcmp(request->output, "html") != 0 &&
-        job_form_read(request->output, &form, err) < 0) {
+        job_form_read(request->output, &form, &ignored) < 0) {
         return error_set(err, ERROR_INVALID, "-o %s: expected one of %s|html", request->output,
                          JOB_FORMS);
     }
