@@ -90,6 +90,11 @@ int file_write(const char *path, const void *data, size_t size, struct error *er
     return 0;
 }
 
+bool file_is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 int file_make_folders(const char *path, struct error *err) {
     AUTO(text_freep) char *partial = x_strdup(path);
     for (char *at = partial + 1;; at++) {

@@ -14,6 +14,8 @@ NODISCARD int file_read_stream(int fd, const char *name, size_t max_bytes, char 
 /* Writes a temporary file next to `path`, syncs and renames it: readers see the old file or the
  * new one. */
 NODISCARD int file_write(const char *path, const void *data, size_t size, struct error *err);
+/* Whether there is a folder of that path, itself or at the end of links. */
+bool file_is_folder(const char *path);
 /* mkdir -p, mode 0777 less umask. */
 NODISCARD int file_make_folders(const char *path, struct error *err);
 /* rm -rf; does not follow links. A missing path is not an error. */

@@ -121,6 +121,15 @@ int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tre
     return 0;
 }
 
+bool tree_has_text(const json_t *list, const char *text) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tree_mentions(const json_t *tree, const char *part) {
     const char *name;
     json_t *child;

@@ -20,6 +20,8 @@ const json_t *tree_find(const json_t *list, const char *path, const char *text);
 /* The member `name` of an object, which is made as an empty object when missing. Borrowed. */
 json_t *tree_part(json_t *object, const char *name);
 
+/* Whether this text is one of a list of texts; NULL has none. */
+bool tree_has_text(const json_t *list, const char *text);
 /* Whether a text in it contains these characters. */
 bool tree_mentions(const json_t *tree, const char *part);
 

@@ -196,7 +196,7 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
 }
 
-/* Reports an invalid certificate as such, before connecting. */
+/* Reports a text without a certificate as such, before connecting; curl judges what is in it. */
 static int check_certificate(const struct http_request *request, struct error *err) {
     char sha256[65];
     return request->certificate_pem ? tls_certificate_sha256(request->certificate_pem, sha256, err)

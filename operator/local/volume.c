@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 /* The DIR of the last --volume NAME=DIR; borrowed. */
 static const char *find_given(const struct volume_places *places, const char *name) {
@@ -42,11 +36,11 @@ int volume_find(const struct volume_places *places, const json_t *volume, char *
         return finish(given, ret_folder, err);
     }
     const char *host_path = tree_text(volume, "hostPath.path", NULL);
-    if (host_path && is_folder(host_path)) {
+    if (host_path && file_is_folder(host_path)) {
         return finish(host_path, ret_folder, err);
     }
     AUTO(text_freep) char *beside = file_join(places->manifest_folder, name);
-    if (is_folder(beside)) {
+    if (file_is_folder(beside)) {
         return finish(beside, ret_folder, err);
     }
     if (tree_get(volume, "emptyDir")) {
@@ -71,7 +65,7 @@ int volume_check_given(const struct volume_places *places, const json_t *volumes
         if (!equals || equals == given || !equals[1]) {
             return error_set(err, ERROR_INVALID, "--volume %s: expected NAME=DIR", given);
         }
-        if (!is_folder(equals + 1)) {
+        if (!file_is_folder(equals + 1)) {
             return error_set(err, ERROR_INVALID, "--volume %s: %s is not a folder", given,
                              equals + 1);
         }

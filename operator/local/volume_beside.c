@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { NAME_MAX_BYTES = 63 };
 
@@ -18,11 +17,6 @@ struct search {
     char *names; /* "data, model"; NULL: none yet */
 };
 
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* Declares the volume if there is a folder of that name. */
 static void declare(struct search *search, const char *text, size_t length) {
     if (length == 0 || length > NAME_MAX_BYTES || strspn(text, NAME_BYTES) < length ||
@@ -31,7 +25,7 @@ static void declare(struct search *search, const char *text, size_t length) {
     }
     AUTO(text_freep) char *name = x_strndup(text, length);
     AUTO(text_freep) char *path = file_join(search->folder, name);
-    if (tree_find(search->volumes, "name", name) || !is_folder(path)) {
+    if (tree_find(search->volumes, "name", name) || !file_is_folder(path)) {
         return;
     }
     json_array_append_new(search->volumes, json_pack("{s:s, s:{s:s}}", "name", name,

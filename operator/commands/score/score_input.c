@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LIST_MAX = 6 /* endings in a message */ };
@@ -260,11 +259,6 @@ static void set_form(struct score_input *input, const struct choice *choice) {
     input->count = choice->count;
 }
 
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static int find_in_folder(const char *path, const char *pattern, const char *items,
                           struct score_input *input, struct error *err) {
     AUTO(census_release)
@@ -339,7 +333,7 @@ int score_input_find(const char *const *paths, size_t count, const char *pattern
     AUTO(score_input_release) struct score_input input = {0};
     bool has_folder = false;
     for (size_t i = 0; i < count; i++) {
-        has_folder = has_folder || is_folder(paths[i]);
+        has_folder = has_folder || file_is_folder(paths[i]);
     }
     if (has_folder && count > 1) {
         return error_set(err, ERROR_INVALID,

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define HERE "work"
 
@@ -19,11 +18,6 @@ void score_places_release(struct score_places *places) {
     free(places->folder);
     json_decref(places->volumes);
     *places = (struct score_places){0};
-}
-
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static void declare(struct score_places *places, const char *name, const char *folder) {
@@ -42,7 +36,7 @@ char *score_place(struct score_places *places, const char *name, const char *pat
     const char *base = file_basename(path);
     AUTO(text_freep)
     char *folder = x_strndup(path, base - path > 1 ? (size_t)(base - path) - 1 : 1);
-    if (is_folder(path)) {
+    if (file_is_folder(path)) {
         declare(places, name, path);
         return x_strdup(name);
     }

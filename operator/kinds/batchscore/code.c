@@ -23,15 +23,6 @@ static bool has_data(const json_t *spec, const char *volume) {
     return false;
 }
 
-static bool has_text(const json_t *list, const char *text) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* at: the characters behind "$(NAME)". ends: a slash, and what ends a path. */
 static void add_path(const json_t *spec, const char *volume, const char *at, const char *ends,
                      json_t *code) {
@@ -51,7 +42,7 @@ static void add_path(const json_t *spec, const char *volume, const char *at, con
         list = json_array();
         json_object_set_new(code, kind, list);
     }
-    if (!has_text(list, path)) {
+    if (!tree_has_text(list, path)) {
         json_array_append_new(list, json_string(path));
     }
 }

@@ -56,23 +56,12 @@ static json_t *input_of(const struct kind_score *job) {
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-static bool has_text(const json_t *list, const char *text) {
-    size_t i;
-    json_t *one;
-    json_array_foreach(list, i, one) {
-        if (strcmp(json_string_value(one), text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The table's columns without its key; owned. */
 static json_t *columns_of(const struct kind_score *job) {
     json_t *all = json_array(), *name;
     size_t i;
     json_array_foreach(job->header, i, name) {
-        if (!has_text(job->key, json_string_value(name))) {
+        if (!tree_has_text(job->key, json_string_value(name))) {
             json_array_append(all, name);
         }
     }
@@ -99,7 +88,7 @@ static bool takes_by_name(const struct kind_score *job) {
     json_array_foreach(inputs, i, input) {
         count += tree_bool(input, "isDefault", false);
         named += tree_bool(input, "isDefault", false) &&
-                 has_text(job->header, tree_text(input, "name", ""));
+                 tree_has_text(job->header, tree_text(input, "name", ""));
     }
     return job->header ? named == count : count > 1;
 }
@@ -141,7 +130,7 @@ static void set_tokenizer(const struct kind_score *job, struct derived_lack *lac
         json_object_set(tokenizer, "columns", (json_t *)job->columns);
     } else if (job->form == KIND_TABLE &&
                !tree_get(job->asked, "spec.scorer.onnx.tokenizer.columns")) {
-        bool has_name = has_text(there, "text"), is_single = json_array_size(there) == 1;
+        bool has_name = tree_has_text(there, "text"), is_single = json_array_size(there) == 1;
         AUTO(text_freep) char *names = show_columns(there);
         if (!has_name && !is_single) {
             derived_lack_add(lack, "--columns NAME: which column has the texts%s%s",
