@@ -91,7 +91,7 @@ NVCCFLAGS := -O3 -gencode arch=compute_75,code=compute_75 -gencode arch=compute_
 find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
 LIB_SOURCES := $(call find_c,lib)
 OPERATOR_SOURCES := $(call find_c,operator)
-AGENT_SOURCES := $(filter-out agent/engine/device/cuda/% agent/launch/door/preload.c agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
+AGENT_SOURCES := $(filter-out agent/engine/device/cuda/% agent/launch/tunnel/preload.c agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))
 SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
 # The files that use MPI. windlass-agent and windlass-shim are not linked with MPI.
@@ -131,12 +131,12 @@ $(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml
 # C library. A sanitizer wants to be loaded first, so instrumented builds have none.
 PRELOAD_CFLAGS := -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -ffreestanding -fno-builtin -fno-stack-protector \
 	-fno-tree-loop-distribute-patterns -fvisibility=hidden -fPIC $(HARDEN_BRANCHES)
-$(OBJ)/windlass-door.so: agent/launch/door/preload.c agent/launch/door/preload_frame.h $(OBJ)/.flags
+$(OBJ)/windlass-preload.so: agent/launch/tunnel/preload.c agent/launch/tunnel/preload_frame.h $(OBJ)/.flags
 	@echo "  LINK $@"
 	@$(if $(SANITIZE),: > $@,$(CC) $(PRELOAD_CFLAGS) -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack \
-		-Wl,--hash-style=both -Wl,-soname,windlass-door.so -Wl,--build-id=none -s -o $@ $<)
-CFLAGS_agent_launch_door_preload_file := -Wa,-I,$(OBJ)
-$(OBJ)/agent/launch/door/preload_file.c.o: $(OBJ)/windlass-door.so
+		-Wl,--hash-style=both -Wl,-soname,windlass-preload.so -Wl,--build-id=none -s -o $@ $<)
+CFLAGS_agent_launch_tunnel_preload_file := -Wa,-I,$(OBJ)
+$(OBJ)/agent/launch/tunnel/preload_file.c.o: $(OBJ)/windlass-preload.so
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 ##### programs ###################################################################################

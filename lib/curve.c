@@ -20,12 +20,12 @@ bool curve_is_due(int64_t reports, int64_t interval, int64_t delay) {
     if (reports < 1 || reports % interval != 0 || look < 1 || look > LAST) {
         return false;
     }
-    int64_t apart = 1;
-    while (look > apart * FIRST) {
-        apart *= 2;
+    int64_t stride = 1;
+    while (look > stride * FIRST) {
+        stride *= 2;
     }
     /* From 16 to 32 points are 4 apart, from 32 to 64 they are 8 apart. */
-    return look <= FIRST || look % (apart * FIRST / 2 / TO_A_DOUBLING) == 0;
+    return look <= FIRST || look % (stride * FIRST / 2 / TO_A_DOUBLING) == 0;
 }
 
 void curve_add(struct curve *curve, const struct curve_point *point) {

@@ -18,11 +18,11 @@ struct block {
     size_t start, size;
 };
 
-struct device_mark {
+struct device_event {
     int64_t set, over; /* how often */
 };
 
-enum work { WORK_RUN, WORK_COPY, WORK_ZERO, WORK_MARK };
+enum work { WORK_RUN, WORK_COPY, WORK_ZERO, WORK_EVENT };
 
 struct item {
     struct item *next;
@@ -35,7 +35,7 @@ struct item {
     void *to;
     const void *from;
     size_t size;
-    struct device_mark *mark;
+    struct device_event *event;
 };
 
 struct apart {
@@ -105,9 +105,9 @@ static void do_item(struct apart *apart, struct item *item) {
     case WORK_ZERO:
         memset(item->to, 0, item->size);
         break;
-    case WORK_MARK:
+    case WORK_EVENT:
         pthread_mutex_lock(&apart->lock);
-        item->mark->over++;
+        item->event->over++;
         pthread_mutex_unlock(&apart->lock);
         break;
     }
@@ -301,34 +301,36 @@ static int apart_memory_info(struct device *device, size_t *ret_free, size_t *re
     return 0;
 }
 
-static int apart_mark_new(struct device *device UNUSED, struct device_mark **ret_mark,
-                          struct error *err UNUSED) {
-    *ret_mark = x_calloc(1, sizeof **ret_mark);
+static int apart_event_new(struct device *device UNUSED, struct device_event **ret_event,
+                           struct error *err UNUSED) {
+    *ret_event = x_calloc(1, sizeof **ret_event);
     return 0;
 }
 
-static void apart_mark_free(struct device *device, struct device_mark *mark) {
+static void apart_event_free(struct device *device, struct device_event *event) {
     struct error err = {0};
     (void)apart_sync(device, &err);
-    free(mark);
+    free(event);
 }
 
-static int apart_mark(struct device *device, struct device_mark *mark, struct error *err UNUSED) {
+static int apart_record(struct device *device, struct device_event *event,
+                        struct error *err UNUSED) {
     struct apart *apart = (struct apart *)device;
     struct item *item = x_calloc(1, sizeof *item);
-    item->work = WORK_MARK;
-    item->mark = mark;
+    item->work = WORK_EVENT;
+    item->event = event;
     pthread_mutex_lock(&apart->lock);
-    mark->set++;
+    event->set++;
     pthread_mutex_unlock(&apart->lock);
     add(apart, item);
     return 0;
 }
 
-static int apart_await(struct device *device, struct device_mark *mark, struct error *err UNUSED) {
+static int apart_await(struct device *device, struct device_event *event,
+                       struct error *err UNUSED) {
     struct apart *apart = (struct apart *)device;
     pthread_mutex_lock(&apart->lock);
-    while (mark->over < mark->set) {
+    while (event->over < event->set) {
         pthread_cond_wait(&apart->changed, &apart->lock);
     }
     pthread_mutex_unlock(&apart->lock);
@@ -364,9 +366,9 @@ static const struct device_ops apart_ops = {.alloc = apart_alloc,
                                             .sync = apart_sync,
                                             .memory_info = apart_memory_info,
                                             .close = apart_close};
-static const struct device_training_ops apart_training_ops = {.mark_new = apart_mark_new,
-                                                              .mark_free = apart_mark_free,
-                                                              .mark = apart_mark,
+static const struct device_training_ops apart_training_ops = {.event_new = apart_event_new,
+                                                              .event_free = apart_event_free,
+                                                              .record = apart_record,
                                                               .await = apart_await,
                                                               .copy_beside = apart_copy_beside};
 

@@ -32,8 +32,8 @@ struct device_peaks {
 };
 
 /* A point in the device's queue of work (a CUDA event): it is reached when everything that was
- * started before the mark was set has ended. */
-struct device_mark;
+ * started before the event was recorded has ended. */
+struct device_event;
 
 struct device_ops {
     /* Device memory, at least 64-byte aligned, which the caller frees. ERROR_EXHAUSTED: out of
@@ -68,12 +68,12 @@ struct device_ops {
  * device with is_host does not need these functions, because its steps have ended when `run`
  * returns. */
 struct device_training_ops {
-    int (*mark_new)(struct device *device, struct device_mark **ret_mark, struct error *err);
-    void (*mark_free)(struct device *device, struct device_mark *mark);
-    /* Sets the mark at the end of the queue. A mark can be set again. */
-    int (*mark)(struct device *device, struct device_mark *mark, struct error *err);
-    /* Waits until the mark is reached. Any thread may call it. */
-    int (*await)(struct device *device, struct device_mark *mark, struct error *err);
+    int (*event_new)(struct device *device, struct device_event **ret_event, struct error *err);
+    void (*event_free)(struct device *device, struct device_event *event);
+    /* Records the event at the end of the queue. It can be recorded again. */
+    int (*record)(struct device *device, struct device_event *event, struct error *err);
+    /* Waits until the event is reached. Any thread may call it. */
+    int (*await)(struct device *device, struct device_event *event, struct error *err);
     /* Like copy, but concurrent with the steps and not ordered with them. Any thread may call it,
      * but only one at a time. */
     int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
@@ -81,7 +81,7 @@ struct device_training_ops {
 };
 
 /* For scoring, where inputs and outputs are copied while steps run. A device with these functions
- * also has device_training_ops, whose marks order copies and steps. */
+ * also has device_training_ops, whose events order copies and steps. */
 struct device_stream_ops {
     /* Pinned host memory, for carry. */
     int (*host_alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
@@ -89,10 +89,10 @@ struct device_stream_ops {
     /* Starts a copy between pinned memory and device memory and returns at once. The copy begins
      * when `after` is reached (NULL: at once); `done` is reached at its end. Copies of one
      * direction run in the order of the calls. */
-    int (*carry)(struct device *device, const struct device_copy *copy, struct device_mark *after,
-                 struct device_mark *done, struct error *err);
-    /* Delays the steps that are started from now on until the mark is reached. Returns at once. */
-    int (*follow)(struct device *device, struct device_mark *mark, struct error *err);
+    int (*carry)(struct device *device, const struct device_copy *copy, struct device_event *after,
+                 struct device_event *done, struct error *err);
+    /* Delays the steps that are started from now on until the event is reached. Returns at once. */
+    int (*follow)(struct device *device, struct device_event *event, struct error *err);
 };
 
 /* For sequences of steps that are run repeatedly with the same addresses. Steps that are run

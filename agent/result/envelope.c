@@ -51,7 +51,7 @@ static json_t *subjects_of(const char *text, size_t size, const json_t *result) 
 
 char *envelope_make(const char *text, size_t size, const json_t *result,
                     const struct signature_key *key) {
-    static const char *const lists[] = {"outputs", "reports", "list", "apart"};
+    static const char *const lists[] = {"outputs", "reports", "list", "excluded"};
     AUTO(tree_freep) json_t *predicate = json_copy((json_t *)result);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         json_object_del(predicate, lists[i]);

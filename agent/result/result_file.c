@@ -49,13 +49,13 @@ static int check_list(const json_t *result, struct error *err) {
 }
 
 /* Files and folders in the output that do not belong to the result. */
-static int check_apart(const json_t *result, struct error *err) {
-    const json_t *list = json_object_get(result, "apart");
+static int check_excluded(const json_t *result, struct error *err) {
+    const json_t *list = json_object_get(result, "excluded");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
         if (!name || !output_line_is_name(name)) {
-            return error_set(err, ERROR_INVALID, "apart[%zu] is not the name of a file or folder",
-                             i);
+            return error_set(err, ERROR_INVALID,
+                             "excluded[%zu] is not the name of a file or folder", i);
         }
     }
     return 0;
@@ -79,7 +79,7 @@ int result_file_parse(const char *text, size_t size, json_t **ret_result, struct
         }
     }
     if (check_entries(result, "outputs", err) < 0 || check_entries(result, "reports", err) < 0 ||
-        check_list(result, err) < 0 || check_apart(result, err) < 0) {
+        check_list(result, err) < 0 || check_excluded(result, err) < 0) {
         return -1;
     }
     *ret_result = TAKE(result);
@@ -91,9 +91,9 @@ const json_t *result_file_find(const json_t *result, const char *name) {
     return found ? found : tree_find(json_object_get(result, "reports"), "name", name);
 }
 
-bool result_file_is_apart(const json_t *apart, const char *name) {
-    for (size_t i = 0; i < json_array_size(apart); i++) {
-        const char *one = json_string_value(json_array_get(apart, i));
+bool result_file_is_excluded(const json_t *excluded, const char *name) {
+    for (size_t i = 0; i < json_array_size(excluded); i++) {
+        const char *one = json_string_value(json_array_get(excluded, i));
         size_t length = one ? strlen(one) : 0;
         if (length && strncmp(name, one, length) == 0 && (!name[length] || name[length] == '/')) {
             return true;

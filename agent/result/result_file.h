@@ -23,8 +23,8 @@ NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_resu
 
 /* The entry of that name in "outputs" or "reports" of a parsed result, borrowed; NULL: none. */
 const json_t *result_file_find(const json_t *result, const char *name);
-/* Whether the file belongs to one of these files and folders ("apart"; NULL: none). */
-bool result_file_is_apart(const json_t *apart, const char *name);
+/* Whether the file belongs to one of these files and folders ("excluded"; NULL: none). */
+bool result_file_is_excluded(const json_t *excluded, const char *name);
 /* Whether a stored result.json is of this run and names summary.json with these bytes: then the
  * run has ended with all that belongs to it. */
 bool result_file_completes(const char *text, size_t size, const char *run, const char *summary,

@@ -57,7 +57,7 @@ static int check_names(struct store *output, struct error *err) {
 
 struct listing {
     struct store *output;
-    json_t *apart;
+    json_t *excluded;
     size_t links;
     struct output_lines_writer *writer;
 };
@@ -69,7 +69,7 @@ static bool is_left_out(const struct listing *listing, const char *name) {
             return true;
         }
     }
-    return result_file_is_apart(listing->apart, name);
+    return result_file_is_excluded(listing->excluded, name);
 }
 
 static int on_file(void *context, const char *name, const struct store_info *info,
@@ -84,7 +84,7 @@ static int on_file(void *context, const char *name, const struct store_info *inf
     }
     if (info && info->fault) {
         json_t *text = ++listing->links <= RESULT_FOLDER_LINKS_MAX ? json_string(name) : NULL;
-        return text && json_array_append_new(listing->apart, text) == 0
+        return text && json_array_append_new(listing->excluded, text) == 0
                    ? 0
                    : error_set(err, ERROR_INVALID,
                                "%s: more than %d links that do not lead to a file of the volume, "
@@ -97,8 +97,9 @@ static int on_file(void *context, const char *name, const struct store_info *inf
                : 0;
 }
 
-static int list_files(struct store *output, json_t *apart, json_t **ret_entry, struct error *err) {
-    struct listing listing = {.output = output, .apart = apart};
+static int list_files(struct store *output, json_t *excluded, json_t **ret_entry,
+                      struct error *err) {
+    struct listing listing = {.output = output, .excluded = excluded};
     struct output_lines_sum sum;
     if (output_lines_begin(output, RESULT_FOLDER_LIST, &listing.writer, err) < 0) {
         return -1;
@@ -116,12 +117,12 @@ static int list_files(struct store *output, json_t *apart, json_t **ret_entry, s
 
 int result_folder_write(struct store *output, json_t *result, const struct signature_key *key,
                         char ret_sha256[static 65], struct error *err) {
-    json_t *apart = json_object_get(result, "apart"), *entry = NULL;
-    if (!apart) {
-        apart = json_array();
-        json_object_set_new(result, "apart", apart);
+    json_t *excluded = json_object_get(result, "excluded"), *entry = NULL;
+    if (!excluded) {
+        excluded = json_array();
+        json_object_set_new(result, "excluded", excluded);
     }
-    if (check_names(output, err) < 0 || list_files(output, apart, &entry, err) < 0) {
+    if (check_names(output, err) < 0 || list_files(output, excluded, &entry, err) < 0) {
         return -1;
     }
     json_object_set_new(result, "outputs", json_array());

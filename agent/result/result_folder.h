@@ -12,8 +12,8 @@ enum { RESULT_FOLDER_LINKS_MAX = 256 };
  * it were of this one. */
 NODISCARD int result_folder_begin(struct store *output, struct error *err);
 
-/* After its end: lists and hashes every file but those of "apart" and links out of the volume,
- * which are added to "apart"; fills in "outputs", "reports" and "list", and stores all
+/* After its end: lists and hashes every file but those of "excluded" and links out of the volume,
+ * which are added to "excluded"; fills in "outputs", "reports" and "list", and stores all
  * (result_write). FAILED: the program has a result.json of its own there; INVALID: a name is not
  * UTF-8, or there are too many links; CONFLICT, NOT_FOUND: a file changes still; else the store's
  * error. */

@@ -53,10 +53,10 @@ void result_origin_add_program(json_t *result) {
 
 void result_origin_add_apart(json_t *result, const char *output, const char *path) {
     size_t length = strlen(output);
-    json_t *list = json_object_get(result, "apart");
+    json_t *list = json_object_get(result, "excluded");
     if (!list) {
         list = json_array();
-        json_object_set_new(result, "apart", list);
+        json_object_set_new(result, "excluded", list);
     }
     if (text_starts(path, output) && path[length] == '/' && path[length + 1]) {
         json_array_append_new(list, json_string(path + length + 1));
@@ -164,7 +164,7 @@ static void add_training_apart(const struct result_origin *origin, const char *p
         result_origin_add_apart(result, path, tree_text(origin->manifest, fields[i], ""));
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        json_array_append_new(json_object_get(result, "apart"), json_string(names[i]));
+        json_array_append_new(json_object_get(result, "excluded"), json_string(names[i]));
     }
 }
 

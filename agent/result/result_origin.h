@@ -12,7 +12,7 @@ void result_origin_add_manifest(json_t *result, json_t *manifest);
 /* Adds "program": the version and SHA-256 of this process's file; the latter is left out where
  * /proc/self/exe cannot be read. */
 void result_origin_add_program(json_t *result);
-/* Appends a file or folder of the job to "apart" if it is below the output. */
+/* Appends a file or folder of the job to "excluded" if it is below the output. */
 void result_origin_add_apart(json_t *result, const char *output, const char *path);
 
 /* ---- DistTrains and Sweeps ---- */

@@ -141,7 +141,8 @@ static int check_list(struct verification *verification, struct error *err) {
 
 static bool is_apart(const struct verification *verification, const char *name) {
     return strcmp(name, RESULT_NAME) == 0 || strcmp(name, RESULT_ENVELOPE_NAME) == 0 ||
-           result_file_is_apart(json_object_get(verification->options->result, "apart"), name);
+           result_file_is_excluded(json_object_get(verification->options->result, "excluded"),
+                                   name);
 }
 
 static int on_there(void *context, const char *name, const struct store_info *info,

@@ -2,7 +2,7 @@
  * and the folder is listed: nothing may be missing, changed, named twice, or there without being
  * named. Memory is bounded (some 40 MiB), whatever the number of files: names are sorted in a
  * scratch store. Links that leave the folder and pipes are not followed; hidden names (".windlass"
- * among them) and the folders of "apart" do not count. */
+ * among them) and the folders of "excluded" do not count. */
 #pragma once
 
 #include "agent/result/result_file.h"

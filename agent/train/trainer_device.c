@@ -31,8 +31,8 @@ int trainer_device_read(const struct trainer *trainer, float *to, const float *f
 /* ---- sums ----------------------------------------------------------------------------------- */
 
 int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err) {
-    if (trainer->marks &&
-        trainer->device->training->mark(trainer->device, trainer->marks[bucket], err) < 0) {
+    if (trainer->events &&
+        trainer->device->training->record(trainer->device, trainer->events[bucket], err) < 0) {
         return -1;
     }
     reducer_due(trainer->reducer, bucket);
@@ -42,7 +42,7 @@ int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err
 /* The reducer's thread calls these two. */
 static int await_bucket(void *context, size_t bucket, struct error *err) {
     struct trainer *trainer = context;
-    return trainer->device->training->await(trainer->device, trainer->marks[bucket], err);
+    return trainer->device->training->await(trainer->device, trainer->events[bucket], err);
 }
 
 static int sum_bucket(struct comm *comm, void *context, size_t bucket, struct error *err) {
@@ -68,10 +68,10 @@ int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way, struc
     if (device->is_host) {
         return 0;
     }
-    trainer->marks = x_calloc(count + 1, sizeof(struct device_mark *));
+    trainer->events = x_calloc(count + 1, sizeof(struct device_event *));
     for (size_t i = 0; i < count; i++) {
         most = MAX(most, trainer->buckets.all[i].bytes);
-        if (device->training->mark_new(device, &trainer->marks[i], err) < 0) {
+        if (device->training->event_new(device, &trainer->events[i], err) < 0) {
             return -1;
         }
     }
@@ -89,9 +89,9 @@ void trainer_free_memory(struct trainer *trainer) {
             device->ops->free(device, trainer->weights[i]);
         }
     }
-    for (size_t i = 0; trainer->marks && i < trainer->buckets.count; i++) {
-        if (trainer->marks[i]) {
-            device->training->mark_free(device, trainer->marks[i]);
+    for (size_t i = 0; trainer->events && i < trainer->buckets.count; i++) {
+        if (trainer->events[i]) {
+            device->training->event_free(device, trainer->events[i]);
         }
     }
     if (trainer->gradients) {
@@ -99,7 +99,7 @@ void trainer_free_memory(struct trainer *trainer) {
     }
     free(trainer->weights);
     free(trainer->results);
-    free(trainer->marks);
+    free(trainer->events);
     free(trainer->staging);
 }
 

@@ -71,7 +71,8 @@ struct trainer {
     int64_t parts;  /* of a step: gradientAccumulationSteps */
     bool is_synced; /* syncBatchNorm, with several ranks */
     float share;    /* 1 / samples of the part over all ranks; an input of `graph` if is_synced */
-    struct device_mark **marks; /* [buckets.count]: gradients are computed; NULL: device->is_host */
+    struct device_event *
+        *events;      /* [buckets.count]: gradients are computed; NULL: device->is_host */
     float *staging;   /* host memory for a bucket that is summed there; NULL: not needed */
     size_t *in_order; /* [variable_count]: the variable of each parameter of the optimizer. The
                          optimizer's parameters are in the order of the buckets */

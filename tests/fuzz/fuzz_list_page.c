@@ -37,7 +37,7 @@ static void check(char *text, size_t size) {
         size_t length =
             line->print ? line->print + line->print_size - line->start : line->json_size;
         if (list_writer_add(&writer, first.text + line->start, length, line->flag,
-                            i + 1 == first.line_count ? first.mark : NULL, &err) != 1) {
+                            i + 1 == first.line_count ? first.cursor : NULL, &err) != 1) {
             abort(); /* a parsed page can be written */
         }
     }
@@ -45,8 +45,8 @@ static void check(char *text, size_t size) {
     if (!read_page(again, size, &second) || second.count != first.count ||
         second.line_count != first.line_count || second.first != first.first ||
         second.is_last != first.is_last ||
-        (first.line_count &&
-         (!first.mark != !second.mark || (first.mark && strcmp(first.mark, second.mark) != 0)))) {
+        (first.line_count && (!first.cursor != !second.cursor ||
+                              (first.cursor && strcmp(first.cursor, second.cursor) != 0)))) {
         abort();
     }
     for (size_t i = 0; i < first.line_count; i++) {

@@ -51,8 +51,8 @@ agent/data/kinds/video        agent/data/video/ agent/data/decoder/decoder.h age
 agent/data/kinds        agent/data/ agent/store/ lib/
 agent/result            agent/result/ agent/data/source/ agent/store/ lib/
 agent/launch/pod        agent/launch/pod/ lib/
-agent/launch/door       agent/launch/door/ lib/
-agent/launch/rank       agent/launch/rank/ agent/launch/door/preload_frame.h agent/launch/door/preload_file.h agent/launch/pod/ agent/store/ lib/
+agent/launch/tunnel     agent/launch/tunnel/ lib/
+agent/launch/rank       agent/launch/rank/ agent/launch/tunnel/preload_frame.h agent/launch/tunnel/preload_file.h agent/launch/pod/ agent/store/ lib/
 agent/launch/proof      agent/launch/proof/ agent/result/ agent/store/ lib/
 agent/launch/gang       agent/launch/ agent/result/ agent/store/ lib/
 agent/serve             agent/serve/ agent/launch/pod/ lib/
@@ -121,7 +121,7 @@ out=$(
     owner 'cuda|cudnn|cublas' 'agent/engine/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }
-# Users' pictures are decoded apart (agent/data/decoder).
+# Users' pictures are decoded in a separate process (agent/data/decoder).
 while read -r line; do
     echo "not ok $line: only agent/data/decoder/ calls image_decode; others call decoder_pool_image"
     bad=1

@@ -403,9 +403,10 @@ int npy_read(const struct npy_object *object, struct npy_range range, void **ret
     }
     size_t wanted = (size_t)(range.count * npy->slice_bytes);
     AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);
-    bool is_apart = npy->is_fortran && slice_values > 1 && range.count > 0;
-    if (is_apart ? read_columns(object, range, values, err) < 0
-                 : read_exactly(object, range.first * npy->slice_bytes, values, wanted, err) < 0) {
+    bool is_column_major = npy->is_fortran && slice_values > 1 && range.count > 0;
+    if (is_column_major
+            ? read_columns(object, range, values, err) < 0
+            : read_exactly(object, range.first * npy->slice_bytes, values, wanted, err) < 0) {
         return -1;
     }
     npy_convert(npy, values, range.count * slice_values);

@@ -65,7 +65,7 @@ int decoder_choose(const char *program, struct error *err) {
     return 0;
 }
 
-bool decoder_is_apart(void) {
+bool decoder_is_separate(void) {
     return getenv(DECODER_PROGRAM) != NULL;
 }
 
@@ -78,7 +78,7 @@ static pthread_once_t said_once = PTHREAD_ONCE_INIT;
 
 static void say_unconfined(void) {
     log_event(LOG_WARNING,
-              "files are decoded in a process apart, but this container's runtime or kernel "
+              "files are decoded in a separate process, but this container's runtime or kernel "
               "refuses it a part of its confinement (" DECODER_POLICY
               "=required makes this an error; docs/operate/decoding.md)");
 }

@@ -24,7 +24,7 @@ struct decoder_pool;
 /* The main program calls this first, before threads. -1: the policy is unknown. */
 NODISCARD int decoder_choose(const char *program, struct error *err);
 /* False: this process decodes itself; then there is nothing to call here but decoder_pool_image. */
-bool decoder_is_apart(void);
+bool decoder_is_separate(void);
 
 /* Limits of a call: ms without a message, seconds of processor time. */
 struct decoder_patience {

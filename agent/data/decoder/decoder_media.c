@@ -33,7 +33,7 @@ static int next_frame(struct picture *ret_picture, struct error *err) {
                   : error_set(err, ERROR_INVALID, "no lease is open");
 }
 
-/* ---- a whole film (agent/data/kinds/film_apart.h asks for it) ---- */
+/* ---- a whole film (agent/data/kinds/film_decoder.h asks for it) ---- */
 
 /* {"path", "makesFilm"} -> {"lost"}, and the packed index is written. */
 static int list_film(struct decoder_child *child, const json_t *request, int64_t source_bytes,

@@ -66,7 +66,7 @@ static void give_back(struct decoder_pool *pool, struct decoder *decoder) {
 
 int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size,
                        struct picture *ret_picture, struct error *err) {
-    if (!decoder_is_apart()) {
+    if (!decoder_is_separate()) {
         return image_decode(bytes, size, ret_picture, err);
     }
     struct decoder *decoder = take(pool);
@@ -77,7 +77,7 @@ int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size
 
 int decoder_pool_mask(struct decoder_pool *pool, const void *bytes, size_t size,
                       struct picture *ret_picture, struct error *err) {
-    if (!decoder_is_apart()) {
+    if (!decoder_is_separate()) {
         return image_decode_mask(bytes, size, ret_picture, err);
     }
     struct decoder *decoder = take(pool);

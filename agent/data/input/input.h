@@ -38,12 +38,12 @@ struct item {
     struct npy_slice slice; /* TENSOR: its values are borrowed until the next call */
 };
 
-/* Receives one line and its mark. The line: JSON text without newline, at most INPUT_LINE_MAX
+/* Receives one line and its cursor. The line: JSON text without newline, at most INPUT_LINE_MAX
  * bytes; behind it, for an item whose content may change, a tab and its fingerprint
- * (fingerprint.h): equal ones mean equal content, an empty one says nothing. The mark: UTF-8, at
- * most LIST_MARK_MAX bytes (list_page.h), from which the kind can continue after this line; NULL:
+ * (fingerprint.h): equal ones mean equal content, an empty one says nothing. The cursor: UTF-8, at
+ * most LIST_CURSOR_MAX bytes (list_page.h), from which the kind can continue after this line; NULL:
  * it cannot continue here. Both are borrowed. -1 with *err ends the listing. */
-typedef int input_line(void *context, const char *line, size_t size, const char *mark,
+typedef int input_line(void *context, const char *line, size_t size, const char *cursor,
                        struct error *err);
 
 /* Makes the object that has the rows of spec.input.table.query as Parquet, unless it exists; store
@@ -59,7 +59,7 @@ struct input_listing {
     /* The caller only wants to know whether there is any input: line() ends the listing at the
      * first line, and ignores its arguments; scratch, scratch_name and kept_name may be NULL. */
     bool checks_only;
-    const char *after;        /* the mark of the last known line; NULL: from the start */
+    const char *after;        /* the cursor of the last known line; NULL: from the start */
     struct store *scratch;    /* for sorting what does not fit into memory */
     const char *scratch_name; /* prefix of those objects, which are removed afterwards */
     const char *kept_name;    /* prefix of objects that lines refer to; they are kept */

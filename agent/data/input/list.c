@@ -55,8 +55,8 @@ struct list {
     /* used by the thread, and by list_open before it starts */
     struct list_writer writer;
     struct list_merge *merge; /* of a rerun, while it lists */
-    char *mark;               /* after the last page */
-    int64_t skips;            /* lines to skip that are listed again, for want of a mark */
+    char *cursor;             /* after the last page */
+    int64_t skips;            /* lines to skip that are listed again, for want of a cursor */
     int64_t left_out;         /* by the listing, since the last line */
     int64_t page_started_ms;  /* when the page's first line came */
     bool is_overtaken;        /* another coordinator has stored a page: list again after it */
@@ -107,8 +107,8 @@ static int adopt(struct list *list, struct list_page *page, struct error *err) {
         return error_set(err, ERROR_INVALID, "%s/%s: does not continue the page before it",
                          store_path(list->options.output), name);
     }
-    free(list->mark);
-    list->mark = TAKE(page->mark);
+    free(list->cursor);
+    list->cursor = TAKE(page->cursor);
     add_page(list, page);
     return 0;
 }
@@ -213,8 +213,8 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
             return error_set(err, ERROR_CANCELLED, "stopped");
         }
     }
-    free(list->mark);
-    list->mark = TAKE(list->writer.mark);
+    free(list->cursor);
+    list->cursor = TAKE(list->writer.cursor);
     struct list_page page = {.first = list->told.lines,
                              .count = list->writer.scored,
                              .line_count = list->writer.count,
@@ -233,7 +233,7 @@ static bool is_due(const struct list *list) {
            clock_monotonic_ms() - list->page_started_ms >= LIST_PAGE_MS;
 }
 
-static int on_line(void *context, const char *line, size_t size, const char *mark,
+static int on_line(void *context, const char *line, size_t size, const char *cursor,
                    struct error *err) {
     struct list *list = context;
     if (atomic_load(&list->stops)) {
@@ -251,12 +251,12 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
     if (list->writer.count && is_due(list) && store_page(list, /* is_last= */ false, err) < 0) {
         return -1;
     }
-    int added = list_writer_add(&list->writer, line, size, flag, mark, err);
+    int added = list_writer_add(&list->writer, line, size, flag, cursor, err);
     if (added == 0) {
         if (store_page(list, /* is_last= */ false, err) < 0) {
             return -1;
         }
-        added = list_writer_add(&list->writer, line, size, flag, mark, err);
+        added = list_writer_add(&list->writer, line, size, flag, cursor, err);
     }
     list_writer_leave_out(&list->writer, &list->left_out);
     if (list->writer.count == 1) {
@@ -280,7 +280,7 @@ static void save_lines(struct list *list) {
 static int list_on(struct list *list, struct error *err) {
     AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
     AUTO(text_freep) char *kept = x_printf("%s/" LIST_KEPT_PREFIX, list->folder);
-    AUTO(text_freep) char *after = x_strdup(list->mark);
+    AUTO(text_freep) char *after = x_strdup(list->cursor);
     struct input_listing listing = {.spec = list->options.spec,
                                     .query = list->options.query,
                                     .after = after,
@@ -313,7 +313,7 @@ static int list_rest(struct list *list, struct error *err) {
     if (!list->options.base) {
         return list_on(list, err);
     }
-    list_merge_init(&merge, list->options.output, list->run, list->options.base, list->mark);
+    list_merge_init(&merge, list->options.output, list->run, list->options.base, list->cursor);
     list->merge = &merge;
     int result = list_on(list, err);
     list->merge = NULL;
@@ -384,7 +384,7 @@ void list_free(struct list *list) {
     pthread_mutex_destroy(&list->lock);
     pthread_cond_destroy(&list->changed);
     free(list->told.firsts);
-    free(list->mark);
+    free(list->cursor);
     free(list->run);
     free(list->folder);
     free(list->scratch);
@@ -551,7 +551,7 @@ static int check_result(struct comparing *comparing, struct error *err) {
     return 0;
 }
 
-static int compare_line(void *context, const char *line, size_t size, const char *mark UNUSED,
+static int compare_line(void *context, const char *line, size_t size, const char *cursor UNUSED,
                         struct error *err) {
     struct comparing *comparing = context;
     struct list_reader *known = &comparing->reader;

@@ -14,7 +14,7 @@ enum { FORMAT = 2, PRINT_MAX = 160 };
 enum { CRC_TAIL = sizeof crc_field - 1 + 8 + 3 /* the field, 8 digits, quote, brace, newline */ };
 
 void list_page_release(struct list_page *page) {
-    free(page->mark);
+    free(page->cursor);
     free(page->text);
     free(page->lines);
     free(page->scored);
@@ -94,13 +94,13 @@ static int read_end(const char *text, size_t size, struct list_page *page, struc
     if (tree_parse(text, size, size, &tree, err) < 0) {
         return -1;
     }
-    const char *mark = json_string_value(json_object_get(tree, "mark"));
+    const char *cursor = json_string_value(json_object_get(tree, "cursor"));
     const json_t *counts = json_object_get(tree, "counts");
     if (tree_integer(tree, "end", -1) != (int64_t)page->line_count ||
-        (mark && strlen(mark) > LIST_MARK_MAX)) {
+        (cursor && strlen(cursor) > LIST_CURSOR_MAX)) {
         return error_set(err, ERROR_INVALID, "has another number of lines than its end declares");
     }
-    page->mark = x_strdup(mark);
+    page->cursor = x_strdup(cursor);
     page->is_last = json_is_true(json_object_get(tree, "last"));
     page->counts.left_out = tree_integer(tree, "leftOut", 0);
     if (page->counts.left_out < 0 || page->counts.left_out > INT64_MAX / 1024) {
@@ -176,7 +176,7 @@ void list_writer_init(struct list_writer *writer) {
 
 void list_writer_release(struct list_writer *writer) {
     buffer_release(&writer->lines);
-    free(TAKE(writer->mark));
+    free(TAKE(writer->cursor));
     writer->count = writer->scored = 0;
     writer->counts = (struct list_counts){0};
 }
@@ -192,7 +192,7 @@ static void count_flag(struct list_writer *writer, enum list_flag flag) {
 }
 
 int list_writer_add(struct list_writer *writer, const char *line, size_t size, enum list_flag flag,
-                    const char *mark, struct error *err) {
+                    const char *cursor, struct error *err) {
     struct list_line cut;
     if (memchr(line, '\n', size) || !cut_line(line, 0, (uint32_t)MIN(size, UINT32_MAX), &cut) ||
         cut.flag || cut.json_size > INPUT_LINE_MAX || cut.print_size > PRINT_MAX ||
@@ -200,10 +200,11 @@ int list_writer_add(struct list_writer *writer, const char *line, size_t size, e
         return error_set(err, ERROR_INVALID, "a line of the input is not JSON of at most %d bytes",
                          INPUT_LINE_MAX);
     }
-    size_t mark_size = mark ? strlen(mark) : 0;
-    if (mark_size > LIST_MARK_MAX || (mark && utf8_valid_size(mark, mark_size) != mark_size)) {
+    size_t cursor_size = cursor ? strlen(cursor) : 0;
+    if (cursor_size > LIST_CURSOR_MAX ||
+        (cursor && utf8_valid_size(cursor, cursor_size) != cursor_size)) {
         return error_set(err, ERROR_INVALID,
-                         "the input's position is not a text of at most %d bytes", LIST_MARK_MAX);
+                         "the input's position is not a text of at most %d bytes", LIST_CURSOR_MAX);
     }
     const char tail[] = {'\t', (char)flag};
     if (writer->count == LIST_PAGE_LINES_MAX ||
@@ -218,8 +219,8 @@ int list_writer_add(struct list_writer *writer, const char *line, size_t size, e
         return -1;
     }
     count_flag(writer, flag);
-    free(writer->mark);
-    writer->mark = x_strdup(mark);
+    free(writer->cursor);
+    writer->cursor = x_strdup(cursor);
     return 1;
 }
 
@@ -232,7 +233,7 @@ char *list_writer_text(const struct list_writer *writer, const char *run, int64_
                        int64_t first, bool is_last, size_t *ret_size) {
     AUTO(tree_freep)
     json_t *end = json_pack("{s:I,s:b,s:s*}", "end", (json_int_t)writer->count, "last", is_last,
-                            "mark", writer->mark);
+                            "cursor", writer->cursor);
     const struct list_counts *counts = &writer->counts;
     if (counts->kept || counts->added || counts->changed || counts->again || counts->removed) {
         json_object_set_new(end, "counts",

@@ -4,11 +4,11 @@
  *
  *     {"windlass":2,"run":"5f0c…","page":3,"first":7000}
  *     "2019/a.jpg" TAB 1f4a-68d… TAB k
- *     {"end":1,"last":true,"mark":"2019/a.jpg","counts":[1,0,0,0,2],"crc":"d0b31f42"}
+ *     {"end":1,"last":true,"cursor":"2019/a.jpg","counts":[1,0,0,0,2],"crc":"d0b31f42"}
  *
  * A line is JSON, then possibly the fingerprint of its content (input.h), then possibly a letter:
  * how a rerun treats it (enum list_flag). Kept lines are not scored and have no number. first: the
- * number of the first line that is scored; end: the number of all lines; mark: where the kind
+ * number of the first line that is scored; end: the number of all lines; cursor: where the kind
  * continues after them (absent: it starts over); counts, and "leftOut" if it is not 0: see struct
  * list_counts, of this page; crc: CRC-32C of all bytes before ,"crc". Format 1, of earlier
  * releases, has neither fingerprints nor counts. */
@@ -19,7 +19,7 @@
 enum {
     LIST_PAGE_LINES_MAX = 64 << 10,
     LIST_PAGE_TEXT_MAX = 1 << 20, /* maximum of its lines */
-    LIST_MARK_MAX = 8 << 10,      /* maximum of a mark, bytes */
+    LIST_CURSOR_MAX = 8 << 10,    /* maximum of a cursor, bytes */
     LIST_PAGE_BYTES_MAX = LIST_PAGE_TEXT_MAX + (64 << 10),
 };
 
@@ -47,8 +47,8 @@ struct list_page {
     int64_t number, first;
     size_t count; /* lines that are scored */
     bool is_last;
-    char *mark; /* NULL: none */
-    char *text; /* owned, the whole object */
+    char *cursor; /* NULL: none */
+    char *text;   /* owned, the whole object */
     struct list_line *lines;
     size_t line_count; /* with those that are kept */
     uint32_t *scored;  /* the index in `lines` of each line that is scored */
@@ -63,16 +63,16 @@ NODISCARD int list_page_read(const char *run, int64_t number, char *text, size_t
 struct list_writer {
     struct buffer lines;
     size_t count, scored; /* lines; of them those that are scored */
-    char *mark;
+    char *cursor;
     struct list_counts counts; /* its `removed` and `left_out` are the caller's */
 };
 void list_writer_init(struct list_writer *writer);
 void list_writer_release(struct list_writer *writer);
 /* line: JSON, with the fingerprint if it has one (input.h). 1: added; 0: this page is full, take
- * the next; -1 with INVALID: the line is longer than INPUT_LINE_MAX or not JSON, or its mark is too
- * long or not UTF-8. mark: copied; may be NULL. */
+ * the next; -1 with INVALID: the line is longer than INPUT_LINE_MAX or not JSON, or its cursor is
+ * too long or not UTF-8. cursor: copied; may be NULL. */
 NODISCARD int list_writer_add(struct list_writer *writer, const char *line, size_t size,
-                              enum list_flag flag, const char *mark, struct error *err);
+                              enum list_flag flag, const char *cursor, struct error *err);
 /* Counts what comes before a line, in the page of that line, as a listing continues after lines;
  * *left_out becomes 0. */
 void list_writer_leave_out(struct list_writer *writer, int64_t *left_out);

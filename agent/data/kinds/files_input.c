@@ -32,7 +32,7 @@ struct walk {
     int64_t found;
     struct output_name names;
     struct sorter *sorter; /* order Modified */
-    const char *after;     /* a mark, in plain bytes */
+    const char *after;     /* a cursor, in plain bytes */
     bool catches_up;       /* names up to `after` only count for names that collide with them */
     struct named *named;   /* of a manifest, those that are not told yet */
     struct buffer text;
@@ -42,29 +42,29 @@ struct walk {
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-/* A mark is text, so a name that is not UTF-8 becomes its bytes in hexadecimal after "//", which no
- * name begins with. */
-static char *make_mark(const char *name) {
+/* A cursor is text, so a name that is not UTF-8 becomes its bytes in hexadecimal after "//", which
+ * no name begins with. */
+static char *make_cursor(const char *name) {
     size_t length = strlen(name);
     if (utf8_valid_size(name, length) == length) {
         return x_strdup(name);
     }
-    char *mark = x_malloc(2 * length + 3);
-    memcpy(mark, "//", 3);
+    char *cursor = x_malloc(2 * length + 3);
+    memcpy(cursor, "//", 3);
     for (size_t i = 0; i < length; i++) {
-        snprintf(mark + 2 + 2 * i, 3, "%02x", (unsigned char)name[i]);
+        snprintf(cursor + 2 + 2 * i, 3, "%02x", (unsigned char)name[i]);
     }
-    return mark;
+    return cursor;
 }
 
-static char *read_mark(const char *mark) {
-    if (!mark || !text_starts(mark, "//")) {
-        return x_strdup(mark);
+static char *read_cursor(const char *cursor) {
+    if (!cursor || !text_starts(cursor, "//")) {
+        return x_strdup(cursor);
     }
-    size_t length = strlen(mark + 2) / 2;
+    size_t length = strlen(cursor + 2) / 2;
     char *name = x_calloc(length + 1, 1);
     for (size_t i = 0; i < length; i++) {
-        char digits[3] = {mark[2 + 2 * i], mark[3 + 2 * i], 0};
+        char digits[3] = {cursor[2 + 2 * i], cursor[3 + 2 * i], 0};
         name[i] = (char)strtoul(digits, NULL, 16);
     }
     return name;
@@ -122,7 +122,7 @@ static void make_print(const struct walk *walk, const struct store_info *info,
 }
 
 /* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */
-static int tell(struct walk *walk, const char *name, const char *mark, const char *fault,
+static int tell(struct walk *walk, const char *name, const char *cursor, const char *fault,
                 const char *print, struct error *err) {
     char why[OUTPUT_NAME_WHY_MAX];
     AUTO(text_freep) char *legible = make_legible(fault ? fault : "");
@@ -146,7 +146,7 @@ static int tell(struct walk *walk, const char *name, const char *mark, const cha
         return -1;
     }
     walk->found++;
-    return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
+    return walk->line(walk->context, walk->text.data, walk->text.size, cursor, err);
 }
 
 /* Adds the key: the time in eight bytes that sort like the time, the path, a NUL, and either "p"
@@ -196,16 +196,16 @@ static int on_name(void *context, const char *name, const struct store_info *inf
     if (walk->sorter) {
         return collect(walk, name, info, err);
     }
-    AUTO(text_freep) char *mark = make_mark(name);
+    AUTO(text_freep) char *cursor = make_cursor(name);
     char print[PRINT_BYTES] = "";
     if (info) { /* catch_up lists without; it passes nothing on */
         make_print(walk, info, print);
     }
-    return tell(walk, name, mark, info ? info->fault : NULL, print, err);
+    return tell(walk, name, cursor, info ? info->fault : NULL, print, err);
 }
 
-/* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
- * the name's own mark. */
+/* The cursor of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
+ * the name's own cursor. */
 static int on_sorted(void *context, const char *key, size_t size, struct error *err) {
     struct walk *walk = context;
     char place[2 * TIME_BYTES + 1 + STORE_NAME_MAX + 1];
@@ -226,9 +226,9 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     AUTO(text_freep)
     char *text = rest + 1 <= size ? x_strndup(key + rest + 1, size - rest - 1) : NULL;
     bool is_fault = text && key[rest] == 'f';
-    AUTO(text_freep) char *name_mark = make_mark(name);
-    AUTO(text_freep) char *mark = x_printf("%.*s %s", 2 * TIME_BYTES, place, name_mark);
-    return tell(walk, name, mark, is_fault ? text : NULL, is_fault ? NULL : text, err);
+    AUTO(text_freep) char *name_cursor = make_cursor(name);
+    AUTO(text_freep) char *cursor = x_printf("%.*s %s", 2 * TIME_BYTES, place, name_cursor);
+    return tell(walk, name, cursor, is_fault ? text : NULL, is_fault ? NULL : text, err);
 }
 
 /* Results in the input's folder are skipped. */
@@ -300,7 +300,7 @@ static int walk_folder(struct walk *walk, struct error *err) {
     const char *last = walk->listing->after;
     size_t time_size = by_time ? 2 * TIME_BYTES + 1 : 0;
     bool has_last = last && strlen(last) >= time_size;
-    AUTO(text_freep) char *name = has_last ? read_mark(last + time_size) : NULL;
+    AUTO(text_freep) char *name = has_last ? read_cursor(last + time_size) : NULL;
     AUTO(text_freep)
     char *after = has_last ? x_printf("%.*s%s", (int)time_size, last, name) : NULL;
     if (by_time) {
@@ -329,14 +329,14 @@ static int walk_folder(struct walk *walk, struct error *err) {
 /* Names whose files are asked for together, with what is known about them. */
 struct named {
     struct store_asked objects[STORE_ASK_MAX];
-    char *names[STORE_ASK_MAX], *marks[STORE_ASK_MAX];
+    char *names[STORE_ASK_MAX], *cursors[STORE_ASK_MAX];
     size_t count;
 };
 
 static void forget_named(struct named *named) {
     for (size_t i = 0; i < named->count; i++) {
         free(named->names[i]);
-        free(named->marks[i]);
+        free(named->cursors[i]);
     }
     named->count = 0;
 }
@@ -353,25 +353,25 @@ static int tell_named(struct walk *walk, struct error *err) {
             snprintf(print, sizeof print, "absent");
         }
         result =
-            tell(walk, named->names[i], named->marks[i], NULL, walk->store ? print : NULL, err);
+            tell(walk, named->names[i], named->cursors[i], NULL, walk->store ? print : NULL, err);
     }
     forget_named(named);
     return result;
 }
 
-static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
+static int on_manifest(void *context, const char *path, const char *cursor, struct error *err) {
     struct walk *walk = context;
     struct named *named = walk->named;
     if (walk->catches_up) {
-        int result = tell(walk, path, mark, NULL, NULL, err);
-        if (result == 0 && strcmp(mark, walk->after) == 0) {
+        int result = tell(walk, path, cursor, NULL, NULL, err);
+        if (result == 0 && strcmp(cursor, walk->after) == 0) {
             walk->catches_up = false;
             return error_set(err, ERROR_CANCELLED, "all names before are known");
         }
         return result;
     }
     named->names[named->count] = x_strdup(path);
-    named->marks[named->count] = x_strdup(mark);
+    named->cursors[named->count] = x_strdup(cursor);
     named->objects[named->count] = (struct store_asked){.name = named->names[named->count]};
     return ++named->count == STORE_ASK_MAX ? tell_named(walk, err) : 0;
 }

@@ -57,7 +57,7 @@ static int add_array(struct walk *walk, const char *name, int64_t from, struct e
         return -1;
     }
     for (int64_t first = from; first < npy.dims[0];) {
-        char mark[STORE_NAME_MAX + 24];
+        char cursor[STORE_NAME_MAX + 24];
         int64_t end = first + MIN(walk->batch, npy.dims[0] - first);
         buffer_clear(&walk->text);
         if (buffer_append(&walk->text, "[\"", 2, err) < 0 ||
@@ -68,9 +68,9 @@ static int add_array(struct walk *walk, const char *name, int64_t from, struct e
             buffer_append(&walk->text, "\"]", 2, err) < 0) {
             return -1;
         }
-        snprintf(mark, sizeof mark, "%lld %s", (long long)end, name);
+        snprintf(cursor, sizeof cursor, "%lld %s", (long long)end, name);
         walk->lines++;
-        if (walk->line(walk->context, walk->text.data, walk->text.size, mark, err) < 0) {
+        if (walk->line(walk->context, walk->text.data, walk->text.size, cursor, err) < 0) {
             return -1;
         }
         first = end;

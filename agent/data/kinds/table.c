@@ -165,7 +165,7 @@ static int on_file(void *context, const char *name, struct error *err) {
     return cut_file(walk, walk->file.first, err);
 }
 
-/* Continues with the rest of the file of the mark's block; the file must be unchanged. */
+/* Continues with the rest of the file of the cursor's block; the file must be unchanged. */
 static int go_on(struct walk *walk, const struct table_block *last, struct error *err) {
     if (table_file_open(walk->source.store, last->name, walk->format, last->token, &walk->file,
                         err) < 0 ||
@@ -178,12 +178,12 @@ static int go_on(struct walk *walk, const struct table_block *last, struct error
 static int walk_files(struct walk *walk, const struct input_listing *listing, struct error *err) {
     const char *pattern = tree_text(listing->spec, "input.table.pattern", "");
     const char *after = listing->after;
-    AUTO(tree_freep) json_t *mark = NULL;
+    AUTO(tree_freep) json_t *cursor = NULL;
     struct table_block last = {0};
     if (after) {
         struct error ignored = {0};
-        if (tree_parse(after, strlen(after), INPUT_LINE_MAX, &mark, &ignored) < 0 ||
-            !table_file_block_read(mark, &last)) {
+        if (tree_parse(after, strlen(after), INPUT_LINE_MAX, &cursor, &ignored) < 0 ||
+            !table_file_block_read(cursor, &last)) {
             return error_set(err, ERROR_INVALID, "\"%s\" is not a position in the input", after);
         }
         if (go_on(walk, &last, err) < 0) {

@@ -10,8 +10,8 @@
  * quote) is a failed item. An empty line is not a row.
  *
  * The header is read once per file; all files must have the same columns, or the listing fails with
- * INVALID. The mark is the last line: an interrupted listing continues after (file, byte). Listing
- * and reader both fail with INVALID if a file has changed since it was listed. */
+ * INVALID. The cursor is the last line: an interrupted listing continues after (file, byte).
+ * Listing and reader both fail with INVALID if a file has changed since it was listed. */
 #pragma once
 
 #include "agent/data/input/media.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/video.h"
 
-#include "agent/data/kinds/film_apart.h"
+#include "agent/data/kinds/film_decoder.h"
 #include "agent/data/kinds/video_join.h"
 #include "agent/data/kinds/video_reader.h"
 #include "agent/data/video/video_lease.h"
@@ -98,7 +98,7 @@ static int video_list(const json_t *spec, struct listing **ret_listing, struct e
         return -1;
     }
     struct listing *listing = x_calloc(1, sizeof *listing);
-    if (film_apart_list(input_path(spec), makes_film(spec), &listing->film, err) < 0) {
+    if (film_decoder_list(input_path(spec), makes_film(spec), &listing->film, err) < 0) {
         free_listing(listing);
         return error_context(err, "spec.input.video.path");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/video_join.h"
 
-#include "agent/data/kinds/film_apart.h"
+#include "agent/data/kinds/film_decoder.h"
 #include "agent/data/video/video_write.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -256,7 +256,7 @@ static int join_planned(const struct video_join *join, const struct video_film *
     if (open_input(&joining, err) < 0 || open_temporary(&joining, err) < 0) {
         return -1;
     }
-    if (film_apart_write(&joining.film, choice, output_max, &result, &cause) < 0) {
+    if (film_decoder_write(&joining.film, choice, output_max, &result, &cause) < 0) {
         *ret_refused = result.is_refused;
         return fail(&joining, &cause, err);
     }

@@ -109,7 +109,7 @@ int video_reader_open(const char *spec_path, const json_t *work, struct reader *
         video_reader_free(TAKE(it));
     }
     it = it ? it : reader_new(spec_path);
-    int begun = decoder_is_apart() && !hardware_is_wanted()
+    int begun = decoder_is_separate() && !hardware_is_wanted()
                     ? begin_lease(it, work, err)
                     : video_read_open(spec_path, NULL, work, &it->here, err);
     if (begun < 0) {

@@ -1,6 +1,6 @@
-/* video_reader.h: reads the frames of a lease (media.h) in a process apart (decoder.h), to which
+/* video_reader.h: reads the frames of a lease (media.h) in a separate process (decoder.h), to which
  * this process gives the bytes of the file. A worker with a GPU, whose decoder needs the driver,
- * and programs that have no such process (decoder_is_apart) decode here (video_read.h).
+ * and programs that have no such process (decoder_is_separate) decode here (video_read.h).
  *
  * A frame on which the process ends is a failed item; the next one gets a new process. */
 #pragma once

@@ -11,7 +11,7 @@
 
 enum {
     SLICE_BYTES = 64 << 10,
-    MARK_BYTES = 21 + STORE_TOKEN_MAX, /* "OFFSET TOKEN" */
+    CURSOR_BYTES = 21 + STORE_TOKEN_MAX, /* "OFFSET TOKEN" */
 };
 
 struct manifest {
@@ -86,12 +86,12 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
                          "most %d bytes of UTF-8, without \"..\"",
                          manifest->spec_path, (long long)manifest->offset, STORE_NAME_MAX);
     }
-    char mark[MARK_BYTES + 1], path[STORE_NAME_MAX + 1];
-    snprintf(mark, sizeof mark, "%lld %s", (long long)end, manifest->info.token);
+    char cursor[CURSOR_BYTES + 1], path[STORE_NAME_MAX + 1];
+    snprintf(cursor, sizeof cursor, "%lld %s", (long long)end, manifest->info.token);
     memcpy(path, line, size);
     path[size] = 0;
     manifest->count++;
-    return manifest->each(manifest->context, path, mark, err);
+    return manifest->each(manifest->context, path, cursor, err);
 }
 
 /* Adds the complete lines of the bytes that were read; *ret_used: the size of these lines. */

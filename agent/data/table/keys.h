@@ -11,7 +11,7 @@
  * long, it is stored as an object of the output. Keys are in byte order. In JSON Lines strings come
  * after all other values; other values are equal if they are spelled the same, and a missing member
  * is null. Rows that cannot be read, or are not objects, are together in the first line, whose key
- * is null. There are no marks: an interrupted listing starts over. */
+ * is null. There are no cursors: an interrupted listing starts over. */
 #pragma once
 
 #include "agent/data/input/input.h"

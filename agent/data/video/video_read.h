@@ -1,5 +1,5 @@
 /* video_read.h: the frames of a lease, decoded one at a time, in this process. media.h has the
- * contract; agent/data/kinds/video_reader.h has the reader that decodes in a process apart. */
+ * contract; agent/data/kinds/video_reader.h has the reader that decodes in a separate process. */
 #pragma once
 
 #include "agent/data/input/media.h"

@@ -31,7 +31,7 @@ struct set {
     /* up: per input; down: per output; results: per output, on the host. */
     struct memory *up, *down, *results;
     struct tensor *outputs; /* of the run in progress; their data is in results */
-    struct device_mark *arrived, *computed, *returned;
+    struct device_event *arrived, *computed, *returned;
 };
 
 struct flow {
@@ -116,9 +116,9 @@ static int open_set(struct session *session, struct set *set, struct error *err)
     set->down = arena_array(arena, graph->output_count, sizeof *set->down);
     set->results = arena_array(arena, graph->output_count, sizeof *set->results);
     set->outputs = arena_array(arena, graph->output_count, sizeof *set->outputs);
-    return device->training->mark_new(device, &set->arrived, err) < 0 ||
-                   device->training->mark_new(device, &set->computed, err) < 0 ||
-                   device->training->mark_new(device, &set->returned, err) < 0
+    return device->training->event_new(device, &set->arrived, err) < 0 ||
+                   device->training->event_new(device, &set->computed, err) < 0 ||
+                   device->training->event_new(device, &set->returned, err) < 0
                ? -1
                : 0;
 }
@@ -159,9 +159,9 @@ void flow_close(struct session *session) {
         for (size_t k = 0; set->results && k < session->graph.output_count; k++) {
             device->streams->host_free(device, TAKE(set->results[k].at));
         }
-        device->training->mark_free(device, set->arrived);
-        device->training->mark_free(device, set->computed);
-        device->training->mark_free(device, set->returned);
+        device->training->event_free(device, set->arrived);
+        device->training->event_free(device, set->computed);
+        device->training->event_free(device, set->returned);
     }
     if (flow->sets[SETS - 1].up) {
         forget(session);
@@ -312,7 +312,7 @@ static int go_down(struct session *session, const struct line *line, struct set 
             return -1;
         }
     }
-    if (device->training->mark(device, set->computed, err) < 0) {
+    if (device->training->record(device, set->computed, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < graph->output_count; i++) {

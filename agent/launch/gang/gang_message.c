@@ -50,7 +50,7 @@ static const struct field {
     INTEGER("slots", slots, 0, SLOTS_MAX),
     INTEGER("port", port, 0, PORT_MAX),
     INTEGER("reach", connectivity_port, 0, PORT_MAX),
-    INTEGER("door", door_port, 0, PORT_MAX),
+    INTEGER("tunnel", tunnel_port, 0, PORT_MAX),
     INTEGER("rank", rank, -1, 1 << 20),
     INTEGER("code", code, -1, 1 << 20),
     INTEGER("size", size, 0, GANG_LAUNCH_RANKS_MAX),
@@ -103,9 +103,9 @@ char *gang_message_write(const struct gang_message *message) {
         json_t *rows = json_array();
         for (size_t i = 0; i < message->table.count; i++) {
             const struct gang_table_row *row = &message->table.rows[i];
-            json_array_append_new(rows,
-                                  json_pack("[i, i, i, i, i, s]", row->index, row->slots, row->port,
-                                            row->connectivity_port, row->door_port, row->address));
+            json_array_append_new(rows, json_pack("[i, i, i, i, i, s]", row->index, row->slots,
+                                                  row->port, row->connectivity_port,
+                                                  row->tunnel_port, row->address));
         }
         json_object_set_new(tree, "rows", rows);
     }
@@ -141,12 +141,12 @@ static int read_field(const struct field *field, const json_t *tree, struct gang
 }
 
 static int read_row(const json_t *tree, int after, struct gang_table_row *row, struct error *err) {
-    json_int_t index = -1, slots = 0, port = 0, reach = 0, door = 0;
+    json_int_t index = -1, slots = 0, port = 0, reach = 0, tunnel = 0;
     const char *address = "";
-    if (json_unpack((json_t *)tree, "[I, I, I, I, I, s!]", &index, &slots, &port, &reach, &door,
+    if (json_unpack((json_t *)tree, "[I, I, I, I, I, s!]", &index, &slots, &port, &reach, &tunnel,
                     &address) < 0 ||
         index <= after || index >= GANG_MEMBERS_MAX || slots < 1 || slots > SLOTS_MAX || port < 0 ||
-        port > PORT_MAX || reach < 0 || reach > PORT_MAX || door < 0 || door > PORT_MAX ||
+        port > PORT_MAX || reach < 0 || reach > PORT_MAX || tunnel < 0 || tunnel > PORT_MAX ||
         strlen(address) >= sizeof row->address) {
         return error_set(err, ERROR_INVALID, "invalid row in the table of a message");
     }
@@ -154,7 +154,7 @@ static int read_row(const json_t *tree, int after, struct gang_table_row *row, s
                                    .slots = (int)slots,
                                    .port = (int)port,
                                    .connectivity_port = (int)reach,
-                                   .door_port = (int)door};
+                                   .tunnel_port = (int)tunnel};
     snprintf(row->address, sizeof row->address, "%s", address);
     return 0;
 }

@@ -16,7 +16,7 @@ enum gang_message_type {
 
     /* member to hub */
     GANG_MESSAGE_HELLO,       /* [version pod incarnation address index slots port
-                                 connectivity_port door_port attempt seen last hub is_prepared
+                                 connectivity_port tunnel_port attempt seen last hub is_prepared
                                  is_memory round] */
     GANG_MESSAGE_PREPARED,    /* spec.prepare has succeeded */
     GANG_MESSAGE_FAILED,      /* a permanent failure [code detail] */
@@ -58,11 +58,11 @@ struct gang_message {
     enum gang_message_type type;
     int64_t number; /* set by link.h; 0: not numbered */
     int64_t ack;    /* set by link.h: the number of the last message received */
-    char version[GANG_MESSAGE_NAME_MAX_BYTES + 1];        /* of Windlass */
-    char pod[254];                                        /* name */
-    char incarnation[GANG_MESSAGE_NAME_MAX_BYTES + 1];    /* gang.h */
-    char address[46];                                     /* of the pod */
-    int index, slots, port, connectivity_port, door_port; /* gang_table.h */
+    char version[GANG_MESSAGE_NAME_MAX_BYTES + 1];          /* of Windlass */
+    char pod[254];                                          /* name */
+    char incarnation[GANG_MESSAGE_NAME_MAX_BYTES + 1];      /* gang.h */
+    char address[46];                                       /* of the pod */
+    int index, slots, port, connectivity_port, tunnel_port; /* gang_table.h */
     int64_t attempt;                           /* HELLO: of the member's pod; WELCOME: the hub's */
     int64_t seen;                              /* the highest attempt of a hub it has met */
     int64_t last;                              /* the number of the last message received ... */

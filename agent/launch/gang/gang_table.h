@@ -10,7 +10,7 @@ struct gang_table_row {
     int slots;             /* ranks of this pod */
     int port;              /* a free port of this pod, for the user's program */
     int connectivity_port; /* where its connectivity check listens (connectivity.h); 0: none */
-    int door_port;         /* where launchers of other pods come in (door.h); 0: none */
+    int tunnel_port;       /* where launchers of other pods come in (tunnel.h); 0: none */
     char address[46];      /* of the pod, IPv4 or IPv6 */
 };
 

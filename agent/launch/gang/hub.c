@@ -324,7 +324,7 @@ static void welcome_member(struct hub_member *member, const struct gang_message 
                                           .slots = MAX(hello->slots, 1),
                                           .port = hello->port,
                                           .connectivity_port = hello->connectivity_port,
-                                          .door_port = hello->door_port};
+                                          .tunnel_port = hello->tunnel_port};
     snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
     struct gang_message welcome = {.type = GANG_MESSAGE_WELCOME,
                                    .attempt = hub->options.gang.attempt,

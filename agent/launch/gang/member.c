@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/member_state.h"
 
-#include "agent/launch/door/preload_file.h"
 #include "agent/launch/pod/port.h"
 #include "agent/launch/rank/metric_socket.h"
+#include "agent/launch/tunnel/preload_file.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -72,19 +72,19 @@ static void handle_end(struct member *member, const struct process_group_end *en
 /* The pods whose launchers may connect to each other. */
 static void open_round(struct member *member) {
     const struct gang_table *table = &member->table;
-    struct door_host *hosts = x_calloc(table->count + 1, sizeof *hosts);
+    struct tunnel_host *hosts = x_calloc(table->count + 1, sizeof *hosts);
     for (size_t i = 0; i < table->count; i++) {
         const struct gang_table_row *row = &table->rows[i];
-        hosts[i] = (struct door_host){.index = row->index, .port = row->door_port};
+        hosts[i] = (struct tunnel_host){.index = row->index, .port = row->tunnel_port};
         snprintf(hosts[i].address, sizeof hosts[i].address, "%s", row->address);
     }
-    door_set_hosts(member->door, hosts, table->count);
+    tunnel_set_hosts(member->tunnel, hosts, table->count);
     free(hosts);
 }
 
 static void close_round(struct member *member) {
     gang_table_release(&member->table);
-    door_set_hosts(member->door, NULL, 0);
+    tunnel_set_hosts(member->tunnel, NULL, 0);
 }
 
 static void check_stopped(struct member *member) {
@@ -270,7 +270,7 @@ static void on_opened(void *context) {
                                  .slots = job->gang.slots,
                                  .port = member->port,
                                  .connectivity_port = connectivity_port(member->connectivity),
-                                 .door_port = door_port(member->door),
+                                 .tunnel_port = tunnel_port(member->tunnel),
                                  .attempt = job->attempt,
                                  .seen = member->seen_attempt,
                                  .last = link_last(member->link),
@@ -435,7 +435,7 @@ static int write_preload(struct member *member, struct error *err) {
 /* Pods of `windlass run` share the machine's loopback, and one mpirun starts all ranks itself:
  * these need no way between pods. Elsewhere a pod without one could not take part, and mpirun
  * would listen for everybody: it does not start. What UNSUPPORTED says holds for all pods alike. */
-static int open_door(struct member *member, struct error *err) {
+static int open_tunnel(struct member *member, struct error *err) {
     const struct launch_job *job = member->job;
     if (job->launcher != GANG_LAUNCHER_MPI) {
         return 0;
@@ -449,7 +449,7 @@ static int open_door(struct member *member, struct error *err) {
     if (written < 0) {
         *err = why;
     } else if (address_is_loopback(job->address) ||
-               door_open(job->address, job->token, job->index, &member->door, err) == 0) {
+               tunnel_open(job->address, job->token, job->index, &member->tunnel, err) == 0) {
         return 0;
     }
     return error_context(err, "mpirun would listen on all addresses");
@@ -475,7 +475,7 @@ static int run_loop(struct member *member, const volatile sig_atomic_t *is_inter
     if (connectivity_open(member->job->address, &member->connectivity, &unavailable) < 0) {
         log_event(LOG_WARNING, "connectivity check disabled: %s", unavailable.text);
     }
-    if (open_door(member, err) < 0) {
+    if (open_tunnel(member, err) < 0) {
         return -1;
     }
     member_prepare(member);
@@ -514,7 +514,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     notice_stop(member.notice);
     connectivity_free(member.connectivity);
     process_group_free(member.group);
-    door_free(member.door);
+    tunnel_free(member.tunnel);
     free(member.preload);
     agent_socket_free(member.requests);
     metric_socket_free(member.metrics);

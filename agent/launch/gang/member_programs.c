@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/member_state.h"
 
-#include "agent/launch/door/preload_file.h"
-#include "agent/launch/door/preload_frame.h"
+#include "agent/launch/tunnel/preload_file.h"
+#include "agent/launch/tunnel/preload_frame.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text/text_list.h"
@@ -92,8 +92,8 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
                      : id == MEMBER_PREPARE ? LAUNCH_PREPARE
                                             : LAUNCH_PROCESS,
                      &variables);
-    if (id >= MEMBER_SPAWNED && door_variable(member->door)) { /* daemons of mpirun */
-        launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", door_variable(member->door));
+    if (id >= MEMBER_SPAWNED && tunnel_variable(member->tunnel)) { /* daemons of mpirun */
+        launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", tunnel_variable(member->tunnel));
     }
     for (size_t i = 0; i < assigned; i++) {
         const char *value = strchr(words[i], '=');

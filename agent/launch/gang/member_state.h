@@ -3,7 +3,6 @@
  * member_send.c (messages to the hub). Private to these four. */
 #pragma once
 
-#include "agent/launch/door/door.h"
 #include "agent/launch/gang/connectivity.h"
 #include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/gang/link.h"
@@ -11,6 +10,7 @@
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/notice.h"
 #include "agent/launch/pod/process_group.h"
+#include "agent/launch/tunnel/tunnel.h"
 
 #include <stdatomic.h>
 
@@ -66,7 +66,7 @@ struct member {
     int64_t round;                     /* of the table; 0: none */
     int master_port, port;             /* free ports: member 0's, and this pod's */
     struct connectivity *connectivity; /* NULL: no check */
-    struct door *door;                 /* NULL: this pod has no address of its own */
+    struct tunnel *tunnel;             /* NULL: this pod has no address of its own */
     char *preload;                     /* the library for mpirun (preload.c); NULL: none */
     bool is_prepared, is_preparing, has_failed, is_stopping;
     char failure[PROCESS_GROUP_DETAIL_MAX]; /* if has_failed */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/rank.h"
 
-#include "agent/launch/door/preload_file.h"
-#include "agent/launch/door/preload_frame.h"
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/output_tail.h"
 #include "agent/launch/rank/reporter.h"
+#include "agent/launch/tunnel/preload_file.h"
+#include "agent/launch/tunnel/preload_frame.h"
 #include "agent/store/spool.h"
 #include "lib/child.h"
 #include "lib/file.h"

@@ -188,7 +188,7 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
 /* ---- the input ------------------------------------------------------------------------------ */
 
 static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNUSED,
-                  const char *mark UNUSED, struct error *err) {
+                  const char *cursor UNUSED, struct error *err) {
     return error_set(err, ERROR_CANCELLED, "there is something");
 }
 

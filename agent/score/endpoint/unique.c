@@ -69,7 +69,7 @@ static int take_line(struct look *look, const struct item *item, struct error *e
     return look->is_second && hash == look->twice ? compare(look, err) : 0;
 }
 
-static int on_line(void *context, const char *line, size_t size, const char *mark UNUSED,
+static int on_line(void *context, const char *line, size_t size, const char *cursor UNUSED,
                    struct error *err) {
     struct look *look = context;
     const char *tab = memchr(line, '\t', size);

@@ -34,7 +34,7 @@ esac
 mapfile -t objects < <(git ls-files -co --exclude-standard 'lib/*.c' 'operator/*.c' 'agent/*.c' | sed "s#^#$build/obj/#;s#\$#.o#" | xargs ls 2>/dev/null)
 [ ${#objects[@]} -gt 0 ] || { echo "not ok hardening: $build has no objects (of the files that git knows)"; exit 1; }
 if [ -n "$mark" ]; then
-    unmarked=$(readelf -nW "${objects[@]}" "$build"/obj/windlass-door.so 2>/dev/null |
+    unmarked=$(readelf -nW "${objects[@]}" "$build"/obj/windlass-preload.so 2>/dev/null |
         awk -v mark="$mark" '/^File: /{if (file && !found) print file; file = $2; found = 0} index($0, mark){found = 1} END{if (file && !found) print file}')
     [ -z "$unmarked" ] || say "without $mark ($flags): $(head -3 <<<"$unmarked" | paste -sd' ')"
 fi

@@ -14,8 +14,8 @@ struct recording {
     cudaGraphExec_t graph;
 };
 
-struct device_mark {
-    cudaEvent_t event;
+struct device_event {
+    cudaEvent_t handle;
 };
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -146,39 +146,40 @@ static void gpu_recording_free(struct device *device UNUSED, struct recording *r
 
 /* ---- moments -------------------------------------------------------------------------------- */
 
-static int gpu_mark_new(struct device *device UNUSED, struct device_mark **ret_mark,
-                        struct error *err) {
-    struct device_mark *mark = x_calloc(1, sizeof *mark);
-    if (gpu_check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "an event", err) <
-        0) {
-        free(mark);
+static int gpu_event_new(struct device *device UNUSED, struct device_event **ret_event,
+                         struct error *err) {
+    struct device_event *event = x_calloc(1, sizeof *event);
+    if (gpu_check(cudaEventCreateWithFlags(&event->handle, cudaEventDisableTiming), "an event",
+                  err) < 0) {
+        free(event);
         return -1;
     }
-    *ret_mark = mark;
+    *ret_event = event;
     return 0;
 }
 
-static void gpu_mark_free(struct device *device UNUSED, struct device_mark *mark) {
-    if (mark) {
-        cudaEventDestroy(mark->event);
-        free(mark);
+static void gpu_event_free(struct device *device UNUSED, struct device_event *event) {
+    if (event) {
+        cudaEventDestroy(event->handle);
+        free(event);
     }
 }
 
-static int gpu_mark(struct device *device, struct device_mark *mark, struct error *err) {
-    return gpu_check(cudaEventRecord(mark->event, gpu_of(device)->stream), "an event", err);
+static int gpu_record(struct device *device, struct device_event *event, struct error *err) {
+    return gpu_check(cudaEventRecord(event->handle, gpu_of(device)->stream), "an event", err);
 }
 
-static int gpu_await(struct device *device UNUSED, struct device_mark *mark, struct error *err) {
-    return gpu_check(cudaEventSynchronize(mark->event), "the run", err);
+static int gpu_await(struct device *device UNUSED, struct device_event *event, struct error *err) {
+    return gpu_check(cudaEventSynchronize(event->handle), "the run", err);
 }
 
 static int gpu_enter(struct device *device, struct error *err) {
     return gpu_check(cudaSetDevice(gpu_of(device)->ordinal), "a GPU", err);
 }
 
-static int gpu_follow(struct device *device, struct device_mark *mark, struct error *err) {
-    return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, mark->event, 0), "an event", err);
+static int gpu_follow(struct device *device, struct device_event *event, struct error *err) {
+    return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, event->handle, 0), "an event",
+                     err);
 }
 
 /* ---- beside the steps ----------------------------------------------------------------------- */
@@ -196,15 +197,15 @@ static void gpu_host_free(struct device *device UNUSED, void *memory) {
 }
 
 static int gpu_carry(struct device *device, const struct device_copy *copy,
-                     struct device_mark *after, struct device_mark *done, struct error *err) {
+                     struct device_event *after, struct device_event *done, struct error *err) {
     struct gpu *gpu = gpu_of(device);
     cudaStream_t stream = copy->direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
-    if (after && gpu_check(cudaStreamWaitEvent(stream, after->event, 0), "an event", err) < 0) {
+    if (after && gpu_check(cudaStreamWaitEvent(stream, after->handle, 0), "an event", err) < 0) {
         return -1;
     }
     return copy_on(stream, copy->direction, copy->to, copy->from, copy->size, err) < 0
                ? -1
-               : gpu_check(cudaEventRecord(done->event, stream), "an event", err);
+               : gpu_check(cudaEventRecord(done->handle, stream), "an event", err);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -247,9 +248,9 @@ static const struct device_ops gpu_ops = {
     .close = gpu_close,
 };
 static const struct device_training_ops gpu_training_ops = {
-    .mark_new = gpu_mark_new,
-    .mark_free = gpu_mark_free,
-    .mark = gpu_mark,
+    .event_new = gpu_event_new,
+    .event_free = gpu_event_free,
+    .record = gpu_record,
     .await = gpu_await,
     .copy_beside = gpu_copy_beside,
 };

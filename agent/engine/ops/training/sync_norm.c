@@ -70,11 +70,11 @@ static void expand(const struct formula *formula) {
     int x = norm->inputs[0], list = builder_integers(builder, &all, 1);
     int x3 = reshape(formula, x, flat, 3);
     int mean = add_mean(formula, x3);
-    int apart = add_two(formula, OP_SUB, x3, mean);
-    int variance = add_mean(formula, add_two(formula, OP_MUL, apart, apart));
+    int deviation = add_two(formula, OP_SUB, x3, mean);
+    int variance = add_mean(formula, add_two(formula, OP_MUL, deviation, deviation));
     int epsilon = builder_number(builder, node_number(norm, "epsilon", 1e-5f));
     int shifted = add_two(formula, OP_ADD, variance, epsilon);
-    int normal = add_two(formula, OP_DIV, apart, add(formula, OP_SQRT, &shifted, 1));
+    int normal = add_two(formula, OP_DIV, deviation, add(formula, OP_SQRT, &shifted, 1));
     int scaled = add_two(formula, OP_MUL, normal, reshape(formula, norm->inputs[1], channels, 3));
     int y = add_two(formula, OP_ADD, scaled, reshape(formula, norm->inputs[2], channels, 3));
     add_last(formula, OP_RESHAPE, y, add(formula, OP_SHAPE, &x, 1), 0);

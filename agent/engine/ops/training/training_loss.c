@@ -32,11 +32,11 @@ static int meet(struct builder *builder, enum op_id id, int y, int target) {
 
 /* q a - q^2 / 2, where a = |y - t| and q is the smaller one of a and 1. */
 static int huber(struct builder *builder, int y, int target) {
-    int apart = node(builder, OP_ABS, meet(builder, OP_SUB, y, target), -1);
-    int near = node(builder, OP_MIN, apart, builder_number(builder, 1));
+    int difference = node(builder, OP_ABS, meet(builder, OP_SUB, y, target), -1);
+    int near = node(builder, OP_MIN, difference, builder_number(builder, 1));
     int square =
         node(builder, OP_MUL, node(builder, OP_MUL, near, near), builder_number(builder, 0.5f));
-    return node(builder, OP_SUB, node(builder, OP_MUL, near, apart), square);
+    return node(builder, OP_SUB, node(builder, OP_MUL, near, difference), square);
 }
 
 /* log(1 + e^y) - t y, which no y lets overflow. */

@@ -24,12 +24,12 @@ static bool is_there(const char *name) {
     return store_stat(output, name, &info, &ignored) == 0;
 }
 
-static json_t *new_result(const char *apart) {
+static json_t *new_result(const char *excluded) {
     json_t *result =
         json_pack("{s:i, s:s, s:s, s:s, s:s, s:[]}", "windlass", RESULT_FORMAT, "kind", "DistTrain",
-                  "name", "j", "run", "0", "completed", "2026-11-23T00:00:00Z", "apart");
-    if (apart) {
-        json_array_append_new(json_object_get(result, "apart"), json_string(apart));
+                  "name", "j", "run", "0", "completed", "2026-11-23T00:00:00Z", "excluded");
+    if (excluded) {
+        json_array_append_new(json_object_get(result, "excluded"), json_string(excluded));
     }
     return result;
 }

@@ -113,7 +113,7 @@ static json_t *make_output(struct store *output) {
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:[o], s:[o], s:o, s:[s]}", "windlass", 1, "kind",
                      "BatchScore", "name", "j", "run", RUN, "completed", "2026-11-23T00:00:00Z",
                      "outputs", entry_of("rows.txt", "a\nb\n"), "reports",
-                     entry_of("summary.json", "{}"), "list", list, "apart", "logs");
+                     entry_of("summary.json", "{}"), "list", list, "excluded", "logs");
 }
 
 /* "changed a, extra b" */
@@ -238,7 +238,7 @@ static void test_results_of_other_formats_are_refused(void) {
         {"reports", "[{\"name\":\"../a\",\"bytes\":1}]",
          "reports[0] is not a file's name, bytes and sha256"},
         {"list", "{}", "list is not a file's name, bytes, sha256, files and fileBytes"},
-        {"apart", "[\"\"]", "apart[0] is not the name of a file or folder"},
+        {"excluded", "[\"\"]", "excluded[0] is not the name of a file or folder"},
     };
     AUTO(store_freep) struct store *output = open_output("out/formats");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -21,11 +21,11 @@
 enum {
     BLOCK_ROWS = 168, // a multiple of the rows that vector_ops.direct computes at once
     PIECE = 384,
-    RUN = 32,       // of a piece, between which some of the next weights are prefetched
-    ROWS_MANY = 84, // with fewer, a portion per run would be so large that the run waits for it
-    PAIRS = 4,      // of a unit, at most
-    ALIASED = 512,  // floats: rows at multiples of this distance compete
-    APART = 16,     // floats that are added to it then
+    RUN = 32,          // of a piece, between which some of the next weights are prefetched
+    ROWS_MANY = 84,    // with fewer, a portion per run would be so large that the run waits for it
+    PAIRS = 4,         // of a unit, at most
+    ALIASED = 512,     // floats: rows at multiples of this distance compete
+    COPY_PADDING = 16, // floats that are added to it then
 };
 
 struct gemm_step {
@@ -120,7 +120,8 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     gemm->pieces = (gemm->k + PIECE - 1) / PIECE;
     gemm->unit_pairs = MAX(MIN(gemm->pairs / (4 * threads), PAIRS), 1);
     gemm->copies = gemm->k % ALIASED == 0;
-    gemm->copy_floats = gemm->copies ? (size_t)gemm->block_rows * (size_t)(gemm->k + APART) : 0;
+    gemm->copy_floats =
+        gemm->copies ? (size_t)gemm->block_rows * (size_t)(gemm->k + COPY_PADDING) : 0;
     gemm->lane_floats = (size_t)(gemm->block_rows * DIRECT_BLOCKS_MAX * b);
     step->scratch_bytes = (gemm->copy_floats + (size_t)threads * gemm->lane_floats) * sizeof(float);
 }
@@ -202,7 +203,7 @@ static void row_unit(void *context, int index, int lane UNUSED) {
 static void copy_row(void *context, int index, int lane UNUSED) {
     const struct product *p = context;
     size_t k = (size_t)p->step->k;
-    memcpy(p->copy + (size_t)index * (k + APART), p->a + (size_t)(p->first + index) * k,
+    memcpy(p->copy + (size_t)index * (k + COPY_PADDING), p->a + (size_t)(p->first + index) * k,
            k * sizeof(float));
 }
 
@@ -316,7 +317,7 @@ static int gemm_run(const struct call *call, struct error *err UNUSED) {
         if (step->copies) {
             parallel_for(cpu->threads, product.rows, copy_row, &product);
             now.a = product.copy;
-            now.a_row = (size_t)(step->k + APART);
+            now.a_row = (size_t)(step->k + COPY_PADDING);
         }
         int blocks = (product.rows + step->block_rows - 1) / step->block_rows;
         parallel_for(cpu->threads, blocks * units, product_unit, &now);

@@ -96,8 +96,8 @@ static void measure(const struct norm *norm, int block) {
     double count = count_of(norm);
     for (int i = 0; i < lanes_of(norm, block); i++) {
         int c = block * norm->ops->block + i;
-        double apart = sums[i] / count, variance = squares[i] / count - apart * apart;
-        norm->mean[c] = (float)((double)pivot[i] + apart);
+        double deviation = sums[i] / count, variance = squares[i] / count - deviation * deviation;
+        norm->mean[c] = (float)((double)pivot[i] + deviation);
         norm->variance[c] = (float)(variance > 0 || isnan(variance) ? variance : 0);
     }
 }

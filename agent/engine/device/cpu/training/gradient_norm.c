@@ -119,8 +119,8 @@ static void pass_planes(const struct norm *norm, const struct planes *planes, do
         float *dx = norm->dx;
 #pragma omp simd
         for (int64_t i = at; i < at + norm->pixels; i++) {
-            double apart = (double)norm->x[i] - mean;
-            dx[i] = (float)(factor * ((double)norm->dy[i] - base - apart * slope));
+            double deviation = (double)norm->x[i] - mean;
+            dx[i] = (float)(factor * ((double)norm->dy[i] - base - deviation * slope));
         }
     }
 }

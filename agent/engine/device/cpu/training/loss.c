@@ -193,9 +193,9 @@ static int mean_squared_run(const struct call *call, struct error *err UNUSED) {
     scale /= (double)MAX(each, 1);
     float *dx = call->outputs[1]->data;
     for (int64_t i = 0; i < count; i++) {
-        double apart = (double)x[i] - (double)target[i];
-        loss += apart * apart;
-        dx[i] = (float)(2 * scale * apart);
+        double difference = (double)x[i] - (double)target[i];
+        loss += difference * difference;
+        dx[i] = (float)(2 * scale * difference);
     }
     *(float *)call->outputs[0]->data = (float)(loss * scale);
     return 0;

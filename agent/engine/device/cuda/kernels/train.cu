@@ -210,9 +210,9 @@ int kernels_run_cross_entropy(const struct kernels_loss *l, void *stream) {
 __global__ void mean_squared_kernel(struct kernels_loss l, int64_t count, double factor) {
     double scale = *l.scale * factor, sum = 0;
     EACH(i, count) {
-        double apart = (double)l.x[i] - l.target[i];
-        sum += apart * apart;
-        l.dx[i] = (float)(2 * scale * apart);
+        double difference = (double)l.x[i] - l.target[i];
+        sum += difference * difference;
+        l.dx[i] = (float)(2 * scale * difference);
     }
     sum = block_join(sum, add_up());
     if (threadIdx.x == 0) {

@@ -46,8 +46,8 @@ __global__ void sums_kernel(struct kernels_batch_norm b, int64_t pieces, double 
     } else {
         sum /= (double)(last > first ? last - first : 1);
         for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
-            double apart = x[place_of(b.nhwc, c, i)] - sum;
-            second += apart * apart;
+            double deviation = x[place_of(b.nhwc, c, i)] - sum;
+            second += deviation * deviation;
         }
         second = block_join(second, add_up());
     }
@@ -106,9 +106,10 @@ __global__ void norm_all_kernel(struct kernels_batch_norm b, const struct factor
     float *y = (float *)b.y;
     EACH(i, b.nhwc.n * b.nhwc.channels * b.nhwc.pixels) {
         struct factors f = factors[i / b.nhwc.pixels % b.nhwc.channels];
-        double apart = x[i] - f.mean;
-        y[i] =
-            (float)(dy ? f.factor * (dy[i] - f.base - apart * f.slope) : apart * f.factor + f.base);
+        double deviation = x[i] - f.mean;
+        double value = dy ? f.factor * (dy[i] - f.base - deviation * f.slope)
+                          : deviation * f.factor + f.base;
+        y[i] = (float)value;
     }
 }
 
@@ -162,9 +163,9 @@ __global__ void sums_channels_last_kernel(struct kernels_batch_norm b, int64_t c
             from = dy[pixel * groups + group];
         }
         for (int k = 0; k < KERNELS_LANES; k++) {
-            float apart = get(in.at[k]) - origins[k], weight = dy ? get(from.at[k]) : apart;
+            float deviation = get(in.at[k]) - origins[k], weight = dy ? get(from.at[k]) : deviation;
             sums[k] += weight;
-            sums[KERNELS_LANES + k] += weight * apart;
+            sums[KERNELS_LANES + k] += weight * deviation;
         }
     }
     add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.nhwc.pitch * 2);
@@ -209,10 +210,10 @@ __global__ void norm_channels_last_kernel(struct kernels_batch_norm b,
             float value = 0;
             if (c < b.nhwc.channels) {
                 struct factors f = factors[c];
-                float apart = get(in.at[k]) - (float)f.mean;
+                float deviation = get(in.at[k]) - (float)f.mean;
                 value = b.dy ? (float)f.factor *
-                                   (get(from.at[k]) - (float)f.base - apart * (float)f.slope)
-                             : apart * (float)f.factor + (float)f.base;
+                                   (get(from.at[k]) - (float)f.base - deviation * (float)f.slope)
+                             : deviation * (float)f.factor + (float)f.base;
             }
             put(&out.at[k], value);
         }

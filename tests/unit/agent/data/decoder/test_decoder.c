@@ -529,13 +529,13 @@ static void test_policy(void) {
     struct error err = {0};
     char *program = x_strdup(getenv(DECODER_PROGRAM));
     setenv(DECODER_POLICY, "off", 1);
-    CHECK(decoder_choose("/x", &err) == 0 && !decoder_is_apart());
+    CHECK(decoder_choose("/x", &err) == 0 && !decoder_is_separate());
     setenv(DECODER_POLICY, "perhaps", 1);
     CHECK(decoder_choose("/x", &err) < 0);
     CHECK_STR(err.text, "WINDLASS_SANDBOX=perhaps: expected auto, required or off");
     error_clear(&err);
     setenv(DECODER_POLICY, "required", 1);
-    CHECK(decoder_choose("/nowhere/windlass-agent", &err) == 0 && decoder_is_apart());
+    CHECK(decoder_choose("/nowhere/windlass-agent", &err) == 0 && decoder_is_separate());
     struct decoder *decoder = decoder_new(DECODER_PICTURE_PATIENCE);
     struct picture none;
     CHECK(decoder_image(decoder, "ok", 2, &none, &err) < 0 && err.kind == ERROR_UNAVAILABLE);

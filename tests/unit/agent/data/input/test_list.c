@@ -32,9 +32,9 @@ static struct store *open_folder(int number) {
 
 /* ---- a made-up input ------------------------------------------------------------------------ */
 
-/* spec: {"count", "breaks": after this many lines of one listing, "marks", "step": of the numbers,
- * "delay": ms every 100 lines, "hidden": before each line so many names are left out, and as many
- * at the end}. Line i is the number i * step. */
+/* spec: {"count", "breaks": after this many lines of one listing, "cursors", "step": of the
+ * numbers, "delay": ms every 100 lines, "hidden": before each line so many names are left out, and
+ * as many at the end}. Line i is the number i * step. */
 static void leave_out(const struct input_listing *listing, int64_t count) {
     if (listing->left_out) { /* list_compare does not ask */
         *listing->left_out += count;
@@ -48,7 +48,7 @@ static int numbers_list(const struct input_listing *listing, input_line *line, v
     int64_t step = tree_integer(listing->spec, "step", 1),
             delay = tree_integer(listing->spec, "delay", 0);
     int64_t hidden = tree_integer(listing->spec, "hidden", 0);
-    bool has_marks = tree_bool(listing->spec, "marks", true);
+    bool has_cursors = tree_bool(listing->spec, "cursors", true);
     int64_t first = listing->after ? strtoll(listing->after, NULL, 10) / step + 1 : 0;
     for (int64_t i = first; i < count; i++) {
         char text[32];
@@ -60,7 +60,7 @@ static int numbers_list(const struct input_listing *listing, input_line *line, v
         }
         int size = snprintf(text, sizeof text, "%lld", (long long)(i * step));
         leave_out(listing, hidden);
-        if (line(context, text, (size_t)size, has_marks ? text : NULL, err) < 0) {
+        if (line(context, text, (size_t)size, has_cursors ? text : NULL, err) < 0) {
             return -1;
         }
     }
@@ -170,16 +170,16 @@ static void test_pages_come_while_listing_goes_on(void) {
     store_free(store);
 }
 
-/* Breaks after each number of lines; with marks and without. */
+/* Breaks after each number of lines; with cursors and without. */
 static void test_a_broken_listing_goes_on(void) {
-    for (int has_marks = 0; has_marks < 2; has_marks++) {
+    for (int has_cursors = 0; has_cursors < 2; has_cursors++) {
         struct store *store = open_folder(folders++);
         int64_t known = 0;
         for (int round = 0;; round++) {
             struct error err = {0};
             AUTO(tree_freep)
-            json_t *spec = json_pack("{s:i,s:b,s:i}", "count", 40000, "marks", has_marks, "breaks",
-                                     has_marks ? 9001 : 9001 * (round + 1));
+            json_t *spec = json_pack("{s:i,s:b,s:i}", "count", 40000, "cursors", has_cursors,
+                                     "breaks", has_cursors ? 9001 : 9001 * (round + 1));
             struct list *list = open_list(store, spec, &err);
             int64_t lines = await(list, &err);
             CHECK(lines > known || list_is_complete(list));
@@ -251,7 +251,7 @@ static void test_lines_that_no_page_may_hold_are_refused(void) {
     const struct {
         const char *line;
         size_t size;
-        const char *mark;
+        const char *cursor;
     } rows[] = {{"a", 1, ""},
                 {"", 0, ""},
                 {"1\n2", 3, ""},
@@ -261,7 +261,7 @@ static void test_lines_that_no_page_may_hold_are_refused(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         CHECK_INT(
-            list_writer_add(&writer, rows[i].line, rows[i].size, LIST_PLAIN, rows[i].mark, &err),
+            list_writer_add(&writer, rows[i].line, rows[i].size, LIST_PLAIN, rows[i].cursor, &err),
             -1);
         CHECK_INT(err.kind, ERROR_INVALID);
     }
@@ -319,7 +319,7 @@ static void list_side_by_side(uint64_t seed) {
                                          .absent_percent = (int)(test_random(&random) % 8)};
         pods[i].store = broken_store(open_folder(folder), &options);
         pods[i].spec =
-            json_pack("{s:I,s:b,s:i}", "count", (json_int_t)(count + 50 * i), "marks",
+            json_pack("{s:I,s:b,s:i}", "count", (json_int_t)(count + 50 * i), "cursors",
                       (int)(test_random(&random) % 2), "delay", (int)(test_random(&random) % 2));
         open_again(&pods[i]);
     }
@@ -472,16 +472,17 @@ static int list_names(int64_t count) {
 static void test_what_is_left_out_counts_once(void) {
     for (int variant = 0; variant < 4; variant++) {
         struct error err = {0};
-        bool has_marks = variant % 2 == 0, breaks = variant >= 2;
+        bool has_cursors = variant % 2 == 0, breaks = variant >= 2;
         struct store *store = open_folder(folders++);
         AUTO(tree_freep)
-        json_t *spec = json_pack("{s:i,s:i,s:b}", "count", 5000, "hidden", 3, "marks", has_marks);
+        json_t *spec =
+            json_pack("{s:i,s:i,s:b}", "count", 5000, "hidden", 3, "cursors", has_cursors);
         struct list *list = NULL;
         int tries = 0;
         for (int64_t at = breaks ? 700 : 5001; !list || !list_is_complete(list); at += 700) {
             list_free(TAKE(list));
             error_clear(&err);
-            json_object_set_new(spec, "breaks", json_integer(has_marks && breaks ? 700 : at));
+            json_object_set_new(spec, "breaks", json_integer(has_cursors && breaks ? 700 : at));
             list = open_list(store, spec, &err);
             CHECK(list && ++tries < 20);
             (void)await(list, &err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The input kind "files" on real folders: which files are lines, in which order, after which mark;
- * manifests; and the bytes that a worker reads. */
+/* The input kind "files" on real folders: which files are lines, in which order, after which
+ * cursor; manifests; and the bytes that a worker reads. */
 #include "agent/data/kinds/files_input.h"
 #include "tests/unit/agent/spec_defaults.h"
 
@@ -28,15 +28,15 @@ static void put_at(const char *name, int64_t seconds) {
     CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Lines joined by spaces; and the mark of one line. */
+/* Lines joined by spaces; and the cursor of one line. */
 struct told {
     char *lines;
     int64_t count, stop;     /* stop: after this many lines */
     int64_t prints, unknown; /* lines with a fingerprint; with an empty one */
-    char mark[4096];
+    char cursor[4096];
 };
 
-static int on_line(void *context, const char *line, size_t size, const char *mark,
+static int on_line(void *context, const char *line, size_t size, const char *cursor,
                    struct error *err) {
     struct told *told = context;
     if (told->count == told->stop) {
@@ -50,7 +50,7 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
     free(told->lines);
     told->lines = more;
     told->count++;
-    snprintf(told->mark, sizeof told->mark, "%s", mark);
+    snprintf(told->cursor, sizeof told->cursor, "%s", cursor);
     return 0;
 }
 
@@ -125,13 +125,13 @@ static void test_modified_is_by_time_then_name(void) {
     const char *more = ", \"order\": \"Modified\", \"pattern\": \"*.jpg\"";
     check_list(more, NULL, sorted);
     AUTO(tree_freep) json_t *spec = spec_of(more);
-    for (int64_t stop = 1; stop <= 8; stop++) { /* broken anywhere, it continues after the mark */
+    for (int64_t stop = 1; stop <= 8; stop++) { /* broken anywhere, it continues after the cursor */
         struct error err = {0};
         struct told told = {.stop = stop};
         CHECK_INT(list(spec, NULL, &told, &err), stop == 8 ? 0 : -1);
         error_clear(&err);
         told.stop = INT64_MAX;
-        AUTO(text_freep) char *after = x_strdup(told.mark);
+        AUTO(text_freep) char *after = x_strdup(told.cursor);
         CHECK_OK(list(spec, after, &told, &err), &err);
         CHECK_STR(told.lines, sorted);
         free(told.lines);
@@ -202,20 +202,20 @@ static void test_a_manifest_gives_the_order(void) {
     put("list.txt", text, sizeof text - 1);
     check_list(MANIFEST, NULL, wanted);
     AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
-    char mark[4096] = "";
+    char cursor[4096] = "";
     for (int64_t stop = 1; stop <= 4; stop++) {
         struct error err = {0};
         struct told told = {.stop = stop};
         CHECK_INT(list(spec, NULL, &told, &err), stop == 4 ? 0 : -1);
         error_clear(&err);
         told.stop = INT64_MAX;
-        snprintf(mark, sizeof mark, "%s", told.mark);
-        CHECK_OK(list(spec, mark, &told, &err), &err);
+        snprintf(cursor, sizeof cursor, "%s", told.cursor);
+        CHECK_OK(list(spec, cursor, &told, &err), &err);
         CHECK_STR(told.lines, wanted);
         free(told.lines);
     }
     put("list.txt", "z.jpg\nmore.jpg\n", 15);
-    check_refused(MANIFEST, mark, ERROR_INVALID,
+    check_refused(MANIFEST, cursor, ERROR_INVALID,
                   "spec.input.files.manifest: out/list.txt: has changed while it was read");
     check_refused(MANIFEST, "x", ERROR_INVALID,
                   "spec.input.files.manifest: out/list.txt: has changed while it was read");
@@ -236,7 +236,7 @@ static void test_a_manifest_may_be_long(void) {
     AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
     struct told told = {.stop = 100};
     for (told.count = 0; told.count < LINES && !test_failures; told.stop += 1000) {
-        AUTO(text_freep) char *after = told.count ? x_strdup(told.mark) : NULL;
+        AUTO(text_freep) char *after = told.count ? x_strdup(told.cursor) : NULL;
         error_clear(&err);
         free(TAKE(told.lines));
         int64_t first = told.count;
@@ -445,7 +445,7 @@ static void test_a_file_that_has_changed_is_not_scored(void) {
 }
 
 static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
-                   const char *mark UNUSED, struct error *err) {
+                   const char *cursor UNUSED, struct error *err) {
     ++*(int *)context;
     return error_set(err, ERROR_CANCELLED, "there is something");
 }
@@ -503,7 +503,7 @@ static void check_collisions(const char *more, const char *wanted) {
         struct told first = {.stop = stop}, rest = {.stop = INT64_MAX};
         struct error stopped = {0};
         CHECK_INT(list(spec, NULL, &first, &stopped), -1);
-        CHECK_OK(list(spec, first.mark, &rest, &err), &err);
+        CHECK_OK(list(spec, first.cursor, &rest, &err), &err);
         AUTO(text_freep) char *both = x_printf("%s %s", first.lines, rest.lines ? rest.lines : "");
         CHECK_STR(both, all.lines);
         free(first.lines);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The input kind "npy" on arrays that this test writes (test_npy.c reads those of numpy): lines,
- * marks, and the slices that a worker gets. */
+ * cursors, and the slices that a worker gets. */
 #include "agent/data/kinds/npy_input.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/kinds/told_lines.h"
@@ -64,9 +64,9 @@ static void test_lines_are_ranges_of_slices(void) {
         struct told told = {.lines = json_array(), .stop = stop};
         CHECK_INT(list(spec, NULL, &told, &err), stop == count ? 0 : -1);
         error_clear(&err);
-        AUTO(text_freep) char *mark = x_strdup(told.mark);
+        AUTO(text_freep) char *cursor = x_strdup(told.cursor);
         told.stop = SIZE_MAX;
-        CHECK_OK(list(spec, mark, &told, &err), &err);
+        CHECK_OK(list(spec, cursor, &told, &err), &err);
         AUTO(text_freep) char *seen = places(told.lines);
         CHECK_STR(seen, wanted);
         json_decref(told.lines);

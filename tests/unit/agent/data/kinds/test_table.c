@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The input kind "table": blocks that tile each file, the rows that a worker gets (compared with
- * row_parser.h over the whole file), marks, headers, refusals. tests/e2e/score/test_table.sh
+ * row_parser.h over the whole file), cursors, headers, refusals. tests/e2e/score/test_table.sh
  * compares the rows with Python's csv. */
 #include "agent/data/kinds/table.h"
 #include "agent/data/table/row_parser.h"
@@ -77,12 +77,12 @@ static char *rows_of(enum split_format format, const char *name, const char *dat
     AUTO(buffer_release) struct buffer json;
     struct buffer text;
     const char *fault = NULL;
-    size_t mark = split_mark(data, size);
+    size_t bom = split_mark(data, size);
     buffer_init(&json, TEXT_MAX);
     buffer_init(&text, TEXT_MAX);
     CHECK_OK(row_parser_new(&options, &rows, &err), &err);
-    row_parser_start(rows, (int64_t)mark);
-    row_parser_add(rows, data + mark, size - mark);
+    row_parser_start(rows, (int64_t)bom);
+    row_parser_add(rows, data + bom, size - bom);
     row_parser_end(rows);
     while (buffer_clear(&json), row_parser_next(rows, &json, &fault, &err) > 0) {
         CHECK_OK(buffer_printf(&text, &err, "%s:%lld%s %s\n", name,
@@ -164,9 +164,9 @@ static void one_round(uint64_t round) {
     struct told told = {.lines = json_array(), .stop = 1 + table_random(json_array_size(lines))};
     (void)!list(spec, NULL, &told, &err);
     error_clear(&err);
-    AUTO(text_freep) char *mark = x_strdup(told.mark);
+    AUTO(text_freep) char *cursor = x_strdup(told.cursor);
     told.stop = SIZE_MAX;
-    CHECK_OK(list(spec, mark, &told, &err), &err);
+    CHECK_OK(list(spec, cursor, &told, &err), &err);
     CHECK(json_equal(told.lines, lines));
     json_decref(told.lines);
     free(data[0]);
@@ -267,9 +267,9 @@ static void test_a_file_that_changes_is_told(void) {
     put("change/a.x", "name\nAda\nBob\n");
     AUTO(tree_freep) json_t *spec = spec_of("out/change", "CSV", true);
     AUTO(tree_freep) json_t *lines = list_all(spec);
-    AUTO(text_freep) char *mark = json_dumps(json_array_get(lines, 0), JSON_COMPACT);
+    AUTO(text_freep) char *cursor = json_dumps(json_array_get(lines, 0), JSON_COMPACT);
     put("change/a.x", "name\nAda\nBob\nCarl\n");
-    check_refused("out/change", mark,
+    check_refused("out/change", cursor,
                   "spec.input.table.path: out/change/a.x: has changed since it was listed");
     struct input_reader *reader = NULL;
     struct item item;

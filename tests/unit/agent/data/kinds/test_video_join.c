@@ -336,7 +336,7 @@ static void apart_as_here(void) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *apart = hash_of_film(names[i]);
         AUTO(text_freep) char *program = x_strdup(getenv(DECODER_PROGRAM));
-        CHECK(decoder_is_apart());
+        CHECK(decoder_is_separate());
         unsetenv(DECODER_PROGRAM);
         AUTO(text_freep) char *here = hash_of_film(names[i]);
         setenv(DECODER_PROGRAM, program, 1);

@@ -9,10 +9,10 @@
 struct told {
     json_t *lines; /* the caller's list */
     size_t stop;   /* after this many lines the listing is cancelled */
-    char mark[4096];
+    char cursor[4096];
 };
 
-static inline int told_line(void *context, const char *line, size_t size, const char *mark,
+static inline int told_line(void *context, const char *line, size_t size, const char *cursor,
                             struct error *err) {
     struct told *told = context;
     json_t *tree = NULL;
@@ -23,11 +23,11 @@ static inline int told_line(void *context, const char *line, size_t size, const 
         return -1;
     }
     json_array_append_new(told->lines, tree);
-    snprintf(told->mark, sizeof told->mark, "%s", mark);
+    snprintf(told->cursor, sizeof told->cursor, "%s", cursor);
     return 0;
 }
 
-/* Lists from the line after that mark; "" and NULL as in struct input_listing. */
+/* Lists from the line after that cursor; "" and NULL as in struct input_listing. */
 static inline int told_list(const struct input_kind *kind, const json_t *spec, const char *after,
                             struct told *told, struct error *err) {
     struct input_listing listing = {.spec = spec, .after = after};

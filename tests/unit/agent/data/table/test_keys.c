@@ -133,9 +133,9 @@ static json_t *spec_of(const char *folder, const char *format) {
                                "format", format, "partitionKeys", "k", "output", "path", "out/o"));
 }
 
-static int on_line(void *context, const char *line, size_t size, const char *mark,
+static int on_line(void *context, const char *line, size_t size, const char *cursor,
                    struct error *err UNUSED) {
-    CHECK(mark == NULL && size <= INPUT_LINE_MAX);
+    CHECK(cursor == NULL && size <= INPUT_LINE_MAX);
     json_array_append_new(context, json_loadb(line, size, 0, NULL));
     return 0;
 }

@@ -163,14 +163,14 @@ static void small_free(struct device *device, void *memory) {
 
 /* Copies in the order of the steps, which is a valid order. */
 static int small_carry(struct device *device, const struct device_copy *copy,
-                       struct device_mark *after UNUSED, struct device_mark *done,
+                       struct device_event *after UNUSED, struct device_event *done,
                        struct error *err) {
     return apart_ops->copy(device, copy->direction, copy->to, copy->from, copy->size, err) < 0
                ? -1
-               : device->training->mark(device, done, err);
+               : device->training->record(device, done, err);
 }
 
-static int small_follow(struct device *device UNUSED, struct device_mark *mark UNUSED,
+static int small_follow(struct device *device UNUSED, struct device_event *event UNUSED,
                         struct error *err UNUSED) {
     return 0;
 }

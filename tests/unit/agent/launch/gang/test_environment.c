@@ -315,13 +315,13 @@ static void what_is_preloaded(void) {
         enum launch_role role;
         const char *wanted;
     } rows_of_it[] = {
-        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND, "/w/bin/door.so"},
-        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_PROCESS, "/w/bin/door.so"},
-        {"LD_PRELOAD=/a.so:/b.so", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND,
-         "/w/bin/door.so:/a.so:/b.so"},
+        {"PATH=/bin", "/w/bin/preload.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND, "/w/bin/preload.so"},
+        {"PATH=/bin", "/w/bin/preload.so", GANG_LAUNCHER_MPI, LAUNCH_PROCESS, "/w/bin/preload.so"},
+        {"LD_PRELOAD=/a.so:/b.so", "/w/bin/preload.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND,
+         "/w/bin/preload.so:/a.so:/b.so"},
         {"LD_PRELOAD=/a.so", NULL, GANG_LAUNCHER_MPI, LAUNCH_COMMAND, "/a.so"},
-        {"LD_PRELOAD=/a.so", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_PREPARE, "/a.so"},
-        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_TORCHRUN, LAUNCH_PROCESS, NULL},
+        {"LD_PRELOAD=/a.so", "/w/bin/preload.so", GANG_LAUNCHER_MPI, LAUNCH_PREPARE, "/a.so"},
+        {"PATH=/bin", "/w/bin/preload.so", GANG_LAUNCHER_TORCHRUN, LAUNCH_PROCESS, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows_of_it); i++) {
         const char *const base[] = {rows_of_it[i].own, NULL};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/door/door_stream.h"
+#include "agent/launch/tunnel/tunnel_stream.h"
 
-#include "agent/launch/door/launcher_port.h"
+#include "agent/launch/tunnel/launcher_port.h"
 #include "lib/log.h"
 #include "lib/net/address.h"
 
@@ -25,14 +25,14 @@ static void send_at_once(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void side_close(struct door_side *side) {
+static void side_close(struct tunnel_side *side) {
     keyed_stream_free(TAKE(side->tls));
     fd_closep(&side->fd);
     side->fd = -1;
     free(TAKE(side->flow));
 }
 
-static enum keyed_stream_result plain_result(struct door_side *side, ssize_t got, short events) {
+static enum keyed_stream_result plain_result(struct tunnel_side *side, ssize_t got, short events) {
     if (got > 0) {
         return KEYED_STREAM_DONE;
     }
@@ -43,7 +43,7 @@ static enum keyed_stream_result plain_result(struct door_side *side, ssize_t got
     return got == 0 ? KEYED_STREAM_ENDED : KEYED_STREAM_FAILED;
 }
 
-static enum keyed_stream_result side_read(struct door_side *side, void *data, size_t size,
+static enum keyed_stream_result side_read(struct tunnel_side *side, void *data, size_t size,
                                           size_t *ret_size) {
     if (side->tls) {
         enum keyed_stream_result result = keyed_stream_read(side->tls, data, size, ret_size);
@@ -55,7 +55,7 @@ static enum keyed_stream_result side_read(struct door_side *side, void *data, si
     return plain_result(side, got, POLLIN);
 }
 
-static enum keyed_stream_result side_write(struct door_side *side, size_t *ret_size) {
+static enum keyed_stream_result side_write(struct tunnel_side *side, size_t *ret_size) {
     if (side->tls) {
         enum keyed_stream_result result =
             keyed_stream_write(side->tls, side->flow + side->start, side->size, ret_size);
@@ -67,7 +67,7 @@ static enum keyed_stream_result side_write(struct door_side *side, size_t *ret_s
     return plain_result(side, got, POLLOUT);
 }
 
-static bool side_end(struct door_side *side) {
+static bool side_end(struct tunnel_side *side) {
     enum keyed_stream_result result = KEYED_STREAM_DONE;
     if (side->tls) {
         result = keyed_stream_end(side->tls);
@@ -80,8 +80,8 @@ static bool side_end(struct door_side *side) {
 }
 
 /* Only before there is anything else. */
-static void side_put(struct door_side *side, const uint8_t *data, size_t size) {
-    side->flow = side->flow ? side->flow : x_malloc(DOOR_FLOW_MAX);
+static void side_put(struct tunnel_side *side, const uint8_t *data, size_t size) {
+    side->flow = side->flow ? side->flow : x_malloc(TUNNEL_FLOW_MAX);
     memcpy(side->flow, data, size);
     side->start = 0;
     side->size = size;
@@ -90,12 +90,12 @@ static void side_put(struct door_side *side, const uint8_t *data, size_t size) {
 /* ---- both directions ------------------------------------------------------------------------- */
 
 /* One pass. False: the connection is broken. *moved is set if another pass is worth while. */
-static bool move(struct door_side *from, struct door_side *to, bool *moved) {
+static bool move(struct tunnel_side *from, struct tunnel_side *to, bool *moved) {
     enum keyed_stream_result result = KEYED_STREAM_DONE;
     size_t size = 0;
     if (to->size == 0 && !from->has_ended) {
-        to->flow = to->flow ? to->flow : x_malloc(DOOR_FLOW_MAX);
-        result = side_read(from, to->flow, DOOR_FLOW_MAX, &size);
+        to->flow = to->flow ? to->flow : x_malloc(TUNNEL_FLOW_MAX);
+        result = side_read(from, to->flow, TUNNEL_FLOW_MAX, &size);
         from->has_ended = result == KEYED_STREAM_ENDED;
         to->start = 0;
         to->size = result == KEYED_STREAM_DONE ? size : 0;
@@ -117,8 +117,8 @@ static bool move(struct door_side *from, struct door_side *to, bool *moved) {
     return result != KEYED_STREAM_FAILED;
 }
 
-static void move_all(struct door_stream *stream) {
-    struct door_side *program = &stream->program, *pod = &stream->pod;
+static void move_all(struct tunnel_stream *stream) {
+    struct tunnel_side *program = &stream->program, *pod = &stream->pod;
     bool is_fine = true, moved = true;
     for (int i = 0; i < PASSES && is_fine && moved; i++) {
         moved = false;
@@ -127,7 +127,7 @@ static void move_all(struct door_stream *stream) {
     }
     stream->has_more = moved;
     if (!is_fine || (program->is_ended && pod->is_ended)) {
-        stream->state = DOOR_CLOSED;
+        stream->state = TUNNEL_CLOSED;
     }
 }
 
@@ -143,7 +143,7 @@ static bool parse_host(const char *address, uint8_t host[static PRELOAD_HOST_SIZ
     return inet_pton(AF_INET, address, host + 12) == 1;
 }
 
-static const struct door_host *find_host(const struct door_view *view, const uint8_t *wanted) {
+static const struct tunnel_host *find_host(const struct tunnel_view *view, const uint8_t *wanted) {
     for (size_t i = 0; i < view->host_count; i++) {
         uint8_t host[PRELOAD_HOST_SIZE];
         if (view->hosts[i].port && parse_host(view->hosts[i].address, host) &&
@@ -154,8 +154,8 @@ static const struct door_host *find_host(const struct door_view *view, const uin
     return NULL;
 }
 
-static bool start_to_connect(struct door_stream *stream, struct door_side *side, const char *host,
-                             int port, int64_t now_ms) {
+static bool start_to_connect(struct tunnel_stream *stream, struct tunnel_side *side,
+                             const char *host, int port, int64_t now_ms) {
     struct address address;
     struct error err = {0};
     AUTO(text_freep)
@@ -166,8 +166,8 @@ static bool start_to_connect(struct door_stream *stream, struct door_side *side,
     }
     send_at_once(side->fd);
     side->events = POLLOUT;
-    stream->state = DOOR_CONNECT;
-    stream->until_ms = now_ms + DOOR_CONNECT_MS;
+    stream->state = TUNNEL_CONNECT;
+    stream->until_ms = now_ms + TUNNEL_CONNECT_MS;
     return true;
 }
 
@@ -180,7 +180,7 @@ static bool is_equal(const uint8_t *one, const uint8_t *other, size_t size) {
     return !differs;
 }
 
-static bool read_more(struct door_stream *stream, struct door_side *side, size_t wanted) {
+static bool read_more(struct tunnel_stream *stream, struct tunnel_side *side, size_t wanted) {
     size_t size = 0;
     enum keyed_stream_result result = KEYED_STREAM_DONE;
     side->events = 0;
@@ -192,14 +192,15 @@ static bool read_more(struct door_stream *stream, struct door_side *side, size_t
     return result == KEYED_STREAM_DONE || result == KEYED_STREAM_WAITS;
 }
 
-static bool read_frame(struct door_stream *stream, const struct door_view *view, int64_t now_ms) {
+static bool read_frame(struct tunnel_stream *stream, const struct tunnel_view *view,
+                       int64_t now_ms) {
     if (!read_more(stream, &stream->program, PRELOAD_FRAME_SIZE)) {
         return false;
     }
     if (stream->frame_size < PRELOAD_FRAME_SIZE) {
         return true;
     }
-    const struct door_host *host = NULL;
+    const struct tunnel_host *host = NULL;
     if (is_equal(stream->frame, view->key, PRELOAD_KEY_SIZE)) {
         host = find_host(view, stream->frame + PRELOAD_KEY_SIZE);
     }
@@ -211,7 +212,7 @@ static bool read_frame(struct door_stream *stream, const struct door_view *view,
     return start_to_connect(stream, &stream->pod, host->address, host->port, now_ms);
 }
 
-static bool begin_tls(struct door_stream *stream, const struct door_view *view) {
+static bool begin_tls(struct tunnel_stream *stream, const struct tunnel_view *view) {
     struct error err = {0};
     char name[32];
     snprintf(name, sizeof name, "worker %d", stream->is_near ? stream->index : view->index);
@@ -219,8 +220,8 @@ static bool begin_tls(struct door_stream *stream, const struct door_view *view) 
                             &err) == 0;
 }
 
-static bool finish_connecting(struct door_stream *stream) {
-    struct door_side *side = stream->is_near ? &stream->pod : &stream->program;
+static bool finish_connecting(struct tunnel_stream *stream) {
+    struct tunnel_side *side = stream->is_near ? &stream->pod : &stream->program;
     static const uint8_t is_open = PRELOAD_OPEN;
     struct pollfd ready = {.fd = side->fd, .events = POLLOUT};
     int why = 0;
@@ -233,7 +234,7 @@ static bool finish_connecting(struct door_stream *stream) {
         return false;
     }
     if (stream->is_near) {
-        stream->state = DOOR_HANDSHAKE;
+        stream->state = TUNNEL_HANDSHAKE;
         return true;
     }
     if (stream->open_port) {
@@ -241,11 +242,12 @@ static bool finish_connecting(struct door_stream *stream) {
                   stream->open_port);
     }
     side_put(&stream->pod, &is_open, sizeof is_open);
-    stream->state = DOOR_OPEN;
+    stream->state = TUNNEL_OPEN;
     return true;
 }
 
-static bool shake_hands(struct door_stream *stream, const struct door_view *view, int64_t now_ms) {
+static bool shake_hands(struct tunnel_stream *stream, const struct tunnel_view *view,
+                        int64_t now_ms) {
     if (!stream->pod.tls && !begin_tls(stream, view)) {
         return false;
     }
@@ -256,17 +258,18 @@ static bool shake_hands(struct door_stream *stream, const struct door_view *view
     }
     if (stream->is_near) {
         side_put(&stream->pod, stream->frame + PRELOAD_KEY_SIZE + PRELOAD_HOST_SIZE, PORT_SIZE);
-        stream->state = DOOR_OPEN;
+        stream->state = TUNNEL_OPEN;
     } else {
-        stream->state = DOOR_PORT;
-        stream->until_ms = now_ms + DOOR_PENDING_MS;
+        stream->state = TUNNEL_PORT;
+        stream->until_ms = now_ms + TUNNEL_PENDING_MS;
     }
     return true;
 }
 
 /* A launcher that listens on loopback; else whatever listens on the pod's own address, which the
  * other pod could reach without us. */
-static bool read_port(struct door_stream *stream, const struct door_view *view, int64_t now_ms) {
+static bool read_port(struct tunnel_stream *stream, const struct tunnel_view *view,
+                      int64_t now_ms) {
     if (!read_more(stream, &stream->pod, PORT_SIZE)) {
         return false;
     }
@@ -287,54 +290,55 @@ static bool read_port(struct door_stream *stream, const struct door_view *view, 
                             port, now_ms);
 }
 
-static bool step(struct door_stream *stream, const struct door_view *view, int64_t now_ms) {
+static bool step(struct tunnel_stream *stream, const struct tunnel_view *view, int64_t now_ms) {
     switch (stream->state) {
-    case DOOR_FRAME:
+    case TUNNEL_FRAME:
         return read_frame(stream, view, now_ms);
-    case DOOR_CONNECT:
+    case TUNNEL_CONNECT:
         return finish_connecting(stream);
-    case DOOR_HANDSHAKE:
+    case TUNNEL_HANDSHAKE:
         return shake_hands(stream, view, now_ms);
-    case DOOR_PORT:
+    case TUNNEL_PORT:
         return read_port(stream, view, now_ms);
     default:
         return true;
     }
 }
 
-void door_stream_run(struct door_stream *stream, const struct door_view *view, int64_t now_ms) {
-    enum door_state before = DOOR_CLOSED;
-    while (stream->state < DOOR_OPEN && stream->state != before) {
+void tunnel_stream_run(struct tunnel_stream *stream, const struct tunnel_view *view,
+                       int64_t now_ms) {
+    enum tunnel_state before = TUNNEL_CLOSED;
+    while (stream->state < TUNNEL_OPEN && stream->state != before) {
         before = stream->state;
         if (!step(stream, view, now_ms)) {
-            stream->state = DOOR_CLOSED;
+            stream->state = TUNNEL_CLOSED;
         }
     }
-    if (stream->state < DOOR_OPEN && now_ms >= stream->until_ms) {
-        stream->state = DOOR_CLOSED;
+    if (stream->state < TUNNEL_OPEN && now_ms >= stream->until_ms) {
+        stream->state = TUNNEL_CLOSED;
     }
-    if (stream->state == DOOR_OPEN) {
+    if (stream->state == TUNNEL_OPEN) {
         move_all(stream);
     }
 }
 
-bool door_stream_is_pending(const struct door_stream *stream) {
-    return stream->state == DOOR_FRAME || (stream->state == DOOR_HANDSHAKE && !stream->is_near);
+bool tunnel_stream_is_pending(const struct tunnel_stream *stream) {
+    return stream->state == TUNNEL_FRAME || (stream->state == TUNNEL_HANDSHAKE && !stream->is_near);
 }
 
-struct door_stream *door_stream_new(int fd, bool is_near, const char *source, int64_t now_ms) {
-    struct door_stream *stream = x_calloc(1, sizeof *stream);
+struct tunnel_stream *tunnel_stream_new(int fd, bool is_near, const char *source, int64_t now_ms) {
+    struct tunnel_stream *stream = x_calloc(1, sizeof *stream);
     stream->is_near = is_near;
     stream->program.fd = is_near ? fd : -1;
     stream->pod.fd = is_near ? -1 : fd;
-    stream->state = is_near ? DOOR_FRAME : DOOR_HANDSHAKE;
-    stream->until_ms = now_ms + DOOR_PENDING_MS;
+    stream->state = is_near ? TUNNEL_FRAME : TUNNEL_HANDSHAKE;
+    stream->until_ms = now_ms + TUNNEL_PENDING_MS;
     snprintf(stream->source, sizeof stream->source, "%s", source);
     send_at_once(fd);
     return stream;
 }
 
-void door_stream_free(struct door_stream *stream) {
+void tunnel_stream_free(struct tunnel_stream *stream) {
     if (stream) {
         side_close(&stream->program);
         side_close(&stream->pod);

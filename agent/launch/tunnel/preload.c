@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* preload.c: keeps the doors of MPI's launchers (mpirun, orted, Hydra's proxies) shut to strangers.
- * Those programs listen on all addresses and do what anybody says who connects. This library is
- * loaded into them with LD_PRELOAD: what they listen on is on loopback only, and what they connect
- * to in another pod goes through the agents of both pods (agent/launch/door/door.h), which know the
- * job's token. In every other program it passes calls on to the kernel.
+/* preload.c: keeps the ports of MPI's launchers (mpirun, orted, Hydra's proxies) closed to
+ * strangers. Those programs listen on all addresses and do what anybody says who connects. This
+ * library is loaded into them with LD_PRELOAD: what they listen on is on loopback only, and what
+ * they connect to in another pod goes through the agents of both pods
+ * (agent/launch/tunnel/tunnel.h), which know the job's token. In every other program it passes
+ * calls on to the kernel.
  *
  * Freestanding: it is loaded into programs of any image, with glibc or musl, so it calls the kernel
  * itself and needs nothing of a C library but errno, and not even that. */
-#include "agent/launch/door/loaded_program.h"
-#include "agent/launch/door/preload_frame.h"
+#include "agent/launch/tunnel/loaded_program.h"
+#include "agent/launch/tunnel/preload_frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +130,7 @@ static bool is_launcher_in_loader(char room[static PATH_MAX_BYTES]) {
     return !program.is_found || is_launcher_name(program.word);
 }
 
-/* What cannot be judged counts as one: its door stays shut. */
+/* What cannot be judged counts as one: its port stays closed. */
 static bool find_launcher(void) {
     char room[PATH_MAX_BYTES];
     long size =
@@ -236,7 +237,7 @@ static int digit_of(char letter) {
 }
 
 /* PRELOAD_VARIABLE=PORT:KEY, as the agent sets it where launchers of other pods start programs. */
-static bool read_door(int *ret_port, uint8_t key[static PRELOAD_KEY_SIZE]) {
+static bool read_tunnel(int *ret_port, uint8_t key[static PRELOAD_KEY_SIZE]) {
     static const char name[] = PRELOAD_VARIABLE "=";
     int port = 0;
     for (char **one = &environ ? environ : NULL; one && *one; one++) {
@@ -362,7 +363,7 @@ int preload_connect(int fd, const struct sockaddr *address, socklen_t size) {
     uint8_t key[PRELOAD_KEY_SIZE];
     int port = 0;
     if (!address || !is_launcher() || !is_outside(address, size) || !is_stream(fd) ||
-        !read_door(&port, key)) {
+        !read_tunnel(&port, key)) {
         return result_of(call(SYS_connect, fd, (long)address, size, 0, 0));
     }
     return result_of(connect_through(fd, address, port, key));

@@ -3,7 +3,7 @@
  * byte. Then the connection is the launcher's. Freestanding: includes nothing. */
 #pragma once
 
-#define PRELOAD_VARIABLE "WINDLASS_DOOR" /* PORT:KEY in hexadecimal digits */
+#define PRELOAD_VARIABLE "WINDLASS_TUNNEL" /* PORT:KEY in hexadecimal digits */
 
 /* Programs that listen for commands without asking for a secret, by the name of their file: Open
  * MPI 4 and 5; MPICH and Intel MPI. */

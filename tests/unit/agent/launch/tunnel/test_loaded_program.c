@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which program a loader runs, from its command line, in whatever pieces that is read. */
-#include "agent/launch/door/loaded_program.h"
+#include "agent/launch/tunnel/loaded_program.h"
 
 #include "lib/base.h"
 #include "tests/test.h"

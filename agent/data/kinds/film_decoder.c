@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/kinds/film_apart.h"
+#include "agent/data/kinds/film_decoder.h"
 
 #include "agent/data/decoder/decoder.h"
 #include "lib/text/utf8.h"
@@ -104,10 +104,10 @@ static int list_from(struct listed *listed, const char *spec_path, bool makes_fi
     return 0;
 }
 
-int film_apart_list(const char *spec_path, bool makes_film, struct video_listing *listing,
-                    struct error *err) {
+int film_decoder_list(const char *spec_path, bool makes_film, struct video_listing *listing,
+                      struct error *err) {
     *listing = (struct video_listing){.lost = NULL};
-    if (!decoder_is_apart()) {
+    if (!decoder_is_separate()) {
         return video_listing_build(listing, spec_path, NULL, makes_film, err);
     }
     AUTO(video_source_freep) struct video_source *source = NULL;
@@ -178,12 +178,12 @@ static int write_apart(struct joined *joined, const json_t *wish, int64_t output
     return 0;
 }
 
-int film_apart_write(const struct video_film *film, enum tracks_choice choice, int64_t output_max,
-                     struct video_film_result *ret_result, struct error *err) {
+int film_decoder_write(const struct video_film *film, enum tracks_choice choice, int64_t output_max,
+                       struct video_film_result *ret_result, struct error *err) {
     struct joined joined = {.film = film};
     size_t part_bytes = (size_t)video_film_cells(film) * sizeof *film->parts;
     *ret_result = (struct video_film_result){0};
-    if (!decoder_is_apart()) {
+    if (!decoder_is_separate()) {
         return video_film_write(film, choice, ret_result, err);
     }
     buffer_init(&joined.plan, (size_t)video_listing_room(VIDEO_FRAMES_MAX) + part_bytes);

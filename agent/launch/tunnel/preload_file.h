@@ -3,7 +3,7 @@
 
 #include "lib/error.h"
 
-#define PRELOAD_FILE_NAME "windlass-door.so"
+#define PRELOAD_FILE_NAME "windlass-preload.so"
 
 /* Writes the library to folder/PRELOAD_FILE_NAME. UNSUPPORTED: builds with sanitizers have none,
  * because sanitizers have to be loaded first. */

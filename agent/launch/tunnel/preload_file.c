@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/door/preload_file.h"
+#include "agent/launch/tunnel/preload_file.h"
 
 #include "lib/file.h"
 
@@ -8,7 +8,7 @@
 /* The Makefile builds it, and tells the assembler its folder. */
 __asm__(".section .rodata\n"
         ".hidden preload_library\n.global preload_library\n"
-        "preload_library: .incbin \"windlass-door.so\"\n"
+        "preload_library: .incbin \"windlass-preload.so\"\n"
         ".hidden preload_library_end\n.global preload_library_end\n"
         "preload_library_end: .byte 0\n"
         ".previous\n");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/door/launcher_port.h"
+#include "agent/launch/tunnel/launcher_port.h"
 
-#include "agent/launch/door/loaded_program.h"
-#include "agent/launch/door/preload_frame.h"
+#include "agent/launch/tunnel/loaded_program.h"
+#include "agent/launch/tunnel/preload_frame.h"
 #include "lib/file.h"
 
 #include <ctype.h>

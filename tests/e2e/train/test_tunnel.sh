@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
-mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_door: Open MPI is not here"; exit 0; }
+mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_tunnel: Open MPI is not here"; exit 0; }
 machines_begin windlass-shim
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
@@ -89,7 +89,7 @@ no_token() {
     done < <(grep '^1 .*"windlass-shim"' "$out/heard")
 }
 # A rank's environment is the user's: nothing of what its launcher has.
-clean() { ! grep -qE '^(LD_PRELOAD|WINDLASS_DOOR)=' "$out"/env.*; }
+clean() { ! grep -qE '^(LD_PRELOAD|WINDLASS_TUNNEL)=' "$out"/env.*; }
 crowd() { net_run 4 python3 -c '
 import socket, sys, time
 held = []

@@ -2,11 +2,11 @@
 /* The way from a launcher of one pod to a launcher of another, both on this machine's address:
  * launchers are copies of this program under their names, with the library loaded; where it cannot
  * be (sanitizers), and for strangers, the test speaks itself. */
-#include "agent/launch/door/door.h"
+#include "agent/launch/tunnel/tunnel.h"
 
-#include "agent/launch/door/launcher_port.h"
-#include "agent/launch/door/preload_file.h"
-#include "agent/launch/door/preload_frame.h"
+#include "agent/launch/tunnel/launcher_port.h"
+#include "agent/launch/tunnel/preload_file.h"
+#include "agent/launch/tunnel/preload_frame.h"
 #include "lib/base.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
@@ -28,9 +28,9 @@
 enum { WAIT_MS = 60000, WORDS_MAX = 200, STRANGERS = 200, MANY = 150 };
 
 static char address[46]; /* of this machine, not loopback; "": none */
-static char folder[] = "/tmp/test_door.XXXXXX";
+static char folder[] = "/tmp/test_tunnel.XXXXXX";
 static bool has_library;
-static struct door *doors[2];
+static struct tunnel *tunnels[2];
 
 /* ---- what a launcher does: the same program under another name ------------------------------- */
 
@@ -95,7 +95,7 @@ struct launcher {
     FILE *said;
 };
 
-static struct launcher start(const char *name, const char *door, const char *const *words) {
+static struct launcher start(const char *name, const char *tunnel, const char *const *words) {
     int ends[2];
     AUTO(text_freep) char *path = file_join(folder, name);
     CHECK_INT(pipe(ends), 0);
@@ -105,8 +105,8 @@ static struct launcher start(const char *name, const char *door, const char *con
         dup2(ends[1], 1);
         close(ends[0]);
         setenv("LD_PRELOAD", library, 1);
-        if (door) {
-            setenv(PRELOAD_VARIABLE, door, 1);
+        if (tunnel) {
+            setenv(PRELOAD_VARIABLE, tunnel, 1);
         }
         execl(path, name, words[0], words[1], words[2], words[3], NULL);
         _exit(127);
@@ -129,15 +129,15 @@ static int port_of(struct launcher *launcher, char host[static 46]) {
     return port;
 }
 
-/* On a busy machine the doors may close a handshake that is late: then once more. */
-static void check_said(const char *name, const struct door *door, int port, bool blocks,
+/* On a busy machine the tunnels may close a handshake that is late: then once more. */
+static void check_said(const char *name, const struct tunnel *tunnel, int port, bool blocks,
                        const char *wanted) {
     AUTO(text_freep) char *number = x_printf("%d", port);
     const char *words[] = {"connect", address, number, blocks ? "blocks" : "not"};
     char said[WORDS_MAX] = "";
     int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
     do {
-        struct launcher launcher = start(name, door_variable(door), words);
+        struct launcher launcher = start(name, tunnel_variable(tunnel), words);
         if (!fgets(said, sizeof said, launcher.said)) {
             *said = 0;
         }
@@ -147,25 +147,26 @@ static void check_said(const char *name, const struct door *door, int port, bool
     CHECK_STR(said, wanted);
 }
 
-/* ---- the doors ------------------------------------------------------------------------------- */
+/* ---- the tunnels -------------------------------------------------------------------------------
+ */
 
-static void open_doors(const char *token, const char *other_token) {
-    struct door_host hosts[2] = {0};
+static void open_tunnels(const char *token, const char *other_token) {
+    struct tunnel_host hosts[2] = {0};
     struct error err = {0};
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(door_open(address, i ? other_token : token, i, &doors[i], &err), &err);
+        CHECK_OK(tunnel_open(address, i ? other_token : token, i, &tunnels[i], &err), &err);
     }
     /* Both have this machine's address, so the first row is found: the pod of index 0. */
-    hosts[0] = (struct door_host){.index = 0, .port = door_port(doors[0])};
+    hosts[0] = (struct tunnel_host){.index = 0, .port = tunnel_port(tunnels[0])};
     snprintf(hosts[0].address, sizeof hosts[0].address, "%s", address);
-    door_set_hosts(doors[0], hosts, 1);
-    door_set_hosts(doors[1], hosts, 1);
+    tunnel_set_hosts(tunnels[0], hosts, 1);
+    tunnel_set_hosts(tunnels[1], hosts, 1);
 }
 
-static void close_doors(void) {
+static void close_tunnels(void) {
     for (int i = 0; i < 2; i++) {
-        door_free(doors[i]);
-        doors[i] = NULL;
+        tunnel_free(tunnels[i]);
+        tunnels[i] = NULL;
     }
 }
 
@@ -177,9 +178,9 @@ static int connect_to(const char *host, int port) {
 }
 
 /* What the agent answers to a launcher's frame for that port; 0: it has closed. */
-static int ask(const struct door *door, int port, bool has_key, int *ret_fd) {
+static int ask(const struct tunnel *tunnel, int port, bool has_key, int *ret_fd) {
     uint8_t frame[PRELOAD_FRAME_SIZE] = {0}, *host = frame + PRELOAD_KEY_SIZE, answer = 0;
-    const char *variable = door_variable(door), *digits = strchr(variable, ':') + 1;
+    const char *variable = tunnel_variable(tunnel), *digits = strchr(variable, ':') + 1;
     for (size_t i = 0; i < PRELOAD_KEY_SIZE; i++) {
         char two[3] = {digits[2 * i], digits[2 * i + 1], 0};
         frame[i] = (uint8_t)(strtoul(two, NULL, 16) ^ (has_key ? 0 : 1));
@@ -196,12 +197,12 @@ static int ask(const struct door *door, int port, bool has_key, int *ret_fd) {
 }
 
 /* The same with the key, until it is let through: late handshakes are closed. */
-static int ask_until_open(const struct door *door, int port) {
+static int ask_until_open(const struct tunnel *tunnel, int port) {
     int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
-    int fd = -1, answer = ask(door, port, true, &fd);
+    int fd = -1, answer = ask(tunnel, port, true, &fd);
     while (answer != PRELOAD_OPEN && clock_monotonic_ms() < end_ms) {
         close(fd);
-        answer = ask(door, port, true, &fd);
+        answer = ask(tunnel, port, true, &fd);
     }
     CHECK_INT(answer, PRELOAD_OPEN);
     return fd;
@@ -254,14 +255,14 @@ static void test_launchers(void) {
     CHECK_STR(other_host, "0.0.0.0");
     CHECK_INT(launcher_port_find(port), LAUNCHER_PORT_FOUR);
     CHECK_INT(launcher_port_find(other_port), LAUNCHER_PORT_NONE);
-    open_doors("token", "token");
-    check_said("orted", doors[1], port, true, "HELLO");
-    check_said("orted", doors[1], port, false, "HELLO");
-    check_said("hydra_pmi_proxy", doors[1], other_port, true, "HELLO");
+    open_tunnels("token", "token");
+    check_said("orted", tunnels[1], port, true, "HELLO");
+    check_said("orted", tunnels[1], port, false, "HELLO");
+    check_said("hydra_pmi_proxy", tunnels[1], other_port, true, "HELLO");
     stop(&mpirun);
-    check_said("orted", doors[1], port, true, "refused");
+    check_said("orted", tunnels[1], port, true, "refused");
     stop(&other);
-    close_doors();
+    close_tunnels();
 }
 
 static int listen_here(const char *host, int *ret_port) {
@@ -294,39 +295,39 @@ static void test_who_may(void) {
         SKIP("no address but loopback");
     }
     int fd = listen_here(address, &port), hidden = listen_here("127.0.0.1", &hidden_port);
-    open_doors("token", "token");
-    near = ask_until_open(doors[1], port);
+    open_tunnels("token", "token");
+    near = ask_until_open(tunnels[1], port);
     check_bytes(near, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     close(near);
-    CHECK_INT(ask(doors[1], port, false, &near), 0); /* another key */
+    CHECK_INT(ask(tunnels[1], port, false, &near), 0); /* another key */
     close(near);
-    CHECK_INT(ask(doors[1], hidden_port, true, &near), 0); /* loopback, and not a launcher's */
+    CHECK_INT(ask(tunnels[1], hidden_port, true, &near), 0); /* loopback, and not a launcher's */
     close(near);
-    near = ask_until_open(doors[1], port);
-    door_set_hosts(doors[1], NULL, 0); /* the round ends, and its connections with it */
+    near = ask_until_open(tunnels[1], port);
+    tunnel_set_hosts(tunnels[1], NULL, 0); /* the round ends, and its connections with it */
     struct pollfd ended = {.fd = near, .events = POLLIN};
     char none;
     CHECK(poll(&ended, 1, WAIT_MS) == 1 && read(near, &none, 1) == 0);
     close(near);
-    CHECK_INT(ask(doors[1], port, true, &near), 0);
+    CHECK_INT(ask(tunnels[1], port, true, &near), 0);
     close(near);
-    close_doors();
-    open_doors("token", "another token");
-    CHECK_INT(ask(doors[1], port, true, &near), 0);
+    close_tunnels();
+    open_tunnels("token", "another token");
+    CHECK_INT(ask(tunnels[1], port, true, &near), 0);
     close(near);
-    close_doors();
+    close_tunnels();
     close(fd);
     close(hidden);
 }
 
-/* With strangers who connected before and say nothing: the door's answer; *ret_open: how many of
+/* With strangers who connected before and say nothing: the tunnel's answer; *ret_open: how many of
  * them it has left open. */
 static int ask_in_crowd(int port, int *ret_open) {
     int near = -1, strangers[STRANGERS];
     for (int i = 0; i < STRANGERS; i++) {
-        strangers[i] = connect_to(address, door_port(doors[0]));
+        strangers[i] = connect_to(address, tunnel_port(tunnels[0]));
     }
-    int answer = ask(doors[1], port, true, &near);
+    int answer = ask(tunnels[1], port, true, &near);
     *ret_open = 0;
     for (int i = 0; i < STRANGERS; i++) {
         struct pollfd ended = {.fd = strangers[i], .events = POLLIN};
@@ -337,7 +338,7 @@ static int ask_in_crowd(int port, int *ret_open) {
     return answer;
 }
 
-/* Some strangers are left: the pod was let in before the door's time limit ended them. Where both
+/* Some strangers are left: the pod was let in before the tunnel's time limit ended them. Where both
  * came too late, there is another try with a new crowd. */
 static void test_crowd(void) {
     int port = 0, open = 0;
@@ -345,23 +346,23 @@ static void test_crowd(void) {
         SKIP("no address but loopback");
     }
     int fd = listen_here(address, &port);
-    open_doors("token", "token");
+    open_tunnels("token", "token");
     int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
     int answer = ask_in_crowd(port, &open);
     while ((answer != PRELOAD_OPEN || open == 0) && clock_monotonic_ms() < end_ms) {
         answer = ask_in_crowd(port, &open);
     }
     CHECK_INT(answer, PRELOAD_OPEN);
-    CHECK(open > 0 && open <= DOOR_PENDING_OF_ONE);
+    CHECK(open > 0 && open <= TUNNEL_PENDING_OF_ONE);
     close(fd);
-    close_doors();
+    close_tunnels();
 }
 
-/* A connection from 127.0.PART.I to the door of the first pod. */
+/* A connection from 127.0.PART.I to the tunnel of the first pod. */
 static int connect_from(int part, int i) {
     char host[20];
     snprintf(host, sizeof host, "127.0.%d.%d", part, i + 1);
-    struct sockaddr_in from = at(host, 0), to = at(address, door_port(doors[0]));
+    struct sockaddr_in from = at(host, 0), to = at(address, tunnel_port(tunnels[0]));
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_INT(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
     CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
@@ -378,7 +379,7 @@ static int count_open(const int *fds) {
 }
 
 /* All pods of a round come at once, before strangers and after them. True: too many strangers were
- * dropped and none of the pods, before the door's time limit ended the others. */
+ * dropped and none of the pods, before the tunnel's time limit ended the others. */
 static bool has_room_for_pods(void) {
     int pods[MANY], strangers[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -386,11 +387,11 @@ static bool has_room_for_pods(void) {
         strangers[i] = connect_from(2, i);
     }
     int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
-    while (count_open(strangers) > DOOR_PENDING_MAX && clock_monotonic_ms() < end_ms) {
+    while (count_open(strangers) > TUNNEL_PENDING_MAX && clock_monotonic_ms() < end_ms) {
         poll(NULL, 0, 10);
     }
     int open = count_open(strangers);
-    bool has_room = open > 0 && open <= DOOR_PENDING_MAX && count_open(pods) == MANY;
+    bool has_room = open > 0 && open <= TUNNEL_PENDING_MAX && count_open(pods) == MANY;
     for (int i = 0; i < MANY; i++) {
         close(pods[i]);
         close(strangers[i]);
@@ -399,23 +400,23 @@ static bool has_room_for_pods(void) {
 }
 
 static void test_pods_at_once(void) {
-    struct door_host hosts[MANY] = {0};
+    struct tunnel_host hosts[MANY] = {0};
     if (!*address) {
         SKIP("no address but loopback");
     }
-    open_doors("token", "token");
+    open_tunnels("token", "token");
     for (int i = 0; i < MANY; i++) {
         hosts[i].index = i;
         snprintf(hosts[i].address, sizeof hosts[i].address, "127.0.1.%d", i + 1);
     }
-    door_set_hosts(doors[0], hosts, MANY);
+    tunnel_set_hosts(tunnels[0], hosts, MANY);
     int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
     bool has_room = has_room_for_pods();
-    while (!has_room && clock_monotonic_ms() < end_ms) { /* the door was late */
+    while (!has_room && clock_monotonic_ms() < end_ms) { /* the tunnel was late */
         has_room = has_room_for_pods();
     }
     CHECK(has_room);
-    close_doors();
+    close_tunnels();
 }
 
 /* ---- this machine ---------------------------------------------------------------------------- */
