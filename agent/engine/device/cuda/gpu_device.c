@@ -165,7 +165,7 @@ static void gpu_event_free(struct device *device UNUSED, struct device_event *ev
     }
 }
 
-static int gpu_record(struct device *device, struct device_event *event, struct error *err) {
+static int gpu_event_record(struct device *device, struct device_event *event, struct error *err) {
     return gpu_check(cudaEventRecord(event->handle, gpu_of(device)->stream), "an event", err);
 }
 
@@ -250,7 +250,7 @@ static const struct device_ops gpu_ops = {
 static const struct device_training_ops gpu_training_ops = {
     .event_new = gpu_event_new,
     .event_free = gpu_event_free,
-    .record = gpu_record,
+    .record = gpu_event_record,
     .await = gpu_await,
     .copy_beside = gpu_copy_beside,
 };
