@@ -16,6 +16,7 @@
 # The last line is the result: "N passed, N failed"; the lines before it repeat what failed and what was unstable.
 set -u
 cd "$(dirname "$0")/.." || exit 3
+. tests/e2e/python.sh
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 beside= beside_pid= lanes=1 show= again=

@@ -1,4 +1,5 @@
 # lib.sh: functions shared by the end-to-end scripts. `check "name" COMMAND...` prints ok or not ok.
+. tests/e2e/python.sh
 failures=0
 check() {
     local name=$1

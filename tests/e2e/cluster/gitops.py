@@ -1,0 +1,156 @@
+"""What tools report about the statuses of tests/data/gitops, for test_gitops.sh. Each command prints a line "ok NAME" or
+"not ok NAME" for each check; exit code 1: one has failed.
+
+    gitops.py tools FOLDER               Argo CD's check in Lua 5.1; kstatus by its rules (tests/kstatus.py); both over
+                                         the statuses that the controller's plan writes (tests/data/plan), too
+    gitops.py statuses FOLDER            writes each status to the BatchScore case-NUMBER of api-server.sh's server
+    gitops.py helm NUMBERS CODE ANSWER   what helm --wait has answered for these cases with that exit code
+    gitops.py flux FOLDER                Flux's expressions in the CEL of crd-server.sh's server"""
+import glob
+import json
+import re
+import subprocess
+import sys
+
+import crd_client
+from crd_client import DEFINITIONS, causes, check
+from lua_literal import literal
+
+sys.path.insert(1, "tests")
+import kstatus  # noqa: E402
+
+with open("tests/data/gitops/cases.json") as file:
+    cases = json.load(file)
+
+
+def thing(case):
+    """The case as an object of generation 2."""
+    return {"apiVersion": "windlass.dev/v1alpha1", "kind": "BatchScore", "metadata": {"generation": 2}, "status": case["status"]}
+
+
+def differs(said, wanted):
+    return None if said == wanted else f"{said}, wanted {wanted}"
+
+
+##### Argo CD, kstatus ############################################################################
+# With nothing but the language, and from the beginning for each object.
+ARGO = """
+for line in io.lines(arg[2]) do
+    local check = assert(loadfile(arg[1]))
+    setfenv(check, {obj = assert(loadstring(line))(), ipairs = ipairs, pairs = pairs})
+    local fine, health = pcall(check)
+    io.write(fine and health.status .. "\\n" .. health.message or tostring(health), "\\0")
+end"""
+
+
+def argo(folder, objects):
+    """The answer of the check for each: status and message, two lines."""
+    with open(folder + "/argo.lua", "w") as file:
+        file.write(ARGO)
+    with open(folder + "/objects.lua", "w") as file:
+        file.writelines("return " + literal(one).replace("\n", " ") + "\n" for one in objects)
+    run = subprocess.run(["lua5.1", folder + "/argo.lua", "docs/operate/gitops/health.lua", folder + "/objects.lua"],
+                         stdout=subprocess.PIPE, check=True)
+    return run.stdout.decode().split("\0")[:-1]
+
+
+def meaning(status):
+    """The two words for what conditions mean: the tools never see a job's end, or that it is stalled, unless these say so."""
+    said = {c["type"]: c["status"] for c in status.get("conditions") or []}
+    if said.get("Succeeded") == "False" or said.get("Stalled") == "True":
+        return "Degraded Failed"
+    if said.get("Succeeded") == "True":
+        return "Healthy Current"
+    if said.get("Suspended") == "True":
+        return "Suspended Current"
+    if said.get("Reconciling") == "True":
+        return "Progressing InProgress"
+    return "Progressing Current" if status.get("runs") is None else "Healthy Current"
+
+
+def tools(folder):
+    planned = []
+    for path in sorted(glob.glob("tests/data/plan/[0-9]*.json")):
+        with open(path) as file:
+            tree = json.load(file)
+        if tree["want"].get("status"):
+            generation = (tree.get("object") or {}).get("metadata", {}).get("generation") or 1
+            planned.append((path, {"metadata": {"generation": generation}, "status": tree["want"]["status"]}))
+    without = {"metadata": {"generation": 1}}  # kubectl apply on a server that has just lost its defaults: still no error
+    said = argo(folder, [thing(case) for case in cases] + [without] + [one for _, one in planned])
+    for case, words in zip(cases, said):
+        check(f"Argo CD, {case['name']}: {case['argo']}", differs(words, f"{case['argo']}\n{case['message']}"))
+    check("Argo CD, no status at all: Progressing", differs(said[len(cases)].split("\n")[0], "Progressing"))
+    for case in cases:
+        check(f"kstatus by its rules, {case['name']}: {case['kstatus']}", differs(kstatus.word(thing(case)), case["kstatus"]))
+    wrong = []
+    for (path, one), words in zip(planned, said[len(cases) + 1:]):
+        found = differs(f"{words.split(chr(10))[0]} {kstatus.word(one)}", meaning(one["status"]))
+        if found:
+            wrong.append(f"{path}: {found}")
+    check("what the controller writes is what they read", "\n".join(wrong) if planned else "it writes nothing")
+
+
+##### kstatus, in helm ############################################################################
+def statuses(folder):
+    server, bad = crd_client.Server(folder, is_old=True), []
+    for number, case in enumerate(cases):
+        status = dict(case["status"])
+        if status.get("observedGeneration", 0) > 0:  # the generation is 1 there
+            status["observedGeneration"] -= 1
+        code, answer = server.patch(f"/apis/windlass.dev/v1alpha1/namespaces/default/batchscores/case-{number}/status", {"status": status})
+        if code != 200 or not answer.get("status"):
+            bad.append(f"{case['name']}: {code} {answer.get('message')}")
+    check("the statuses are written", "\n".join(bad))
+
+
+def helm(numbers, code, path):
+    with open(path) as file:
+        answer = file.read()
+    for number in map(int, numbers.split()):
+        case = cases[number]
+        told = re.findall(rf"\bcase-{number}\b[^\n]*?\bstatus: (\w+)", answer)
+        said = told[0] if told else "Current" if code == "0" else "nothing"
+        check(f"kstatus in helm --wait, {case['name']}: {case['kstatus']}", differs(said, case["kstatus"]) and f"{said}: {answer}")
+
+
+##### Flux ########################################################################################
+def flux_definition():
+    """Its expressions see the object's fields as variables; here they are rules about a field "object"."""
+    import yaml
+    with open("docs/operate/gitops/flux.yaml") as file:
+        [flux] = [d for d in yaml.safe_load_all(file) if d["kind"] == "Kustomization"]
+    [checks] = flux["spec"]["healthCheckExprs"]
+    rules = [{"message": name, "rule": "!(%s)" % re.sub(r"\b(status|metadata)\.", r"self.\1.", checks[name])}
+             for name in ("inProgress", "failed", "current")]
+    number, text = {"type": "integer", "format": "int64"}, {"type": "string", "maxLength": 256}
+
+    def fields(**named):
+        return {"type": "object", "properties": named}
+    condition = fields(**{name: text for name in ("type", "status", "reason", "message", "lastTransitionTime")})
+    condition["required"] = ["type", "status"]
+    runs = {"type": "array", "items": {"type": "object"}, "maxItems": 10}
+    status = fields(observedGeneration=number, runs=runs, conditions={"type": "array", "items": condition, "maxItems": 16})
+    schema = fields(object=dict(fields(metadata=fields(generation=number), status=status), **{"x-kubernetes-validations": rules}))
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "fluxes.test.windlass.dev"},
+            "spec": {"group": "test.windlass.dev", "scope": "Cluster", "names": {"kind": "Flux", "plural": "fluxes"},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
+
+
+def flux(folder):
+    server = crd_client.Server(folder)
+    _, answer = server.ask("POST", DEFINITIONS, flux_definition())
+    check("Flux's expressions compile", not server.conditions_of("fluxes.test.windlass.dev") and f"{answer.get('message')}")
+    for case in cases:
+        _, answer = server.ask("POST", "/apis/test.windlass.dev/v1/fluxes?dryRun=All", {
+            "apiVersion": "test.windlass.dev/v1", "kind": "Flux", "metadata": {"name": "x"}, "object": thing(case)})
+        true = [cause.get("message", "") for cause in causes(answer)]
+        # Flux evaluates in this order; no match means InProgress.
+        said = "InProgress" if answer["kind"] == "Flux" else next(
+            (word[0].upper() + word[1:] for word in ("inProgress", "failed", "current") if any(m.endswith(word) for m in true)),
+            answer.get("message"))
+        check(f"Flux, {case['name']}: {case['flux']}", differs(said, case["flux"]))
+
+
+{"tools": tools, "statuses": statuses, "helm": helm, "flux": flux}[sys.argv[1]](*sys.argv[2:])
+sys.exit(crd_client.failures > 0)
