@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The head of an array file: refused with a reason, or all its numbers are within their bounds. */
+/* The head of an array file: refused with a reason, or all its numbers are within their bounds. A
+ * whole file in memory: refused with a reason, or its values are read. */
 #include "agent/data/array/npy.h"
 
 #include <stdlib.h>
@@ -22,6 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                npy_slice_values(&npy) < 1) {
         abort();
     }
+    void *values = NULL;
+    err = (struct error){0};
+    if (npy_decode(head, size, &npy, &values, &err) < 0 && !err.text[0]) {
+        abort();
+    }
+    free(values);
     free(head);
     return 0;
 }

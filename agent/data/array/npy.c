@@ -263,6 +263,15 @@ int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *
     return 0;
 }
 
+static int check_size(const struct npy *npy, int64_t size, struct error *err) {
+    int64_t wanted = npy->head_bytes + npy->dims[0] * npy->slice_bytes;
+    return size == wanted
+               ? 0
+               : error_set(err, ERROR_INVALID, "has %lld bytes, expected %lld: %s", (long long)size,
+                           (long long)wanted,
+                           size < wanted ? "it is truncated" : "there is more after its array");
+}
+
 /* ---- objects -------------------------------------------------------------------------------- */
 
 int npy_open(struct store *store, const char *name, struct npy *ret_npy,
@@ -280,12 +289,9 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
         *err = cause;
         return error_context(err, "%s/%s", store_path(store), name);
     }
-    int64_t wanted = ret_npy->head_bytes + ret_npy->dims[0] * ret_npy->slice_bytes;
-    if (info.size_bytes != wanted) {
-        return error_set(err, ERROR_INVALID, "%s/%s: has %lld bytes, expected %lld: %s",
-                         store_path(store), name, (long long)info.size_bytes, (long long)wanted,
-                         info.size_bytes < wanted ? "it is truncated"
-                                                  : "there is more after its array");
+    if (check_size(ret_npy, info.size_bytes, &cause) < 0) {
+        *err = cause;
+        return error_context(err, "%s/%s", store_path(store), name);
     }
     *ret_info = info;
     return 0;
@@ -361,6 +367,33 @@ static void scatter(char *to, const char *from, size_t width, int64_t count, int
     for (int64_t i = 0; i < count; i++) {
         memcpy(to + (size_t)(i * step) * width, from + (size_t)i * width, width);
     }
+}
+
+int npy_decode(const char *data, size_t size, struct npy *ret_npy, void **ret_values,
+               struct error *err) {
+    struct npy npy;
+    if (npy_parse(data, size, &npy, err) < 0 || check_size(&npy, (int64_t)size, err) < 0) {
+        return -1;
+    }
+    int64_t columns = npy_slice_values(&npy), count = npy.dims[0] * columns;
+    if (count > NPY_SLICES_BYTES / (int64_t)types[npy.type].value_bytes) {
+        return error_set(err, ERROR_INVALID, "is larger than %d MiB", NPY_SLICES_BYTES >> 20);
+    }
+    size_t width = types[npy.type].bytes;
+    const char *elements = data + npy.head_bytes;
+    AUTO(text_freep) char *values = x_malloc((size_t)count * types[npy.type].value_bytes + 1);
+    if (npy.is_fortran && npy.dims[0] > 0) {
+        for (int64_t i = 0; i < columns; i++) {
+            scatter(values + (size_t)place_of(&npy, i) * width,
+                    elements + (size_t)(i * npy.dims[0]) * width, width, npy.dims[0], columns);
+        }
+    } else {
+        memcpy(values, elements, (size_t)count * width);
+    }
+    npy_convert(&npy, values, count);
+    *ret_npy = npy;
+    *ret_values = TAKE(values);
+    return 0;
 }
 
 /* In Fortran order: column by column, with what is between the columns' parts where that is less

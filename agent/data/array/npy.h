@@ -72,6 +72,12 @@ struct npy_object {
  * at the same place, which must have room for these. */
 void npy_convert(const struct npy *npy, void *elements, int64_t count);
 
+/* A whole .npy file in memory: its values in C order, as npy_read returns them. The caller frees
+ * *ret_values. INVALID, UNSUPPORTED as for npy_parse; also if `size` is not that of the array, or
+ * its values exceed NPY_SLICES_BYTES. Pure. */
+NODISCARD int npy_decode(const char *data, size_t size, struct npy *ret_npy, void **ret_values,
+                         struct error *err);
+
 /* Reads slices [first, first + count), which must exist, as contiguous values; booleans are 0 or 1.
  * The caller frees *ret_values. CONFLICT: the object has changed, or is shorter now; INVALID: the
  * slices exceed NPY_SLICES_BYTES. */

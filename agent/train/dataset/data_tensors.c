@@ -5,6 +5,7 @@
 
 #include "agent/data/array/npy.h"
 #include "agent/store/stored_file.h"
+#include "agent/train/dataset/array_values.h"
 #include "agent/train/dataset/fields.h"
 #include "lib/digest.h"
 
@@ -104,27 +105,12 @@ static int hold_if_small(struct tensors_set *set, struct column *column, struct 
     return column_hold(column, err);
 }
 
-static int64_t integer_at(enum npy_type type, const void *values, int64_t i) {
-    switch (type) {
-    case NPY_INT8:
-        return ((const int8_t *)values)[i];
-    case NPY_UINT8:
-    case NPY_BOOL:
-        return ((const uint8_t *)values)[i];
-    case NPY_INT16:
-    case NPY_INT32:
-        return ((const int32_t *)values)[i];
-    default:
-        return ((const int64_t *)values)[i];
-    }
-}
-
 /* A part of the labels, from sample `first` of the shard. */
 static int note_labels(struct tensors_set *set, const struct shard *shard,
                        const struct npy_range *range, const void *values, struct error *err) {
     int64_t places = dataset_places(&set->base);
     for (int64_t i = 0; i < range->count * places; i++) {
-        int64_t label = integer_at(shard->targets.npy.type, values, i);
+        int64_t label = array_value_integer(shard->targets.npy.type, values, i);
         int64_t sample = range->first + i / places;
         bool is_ignored = set->has_ignored && label == set->base.ignored;
         if (!is_ignored && (label < 0 || label >= DATASET_CLASSES_MAX)) {
@@ -175,10 +161,6 @@ static int read_labels(struct tensors_set *set, struct shard *shard, struct erro
     return 0;
 }
 
-static enum tensor_type type_of(enum npy_type type) {
-    return type == NPY_UINT8 ? TENSOR_UINT8 : type > NPY_FLOAT64 ? TENSOR_INT64 : TENSOR_FLOAT32;
-}
-
 /* Checks that every shard has the type and shape of the first. */
 static int measure(struct tensors_set *set, struct shard *shard, struct error *err) {
     struct dataset *base = &set->base;
@@ -194,7 +176,7 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     for (int i = 0; i < shape.rank; i++) {
         shape.dims[i] = samples->dims[i + 1];
     }
-    enum tensor_type type = type_of(samples->type);
+    enum tensor_type type = array_value_type(samples->type);
     struct shape places = {.rank = has_labels ? targets->rank - 1 : 0};
     for (int i = 0; i < places.rank; i++) {
         places.dims[i] = targets->dims[i + 1];
@@ -220,7 +202,7 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
 
 /* A target is a class (any integer type), or numbers. */
 static enum tensor_type extra_type(const struct dataset_tensor *tensor, enum npy_type type) {
-    return tensor->is_target && type > NPY_FLOAT64 ? TENSOR_INT64 : type_of(type);
+    return tensor->is_target && type > NPY_FLOAT64 ? TENSOR_INT64 : array_value_type(type);
 }
 
 /* Where the files are: of the first input, of the labels, and of the further inputs and outputs. */
@@ -391,22 +373,6 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     return 0;
 }
 
-/* Converts `count` values, as npy_read returns them, to a data set's type. */
-static void convert(enum npy_type type, const void *from, int64_t count, enum tensor_type wanted,
-                    void *to) {
-    if (wanted == TENSOR_INT64) {
-        for (int64_t i = 0; i < count; i++) {
-            ((int64_t *)to)[i] = integer_at(type, from, i);
-        }
-    } else if (type == NPY_FLOAT64) {
-        for (int64_t i = 0; i < count; i++) {
-            ((float *)to)[i] = (float)((const double *)from)[i];
-        }
-    } else {
-        memcpy(to, from, (size_t)count * npy_value_bytes(type));
-    }
-}
-
 /* Reads one slice. */
 static int column_read(struct column *column, int64_t index, enum tensor_type wanted, void *to,
                        struct error *err) {
@@ -421,7 +387,7 @@ static int column_read(struct column *column, int64_t index, enum tensor_type wa
         }
         from = read = values;
     }
-    convert(column->npy.type, from, npy_slice_values(&column->npy), wanted, to);
+    array_value_convert(column->npy.type, from, npy_slice_values(&column->npy), wanted, to);
     return 0;
 }
 

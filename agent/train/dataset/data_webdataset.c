@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The headers of all shards are read once, for the places of pictures and for the labels. A sample
- * takes 32 bytes of memory; its picture is read when it is needed, so samples are shuffled as those
- * of every other data set, over all shards. */
+/* The headers of all shards are read once, for the places of pictures or arrays and for the labels.
+ * A sample takes 32 bytes of memory; its picture is read when it is needed, so samples are shuffled
+ * as those of every other data set, over all shards. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/data/decoder/decoder.h"
 #include "agent/data/image/image.h"
 #include "agent/data/source/tar.h"
 #include "agent/store/stored_file.h"
+#include "agent/train/dataset/array_values.h"
 #include "agent/train/dataset/fields.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "agent/train/dataset/shards.h"
@@ -32,10 +33,11 @@ enum {
 static const size_t window_local = 256 << 10, window_far = 4 << 20;
 
 struct item {
-    int64_t header; /* of the picture's member */
+    int64_t header; /* of the member that has the picture or array */
     int64_t offset;
     uint32_t size, shard;
     int32_t label; /* LABEL_UNREADABLE: a bad sample */
+    bool is_array; /* a .npy file */
 };
 
 struct shard {
@@ -61,12 +63,14 @@ struct web_set {
     size_t room;
     struct kept_bytes *kept;
     struct decoder_pool *decoders;
+    /* The first sample that can be read says so, and gives arrays their type and shape. */
+    bool has_arrays;
 };
 
 /* The sample whose members are being read. */
 struct sample_parts {
     char key[TAR_NAME_MAX];
-    bool has_picture, has_label;
+    bool has_data, has_label;
     struct item item;
 };
 
@@ -149,17 +153,50 @@ static int take_label(struct shard *shard, const struct tar *tar, const struct t
     return 0;
 }
 
+static struct shape array_shape(const struct npy *npy) {
+    struct shape shape = {.rank = npy->rank};
+    memcpy(shape.dims, npy->dims, (size_t)npy->rank * sizeof *npy->dims);
+    return shape;
+}
+
+/* Type and shape of the data set. A file that has none is a bad sample, and the next one is asked.
+ */
+static int take_shape(struct web_set *set, const struct item *item, struct error *err) {
+    struct dataset *base = &set->base;
+    struct npy npy;
+    struct error ignored = {0};
+    if (!item->is_array) {
+        base->type = TENSOR_UINT8;
+        base->shape = (struct shape){3, {3, -1, -1}};
+        return 0;
+    }
+    size_t size = MIN(item->size, NPY_HEAD_MAX);
+    AUTO(text_freep) char *head = x_malloc(size + 1);
+    if (read_shard(&set->shards[item->shard], item->offset, head, size, err) < 0) {
+        return -1;
+    }
+    if (npy_parse(head, size, &npy, &ignored) == 0) {
+        set->has_arrays = true;
+        base->type = array_value_type(npy.type);
+        base->shape = array_shape(&npy);
+    }
+    return 0;
+}
+
 static int add_item(struct web_set *set, const struct sample_parts *parts, struct error *err) {
     struct dataset *base = &set->base;
     if (!*parts->key) {
         return 0;
     }
-    if (!parts->has_picture || !parts->has_label) {
+    if (!parts->has_data || !parts->has_label) {
         strays_add(&base->strays,
-                   parts->has_picture ? "without a label (.cls, .txt or .json with \"label\")"
-                                      : "without a picture (.jpg, .jpeg or .png)",
+                   parts->has_data ? "without a label (.cls, .txt or .json with \"label\")"
+                                   : "without a picture (.jpg, .jpeg or .png) or array (.npy)",
                    parts->key);
         return 0;
+    }
+    if (base->shape.rank == 0 && take_shape(set, &parts->item, err) < 0) {
+        return -1;
     }
     if (base->count == DATASET_COUNT_MAX) {
         return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
@@ -179,6 +216,7 @@ static int take_member(struct web_set *set, size_t index, const struct tar *tar,
                        const struct tar_member *member, struct sample_parts *parts,
                        struct error *err) {
     static const char *const pictures[] = {"jpg", "jpeg", "png", NULL};
+    static const char *const arrays[] = {"npy", NULL};
     static const char *const texts[] = {"cls", "txt", NULL}, *const json[] = {"json", NULL};
     const char *field = field_of(member->name);
     size_t key = (size_t)(field - member->name);
@@ -189,11 +227,13 @@ static int take_member(struct web_set *set, size_t index, const struct tar *tar,
         *parts = (struct sample_parts){.item.shard = (uint32_t)index};
         snprintf(parts->key, sizeof parts->key, "%.*s", (int)key, member->name);
     }
-    if (is_one_of(field, pictures) && !parts->has_picture) {
-        parts->has_picture = true;
+    bool is_array = is_one_of(field, arrays);
+    if ((is_array || is_one_of(field, pictures)) && !parts->has_data) {
+        parts->has_data = true;
+        parts->item.is_array = is_array;
         parts->item.header = member->header;
         parts->item.offset = member->offset;
-        /* Too large for a picture: reading it says so. */
+        /* Too large: reading it says so. */
         parts->item.size = (uint32_t)MIN(member->size_bytes, (int64_t)UINT32_MAX);
     } else if ((is_one_of(field, texts) || is_one_of(field, json)) && !parts->has_label) {
         parts->has_label = true;
@@ -319,12 +359,13 @@ static int web_open(const json_t *fields, const struct dataset_options *options,
         AUTO(text_freep) char *left = strays_text(&base->strays);
         return error_set(
             err, ERROR_INVALID,
-            "%s: no samples found, expected KEY.jpg or KEY.png beside a KEY.cls%s%.600s", path,
+            "%s: no samples found, expected KEY.jpg, .png or .npy beside a KEY.cls%s%.600s", path,
             left ? "; " : "", left ? left : "");
     }
+    if (base->shape.rank == 0) {
+        return error_set(err, ERROR_INVALID, "%s: none of its .npy files can be read", path);
+    }
     base->classes = MAX(base->classes, 1);
-    base->type = TENSOR_UINT8;
-    base->shape = (struct shape){3, {3, -1, -1}};
     set->kept = kept_bytes_new(base->count, options->memory_bytes);
     set->decoders = decoder_pool_new();
     *ret_dataset = TAKE(base);
@@ -354,19 +395,65 @@ static int bad_item(const struct dataset *dataset, int64_t index, const struct e
     return error_set(err, cause->kind, "%s: %.300s", name, cause->text);
 }
 
+static int take_array(const struct web_set *set, const char *data, size_t size,
+                      struct sample *sample, struct error *err) {
+    const struct dataset *base = &set->base;
+    AUTO(text_freep) char *read = NULL;
+    void *values = NULL;
+    struct npy npy;
+    if (npy_decode(data, size, &npy, &values, err) < 0) {
+        return -1;
+    }
+    read = values;
+    struct shape shape = array_shape(&npy);
+    if (array_value_type(npy.type) != base->type || !shape_equal(&shape, &base->shape)) {
+        return error_set(err, ERROR_INVALID, "its type or shape differs from the first sample's");
+    }
+    int64_t count = shape_count(&shape);
+    sample->shape = shape;
+    sample->is_interleaved = false;
+    array_value_convert(npy.type, read, count, base->type,
+                        sample_room(sample, (size_t)count * tensor_type_size(base->type)));
+    return 0;
+}
+
+static int take_data(struct web_set *set, const struct item *item, const char *data, size_t size,
+                     struct sample *sample, struct error *err) {
+    AUTO(picture_release) struct picture picture = {0};
+    if (item->is_array) {
+        return take_array(set, data, size, sample, err);
+    }
+    if (decoder_pool_image(set->decoders, data, size, &picture, err) < 0) {
+        return -1;
+    }
+    sample_take_picture(sample, &picture);
+    return 0;
+}
+
+static int check_item(const struct web_set *set, const struct item *item, struct error *err) {
+    if (item->label == LABEL_UNREADABLE) {
+        return error_set(err, ERROR_INVALID, "its label is not a class, a number from 0");
+    }
+    if (item->is_array != set->has_arrays) {
+        return error_set(err, ERROR_INVALID, "it is %s, and the first sample is %s",
+                         item->is_array ? "an array" : "a picture",
+                         item->is_array ? "a picture" : "an array");
+    }
+    size_t most = item->is_array ? (size_t)DATASET_SAMPLE_BYTES : (size_t)IMAGE_BYTES_MAX;
+    return item->size <= most
+               ? 0
+               : error_set(err, ERROR_INVALID, "it has more than %zu MiB", most >> 20);
+}
+
 static int web_read(struct dataset *dataset, int64_t index, struct sample *sample,
                     struct error *err) {
     struct web_set *set = (struct web_set *)dataset;
     const struct item *item = &set->items[index];
     const struct kept_one *kept = kept_bytes_get(set->kept, index);
     AUTO(buffer_release) struct buffer file;
-    AUTO(picture_release) struct picture picture = {0};
     struct error cause = {0};
-    buffer_init(&file, IMAGE_BYTES_MAX);
-    if (item->label == LABEL_UNREADABLE || item->size > IMAGE_BYTES_MAX) {
-        error_set(&cause, ERROR_INVALID,
-                  item->size > IMAGE_BYTES_MAX ? "the picture is too large"
-                                               : "its label is not a class, a number from 0");
+    buffer_init(&file, MAX((size_t)IMAGE_BYTES_MAX, (size_t)DATASET_SAMPLE_BYTES));
+    if (check_item(set, item, &cause) < 0) {
         return bad_item(dataset, index, &cause, err);
     }
     if (!kept) {
@@ -376,14 +463,13 @@ static int web_read(struct dataset *dataset, int64_t index, struct sample *sampl
             return -1;
         }
     }
-    if (decoder_pool_image(set->decoders, kept ? kept->bytes : file.data,
-                           kept ? kept->size : file.size, &picture, &cause) < 0) {
+    if (take_data(set, item, kept ? kept->bytes : file.data, kept ? kept->size : file.size, sample,
+                  &cause) < 0) {
         return bad_item(dataset, index, &cause, err);
     }
     if (!kept) {
         kept_bytes_add(set->kept, index, &file);
     }
-    sample_take_picture(sample, &picture);
     sample->label = item->label;
     return 0;
 }

@@ -42,6 +42,18 @@ static const char make_shards[] =
     "shutil.copytree(out + 'shards', out + 'moving/v1')\n"
     "open(out + 'cut/a.tar', 'wb').write(whole[:6 * 2048 + 700])\n"
     "make('cut/b.tar', sample(7))\n"
+    "import numpy as np\n"
+    "def array(a):\n"
+    "    b = io.BytesIO()\n"
+    "    np.save(b, a)\n"
+    "    return b.getvalue()\n"
+    "def both(key, data, label): return [(key + '.npy', data), (key + '.cls', b'%d' % label)]\n"
+    "a = np.arange(24, dtype='<f4').reshape(2, 3, 4)\n"
+    "make('arrays/a.tar', both('torn', array(a)[:20], 0) + both('c', array(a), 1) +\n"
+    "     both('fortran', array(np.asfortranarray(a + 100)), 2) + both('half', array((a / "
+    "2).astype('>f2')), 0) +\n"
+    "     both('other', array(a[:1]), 1) + both('integers', array(a.astype('i4')), 1) +\n"
+    "     both('long', array(a) + b'x', 1) + [('p.jpg', picture(1, 'JPEG')), ('p.cls', b'1')])\n"
     "make('forged/a.tar', sample(7) + [('a\\n\\x1b[2Jepoch 1.gif', b'x'), ('\\u202e.x', b''),\n"
     "    ('b.aaaaaaaaaaaaaa\\u00e9\\u00e9', b''), ('d' * 194 + '\\u20ac\\u20ac\\u20ac', b'')])\n";
 
@@ -78,7 +90,7 @@ static void test_what_is_left_out_is_told(void) {
     struct error err = {0};
     CHECK_INT(dataset->count, 4);
     CHECK(strstr(text, "1 without a label"));
-    CHECK(strstr(text, "2 without a picture"));
+    CHECK(strstr(text, "2 without a picture (.jpg, .jpeg or .png) or array (.npy)"));
     CHECK(strstr(text, "1 .webp, which is not read: make them JPEG or PNG (such as s/w.webp)"));
     CHECK_OK(dataset_read(dataset, 0, &sample, &err), &err);
     CHECK_INT(dataset_read(dataset, 1, &sample, &err), -1);
@@ -89,6 +101,44 @@ static void test_what_is_left_out_is_told(void) {
     CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
     CHECK(strstr(err.text, "out/odd/odd.tar: s/cut.jpg at byte ") && err.kind == ERROR_INVALID);
     CHECK_OK(dataset_read(dataset, 3, &sample, &err), &err);
+}
+
+/* The first readable one gives type and shape; what differs from it is a bad sample. */
+static void test_arrays_are_samples(void) {
+    static const struct {
+        const char *error; /* NULL: the sample is read */
+        float first, last;
+        int64_t label;
+    } rows[] = {
+        {"torn.npy at byte 512: is truncated within its header", 0, 0, 0},
+        {NULL, 0, 23, 1},
+        {NULL, 100, 123, 2},
+        {NULL, 0, 11.5f, 0},
+        {"other.npy at byte 8704: its type or shape differs from the first sample's", 0, 0, 0},
+        {"integers.npy at byte 10752: its type or shape differs from the first sample's", 0, 0, 0},
+        {"has 225 bytes, expected 224: there is more after its array", 0, 0, 0},
+        {"p.jpg at byte 14848: it is a picture, and the first sample is an array", 0, 0, 0},
+    };
+    AUTO(dataset_closep)
+    struct dataset *dataset = must_open("{\"webdataset\": {\"path\": \"out/arrays\"}}", NULL);
+    AUTO(sample_release) struct sample sample = {0};
+    CHECK_INT(dataset->count, ARRAY_LEN(rows));
+    CHECK(dataset->type == TENSOR_FLOAT32 && dataset->classes == 3);
+    CHECK(shape_equal(&dataset->shape, &(struct shape){3, {2, 3, 4}}));
+    for (int64_t i = 0; i < (int64_t)ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        int result = dataset_read(dataset, i, &sample, &err);
+        if (rows[i].error) {
+            CHECK(result == -1 && err.kind == ERROR_INVALID);
+            CHECK(strstr(err.text, rows[i].error) || (printf("# %s\n", err.text), 0));
+            continue;
+        }
+        CHECK_OK(result, &err);
+        const float *values = (const float *)sample.data;
+        CHECK(values[0] == rows[i].first && values[23] == rows[i].last);
+        CHECK(sample.label == rows[i].label && !sample.is_interleaved);
+        CHECK(values[1] - values[0] == (rows[i].last - rows[i].first) / 23); /* C order */
+    }
 }
 
 /* Names of members are anybody's bytes: the log gets one line without control characters. */
@@ -197,6 +247,7 @@ int main(void) {
     CHECK_INT(system(command), 0);
     TEST(test_shards_are_read_in_every_form);
     TEST(test_what_is_left_out_is_told);
+    TEST(test_arrays_are_samples);
     TEST(test_names_forge_no_lines_of_the_log);
     TEST(test_shards_of_a_folder_share_its_store);
     TEST(test_a_stop_ends_the_index);
