@@ -46,6 +46,7 @@ struct job_observed {
      * that are not in it (NULL: of all) their status has it, by the node's clock. */
     const json_t *ended;
     const json_t *leaving; /* the same of pods that are being deleted */
+    int64_t set_ms;        /* the clock was set so far ahead since the job's start was seen */
     const json_t *mounts;  /* the kubelet's message why volumes are not mounted: {POD NAME: text} */
 };
 
@@ -71,9 +72,8 @@ struct job_plan {
     bool is_refused;       /* it can be read, but the administrator forbids it: problem */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
-    int64_t now_ms;  /* wall clock, since 1970 */
-    int64_t wake_ms; /* the next time at which a decision depends on time alone, wall clock;
-                        INT64_MAX: none */
+    int64_t now_ms;           /* wall clock, since 1970 */
+    int64_t wake_ms;          /* the next decision by time alone, wall clock; INT64_MAX: none */
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */

@@ -194,7 +194,8 @@ static bool is_too_late(struct job_plan *plan, const char *how_far) {
     if (limit_s <= 0) {
         return false;
     }
-    int64_t over_ms = job_plan_time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s;
+    int64_t over_ms = job_plan_time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s +
+                      plan->observed->set_ms;
     job_plan_wake(plan, over_ms);
     if (plan->now_ms < over_ms) {
         return false;

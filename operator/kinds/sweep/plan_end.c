@@ -123,7 +123,8 @@ void sweep_count(struct sweep_plan *plan) {
 
 static bool is_late(struct sweep_plan *plan) {
     int64_t start_ms = clock_parse(tree_text(plan->job.observed->object, "status.startTime", ""));
-    int64_t end_ms = start_ms + plan->spec.active_deadline_seconds * 1000;
+    int64_t end_ms =
+        start_ms + plan->spec.active_deadline_seconds * 1000 + plan->job.observed->set_ms;
     if (plan->spec.active_deadline_seconds == 0 || start_ms < 0 || plan->spec.suspend) {
         return false;
     }

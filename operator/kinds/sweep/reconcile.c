@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/adoption.h"
+#include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
@@ -27,6 +28,7 @@ struct sweep {
     struct refusals write_failures;
     struct adoption adoption;
     struct pin pin;
+    struct clock_set clock;
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
     int64_t thought_ns; /* for each trial that the last pass created */
@@ -183,20 +185,23 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
         pods = cache_owned(request->cache, "Pod", request->object);
     }
     struct write_failures write_failures = refusals_of(&sweep->write_failures);
-    struct sweep_observed observed = {.job = {.object = object,
-                                              .changed_fields = sweep->pin.fields,
-                                              .is_accepted = sweep->pin.is_accepted,
-                                              .pods = pods,
-                                              .options = options->jobs,
-                                              .write_failures = &write_failures},
-                                      .spec = is_readable ? &spec : NULL,
-                                      .train = options->made,
-                                      .rows = sweep->own.rows,
-                                      .count = sweep->own.count,
-                                      .warm = sweep->warm.rows,
-                                      .warm_count = sweep->warm.count,
-                                      .warm_missing = sweep->warm_missing,
-                                      .warm_objectives = sweep->warm_objectives};
+    struct sweep_observed observed = {
+        .job = {.object = object,
+                .changed_fields = sweep->pin.fields,
+                .is_accepted = sweep->pin.is_accepted,
+                .pods = pods,
+                .set_ms = clock_set_ms(&sweep->clock, request->object, request->wall_ms,
+                                       request->monotonic_ms),
+                .options = options->jobs,
+                .write_failures = &write_failures},
+        .spec = is_readable ? &spec : NULL,
+        .train = options->made,
+        .rows = sweep->own.rows,
+        .count = sweep->own.count,
+        .warm = sweep->warm.rows,
+        .warm_count = sweep->warm.count,
+        .warm_missing = sweep->warm_missing,
+        .warm_objectives = sweep->warm_objectives};
     int result = sweep_decide(&observed, request->wall_ms, ret_plan, err);
     free(write_failures.at);
     return result;

@@ -6,6 +6,7 @@
 void pods_seen_release(struct pods_seen *seen) {
     json_decref(seen->ended);
     json_decref(seen->leaving);
+    json_decref(seen->over);
     json_decref(seen->since);
     *seen = (struct pods_seen){0};
 }
@@ -20,22 +21,27 @@ static int64_t passed_ms(const struct pod_phase *phase, int64_t wall_ms) {
     return MAX(phase->grace_ms - left_ms, 0);
 }
 
+/* Keeps when that was on the monotonic clock, and says it on the wall clock as it is now. */
+static void note(json_t *kept, json_t *told, const char *name, int64_t since_ms, int64_t ahead_ms) {
+    json_object_set_new(kept, name, json_integer(since_ms));
+    json_object_set_new(told, name, json_integer(since_ms + ahead_ms));
+}
+
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
-    struct pods_seen now = {json_object(), json_object(), json_object()};
+    struct pods_seen now = {json_object(), json_object(), json_object(), json_object()};
+    int64_t ahead_ms = wall_ms - monotonic_ms;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
         if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
-            json_t *since = json_object_get(seen->ended, phase.name);
-            json_object_set_new(now.ended, phase.name,
-                                since ? json_incref(since) : json_integer(wall_ms));
+            json_t *over = json_object_get(seen->over, phase.name);
+            note(now.over, now.ended, phase.name, over ? json_integer_value(over) : monotonic_ms,
+                 ahead_ms);
         } else if (phase.gone_ms > 0) {
             json_t *since = json_object_get(seen->since, phase.name);
             int64_t since_ms =
                 since ? json_integer_value(since) : monotonic_ms - passed_ms(&phase, wall_ms);
-            json_object_set_new(now.since, phase.name, json_integer(since_ms));
-            json_object_set_new(now.leaving, phase.name,
-                                json_integer(wall_ms - (monotonic_ms - since_ms)));
+            note(now.since, now.leaving, phase.name, since_ms, ahead_ms);
         }
     }
     pods_seen_release(seen);

@@ -6,9 +6,10 @@
 
 /* Of one job; zero at first. */
 struct pods_seen {
-    json_t *ended;   /* {POD NAME: wall clock}; owned; NULL: none */
-    json_t *leaving; /* the same of pods that are being deleted, for this pass */
-    json_t *since;   /* of those, {POD NAME: monotonic}: the wall clock may be set meanwhile */
+    json_t *ended;   /* {POD NAME: wall clock}, for this pass; owned; NULL: none */
+    json_t *leaving; /* the same of pods that are being deleted */
+    /* {POD NAME: monotonic} of both: the wall clock may be set meanwhile. */
+    json_t *over, *since;
 };
 
 enum {

@@ -5,6 +5,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
+#include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/ensured.h"
 #include "operator/kinds/job/reconcile/holders.h"
@@ -34,6 +35,7 @@ struct kept {
     struct pin pin;
     struct ensured_objects ensured;
     struct pods_seen pods;
+    struct clock_set clock;
     struct other_leader other;
 };
 
@@ -487,6 +489,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return 0;
     }
     pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
+    int64_t set_ms = clock_set_ms(&kept->clock, object, request->wall_ms, request->monotonic_ms);
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
@@ -507,6 +510,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                                     .ensured = &kept->ensured,
                                     .ended = kept->pods.ended,
                                     .leaving = kept->pods.leaving,
+                                    .set_ms = set_ms,
                                     .dropped = kept->status.dropped,
                                     .mounts = kept->mounts.messages};
     AUTO(plan_result_release) struct plan_result plan = {0};

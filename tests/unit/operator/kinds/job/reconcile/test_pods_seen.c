@@ -91,8 +91,25 @@ static void test_what_is_kept(void) {
     pods_seen_note(&seen, ended, deleted_ms + 1, 1001);
     pods_seen_note(&seen, ended, deleted_ms + 500, 1500);
     CHECK(json_object_size(seen.leaving) == 0 && json_object_size(seen.since) == 0);
+    CHECK(json_object_size(seen.over) == 1);
     CHECK_INT(json_integer_value(json_object_get(seen.ended, "w")), deleted_ms + 1);
     pods_seen_release(&seen);
+}
+
+/* A pod has ended, and its next one waits: our clock is set meanwhile, and it waits its time. */
+static void test_the_wall_clock_is_set_after_an_end(void) {
+    static const int64_t steps_ms[] = {0, HOUR_MS, -HOUR_MS, DAY_MS, -DAY_MS};
+    for (size_t i = 0; i < ARRAY_LEN(steps_ms); i++) {
+        AUTO(tree_freep)
+        json_t *pods =
+            json_pack("[{s:{s:s}, s:{s:s}}]", "metadata", "name", "w", "status", "phase", "Failed");
+        struct pods_seen seen = {0};
+        int64_t wall_ms = deleted_ms + 4000 + steps_ms[i];
+        pods_seen_note(&seen, pods, deleted_ms, 1000);
+        pods_seen_note(&seen, pods, wall_ms, 5000);
+        CHECK_INT(wall_ms - json_integer_value(json_object_get(seen.ended, "w")), 4000);
+        pods_seen_release(&seen);
+    }
 }
 
 int main(void) {
@@ -100,5 +117,6 @@ int main(void) {
     TEST(test_a_controller_takes_over);
     TEST(test_many_take_over);
     TEST(test_what_is_kept);
+    TEST(test_the_wall_clock_is_set_after_an_end);
     return TEST_END();
 }
