@@ -49,7 +49,7 @@ job() { # MODEL INPUT [MORE: a sed program]; its exit code is in $code
         printf '  output: {path: data/out, mode: AppendRow}\n  volumes:\n'
         printf '    - {name: %s, persistentVolumeClaim: {claimName: %s}}\n' data data model model
     } >"$work/job.yaml"
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
     [ $code -eq 0 ] || { tail -n 5 "$work/log"; cat "$work/job.yaml"; } | sed 's/^/# /'

@@ -40,7 +40,7 @@ spec:
     - {name: code, persistentVolumeClaim: {claimName: code}}
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
     [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'

@@ -46,7 +46,7 @@ run() {
     cat "$work"/state/*.log "$work/log" >>"$work/all" 2>/dev/null
 }
 fresh() {
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     run
 }
 same() { diff <(jq -cS . "$work/data/out/rows.jsonl") <(jq -cS . "$1") | head -4 | cut -c 1-300 | sed 's/^/# /' | { ! grep .; }; }
@@ -111,7 +111,7 @@ check "PostgreSQL: every value, as UTF-8, numbers, booleans, decimals and days" 
 
 # Killed while it scores, with other rows in the database since.
 job "SELECT * FROM people ORDER BY id" "$pg" 1MB 0.2
-rm -rf "$work/data/out" "$work/state"
+discard "$work/data/out" "$work/state"
 timeout 600 "$windlass" run -f "$work/job.yaml" --state "$work/state" --secrets "$work/secrets" >"$work/log" 2>&1 </dev/null &
 one=$!
 begun() { cat "$work"/data/out/.windlass/*/commit/* 2>/dev/null | grep -q '^\["d"'; }
@@ -134,7 +134,7 @@ cat >"$work/code/count.py" <<'P'
 import windlass
 windlass.serve(lambda rows: [0 for _ in rows])
 P
-rm -rf "$work/data/out" "$work/state"
+discard "$work/data/out" "$work/state"
 timeout 3000 "$windlass" run -f "$work/job.yaml" --state "$work/state" --secrets "$work/secrets" >"$work/log" 2>&1 </dev/null &
 one=$! coordinator='' peak=0
 while kill -0 $one 2>/dev/null; do

@@ -17,7 +17,7 @@ cp tests/e2e/formats/streams.py "$work/code/"
 
 # job WHAT INPUT SIZE OUTPUT
 job() {
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1beta1
 kind: BatchScore

@@ -87,7 +87,7 @@ only() {
 
 round() {
     local network workers batch code out=$work/data/out/clip.mp4 fine=yes start=$SECONDS
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     # Each round is independent of the draws of the last; hashed, as similar seeds draw similar numbers.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     make_clip

@@ -27,7 +27,7 @@ spec:
   workers: {min: 1, max: 1}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}, {name: model, persistentVolumeClaim: {claimName: model}}, {name: out, persistentVolumeClaim: {claimName: out}}]
 M
-    rm -rf "$work/out" "$work/state"
+    discard "$work/out" "$work/state"
     mkdir "$work/out"
     timeout -k 5 ${LIMIT:-300} python3 tests/e2e/security/hostile_files.py run 2560 "$build/windlass" run -f "$work/job.yaml" --state "$work/state" \
         --volume data="$work/data" --volume model="$work/model" --volume out="$work/out" >"$work/said" 2>&1 </dev/null
