@@ -267,6 +267,9 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
         .leaving = json_object_get(base, "leaving"),
+        .set_ms = tree_integer(base, "set.start", 0),
+        .gathering_set_ms = tree_integer(base, "set.gathering", 0),
+        .pods_set = tree_get(base, "set.pods"),
         .dropped = tree_text(base, "dropped", NULL),
     };
     struct trial trial = {.rows = rows,

@@ -112,8 +112,10 @@ bool disttrain_rests(struct disttrain_plan *gang, const struct gang_place *place
         return false;
     }
     gang->wait.since_ms = was.since_ms ? was.since_ms : now_ms / 1000 * 1000;
-    job_plan_wake(&gang->job, gang->wait.since_ms + limit_ms);
-    if (now_ms < gang->wait.since_ms + limit_ms) {
+    int64_t set_ms = was.since_ms ? gang->job.observed->gathering_set_ms : 0;
+    int64_t over_ms = gang->wait.since_ms + set_ms + limit_ms;
+    job_plan_wake(&gang->job, over_ms);
+    if (now_ms < over_ms) {
         return false;
     }
     decide(gang, places);

@@ -46,8 +46,12 @@ struct job_observed {
      * that are not in it (NULL: of all) their status has it, by the node's clock. */
     const json_t *ended;
     const json_t *leaving; /* the same of pods that are being deleted */
-    int64_t set_ms;        /* the clock was set so far ahead since the job's start was seen */
-    const json_t *mounts;  /* the kubelet's message why volumes are not mounted: {POD NAME: text} */
+    /* How far the wall clock was set ahead (or back, below 0) since that time was seen: the job's
+     * start, status.gathering.since; and of living pods, where it was: {POD NAME: [since it was
+     * made, since it has a node, since it runs]}. */
+    int64_t set_ms, gathering_set_ms;
+    const json_t *pods_set;
+    const json_t *mounts; /* the kubelet's message why volumes are not mounted: {POD NAME: text} */
 };
 
 /* Texts that differ between kinds. */

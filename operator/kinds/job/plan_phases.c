@@ -83,6 +83,11 @@ void job_plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) 
 struct pod_phase job_plan_read_pod(const struct job_plan *plan, const json_t *pod) {
     struct pod_phase phase = pod_phase_read(pod);
     const json_t *seen = json_object_get(plan->observed->leaving, phase.name);
+    const json_t *set = json_object_get(plan->observed->pods_set, phase.name);
+    int64_t *const times_ms[] = {&phase.born_ms, &phase.placed_ms, &phase.running_ms};
+    for (size_t i = 0; i < json_array_size(set) && i < ARRAY_LEN(times_ms); i++) {
+        *times_ms[i] += *times_ms[i] > 0 ? json_integer_value(json_array_get(set, i)) : 0;
+    }
     if (json_is_integer(seen) && phase.gone_ms > 0 && phase.grace_ms >= 0) {
         phase.gone_ms = json_integer_value(seen) + phase.grace_ms;
     }

@@ -27,7 +27,7 @@ char *job_plan_termination_message(const struct pod_phase *phase);
 /* It was killed because it ran out of memory. */
 bool job_plan_ran_out_of_memory(const struct pod_phase *phase);
 /* Its phase. When a leaving one should be gone is measured from when this controller first saw that
- * (job_observed.leaving). */
+ * (job_observed.leaving); its other times are on the wall clock as it is now. */
 struct pod_phase job_plan_read_pod(const struct job_plan *plan, const json_t *pod);
 /* Reports why that pod does not run yet (waiting.h). */
 void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,

@@ -27,7 +27,7 @@ void sweep_read_registrar(struct sweep_plan *plan) {
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) != 0) {
             continue;
         }
-        struct pod_phase phase = pod_phase_read(pod);
+        struct pod_phase phase = job_plan_read_pod(&plan->job, pod);
         deaths += phase.stage == POD_PHASE_DEAD && phase.exit_code >= 0;
         if (phase.attempt > plan->registrar.attempt) {
             plan->registrar = phase;
@@ -35,8 +35,7 @@ void sweep_read_registrar(struct sweep_plan *plan) {
     }
     struct pod_phase *newest = &plan->registrar;
     plan->register_deaths = newest->attempt > 0 ? MAX(deaths, pod_phase_deaths(newest)) : 0;
-    /* A node whose clock is ahead would delay the replacement. */
-    newest->over_ms = newest->ended_ms <= plan->job.now_ms ? newest->ended_ms : 0;
+    newest->over_ms = job_plan_ended_ms(&plan->job, newest);
 }
 
 bool sweep_is_registering(const struct sweep_plan *plan) {
@@ -199,7 +198,7 @@ void sweep_clear(struct sweep_plan *plan) {
     const json_t *pods = plan->job.observed->pods;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const json_t *pod = json_array_get(pods, i);
-        struct pod_phase phase = pod_phase_read(pod);
+        struct pod_phase phase = job_plan_read_pod(&plan->job, pod);
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) == 0 &&
             (phase.stage == POD_PHASE_WAITING || has_run_long(plan, &phase))) {
             job_plan_remove_pod(&plan->job, &phase);

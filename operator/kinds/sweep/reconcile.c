@@ -7,6 +7,7 @@
 #include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/pin.h"
+#include "operator/kinds/job/reconcile/pods_seen.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -29,6 +30,7 @@ struct sweep {
     struct adoption adoption;
     struct pin pin;
     struct clock_set clock;
+    struct pods_seen seen;
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
     int64_t thought_ns; /* for each trial that the last pass created */
@@ -55,6 +57,7 @@ static void sweep_free(struct sweep *sweep) {
     adoption_release(&sweep->adoption);
     status_write_release(&sweep->status);
     pin_release(&sweep->pin);
+    pods_seen_release(&sweep->seen);
     json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
     free(sweep->key);
@@ -184,14 +187,19 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
+    pods_seen_note(&sweep->seen, pods, request->wall_ms, request->monotonic_ms);
+    const char *start = tree_text(request->object, "status.startTime", NULL);
     struct write_failures write_failures = refusals_of(&sweep->write_failures);
     struct sweep_observed observed = {
         .job = {.object = object,
                 .changed_fields = sweep->pin.fields,
                 .is_accepted = sweep->pin.is_accepted,
                 .pods = pods,
-                .set_ms = clock_set_ms(&sweep->clock, request->object, request->wall_ms,
-                                       request->monotonic_ms),
+                .ended = sweep->seen.ended,
+                .leaving = sweep->seen.leaving,
+                .pods_set = sweep->seen.set,
+                .set_ms =
+                    clock_set_ms(&sweep->clock, start, request->wall_ms, request->monotonic_ms),
                 .options = options->jobs,
                 .write_failures = &write_failures},
         .spec = is_readable ? &spec : NULL,

@@ -3,14 +3,15 @@
 
 #include "lib/time/clock.h"
 
-int64_t clock_set_ms(struct clock_set *set, const json_t *object, int64_t wall_ms,
+int64_t clock_set_ms(struct clock_set *set, const char *written, int64_t wall_ms,
                      int64_t monotonic_ms) {
-    const char *text = tree_text(object, "status.startTime", NULL);
-    int64_t start_ms = text ? MAX(clock_parse(text), 0) : 0, ahead_ms = wall_ms - monotonic_ms;
-    if (start_ms != set->start_ms) { /* written by the pass before, if there was one */
-        *set = (struct clock_set){start_ms, set->is_known ? set->last_ms : ahead_ms};
+    int64_t since_ms = written ? MAX(clock_parse(written), 0) : 0;
+    int64_t ahead_ms = wall_ms - monotonic_ms;
+    if (since_ms != set->since_ms) { /* written by the pass before, if there was one */
+        *set = (struct clock_set){.since_ms = since_ms,
+                                  .ahead_ms = set->is_known ? set->last_ms : ahead_ms};
     }
     set->is_known = true;
     set->last_ms = ahead_ms;
-    return start_ms > 0 ? ahead_ms - set->ahead_ms : 0;
+    return since_ms > 0 ? ahead_ms - set->ahead_ms : 0;
 }

@@ -3,11 +3,17 @@
 
 #include "operator/kinds/job/pod_phase.h"
 
+#include <stdlib.h>
+
+enum { STEP_MS = 1000 }; /* less is a clock that is slewed */
+
 void pods_seen_release(struct pods_seen *seen) {
     json_decref(seen->ended);
     json_decref(seen->leaving);
+    json_decref(seen->set);
     json_decref(seen->over);
     json_decref(seen->since);
+    json_decref(seen->times);
     *seen = (struct pods_seen){0};
 }
 
@@ -27,9 +33,48 @@ static void note(json_t *kept, json_t *told, const char *name, int64_t since_ms,
     json_object_set_new(told, name, json_integer(since_ms + ahead_ms));
 }
 
+/* [MADE, AHEAD, PLACED, AHEAD, STARTED, AHEAD]; before: of the pass before, which is kept where the
+ * times are the same; NULL: there is none. */
+static json_t *times_of(json_t *before, const struct pod_phase *phase, int64_t ahead_ms) {
+    const int64_t at_ms[] = {phase->born_ms, phase->placed_ms, phase->running_ms};
+    json_t *made = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(at_ms); i++) {
+        bool is_known = json_integer_value(json_array_get(before, 2 * i)) == at_ms[i];
+        if (before && is_known) {
+            continue;
+        }
+        made = made
+                   ?: before ? json_copy(before)
+                             : json_pack("[i, i, i, i, i, i]", 0, 0, 0, 0, 0, 0);
+        json_array_set_new(made, 2 * i, json_integer(at_ms[i]));
+        json_array_set_new(made, 2 * i + 1, json_integer(ahead_ms));
+    }
+    return made ?: json_incref(before);
+}
+
+/* Of a pod that is alive: how far the wall clock was set since each of its times was seen. */
+static void note_times(const struct pods_seen *seen, struct pods_seen *now,
+                       const struct pod_phase *phase, int64_t ahead_ms) {
+    json_t *times = times_of(json_object_get(seen->times, phase->name), phase, ahead_ms);
+    json_t *set = NULL;
+    json_object_set_new(now->times, phase->name, times);
+    for (size_t i = 0; i < json_array_size(times) / 2; i++) {
+        int64_t set_ms = ahead_ms - json_integer_value(json_array_get(times, 2 * i + 1));
+        if (llabs(set_ms) < STEP_MS) {
+            continue;
+        }
+        set = set ?: json_pack("[i, i, i]", 0, 0, 0);
+        json_array_set_new(set, i, json_integer(set_ms));
+    }
+    if (set) {
+        json_object_set_new(now->set, phase->name, set);
+    }
+}
+
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
-    struct pods_seen now = {json_object(), json_object(), json_object(), json_object()};
+    struct pods_seen now = {json_object(), json_object(), json_object(),
+                            json_object(), json_object(), json_object()};
     int64_t ahead_ms = wall_ms - monotonic_ms;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
@@ -42,6 +87,8 @@ void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
             int64_t since_ms =
                 since ? json_integer_value(since) : monotonic_ms - passed_ms(&phase, wall_ms);
             note(now.since, now.leaving, phase.name, since_ms, ahead_ms);
+        } else {
+            note_times(seen, &now, &phase, ahead_ms);
         }
     }
     pods_seen_release(seen);

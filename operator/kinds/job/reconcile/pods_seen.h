@@ -1,5 +1,6 @@
-/* pods_seen.h: when pods of a job were first seen to have ended or to be on their way out, kept
- * between passes: delays are measured with our clock, as a node's may be wrong by minutes. Pure. */
+/* pods_seen.h: when pods of a job were first seen to have ended or to be on their way out, and how
+ * far the clock was set since their other times were seen, kept between passes: delays are measured
+ * with our clock, as a node's may be wrong by minutes, and ours may be set. Pure. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"
@@ -8,8 +9,11 @@
 struct pods_seen {
     json_t *ended;   /* {POD NAME: wall clock}, for this pass; owned; NULL: none */
     json_t *leaving; /* the same of pods that are being deleted */
-    /* {POD NAME: monotonic} of both: the wall clock may be set meanwhile. */
+    json_t *set;     /* how far times of living pods have moved, as in job_observed; mostly empty */
+    /* {POD NAME: monotonic} of the first two: the wall clock may be set meanwhile. */
     json_t *over, *since;
+    json_t
+        *times; /* of living ones, {POD NAME: each time, and how far ahead we were at its sight} */
 };
 
 enum {

@@ -35,7 +35,7 @@ struct kept {
     struct pin pin;
     struct ensured_objects ensured;
     struct pods_seen pods;
-    struct clock_set clock;
+    struct clock_set start, gathering;
     struct other_leader other;
 };
 
@@ -459,6 +459,12 @@ static bool settle_owned(struct reconcile *request, struct kept *kept) {
     return true;
 }
 
+/* path: of a time in the job's status. */
+static int64_t set_since(struct clock_set *set, const struct reconcile *request, const char *path) {
+    return clock_set_ms(set, tree_text(request->object, path, NULL), request->wall_ms,
+                        request->monotonic_ms);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -489,7 +495,6 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return 0;
     }
     pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
-    int64_t set_ms = clock_set_ms(&kept->clock, object, request->wall_ms, request->monotonic_ms);
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
@@ -498,21 +503,24 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                           : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
-    struct job_observed observed = {.object = accepted ? accepted : object,
-                                    .changed_fields = kept->pin.fields,
-                                    .is_accepted = kept->pin.is_accepted,
-                                    .service = service,
-                                    .hold_ms = hold_ms,
-                                    .pods = pods,
-                                    .progress = progress,
-                                    .options = request->options,
-                                    .write_failures = &write_failures,
-                                    .ensured = &kept->ensured,
-                                    .ended = kept->pods.ended,
-                                    .leaving = kept->pods.leaving,
-                                    .set_ms = set_ms,
-                                    .dropped = kept->status.dropped,
-                                    .mounts = kept->mounts.messages};
+    struct job_observed observed = {
+        .object = accepted ? accepted : object,
+        .changed_fields = kept->pin.fields,
+        .is_accepted = kept->pin.is_accepted,
+        .service = service,
+        .hold_ms = hold_ms,
+        .pods = pods,
+        .progress = progress,
+        .options = request->options,
+        .write_failures = &write_failures,
+        .ensured = &kept->ensured,
+        .ended = kept->pods.ended,
+        .leaving = kept->pods.leaving,
+        .pods_set = kept->pods.set,
+        .set_ms = set_since(&kept->start, request, "status.startTime"),
+        .gathering_set_ms = set_since(&kept->gathering, request, "status.gathering.since"),
+        .dropped = kept->status.dropped,
+        .mounts = kept->mounts.messages};
     AUTO(plan_result_release) struct plan_result plan = {0};
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;

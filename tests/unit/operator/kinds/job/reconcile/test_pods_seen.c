@@ -112,11 +112,63 @@ static void test_the_wall_clock_is_set_after_an_end(void) {
     }
 }
 
+/* A living pod that was made at that time, and runs since then (0: it does not); owned by the
+ * caller. */
+static json_t *living(int64_t made_ms, int64_t running_ms) {
+    char made[21], running[21];
+    clock_format(made_ms, made);
+    clock_format(running_ms, running);
+    json_t *status = running_ms ? json_pack("{s:s, s:[{s:s, s:{s:{s:s}}}]}", "phase", "Running",
+                                            "containerStatuses", "name", "agent", "state",
+                                            "running", "startedAt", running)
+                                : json_pack("{s:s}", "phase", "Pending");
+    return json_pack("[{s:{s:s, s:s}, s:o}]", "metadata", "name", "w", "creationTimestamp", made,
+                     "status", status);
+}
+
+/* Its phase in a pass at that time. */
+static struct pod_phase read_at(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
+                                int64_t monotonic_ms) {
+    pods_seen_note(seen, pods, wall_ms, monotonic_ms);
+    const struct job_observed observed = {.pods_set = seen->set};
+    const struct job_plan plan = {.observed = &observed, .now_ms = wall_ms};
+    return job_plan_read_pod(&plan, json_array_get(pods, 0));
+}
+
+/* A pod waits, then runs: each of its times is as long ago as it is, though our clock was set
+ * before it started, and is set again. */
+static void test_the_wall_clock_is_set_in_a_life(void) {
+    static const int64_t steps_ms[] = {HOUR_MS, -HOUR_MS, DAY_MS, -DAY_MS};
+    for (size_t i = 0; i < ARRAY_LEN(steps_ms); i++) {
+        int64_t step_ms = steps_ms[i], started_ms = deleted_ms + 6000 + step_ms;
+        AUTO(tree_freep) json_t *waits = living(deleted_ms, 0);
+        AUTO(tree_freep) json_t *runs = living(deleted_ms, started_ms);
+        struct pods_seen seen = {0};
+        int64_t wall_ms = deleted_ms + 1000;
+        CHECK_INT(wall_ms - read_at(&seen, waits, wall_ms, 2000).born_ms, 1000);
+        CHECK_INT(json_object_size(seen.set), 0);
+        wall_ms = deleted_ms + 5000 + step_ms;
+        CHECK_INT(wall_ms - read_at(&seen, waits, wall_ms, 6000).born_ms, 5000);
+        wall_ms = deleted_ms + 7000 + step_ms;
+        struct pod_phase phase = read_at(&seen, runs, wall_ms, 8000);
+        CHECK_INT(wall_ms - phase.born_ms, 7000);
+        CHECK_INT(wall_ms - phase.running_ms, 1000);
+        CHECK_INT(phase.placed_ms, 0);
+        wall_ms = deleted_ms + 9000;
+        phase = read_at(&seen, runs, wall_ms, 10000);
+        CHECK_INT(wall_ms - phase.born_ms, 9000);
+        CHECK_INT(wall_ms - phase.running_ms, 3000);
+        CHECK_INT(json_object_size(seen.times), 1);
+        pods_seen_release(&seen);
+    }
+}
+
 int main(void) {
     TEST(test_the_wall_clock_is_set);
     TEST(test_a_controller_takes_over);
     TEST(test_many_take_over);
     TEST(test_what_is_kept);
     TEST(test_the_wall_clock_is_set_after_an_end);
+    TEST(test_the_wall_clock_is_set_in_a_life);
     return TEST_END();
 }
