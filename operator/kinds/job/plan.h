@@ -26,10 +26,8 @@ struct ensured_objects {
 
 /* What was observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
-    const json_t *object; /* the resource, spec with defaults filled in; its last status */
-    /* The spec's fields that differ from what the job began with, which object has. NULL, "": none
-     */
-    const char *changed_fields;
+    const json_t *object;       /* the resource, spec with defaults filled in; its last status */
+    const char *changed_fields; /* of the spec, since the job began with object; NULL, "": none */
     bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
     const json_t *service;  /* its Service, with its clusterIP and our annotations */
     int64_t hold_ms;        /* above 0: another controller may be at it (other_leader.h) */
@@ -42,13 +40,11 @@ struct job_observed {
      * for those that are not known to be there. NULL: there are none. */
     const struct ensured_objects *ensured;
     const char *dropped; /* the status's first field that the cluster's definition dropped, NULL */
-    /* When each ended pod was first seen as ended, on the clock of now_ms: {POD NAME: ms}. Of pods
-     * that are not in it (NULL: of all) their status has it, by the node's clock. */
-    const json_t *ended;
-    const json_t *leaving; /* the same of pods that are being deleted */
-    /* How far the wall clock was set ahead (or back, below 0) since that time was seen: the job's
-     * start, status.gathering.since; and of living pods, where it was: {POD NAME: [since it was
-     * made, since it has a node, since it runs]}. */
+    /* When a pod was first seen as ended, or as being deleted, on the clock of now_ms: {NAME: ms}.
+     * Of others (NULL: of all) their status has it, by the node's clock. */
+    const json_t *ended, *leaving;
+    /* How far the wall clock was set ahead (below 0: back) since the job's start was seen, and
+     * status.gathering.since; and times of living pods: {NAME: [made, has a node, runs]}. */
     int64_t set_ms, gathering_set_ms;
     const json_t *pods_set;
     const json_t *mounts; /* the kubelet's message why volumes are not mounted: {POD NAME: text} */

@@ -465,6 +465,12 @@ static int64_t set_since(struct clock_set *set, const struct reconcile *request,
                         request->monotonic_ms);
 }
 
+static int64_t hold_ms(struct kept *kept, const struct reconcile *request, const json_t *service) {
+    return tree_bool(request->object, "status.credentials.created", false)
+               ? 0
+               : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -498,9 +504,6 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
-    int64_t hold_ms = tree_bool(object, "status.credentials.created", false)
-                          ? 0
-                          : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {
@@ -508,7 +511,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         .changed_fields = kept->pin.fields,
         .is_accepted = kept->pin.is_accepted,
         .service = service,
-        .hold_ms = hold_ms,
+        .hold_ms = hold_ms(kept, request, service),
         .pods = pods,
         .progress = progress,
         .options = request->options,
