@@ -4,10 +4,12 @@
 #include "agent/commands/pod_command.h"
 #include "agent/result/result_origin.h"
 #include "agent/store/registered.h"
+#include "lib/digest.h"
 #include "lib/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 static int read_wish(const json_t *spec, struct registered_request *request, struct error *err) {
@@ -21,6 +23,68 @@ static int read_wish(const json_t *spec, struct registered_request *request, str
     request->name = tree_text(spec, "name", "");
     request->version = tree_text(spec, "version", "");
     request->metadata = json_object_get(spec, "metadata");
+    return 0;
+}
+
+static int add_line(void *context, const struct output_line *line, struct error *err) {
+    (void)err;
+    json_object_set_new(context, line->name, json_string(line->sha256));
+    return 0;
+}
+
+static void add_entries(const json_t *entries, json_t *hashes) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach((json_t *)entries, i, entry) {
+        json_object_set(hashes, tree_text(entry, "name", ""), json_object_get(entry, "sha256"));
+    }
+}
+
+/* The files that a result.json names. */
+static int read_files(struct store *from, const json_t *result, json_t *hashes, struct error *err) {
+    const char *list = tree_text(result, "list.name", NULL);
+    struct output_lines_sum sum;
+    add_entries(json_object_get(result, "outputs"), hashes);
+    if (!list) {
+        return 0;
+    }
+    json_object_set(hashes, list, tree_get(result, "list.sha256"));
+    return output_lines_read(from, list, add_line, hashes, &sum, err);
+}
+
+/* What the trial wrote: its result.json, which must be there and the one whose hash it gave
+ * ("result"), if it did. */
+static int read_hashes(const json_t *spec, struct store *from, json_t **ret_hashes,
+                       struct error *err) {
+    const char *told = tree_text(spec, "result", NULL);
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *result = NULL;
+    AUTO(tree_freep) json_t *hashes = json_object();
+    struct error cause = {0};
+    char sha256[65];
+    buffer_init(&text, RESULT_BYTES_MAX);
+    if (store_get(from, RESULT_NAME, &text, NULL, &cause) < 0) {
+        bool is_none = cause.kind == ERROR_NOT_FOUND;
+        *err = cause;
+        err->kind = is_none ? ERROR_INVALID : cause.kind;
+        return is_none && !told ? 0 : -1;
+    }
+    digest_sha256(text.data ? text.data : "", text.size, sha256);
+    if (told && strcmp(told, sha256) != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "%s/" RESULT_NAME " has changed since the trial wrote it: its SHA-256 is "
+                         "%.16s..., not %.16s...",
+                         store_path(from), sha256, told);
+    }
+    if (result_file_parse(text.data ? text.data : "", text.size, &result, &cause) < 0) {
+        return 0; /* a program's own file of that name */
+    }
+    if (read_files(from, result, hashes, err) < 0) {
+        err->kind = store_error_is_machine(err) ? err->kind : ERROR_INVALID;
+        return -1;
+    }
+    json_object_set_new(hashes, RESULT_NAME, json_string(sha256));
+    *ret_hashes = TAKE(hashes);
     return 0;
 }
 
@@ -45,12 +109,15 @@ static int carry_out(const json_t *spec, struct error *err) {
     AUTO(result_origin_freep) struct result_origin *origin = NULL;
     AUTO(store_freep) struct store *from = NULL;
     AUTO(store_freep) struct store *to = NULL;
+    AUTO(tree_freep) json_t *hashes = NULL;
     struct registered_request request = {0};
     if (read_wish(spec, &request, err) < 0 || result_origin_new(&origin, err) < 0 ||
         store_open(tree_text(spec, "from", ""), false, &from, err) < 0 ||
-        store_open(tree_text(spec, "to", ""), true, &to, err) < 0) {
+        store_open(tree_text(spec, "to", ""), true, &to, err) < 0 ||
+        read_hashes(spec, from, &hashes, err) < 0) {
         return -1;
     }
+    request.hashes = hashes;
     request.from = from;
     request.to = to;
     return registered_copy(&request, err) < 0 ? -1 : write_result(spec, origin, err);

@@ -77,6 +77,18 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
     return -1;
 }
 
+/* Whether a file is as the training wrote it. */
+static int check_hash(const struct registered_request *request, const char *name,
+                      const struct store_hash *hash, struct error *err) {
+    const char *wanted = json_string_value(json_object_get(request->hashes, name));
+    return !wanted || strcmp(hash->sha256, wanted) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s/%s has changed since it was written: its SHA-256 is %.16s..., not "
+                           "%.16s...",
+                           store_path(request->from), name, hash->sha256, wanted);
+}
+
 /* The source is read again, to check that the stored bytes are equal. */
 static int copy_file(const struct registered_request *request, const char *name,
                      const char *to_name, json_t *files, struct error *err) {
@@ -85,6 +97,7 @@ static int copy_file(const struct registered_request *request, const char *name,
     struct store_hash hash, again;
     if (store_upload_open(request->to, to, &upload, err) < 0 ||
         pass(request->from, name, upload, &hash, err) < 0 ||
+        check_hash(request, name, &hash, err) < 0 ||
         store_upload_commit(upload, STORE_REPLACE, err) < 0 ||
         pass(request->to, to, NULL, &again, err) < 0) {
         return -1;
@@ -111,6 +124,23 @@ static char *name_in_version(const char *name) {
     return x_strdup(name);
 }
 
+static int check_names(const struct registered_request *request, const struct files *all,
+                       struct error *err) {
+    AUTO(tree_freep) json_t *there = json_object();
+    const char *name;
+    json_t *ignored;
+    for (size_t i = 0; i < all->count; i++) {
+        json_object_set_new(there, all->names[i], json_true());
+    }
+    json_object_foreach((json_t *)request->hashes, name, ignored) {
+        if (!json_object_get(there, name)) {
+            return error_set(err, ERROR_INVALID, "%s/%s is missing, which was written there",
+                             store_path(request->from), name);
+        }
+    }
+    return 0;
+}
+
 static int copy_all(const struct registered_request *request, json_t *files, struct error *err) {
     AUTO(files_release) struct files all = {0};
     if (store_list(request->from, "", NULL, note, &all, err) < 0) {
@@ -118,6 +148,9 @@ static int copy_all(const struct registered_request *request, json_t *files, str
     }
     if (all.count == 0) {
         return error_set(err, ERROR_INVALID, "%s: no files to register", store_path(request->from));
+    }
+    if (check_names(request, &all, err) < 0) {
+        return -1;
     }
     for (size_t i = 0; i < all.count; i++) {
         AUTO(text_freep) char *to = name_in_version(all.names[i]);

@@ -25,13 +25,15 @@ struct registered_request {
     struct store *from, *to; /* borrowed; from: the training's output */
     const char *name, *version;
     const json_t *metadata; /* an object; "files": [{"name", "size", "sha256"}] is added */
+    const json_t *hashes;   /* {NAME: SHA-256} of files of the output; NULL: not known */
 };
 
 /* Completes the copy; every file is read again and its checksum compared. An existing version is
  * not changed, and `latest` never goes back to an older one; text in it that is not an existing
- * version is ignored. INVALID: the request, or an output without files or with too many; other
- * errors are a store's, and another try may succeed. The output's metadata.json and result.json
- * become metadata.original.json and result.original.json, and so do result.json's companions. */
+ * version is ignored. INVALID: the request, or an output without files or with too many, or in
+ * which a file of `hashes` is missing or has another content; other errors are a store's, and
+ * another try may succeed. The output's metadata.json and result.json become metadata.original.json
+ * and result.original.json, and so do result.json's companions. */
 NODISCARD int registered_copy(const struct registered_request *request, struct error *err);
 
 /* The version that NAME/latest names; "": the object does not exist, or names no version. */

@@ -41,7 +41,8 @@ struct prepared_job {
     struct generation known;
     struct commit_seen *seen; /* the commits that were read for that; NULL after the claim */
     bool begins;
-    bool has_outputs; /* the generation's outputs were complete when it was claimed */
+    bool has_strangers; /* files were there, and nothing said what made them (stale.h) */
+    bool has_outputs;   /* the generation's outputs were complete when it was claimed */
     /* Items with a committed result that does not count: its file may have been published. bits
      * NULL: there are none. */
     struct kept_bits dropped;

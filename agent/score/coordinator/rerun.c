@@ -231,6 +231,9 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
     if (!prepared->has_outputs && stale_unsay(prepared->output, generation->number > 0, err) < 0) {
         return -1;
     }
+    if (prepared->known.is_there && stale_recall(prepared, err) < 0) {
+        return -1;
+    }
     return run_file_store(prepared->output, generation->home, generation->number, run, err);
 }
 
@@ -457,12 +460,20 @@ int rerun_find_base(struct prepared_job *prepared, const struct job *job,
 
 void rerun_follow(const struct prepared_job *prepared, const struct job *job,
                   struct run_progress *progress) {
+    bool keeps = prepared->journal.generation.keeps >= 0;
+    if (prepared->has_strangers && !keeps && !*progress->rerun) {
+        snprintf(progress->rerun, sizeof progress->rerun,
+                 "%.90s was not empty: files that this run does not make stay there (windlass "
+                 "verify names them)",
+                 job->output);
+        log_event(LOG_WARNING, "%s", progress->rerun);
+    }
     if (!prepared->list) {
         return;
     }
     struct list_counts found = list_found(prepared->list);
     progress->items_left_out = found.left_out;
-    if (prepared->journal.generation.keeps < 0 || *progress->rerun) {
+    if (!keeps || *progress->rerun) {
         return;
     }
     progress->items_kept = found.kept;

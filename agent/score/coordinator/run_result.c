@@ -36,9 +36,7 @@ static void add_input(const struct run_result *result, json_t *tree) {
                   "sha256", result->prepared->input_sha256));
 }
 
-/* Files of the job below its output that it does not make, such as logs, which grow while processes
- * still run, or the list of the input. */
-static void add_apart(const struct job *job, json_t *tree) {
+void run_result_add_apart(const struct job *job, json_t *tree) {
     static const char *const fields[] = {"input.video.path",     "input.files.path",
                                          "input.files.manifest", "input.table.path",
                                          "input.npy.path",       "scorer.onnx.tokenizer.path",
@@ -104,7 +102,7 @@ static json_t *result_json(const struct run_result *result) {
         json_object_set_new(tree, "outputs", json_array());
     }
     json_object_set(tree, "list", prepared->made_list);
-    add_apart(result->job, tree);
+    run_result_add_apart(result->job, tree);
     return tree;
 }
 

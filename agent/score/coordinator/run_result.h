@@ -13,6 +13,9 @@ struct run_result {
     const struct summary *summary;       /* as it was written */
 };
 
+/* Adds "excluded": files of the job below its output that it does not make, such as logs, which
+ * grow while processes still run, or the list of the input. */
+void run_result_add_apart(const struct job *job, json_t *result);
 /* GONE: summary.json is another coordinator's, which has ended this run: nothing was written. Else
  * the store's error: result.json does not exist then. */
 /* Signed with prepared->key, if there is one. */

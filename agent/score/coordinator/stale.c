@@ -7,6 +7,7 @@
 #include "agent/result/result_file.h"
 #include "agent/result/result_write.h"
 #include "agent/score/coordinator/rerun.h"
+#include "agent/score/coordinator/run_result.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/log/run_file.h"
 #include "lib/log.h"
@@ -110,7 +111,41 @@ static int note(struct store *output, const json_t *result, struct output_lines_
     return note_list(output, json_object_get(result, "list"), writer, err);
 }
 
-int stale_note(const struct prepared_job *prepared, const struct job *job, struct error *err) {
+struct look {
+    json_t *result; /* with "excluded": what of the job is below the output */
+    bool has_found;
+};
+
+static int on_stranger(void *context, const char *name, const struct store_info *info,
+                       struct error *err) {
+    struct look *look = context;
+    (void)info;
+    (void)err;
+    look->has_found = !result_file_is_excluded(json_object_get(look->result, "excluded"), name);
+    return look->has_found;
+}
+
+/* Nothing says what the files there are. That there are some is noted as a list without lines. */
+static int note_strangers(struct prepared_job *prepared, const struct job *job, struct error *err) {
+    AUTO(tree_freep) json_t *result = json_object();
+    AUTO(text_freep) char *name = notes_name(&prepared->known);
+    AUTO(output_lines_freep) struct output_lines_writer *writer = NULL;
+    struct output_lines_sum sum;
+    struct look look = {.result = result};
+    run_result_add_apart(job, result);
+    if (store_list(prepared->output, "", NULL, on_stranger, &look, err) < 0) {
+        return -1;
+    }
+    prepared->has_strangers = look.has_found;
+    if (!look.has_found) {
+        return 0;
+    }
+    return output_lines_begin(prepared->output, name, &writer, err) < 0
+               ? -1
+               : output_lines_end(TAKE(writer), &sum, err);
+}
+
+int stale_note(struct prepared_job *prepared, const struct job *job, struct error *err) {
     AUTO(tree_freep) json_t *result = NULL;
     AUTO(text_freep) char *name = notes_name(&prepared->known);
     AUTO(output_lines_freep) struct output_lines_writer *writer = NULL;
@@ -119,7 +154,7 @@ int stale_note(const struct prepared_job *prepared, const struct job *job, struc
         return error_context(err, "spec.output.path");
     }
     if (!result) {
-        return 0;
+        return note_strangers(prepared, job, err) < 0 ? error_context(err, "spec.output.path") : 0;
     }
     if (check_run(result, job, err) < 0) {
         return -1;
@@ -174,6 +209,18 @@ static int found_is_same(struct store *output, const char *name, const char *sha
 static int found_forget(const struct prepared_job *prepared, struct error *err) {
     AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
     return store_remove(prepared->output, name, err);
+}
+
+int stale_recall(struct prepared_job *prepared, struct error *err) {
+    AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
+    struct output_lines_sum sum;
+    struct error cause = {0};
+    if (output_lines_read(prepared->output, name, NULL, NULL, &sum, &cause) < 0) {
+        *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
+        return cause.kind == ERROR_NOT_FOUND ? 0 : error_context(err, "spec.output.path");
+    }
+    prepared->has_strangers = sum.count == 0;
+    return 0;
 }
 
 /* ---- collecting names ----------------------------------------------------------------------- */

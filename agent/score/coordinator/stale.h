@@ -21,6 +21,9 @@ NODISCARD int stale_unsay(struct store *output, bool all, struct error *err);
  * names, in .windlass/HOME/found, with lines as in outputs.jsonl, so that stale_remove removes
  * those that this run has not made again, as long as they are what that run wrote. May be repeated.
  * INVALID: it is the result of another run, and the job is not a restart; or of another kind of
- * job. Blocks. */
-NODISCARD int stale_note(const struct prepared_job *prepared, const struct job *job,
-                         struct error *err);
+ * job. Without a result.json, files that are there are none of ours as far as anybody knows: they
+ * stay, and prepared->has_strangers is set. Blocks. */
+NODISCARD int stale_note(struct prepared_job *prepared, const struct job *job, struct error *err);
+/* For a coordinator that continues a claimed run: sets has_strangers by what the first one noted.
+ */
+NODISCARD int stale_recall(struct prepared_job *prepared, struct error *err);

@@ -97,6 +97,8 @@ void batchscore_print_success(const struct ending *ending) {
                ending->unit, seconds, (double)done / seconds, ending->unit);
         if (kept > 0) {
             printf("  %-8s %s\n", "rerun", message);
+        } else if (strstr(message, " was not empty: ")) {
+            printf("  %-8s %s\n", "stays", message);
         }
     } else {
         printf("%s succeeded: %s\n  %-8s with --restart\n", ending->name, message, "again");

@@ -131,6 +131,14 @@ static json_t *sweep_of(const struct sweep_spec *spec, const struct registrar_at
                      "trialsLeftOut", all - (json_int_t)named);
 }
 
+/* SHA-256 of result.json in the output that is registered; NULL: not known. */
+static const char *result_of(const struct registrar_attempt *attempt, const json_t *trial,
+                             const char *path) {
+    const char *sha256 = tree_text(attempt->best, "resultSHA256", "");
+    const char *first = tree_text(trial, "outputs[0].path", path);
+    return *sha256 && strcmp(first, path) == 0 ? sha256 : NULL;
+}
+
 /* WINDLASS_SPEC, in the format of agent/commands/register.h. */
 static int work_of(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
                    const struct disttrain_spec *trial, json_t **ret_work, struct error *err) {
@@ -140,9 +148,10 @@ static int work_of(const struct sweep_spec *spec, const struct registrar_attempt
     }
     AUTO(text_freep) char *version = version_of(spec);
     *ret_work =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "from", from, "to",
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s*}", "from", from, "to",
                   tree_text(spec->registered, "path", ""), "name", spec->name, "version", version,
-                  "metadata", metadata_of(spec, trial, attempt), "sweep", sweep_of(spec, attempt));
+                  "metadata", metadata_of(spec, trial, attempt), "sweep", sweep_of(spec, attempt),
+                  "result", result_of(attempt, trial->job.json, from));
     return 0;
 }
 

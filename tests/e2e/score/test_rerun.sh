@@ -362,6 +362,25 @@ check "--restart replaces it (code $code)" [ "$code $(cd "$work/data/table" && e
 check "and leaves it whole" "$windlass" verify "$work/data/table"
 show
 
+# A job that has failed leaves no result.json: without .windlass its files are unknown, and the next one says so.
+echo bad >"$work/data/in/6"
+nap 0.1
+manifest PerFile 1 "" data/unknown
+sed -i 's/errorThreshold: -1/errorThreshold: 0/' "$work/job.yaml"
+runs
+check "a job fails, and has left results (code $code)" [ "$code" = 1 -a -e "$work/data/unknown/1.json" -a ! -e "$work/data/unknown/result.json" ]
+rm -r "$work/data/unknown/.windlass" "$work/data/in/6" "$work/data/in/1"
+dies_at result.json "$work/data/unknown"
+runs
+check "without .windlass the next one says that files stay (code $code)" [ "$code" = 0 -a -e "$work/data/unknown/1.json" ]
+check "at its end" grep -q '^  stays    data/unknown was not empty: files that this run does not make stay there' "$work/log"
+check "and in its summary" [ "$(jq -r .message "$work/data/unknown/summary.json" | cut -c 1-26)" = "data/unknown was not empty" ]
+check "windlass verify names them" eval '! "$windlass" verify "$work/data/unknown" >"$work/said" && grep -q "^not made by this run  1.json" "$work/said"'
+rm "$work/data/unknown/1.json"
+runs
+check "then nothing is to do, and nothing stays (code $code)" [ "$code $(asked)$(grep -c stays "$work/log")" = "0 0" ]
+show
+
 # Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
 clear in out
 mkdir -p "$work/data/in"

@@ -96,6 +96,23 @@ check "and its progress is shown" says small '^small: Running: [0-4] of 4 trials
 check "sweep.html draws all of them" python3 tests/e2e/sweep/sweep_page.py "$work/small/state/sweep.html" 3 small-000{0,1,2,3}
 show small
 
+##### the best one's model is changed before it is registered #####################################
+# The last trial, which is not the best, writes to the model of the first.
+manifest edited accuracy 1 0 <<<'register: {path: out/registry}'
+cat >"$work/edit.sh" <<'P'
+echo "model $PARAM_QUALITY" >"$WINDLASS_OUTPUT_OUT/model.txt"
+[ "$PARAM_QUALITY" != 4 ] || echo edited >>"$(dirname "$WINDLASS_OUTPUT_OUT")/0000/model.txt"
+echo "accuracy: 0.$((9 - PARAM_QUALITY))"
+P
+sed -i "s/choice: .*/choice: [1, 4]}]/; s/maxTrials: .*/maxTrials: 2/; s/maxConcurrentTrials: .*/maxConcurrentTrials: 1/
+    s|command: .*|command: [bash, $work/edit.sh]|" "$work/edited/sweep.yaml"
+run edited
+check "a model that was changed since its trial wrote it is not registered (code $code)" [ $code -eq 1 ]
+check "and is named" says edited 'could not be registered: .*/0000/model.txt has changed since it was written'
+check "no version is there" [ -z "$(find "$work/edited/out/registry" -name metadata.json -o -name latest)" ]
+show edited
+rm -r "$work/edited/out"
+
 ##### many short ones #############################################################################
 # A program of about 0.1 s; 100 of them in a soak.
 trials=$((${SOAK_SEED:+100} + 0))

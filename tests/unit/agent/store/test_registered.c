@@ -222,6 +222,43 @@ static void what_is_refused(void) {
     store_free(out);
 }
 
+/* The output is not what its training wrote: nothing is registered. */
+static void what_has_changed(void) {
+    static const char seven[] = "32ba7dc58f7c72872c66a1a4f93b4ba0be29bc9fad4c3a2d6ff0d1bdc1bd0fe6";
+    struct store *out = make_output(), *to = open_registry();
+    AUTO(tree_freep) json_t *metadata = json_pack("{s:{s:s}}", "parameters", "RATE", "0.1");
+    AUTO(tree_freep) json_t *hashes = json_object();
+    struct registered_request request = {.from = out,
+                                         .to = to,
+                                         .name = "digits",
+                                         .version = version,
+                                         .metadata = metadata,
+                                         .hashes = hashes};
+    struct error err = {0};
+    json_object_set_new(hashes, "gone.onnx", json_string(seven));
+    CHECK(registered_copy(&request, &err) < 0);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, "registrytest/out/gone.onnx is missing, which was written there");
+    json_object_clear(hashes);
+    json_object_set_new(hashes, "metrics.csv", json_string(seven));
+    error_clear(&err);
+    CHECK(registered_copy(&request, &err) < 0);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "registrytest/out/metrics.csv has changed since it was written") !=
+          NULL);
+    CHECK(!is_whole(to, version));
+    check_latest(to, "");
+    char sha256[65];
+    digest_sha256("a,b\n", 4, sha256);
+    json_object_set_new(hashes, "metrics.csv", json_string(sha256));
+    error_clear(&err);
+    CHECK_OK(registered_copy(&request, &err), &err);
+    CHECK(is_whole(to, version));
+    check_latest(to, version);
+    store_free(to);
+    store_free(out);
+}
+
 static void check_path(const char *path, const char *wanted) {
     struct error err = {0};
     AUTO(text_freep) char *meant = NULL;
@@ -273,6 +310,7 @@ int main(void) {
     TEST(the_newest);
     TEST(a_latest_that_names_none);
     TEST(what_is_refused);
+    TEST(what_has_changed);
     TEST(through_latest);
     CHECK_OK(file_remove_tree(volume, &err), &err);
     return TEST_END();
