@@ -2,12 +2,14 @@
 """Records a soak in docs/soak.md: each proof that passed replaces its row, or gets one.
 
 usage: soak_record.py PAGE --log LOG [--fuzz RESULTS] --draws FILE --seed N --rounds N --date TIME
-       --commit COMMIT --command TEXT
+       --commit COMMIT --command TEXT [--tree DIR]
+       soak_record.py PAGE --check
 
 LOG is what tests/run.sh printed, RESULTS the lines of tests/fuzz.sh. FILE has one proof a line, as
-LOG names it: those that draw by the seed get a row of their own; a proof that has a row keeps it. A
-proof that failed keeps the row of its last passing run, and is named on stderr. Cells of "Full count"
-are written by people and stay. The page is replaced as a whole, or not at all (exit code 1).
+LOG names it: those that draw by the seed get a row of their own; a proof that has a row keeps it, and
+the row of one that DIR (this tree) no longer has goes. A proof that failed keeps the row of its last
+passing run, and is named on stderr. Cells of "Full count" are written by people and stay. --check
+says whether there is one row a proof, in order, of one run of a proof or fuzzer that there is. The page is replaced as a whole, or not at all (exit code 1).
 """
 import argparse
 import os
@@ -41,14 +43,43 @@ def find_table(lines, header):
     return first, end
 
 
-def put(lines, header, made):
-    """made: name -> function(old cells or None) -> new cells. Other rows stay; all are sorted."""
+def key(line):
+    return cells_of(line)[0].strip("`")
+
+
+def is_proof(tree, name):
+    return any(os.path.isfile(f"{tree}/{name}{ending}") for ending in ("", ".c", ".cpp"))
+
+
+def is_fuzzer(tree, name):
+    return any(os.path.isfile(f"{tree}/tests/fuzz/{folder}fuzz_{name}.c") for folder in ("", "data/"))
+
+
+def put(lines, header, made, is_there):
+    """made: name -> function(old cells or None) -> new cells. Other rows stay while is_there(name); all are sorted."""
     first, end = find_table(lines, header)
-    rows = {cells_of(line)[0]: line for line in lines[first:end]}
+    rows = {cells_of(line)[0]: line for line in lines[first:end] if is_there(key(line))}
     for name, make in made.items():
         old = cells_of(rows[name]) if name in rows else None
         rows[name] = row([name, *make(old)])
     lines[first:end] = [rows[name] for name in sorted(rows, key=lambda n: n.strip("`"))]
+
+
+def check(lines, tree):
+    """What is wrong with the page: messages."""
+    for header, is_there in ((PROOFS, is_proof), (FUZZERS, is_fuzzer)):
+        first, end = find_table(lines, header)
+        names = [key(line) for line in lines[first:end]]
+        for name, line in zip(names, lines[first:end]):
+            run = dict(zip(cells_of(header), cells_of(line)))
+            if names.count(name) > 1:
+                yield f"{name} has {names.count(name)} rows, one proof has one"
+            if not is_there(tree, name):
+                yield f"{name}: there is no such proof"
+            if not re.fullmatch(r"\d+|–", run.get("Seed", "–")) or not re.fullmatch(r"\(?[0-9a-f]{7,8}\)?", run["Commit"]):
+                yield f"{name}: a row is one run, with one seed (or –) and one commit"
+        if names != sorted(names):
+            yield f'the rows of "{header[2:].split(" ")[0]}" are not sorted'
 
 
 def read_log(path):
@@ -80,17 +111,23 @@ def read_fuzz(path):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("page")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--tree", default=".")
     for name in ("log", "draws", "seed", "rounds", "date", "commit", "command"):
-        parser.add_argument("--" + name, required=True)
+        parser.add_argument("--" + name, required="--check" not in sys.argv)
     parser.add_argument("--fuzz")
     told = parser.parse_args()
     with open(told.page, encoding="utf-8") as file:
         lines = file.read().split("\n")
+    if told.check:
+        found = list(check(lines, told.tree))
+        print("\n".join(f"not ok {told.page}: {line}" for line in found) if found else f"ok {told.page}")
+        sys.exit(bool(found))
     with open(told.draws, encoding="utf-8") as file:
         draws = set(file.read().split())
     command = f"`{cell(told.command)}`"
     first, end = find_table(lines, PROOFS)
-    known = {cells_of(line)[0].strip("`") for line in lines[first:end]}
+    known = {key(line) for line in lines[first:end]}
     proofs, fuzzers, failed = {}, {}, []
     for name, (passed, bad, seconds) in read_log(told.log).items():
         if name.endswith("fuzz.sh") or name not in draws | known:
@@ -107,8 +144,8 @@ def main():
             continue
         fuzzers[name] = lambda old, made=(f"{runs:,}", f"{seconds:,}"): [
             *made, told.date, told.commit, command]
-    put(lines, PROOFS, proofs)
-    put(lines, FUZZERS, fuzzers)
+    put(lines, PROOFS, proofs, lambda name: is_proof(told.tree, name))
+    put(lines, FUZZERS, fuzzers, lambda name: is_fuzzer(told.tree, name))
     with open(told.page + ".new", "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
     os.replace(told.page + ".new", told.page)

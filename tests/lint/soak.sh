@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# The records of a soak: tests/soak_record.py on made-up logs, and tests/soak.sh with one small proof.
+# docs/soak.md has one row a proof; the records of a soak: tests/soak_record.py on made-up logs, and tests/soak.sh with
+# one small proof.
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+check "docs/soak.md has one row for each proof" python3 tests/soak_record.py docs/soak.md --check
+mkdir -p "$folder/tests/unit/lib" "$folder/tests/e2e" "$folder/tests/fuzz"
+touch "$folder"/tests/{unit/lib/test_a.c,e2e/test_b.sh,e2e/test_c.sh,fuzz/fuzz_onnx.c}
 
 make_page() {
     cat >"$folder/page.md" <<'PAGE'
@@ -14,12 +18,14 @@ Before.
 | Proof | Full count | Seed | Result | Date | Commit | Command |
 |---|---|---|---|---|---|---|
 | `tests/e2e/test_b.sh` | 200 runs | 1 | 5 passed, 0 failed, 7 s | 2026-01-01T00:00Z | aaaaaaa | `old \| command` |
+| `tests/e2e/test_b.sh`, slow | 3 runs | 1, 2 | 6 passed | 2026-01-01T00:00Z | aaaaaaa, bbbbbbb | `old` |
 | `tests/e2e/test_c.sh` | 3 runs | 1 | 6 passed, 0 failed, 7 s | 2026-01-01T00:00Z | aaaaaaa | `old` |
 
 Between.
 
 | Fuzzer | Runs | Seconds | Date | Commit | Command |
 |---|---|---|---|---|---|
+| gone | 5 | 600 | 2026-01-01T00:00Z | aaaaaaa | `old` |
 | onnx | 5 | 600 | 2026-01-01T00:00Z | aaaaaaa | `old` |
 
 Behind.
@@ -38,12 +44,18 @@ LOG
     printf 'tests/unit/lib/test_a\ntests/e2e/test_b.sh\ntests/e2e/test_c.sh\n' >"$folder/draws"
 }
 record() {
-    python3 tests/soak_record.py "$folder/page.md" --log "$folder/log" --fuzz "$folder/fuzz" --draws "$folder/draws" \
+    python3 tests/soak_record.py "$folder/page.md" --log "$folder/log" --fuzz "$folder/fuzz" --draws "$folder/draws" --tree "$folder" \
         --seed 42 --rounds 2000 --date 2026-02-02T10:00Z --commit bbbbbbb --command 'a | b' >"$folder/out" 2>"$folder/err"
 }
 has() { grep -qxF "$1" "$folder/page.md"; }
 
 make_page
+refused() {
+    ! python3 tests/soak_record.py "$folder/page.md" --check --tree "$folder" >"$folder/out" &&
+        [ "$(grep -c '^not ok' "$folder/out")" -eq 3 ] && grep -q 'slow: there is no such proof' "$folder/out" &&
+        grep -q 'slow: a row is one run' "$folder/out" && grep -q 'gone: there is no such proof' "$folder/out"
+}
+check "a second row of a proof, and a fuzzer that is gone, are refused" refused
 check "a soak is recorded" record
 check "a proof's row is replaced, its full count stays" has \
     '| `tests/e2e/test_b.sh` | 200 runs | 42 | 1,234 passed, 0 failed, 61 s | 2026-02-02T10:00Z | bbbbbbb | `a \| b` |'
@@ -57,7 +69,8 @@ check "a proof that draws nothing has no row" no_quiet
 check "a fuzzer's row is replaced" has '| onnx | 123,456 | 600 | 2026-02-02T10:00Z | bbbbbbb | `a \| b` |'
 check "a fuzzer that found something is named" grep -qx 'not recorded, failed: fuzz rows' "$folder/err"
 count_rows() { [ "$(grep -c '^|' "$folder/page.md")" -eq 8 ] && has Before. && has Between. && has Behind.; }
-check "nothing else changes" count_rows
+check "rows of what is gone go; nothing else changes" count_rows
+check "then the page is in order" python3 tests/soak_record.py "$folder/page.md" --check --tree "$folder"
 cp "$folder/page.md" "$folder/once"
 again() { record && cmp -s "$folder/once" "$folder/page.md"; }
 check "the same soak again changes nothing" again
