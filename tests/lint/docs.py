@@ -1,7 +1,8 @@
 """Pages for people: docs/, the README.md files, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md.
 
 At most 200 lines a page (docs/api.md, docs/cli.md and CHANGELOG.md excepted). A relative link leads to a file of the
-tree, and to a heading that it has. Lines of at most 100 columns, and no old wording: english.py's rules, without
+tree, and to a heading that it has. A cell of a table has at most 220 characters: longer texts are rows or paragraphs. A
+page of a subsystem begins with a picture, a code block below its title; lists (LISTS) need none. Lines of at most 100 columns, and no old wording: english.py's rules, without
 exceptions for pages below docs/ (docs/api.md and docs/cli.md are made of texts that english.py counts elsewhere)."""
 import os
 import re
@@ -10,6 +11,8 @@ import sys
 
 LINES_MAX = 200
 GENERATED = ("docs/api.md", "docs/cli.md")
+CELL_MAX = 220
+LISTS = GENERATED + ("docs/benchmarks", "docs/decisions/", "docs/glossary.md", "docs/soak.md", "docs/style.md", "docs/testing/")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
 
@@ -57,6 +60,18 @@ def check_links(path, text):
                 yield f"{path}:{number}: {full} has no heading #{anchor}"
 
 
+def check_cells(path, text):
+    for number, line in prose(text):
+        for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1] if line.startswith("|") else ():
+            if len(cell.strip()) > CELL_MAX:
+                yield f"{path}:{number}: a cell of {len(cell.strip())} characters, at most {CELL_MAX}"
+
+
+def begins_with_picture(text):
+    lines = text.split("\n")
+    return lines[0].startswith("# ") and lines[1] == "" and lines[2].startswith(("    ", "```"))
+
+
 def english(paths):
     run = subprocess.run([sys.executable, "tests/lint/english.py", *paths], capture_output=True, text=True, check=False)
     return [line for line in run.stdout.split("\n") if line and line.split(":")[0] in paths]
@@ -72,6 +87,10 @@ def main():
         if path.startswith("docs/") and path not in GENERATED and lines > LINES_MAX:
             bad.append(f"{path} has {lines} lines, a page has at most {LINES_MAX}")
         bad.extend(check_links(path, text))
+        if path not in GENERATED:
+            bad.extend(check_cells(path, text))
+        if path.startswith("docs/") and not path.startswith(LISTS) and not begins_with_picture(text):
+            bad.append(f"{path} does not begin with a picture, or is a list (LISTS)")
     strict = [p for p in pages if (p.startswith("docs/") or "/" not in p) and p not in GENERATED]
     bad.extend(english(strict))
     for line in bad:
