@@ -2,7 +2,7 @@
 # Random and Bayesian on ten functions, as they are and with half of the space failing: the median over seeds of the
 # best of 60 trials (40 of 120 points in the finite space), four at once, and how many of them failed.
 #   SEEDS=20
-# Prints a table for docs/benchmarks.md; fails where Bayesian is worse than Random. Four minutes on one processor.
+# Prints a table for docs/benchmarks/training.md; fails where Bayesian is worse than Random. Four minutes on one processor.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${SEEDS:=20}"

@@ -1,8 +1,10 @@
-"""Folders: at most 40 files in one, at most 8 headers in agent/engine (all that others may include); but tests/data and
-tests/fuzz/corpus; a README.md in each below lib/, operator/ and agent/, whose part that is made (readmes.py) is current: it
+"""Folders: at most 40 files and a README.md in one, at most 8 headers in agent/engine (all that others may include); but tests/data and
+tests/fuzz/corpus; a README.md in images/, crds/, each folder of tests/ but unit/ and data/ (tests/README.md names them all, and
+tests/e2e/README.md its folders), and each below lib/, operator/ and agent/, whose part that is made (readmes.py) is current: it
 names each module, and what the folder may include. A unit test has the path of its source: a test of another name is in a
 folder that there is, too, and a test with the name of one source alone is beside no other."""
 import os
+import re
 
 import readmes
 import source
@@ -10,7 +12,7 @@ import source
 CODE_FOLDERS = source.CODE
 found, count = {}, {}
 for path in source.files(("",), CODE_FOLDERS + ("tests/", "docs/")):
-    if not path.startswith(("tests/data/", "tests/fuzz/corpus/")):
+    if not path.startswith(("tests/data/", "tests/fuzz/corpus/")) and not path.endswith("/README.md"):
         count[os.path.dirname(path)] = count.get(os.path.dirname(path), 0) + 1
 for folder in list(count):
     while "/" in folder:  # the folders above, which may hold only folders
@@ -21,6 +23,14 @@ for folder, files in count.items():
         found[f"files {folder}"] = f"{folder}/ has {files} files, at most 40"
     if (folder + "/").startswith(CODE_FOLDERS) and not os.path.exists(f"{folder}/README.md"):
         found[f"README {folder}"] = f"{folder}/ has no README.md"
+for folder in ["images", "crds", *(f for f in count if re.fullmatch("tests/(?!unit$|data$)[^/]+", f))]:
+    if not os.path.exists(f"{folder}/README.md"):
+        found[f"README {folder}"] = f"{folder}/ has no README.md"
+for above in ("tests", "tests/e2e"):
+    text = open(f"{above}/README.md", encoding="utf-8").read()
+    for folder in [*(f for f in count if os.path.dirname(f) == above), *(["tests/data"] if above == "tests" else [])]:
+        if f"`{os.path.basename(folder)}/`" not in text:
+            found[f"names {folder}"] = f"{above}/README.md does not name `{os.path.basename(folder)}/`"
 headers = [name for name in os.listdir("agent/engine") if name.endswith(".h")]
 if len(headers) > 8:
     found["headers agent/engine"] = f"agent/engine/ has {len(headers)} public headers, at most 8: " + " ".join(sorted(headers))

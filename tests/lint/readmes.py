@@ -1,6 +1,6 @@
 """README.md of each folder of lib/, operator/ and agent/: the part below the line MADE is made from the headers and from
 includes.sh, so that every module is named and what a folder may include is true. The text above is by hand; if it names
-every module in `backticks`, the list is left out. folders.sh compares; `make readmes` writes."""
+every module in `backticks`, the list is left out. A .c without a header has its first comment, or else its first names. folders.sh compares; `make readmes` writes."""
 import os
 import re
 import sys
@@ -9,8 +9,9 @@ import textwrap
 import source
 
 MADE = "<!-- Below: made by `make readmes` from the headers and tests/lint/includes.sh. -->"
-LISTED = 60
-HEAD = re.compile(r"\s*(?:// SPDX[^\n]*\n\s*)?/\*\s*(.*?)\*/", re.S)
+LISTED = 5
+COLUMNS = 98
+HEAD = re.compile(r"\s*(?:// SPDX[^\n]*\n\s*)?(?:/\*\s*(.*?)\*/|((?://(?! SPDX)[^\n]*\n)+))", re.S)
 
 
 def first_sentence(path):
@@ -18,12 +19,20 @@ def first_sentence(path):
     found = HEAD.match(open(path, encoding="utf-8").read())
     if not found:
         return ""
-    text = re.sub(r"\n[ \t]*\*[ \t]?", "\n", found.group(1))
+    text = re.sub(r"\n[ \t]*\*[ \t]?", "\n", found.group(1) or re.sub(r"^//", "", found.group(2), flags=re.M))
     text = re.split(r"\n\s*\n", text)[0]
     text = " ".join(text.split())
     text = re.sub(r"^[\w.]+\.(?:h|c|cu): ", "", text)
-    text = re.split(r"(?<=[^.][^.][.?!])\s+(?=[A-Z`(])", text)[0].rstrip(" .:")
-    return text
+    return re.split(r"(?<=[^.][^.][.?!])\s+(?=[A-Z`(\x22])", text)[0].rstrip(" .:")
+
+
+def shortened(text, room):
+    """A sentence that is too long for its line: without its remarks in brackets and what follows a colon, if that helps."""
+    plain = re.sub(r" \([^()]*\)", "", text)
+    if len(plain) <= room:
+        return plain
+    before = re.split(r"[:;] ", plain)[0]
+    return before if len(before) <= room and before.count(" ") >= 3 else text
 
 
 def defined(path):
@@ -45,13 +54,16 @@ def modules(folder, names):
         if not name.endswith(".h") and name.rsplit(".", 1)[0] in headers:
             continue
         said = first_sentence(path)
-        if said and not name.endswith(".h") and said[1:2].islower():
+        if said and not name.endswith(".h") and (said[1:2].islower() or said[1:2] == " ") and "'s " not in said[:12]:
             said = said[0].lower() + said[1:]
+        start = f"`{name}`: "
+        if len(start + said) > COLUMNS - 2:
+            said = shortened(said, COLUMNS - 2 - len(start))
         said = said or defined(path)
         made.append(
             textwrap.fill(
                 f"`{name}`" + (f": {said}" if said else ""),
-                98,
+                COLUMNS,
                 initial_indent="- ",
                 subsequent_indent="  ",
                 break_long_words=False,
@@ -74,7 +86,7 @@ def may_include(folder, allowed):
         return ""
     names = [f"`{p}`" for p in allowed[best] if p.rstrip("/") != folder]
     text = "May include, besides itself: " + (", ".join(names) if names else "nothing of ours") + "."
-    return textwrap.fill(text, 98, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def names_all(text, names):
