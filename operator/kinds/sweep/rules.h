@@ -39,7 +39,23 @@ struct rule_row {
 
 enum { RULE_WHY_MAX = 192 };
 
+/* All trials of one pass, with what is looked up for several of them. Filled by rule_judge_init;
+ * the caller keeps what it points to until rule_judge_release. */
+struct rule_table;
+struct rule_judge {
+    const struct rule *rule;
+    enum goal goal;
+    const struct rule_trial *trials;
+    size_t count;
+    struct rule_table *tables; /* by number of reports, ascending */
+    size_t table_count;
+    struct rule_row *room; /* [count] */
+};
+
+void rule_judge_init(struct rule_judge *judge, const struct rule *rule, enum goal goal,
+                     const struct rule_trial *trials, size_t count);
+void rule_judge_release(struct rule_judge *judge);
+
 /* Whether trials[which] should be stopped, and why, in one line ("Median: after 12 reports ...").
  */
-bool rule_stops(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
-                size_t count, size_t which, char why[static RULE_WHY_MAX]);
+bool rule_stops(struct rule_judge *judge, size_t which, char why[static RULE_WHY_MAX]);

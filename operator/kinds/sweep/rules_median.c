@@ -8,7 +8,10 @@ static int by_mean(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-double rules_median_bound(struct rule_row *others, size_t count) {
-    qsort(others, count, sizeof *others, by_mean);
+void rules_median_sort(struct rule_row *rows, size_t count) {
+    qsort(rows, count, sizeof *rows, by_mean);
+}
+
+double rules_median_bound(const struct rule_row *others, size_t count) {
     return others[(count - 1) / 2].mean / 2 + others[count / 2].mean / 2;
 }

@@ -8,7 +8,10 @@
 
 enum { RULES_MEDIAN_OTHERS_MIN = 3 };
 
+/* By mean, as rules_median_bound needs them. */
+void rules_median_sort(struct rule_row *rows, size_t count);
+
 /* The worst score that may go on: the median (of an even count the mean of the middle two, or the
- * worse one when one of them is not a number). others: count rows, at least
- * RULES_MEDIAN_OTHERS_MIN; the function sorts them by mean. */
-double rules_median_bound(struct rule_row *others, size_t count);
+ * worse one when one of them is not a number). others: count sorted rows, at least
+ * RULES_MEDIAN_OTHERS_MIN. */
+double rules_median_bound(const struct rule_row *others, size_t count);

@@ -52,6 +52,16 @@ struct outcome {
     double best; /* of the trials that were not stopped */
 };
 
+/* Of one trial among all. */
+static bool stops_one(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
+                      size_t count, size_t which, char why[static RULE_WHY_MAX]) {
+    struct rule_judge judge;
+    rule_judge_init(&judge, rule, goal, trials, count);
+    bool stops = rule_stops(&judge, which, why);
+    rule_judge_release(&judge);
+    return stops;
+}
+
 /* A number of trials at once, all equally fast, in the order of their indices. A stopped trial has
  * done another epoch before it gets the stop. */
 static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded, size_t count,
@@ -80,7 +90,7 @@ static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded
                 double best =
                     recorded[i].count ? curves[i].at[curves[i].count - 1].best : -INFINITY;
                 outcome.best = fmax(outcome.best, best);
-            } else if (rule_stops(&rule, GOAL_MAXIMIZE, trials, next, i, why)) {
+            } else if (stops_one(&rule, GOAL_MAXIMIZE, trials, next, i, why)) {
                 outcome.epochs++;
                 outcome.stopped++;
             } else {

@@ -11,6 +11,16 @@
 
 enum { TRIALS_MAX = 8 };
 
+/* Of one trial among all. */
+static bool stops_one(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
+                      size_t count, size_t which, char why[static RULE_WHY_MAX]) {
+    struct rule_judge judge;
+    rule_judge_init(&judge, rule, goal, trials, count);
+    bool stops = rule_stops(&judge, which, why);
+    rule_judge_release(&judge);
+    return stops;
+}
+
 static void test_curves_are_read(void) {
     struct curve curve = curve_read("5:500:0.25:0.125 6::1e-3:-2 7:700:nan: 9:9:inf:3");
     CHECK_INT(curve.count, 4);
@@ -110,6 +120,7 @@ static void test_median_bounds(void) {
         for (size_t k = 0; k < rows[i].count; k++) {
             others[k] = (struct rule_row){1e9, sweep_score(rows[i].goal, rows[i].means[k])};
         }
+        rules_median_sort(others, rows[i].count);
         double bound = rules_median_bound(others, rows[i].count);
         bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
         if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
@@ -239,7 +250,7 @@ static void test_who_is_judged_by_what(void) {
             trials[count] = (struct rule_trial){&curves[count], *one != '-', (int64_t)count};
         }
         char why[RULE_WHY_MAX] = "?";
-        bool stops = rule_stops(rows[i].rule, rows[i].goal, trials, count, 0, why);
+        bool stops = stops_one(rows[i].rule, rows[i].goal, trials, count, 0, why);
         if (stops != (rows[i].why != NULL) || (stops && strcmp(why, rows[i].why) != 0)) {
             printf("# row %zu: %s %s\n", i, stops ? "stopped" : "goes on", why);
             test_failures++;
@@ -275,8 +286,8 @@ static void test_goals_mirror_each_other(void) {
         }
         char why[RULE_WHY_MAX];
         const struct rule *rule = rules[round % 3];
-        bool up = rule_stops(rule, GOAL_MAXIMIZE, trials[0], TRIALS_MAX, 0, why);
-        CHECK(up == rule_stops(rule, GOAL_MINIMIZE, trials[1], TRIALS_MAX, 0, why));
+        bool up = stops_one(rule, GOAL_MAXIMIZE, trials[0], TRIALS_MAX, 0, why);
+        CHECK(up == stops_one(rule, GOAL_MINIMIZE, trials[1], TRIALS_MAX, 0, why));
         stopped += up;
     }
     CHECK(stopped > 60 && stopped < 540);
@@ -340,7 +351,7 @@ static void test_halving(void) {
             trials[count] = (struct rule_trial){&curves[count], true, (int64_t)count};
         }
         for (size_t k = 0; k < count; k++) {
-            bool stops = rule_stops(&rule, GOAL_MAXIMIZE, trials, count, k, why);
+            bool stops = stops_one(&rule, GOAL_MAXIMIZE, trials, count, k, why);
             stopped[k] = stops ? 's' : '-';
             CHECK(!stops || text_starts(why, "ASHA: after "));
         }
