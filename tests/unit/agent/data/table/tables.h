@@ -15,7 +15,7 @@ static inline size_t table_random(size_t below) {
     return (size_t)test_below(&table_random_state, below);
 }
 static inline uint64_t table_rounds(uint64_t usual) {
-    return MAX((uint64_t)test_rounds(0) * 100, usual);
+    return MAX((uint64_t)test_rounds(0) * 100, MAX(usual / (uint64_t)test_divisor(), 1));
 }
 static inline void table_random_start(uint64_t seed, uint64_t round) {
     table_random_state = test_mix(seed) + test_mix(round + 1);

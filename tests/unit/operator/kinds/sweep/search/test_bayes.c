@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bayesian beats Random: the median over 20 seeds of the best of 60 trials, on Branin's function
- * and Hartmann's of six dimensions (Dixon and Szego, "Towards Global Optimization 2", 1978), four
- * trials at once. And its behaviour where nothing can be concluded. */
+/* Bayesian beats Random: the median over 20 seeds (under sanitizers 2) of the best of 60 trials, on
+ * Branin's function and Hartmann's of six dimensions (Dixon and Szego, "Towards Global Optimization
+ * 2", 1978), four trials at once. And its behaviour where nothing can be concluded. */
 #include "operator/kinds/sweep/search/bayes.h"
 
 #include "tests/seed.h"
@@ -55,11 +55,12 @@ static int by_value(const void *left, const void *right) {
 static double median_best(const struct space *space, double (*function)(const double *),
                           bool is_bayes) {
     double bests[SEEDS];
-    for (int i = 0; i < SEEDS; i++) {
+    int seeds = SEEDS / (int)test_divisor() / 2 * 2; /* an even number */
+    for (int i = 0; i < seeds; i++) {
         bests[i] = search(space, function, test_seed(1) + (uint64_t)i, is_bayes);
     }
-    qsort(bests, SEEDS, sizeof *bests, by_value);
-    return (bests[SEEDS / 2 - 1] + bests[SEEDS / 2]) / 2;
+    qsort(bests, (size_t)seeds, sizeof *bests, by_value);
+    return (bests[seeds / 2 - 1] + bests[seeds / 2]) / 2;
 }
 
 static void test_branin(void) {
