@@ -1,5 +1,6 @@
 """Duplicates: no seven or more lines of lib/, operator/ and agent/ are the same in two places, white space, comments,
-includes and empty lines left out. Tables of literals count as well."""
+includes and empty lines left out. Tables of literals count as well. (Containerfiles of an agent and its trainer begin
+alike, so that their layers are shared: images.sh demands it.)"""
 import os
 import re
 
@@ -19,12 +20,12 @@ def code_lines(text):
     """(line number, text without its white space)"""
     for number, line in enumerate(without_comments(text).split("\n"), 1):
         plain = re.sub(r"\s+", "", line)
-        if plain and not plain.startswith(("#include", "#pragma")):
+        if plain and not plain.startswith(("#include", "#pragma", "#undef")):
             yield number, plain
 
 
 places, files = {}, {}
-for path in source.files():
+for path in source.files((".c", ".h", ".cu") + source.INCLUDED):
     with open(path, encoding="utf-8") as file:
         files[path] = list(code_lines(file.read()))
     for at in range(len(files[path]) - LEAST + 1):

@@ -8,7 +8,7 @@ defines, and structs that a header names and a source of the same stem defines.
      one's family (in lib/net/http_call.c: http_call, call, and http because http.c or another http_*.c is beside it),
      or with the name of a folder above it (cuda_ or device_ in agent/engine/device/cuda). Singular and plural are one.
      Kernels of CUDA (__global__) are their file's own. Where a folder has one function per operator, the operator is
-     named and the folder's role is the rest (ROLES).
+     named and the folder's role is the rest (ROLES). Included files (.inc, .cuh) have only static functions.
   3. Such a prefix belongs to one family (of one folder) or to one folder."""
 import os
 import re

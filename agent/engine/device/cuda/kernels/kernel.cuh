@@ -16,8 +16,7 @@ static inline int64_t blocks_for(int64_t threads) {
     return blocks < most ? blocks : most;
 }
 
-/* Launches the kernel with `blocks` blocks of THREADS threads; does nothing for 0 blocks. Returns a
- * cudaError_t. */
+/* Launches `blocks` blocks of THREADS threads; 0: does nothing. Returns a cudaError_t. */
 template <class... Parameters, class... Arguments>
 static inline int start(void *stream, int64_t blocks, void (*kernel)(Parameters...),
                         Arguments &&...arguments) {
@@ -81,10 +80,9 @@ static inline struct around around_of(const int64_t sizes[3]) {
 /* KERNELS_LANES adjacent channels, loaded and stored in one access of 16 bytes. */
 template <class T> struct alignas(16) lanes { T at[KERNELS_LANES]; };
 
-/* Reduces the values of a block's threads by `join` and returns the result in every thread. The
- * order is fixed, so results are the same in every run. All threads of the block must call it. Two
- * barriers are enough: the next call may write `shared` while threads still read `few`, because it
- * writes `few` only after its own barrier. */
+/* Reduces the values of a block's threads by `join`, in a fixed order, and returns the result in
+ * every thread. All threads must call it. Two barriers are enough: the next call may write `shared`
+ * while threads still read `few`, because it writes `few` only after its own barrier. */
 template <class T, class Join> static __device__ T block_join(T value, Join join) {
     const unsigned few_count = 16;
     __shared__ T shared[THREADS];
@@ -127,11 +125,10 @@ struct multiply_up {
     }
 };
 
-/* Reduces two sums per channel over the rows of a block. Threads form a grid of rows x columns. The
- * thread at (row, column) has 2 * KERNELS_LANES sums for the channels of group base + column; the
- * results for channel c go to out[2 c] and out[2 c + 1]. Rows are added in order, so results are
- * the same in every run. All threads of the block must call it. A barrier is needed before `shared`
- * is written again. */
+/* Reduces two sums per channel over the rows of a block, in order. Threads form a grid of rows x
+ * columns. The thread at (row, column) has 2 * KERNELS_LANES sums for the channels of group base +
+ * column; the results for channel c go to out[2 c] and out[2 c + 1]. All threads must call it. A
+ * barrier is needed before `shared` is written again. */
 static inline __device__ void add_rows(float (*shared)[2 * KERNELS_LANES], const float *sums,
                                        int rows, int columns, int64_t base, int groups,
                                        float *out) {
