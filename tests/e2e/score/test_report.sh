@@ -11,8 +11,10 @@ mkdir "$work/pages"
 check "the unit test makes pages" env REPORT_PAGES="$work/pages" \
     "${BUILD:-build}/tests/unit/agent/score/report/test_report" >"$work/log" || sed 's/^/# /' "$work/log"
 grep -v '^ok [a-z_]*$' "$work/log"
-check "and that of sweeps" env SWEEP_PAGES="$work/pages" \
-    "${BUILD:-build}/tests/unit/operator/kinds/sweep/show/test_sweep_html" >"$work/sweeps.log" || sed 's/^/# /' "$work/sweeps.log"
+for name in test_sweep_html test_sweep_html_many; do
+    check "and that of sweeps, $name" env SWEEP_PAGES="$work/pages" \
+        "${BUILD:-build}/tests/unit/operator/kinds/sweep/show/$name" >"$work/sweeps.log" || sed 's/^/# /' "$work/sweeps.log"
+done
 cat >"$work/check.py" <<'P'
 import pathlib, re, sys, xml.etree.ElementTree as tree
 bad, count = 0, 0
