@@ -152,6 +152,9 @@ int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *r
     return 0;
 }
 
+/* So that OpenSSL does not ask for one on the terminal when a block is encrypted. */
+#define NO_PASSWORD ""
+
 static const char too_large[] = "the PEM text is larger than %d bytes";
 static const char no_certificate[] = "no PEM certificate in the text";
 
@@ -162,14 +165,14 @@ int tls_pem_to_der(const char *pem, bool private_key, uint8_t **ret_der, size_t 
         return error_set(err, ERROR_INVALID, too_large, TLS_PEM_MAX);
     }
     AUTO(bio_freep) BIO *text = BIO_new_mem_buf(pem, (int)length);
+    char none[] = NO_PASSWORD;
     unsigned char *der = NULL;
     int size = -1;
     if (private_key) {
-        char none[] = ""; /* a password, so that OpenSSL does not ask for one on the terminal */
         AUTO(key_freep) EVP_PKEY *key = PEM_read_bio_PrivateKey(text, NULL, NULL, none);
         size = key ? i2d_PrivateKey(key, &der) : -1;
     } else {
-        AUTO(x509_freep) X509 *certificate = PEM_read_bio_X509(text, NULL, NULL, NULL);
+        AUTO(x509_freep) X509 *certificate = PEM_read_bio_X509(text, NULL, NULL, none);
         size = certificate ? i2d_X509(certificate, &der) : -1;
     }
     if (size <= 0) {
@@ -202,8 +205,9 @@ int tls_certificate_sha256(const char *pem, char hex[static 65], struct error *e
     }
     AUTO(bio_freep) BIO *text = BIO_new_mem_buf(pem, (int)length);
     AUTO(openssl_freep) unsigned char *der = NULL;
+    char none[] = NO_PASSWORD;
     long size = 0;
-    if (PEM_bytes_read_bio(&der, &size, NULL, PEM_STRING_X509, text, NULL, NULL) != 1 ||
+    if (PEM_bytes_read_bio(&der, &size, NULL, PEM_STRING_X509, text, NULL, none) != 1 ||
         !is_sequence(der, size)) {
         return error_from_openssl(err, ERROR_INVALID, no_certificate);
     }

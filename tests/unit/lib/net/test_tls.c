@@ -6,6 +6,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static void test_a_made_certificate_belongs_to_its_key(void) {
     struct error err = {0};
@@ -88,10 +90,41 @@ static void test_bad_texts_are_refused(void) {
     }
 }
 
+static const char encrypted[] = "-----BEGIN CERTIFICATE-----\n"
+                                "Proc-Type: 4,ENCRYPTED\n"
+                                "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n"
+                                "\n"
+                                "AAAAAAAAAAAAAAAAAAAAAA==\n"
+                                "-----END CERTIFICATE-----\n";
+
+/* OpenSSL asks on the terminal, or without one reads standard input. */
+static void test_nobody_is_asked_for_a_password(void) {
+    static const char typed[] = "secret\n";
+    struct error err = {0};
+    int ends[2], left = 0;
+    (void)setsid();
+    CHECK_INT(pipe(ends), 0);
+    CHECK_INT(write(ends[1], typed, strlen(typed)), (int)strlen(typed));
+    CHECK_INT(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    char hex[65];
+    uint8_t *der = NULL;
+    size_t size = 0;
+    CHECK_INT(tls_certificate_sha256(encrypted, hex, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    err = (struct error){0};
+    CHECK_INT(tls_pem_to_der(encrypted, false, &der, &size, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_INT(ioctl(STDIN_FILENO, FIONREAD, &left), 0);
+    CHECK_INT(left, (int)strlen(typed)); /* nothing was read */
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void) {
     TEST(test_a_made_certificate_belongs_to_its_key);
     TEST(test_two_certificates_differ);
     TEST(test_the_digest_is_the_one_openssl_prints);
     TEST(test_bad_texts_are_refused);
+    TEST(test_nobody_is_asked_for_a_password);
     return TEST_END();
 }
