@@ -195,14 +195,17 @@ static void add_grace(json_t *pod) {
     }
 }
 
+char *disttrain_member_name(const char *job, int index, int attempt) {
+    AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
+    return attempt > 1 ? x_printf("%s-%d-%d", prefix, index, attempt)
+                       : x_printf("%s-%d", prefix, index);
+}
+
 json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct endpoint *endpoint,
                              int index, int attempt, const struct restarts *restarts,
                              const char *group) {
     AUTO(text_freep) char *first = group ? NULL : kueue_new_group(spec, 1);
-    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
-    AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-%d-%d", prefix, index, attempt)
-                             : x_printf("%s-%d", prefix, index);
+    AUTO(text_freep) char *name = disttrain_member_name(spec->job.name, index, attempt);
     json_t *environment = environment_of(spec, endpoint, name, index, attempt, restarts);
     json_t *pod =
         pod_make(&spec->job, name, ROLE_MEMBER, attempt, container(spec, restarts, environment));

@@ -24,8 +24,9 @@ struct restarts {
                        only this pod can report it to the hub */
 };
 
-/* attempt counts from 1: NAME-0; NAME-0-2. group: Kueue's (kueue.h); NULL: the first one.
- * Owned by the caller. */
+/* attempt counts from 1: NAME-0; NAME-0-2. The caller owns it. */
+char *disttrain_member_name(const char *job, int index, int attempt);
+/* group: Kueue's (kueue.h); NULL: the first one. Owned by the caller. */
 json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct endpoint *endpoint,
                              int index, int attempt, const struct restarts *restarts,
                              const char *group);

@@ -3,6 +3,7 @@
 
 #include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/plan.h"
+#include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 
@@ -31,8 +32,15 @@ static bool is_first(const json_t *object) {
     return tree_get(object, "spec.metrics.objective") != NULL;
 }
 
+static char *last_hub(const json_t *object) {
+    int attempt = job_bounded(object, "status.attempt", 0, 1000000 - 1);
+    const char *name = tree_text(object, "metadata.name", "");
+    return attempt > 0 ? disttrain_member_name(name, 0, attempt) : NULL;
+}
+
 static const struct job_ops ops = {
     .is_hub = is_hub,
+    .last_hub = last_hub,
     .plan = plan,
     .begins = begins,
     .is_first = is_first,

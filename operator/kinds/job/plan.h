@@ -36,8 +36,8 @@ struct job_observed {
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    /* Objects of kinds that are not watched (PodGroups), which may go unseen: the plan asks again
-     * for those that are not known to be there. NULL: there are none. */
+    const struct write_failure *held; /* a pod that may run unseen (job_plan_mark_alone); NULL */
+    /* PodGroups, which are not watched: asked for again if not known to be there; NULL: none */
     const struct ensured_objects *ensured;
     const char *dropped; /* the status's first field that the cluster's definition dropped, NULL */
     /* When a pod was first seen as ended, or as being deleted, on the clock of now_ms: {NAME: ms}.

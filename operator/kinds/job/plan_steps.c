@@ -127,13 +127,21 @@ bool job_plan_ensure(struct job_plan *plan, json_t *object) {
     return false;
 }
 
+/* Why an object that is to be created cannot be; NULL: nothing is known. */
+static const struct write_failure *failure_of(const struct job_plan *plan, const json_t *object) {
+    if (plan->observed->held && owned_annotation(object, ANNOTATION_ALONE)) {
+        return plan->observed->held;
+    }
+    return job_plan_write_failure_of(plan, object);
+}
+
 /* The most severe write failure of what is to be created; NULL: none. */
 static const struct failure_row *find_worst(const struct job_plan *plan,
                                             const struct write_failure **ret_failure) {
     const struct failure_row *worst = NULL;
     for (size_t i = 0; i < json_array_size(plan->result.create); i++) {
         const struct write_failure *failure =
-            job_plan_write_failure_of(plan, json_array_get(plan->result.create, i));
+            failure_of(plan, json_array_get(plan->result.create, i));
         for (size_t k = worst ? (size_t)(worst - failure_rows) + 1 : 0;
              failure && k < ARRAY_LEN(failure_rows); k++) {
             if (failure_rows[k].why == failure->why) {

@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ enum {
     DELAY_MAX_MS = 60000,
     DOUBLINGS_MAX = 6,
     LATELY_MS = 600000, /* after this time an adoption delays the next one no more */
+    LATER_MS = 600000,
 };
 
 static void release(struct adoption_row *row) {
@@ -35,7 +37,7 @@ void adoption_release(struct adoption *adoption) {
 
 /* The job waits for it. */
 static bool is_open(const struct adoption_row *row) {
-    return row->stage != ADOPTION_OURS && row->stage != ADOPTION_LEFT;
+    return row->stage < ADOPTION_OURS;
 }
 
 static size_t count_open(const struct adoption *adoption) {
@@ -57,12 +59,20 @@ static struct adoption_row *find(const struct adoption *adoption, const char *ui
 
 /* Three quarters of it to five quarters, so that objects that were lost together are not asked for
  * together. */
-static void delay(struct adoption_row *row) {
-    int64_t even_ms =
-        MIN((int64_t)DELAY_MIN_MS << MIN(row->delays, DOUBLINGS_MAX), (int64_t)DELAY_MAX_MS);
+static void rest(struct adoption_row *row, int64_t even_ms) {
     row->delays++;
     row->not_before_ms = clock_monotonic_ms() + even_ms - even_ms / 4 +
                          arc4random_uniform((uint32_t)even_ms / 2 + 1);
+}
+
+static void delay(struct adoption_row *row) {
+    rest(row, MIN((int64_t)DELAY_MIN_MS << MIN(row->delays, DOUBLINGS_MAX), (int64_t)DELAY_MAX_MS));
+}
+
+/* Lost again soon, it waits. */
+static void note_given(struct adoption_row *row) {
+    row->adopted_ms = clock_monotonic_ms();
+    delay(row);
 }
 
 /* ---- whether it is the job's ---- */
@@ -218,8 +228,10 @@ static void judge(struct reconcile *request, struct adoption_row *row,
         is_it ? adoption_judge(request, there, /* wanted= */ NULL, made) : CLAIM_NONE;
     row->stage = ADOPTION_LEFT;
     if (claim == CLAIM_OURS) {
-        cache_put(request->cache, there); /* the watch is late */
-        row->stage = ADOPTION_OURS;
+        cache_put(request->cache, there); /* the watch is late, or knows of a later loss */
+        note_given(row);
+        row->stage = ADOPTION_SEEN;
+        see(request, row);
     } else if (claim == CLAIM_ADOPT) {
         reconcile_write(request, CLUSTER_MERGE, claim_adoption(there, request->object));
         row->stage = ADOPTION_TAKING;
@@ -228,19 +240,45 @@ static void judge(struct reconcile *request, struct adoption_row *row,
     }
 }
 
+/* The job goes on meanwhile. */
+static void try_later(struct reconcile *request, struct adoption_row *row) {
+    if (request->monotonic_ms >= row->not_before_ms) {
+        see(request, row);
+    } else {
+        status_write_requeue(request, row->not_before_ms - request->monotonic_ms);
+    }
+}
+
+static void settle(struct reconcile *request, struct adoption_row *row,
+                   const struct credentials *made) {
+    switch (row->stage) {
+    case ADOPTION_SEEN:
+        see(request, row);
+        break;
+    case ADOPTION_FOUND:
+        judge(request, row, made);
+        break;
+    case ADOPTION_LATER:
+        try_later(request, row);
+        break;
+    case ADOPTION_ASKED:
+    case ADOPTION_TAKING:
+    case ADOPTION_OURS:
+    case ADOPTION_LEFT:
+        break;
+    }
+}
+
 bool adoption_settle(struct reconcile *request, struct adoption *adoption, const char *const *kinds,
                      const struct credentials *made) {
-    bool has_to_wait = !look(request, adoption, kinds);
-    for (size_t i = 0; i < adoption->count; i++) {
-        struct adoption_row *row = &adoption->at[i];
-        if (row->stage == ADOPTION_SEEN) {
-            see(request, row);
-        } else if (row->stage == ADOPTION_FOUND) {
-            judge(request, row, made);
+    bool has_room;
+    do { /* with no row open, nothing would lead to the pass that looks for the others */
+        has_room = look(request, adoption, kinds);
+        for (size_t i = 0; i < adoption->count; i++) {
+            settle(request, &adoption->at[i], made);
         }
-        has_to_wait |= is_open(row);
-    }
-    return has_to_wait;
+    } while (!has_room && count_open(adoption) == 0);
+    return count_open(adoption) > 0;
 }
 
 /* ---- answers ---- */
@@ -251,10 +289,14 @@ static bool is_refused(enum error_kind kind) {
 }
 
 static void fail(struct adoption_row *row, const struct error *err) {
-    row->tries++;
-    row->stage =
-        is_refused(err->kind) || row->tries == ADOPTION_TRIES ? ADOPTION_LEFT : ADOPTION_SEEN;
-    delay(row);
+    row->tries = is_refused(err->kind) ? ADOPTION_TRIES : row->tries + 1;
+    if (row->tries >= ADOPTION_TRIES) {
+        row->stage = ADOPTION_LATER;
+        rest(row, LATER_MS);
+    } else {
+        row->stage = ADOPTION_SEEN;
+        delay(row);
+    }
 }
 
 void adoption_found(struct adoption *adoption, const struct found *found) {
@@ -281,8 +323,7 @@ void adoption_note(struct adoption *adoption, const struct written *written) {
     }
     if (!written->err) {
         row->stage = ADOPTION_OURS;
-        row->adopted_ms = clock_monotonic_ms();
-        delay(row);
+        note_given(row);
     } else if (written->err->kind == ERROR_NOT_FOUND) {
         row->stage = ADOPTION_LEFT;
     } else {

@@ -5,9 +5,10 @@
  *
  * Each such object is read once, judged (control/claim.h), and changed as it was read, by its uid
  * and version. Until that has ended the job waits: it neither creates nor deletes. If the cluster
- * refuses the change, or after ADOPTION_TRIES failed tries, the job goes on, and meets the object
- * when it wants to use its name (holders.h). A try after another, and the adoption of what was
- * adopted lately, have to wait: about 1 s, doubling up to a minute. So somebody who removes the
+ * refuses the change, or after ADOPTION_TRIES failed tries, the job goes on, and tries again about
+ * every ten minutes; before that it may meet the object when it wants to use its name (holders.h).
+ * A try after another, and the adoption of what had its owner back lately, have to wait: about 1 s,
+ * doubling up to a minute, and then for their turn (retry_pace.h). So somebody who removes the
  * references again and again causes no storm of requests. */
 #pragma once
 
@@ -25,7 +26,8 @@ enum adoption_stage {
     ADOPTION_FOUND,  /* `there` is the answer */
     ADOPTION_TAKING, /* the change was asked for */
     ADOPTION_OURS,   /* it has its owner again */
-    ADOPTION_LEFT,   /* gone, not ours, or not to be changed: it is not looked at again */
+    ADOPTION_LATER,  /* it could not be changed: the job does not wait for the next try */
+    ADOPTION_LEFT,   /* gone, or not ours: it is not looked at again */
 };
 
 struct adoption_row {
@@ -36,7 +38,7 @@ struct adoption_row {
     int tries;             /* failed, since it was seen without an owner */
     int delays;            /* what not_before_ms grows with: failed tries and adoptions, lately */
     int64_t not_before_ms; /* monotonic */
-    int64_t adopted_ms;
+    int64_t adopted_ms;    /* or that somebody else gave it its owner back */
 };
 
 /* Of one job; zero at first. */

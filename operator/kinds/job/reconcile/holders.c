@@ -4,6 +4,7 @@
 #include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/object.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAVING_MS = 60000 }; /* its deletion leads to a pass */
@@ -97,9 +98,28 @@ static void act(struct reconcile *request, struct refusal *row) {
     json_decref(TAKE(row->there));
 }
 
+static uint64_t version_of(const json_t *object) {
+    return strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10);
+}
+
+/* The watch has shown a later version since it was read: while the job waited for adoptions, for
+ * example. */
+static bool is_stale(const struct reconcile *request, const struct refusal *row) {
+    AUTO(tree_freep)
+    json_t *seen =
+        cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
+    return seen && version_of(seen) > version_of(row->there) &&
+           strcmp(tree_text(seen, "metadata.uid", ""),
+                  tree_text(row->there, "metadata.uid", "?")) == 0;
+}
+
 static void settle(struct reconcile *request, struct refusal *row, const struct credentials *made) {
     if (row->of != REFUSAL_OF_CREATION) {
         return;
+    }
+    if (row->is_known && row->there && is_stale(request, row)) {
+        json_decref(TAKE(row->there));
+        row->is_asked = row->is_known = false;
     }
     if (row->is_known && row->there) {
         row->holder = adoption_judge(request, row->there, row->wanted, made);

@@ -5,6 +5,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
+#include "operator/kinds/job/reconcile/alone.h"
 #include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/ensured.h"
@@ -30,6 +31,7 @@ struct kept {
     struct status_write_record status;
     struct refusals write_failures;
     struct adoption adoption;
+    struct alone alone;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
@@ -54,6 +56,7 @@ static void kept_free(void *opaque) {
     struct kept *kept = opaque;
     refusals_release(&kept->write_failures);
     adoption_release(&kept->adoption);
+    alone_release(&kept->alone);
     status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
@@ -202,6 +205,7 @@ void job_found(void *opaque, const struct found *found) {
     } else if (kept) {
         holders_found(&kept->write_failures, found);
         adoption_found(&kept->adoption, found);
+        alone_found(&kept->alone, found, kept->uid);
     }
 }
 
@@ -409,8 +413,7 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct
     return ops->plan(request, observed, ret_plan, err);
 }
 
-/* So that the Service is known as ours when it is seen. */
-static void note_begun(struct kept *kept, const json_t *objects) {
+static void note_services(struct kept *kept, const json_t *objects) {
     struct credentials *made = kept->credentials;
     size_t i;
     json_t *object;
@@ -424,6 +427,12 @@ static void note_begun(struct kept *kept, const json_t *objects) {
             other_leader_note_own(&kept->other, digest);
         }
     }
+}
+
+/* So that the Service is known as ours when it is seen. plan: what of it is sent. */
+static void note_begun(struct kept *kept, const struct plan_result *plan) {
+    note_services(kept, plan->create);
+    note_services(kept, plan->apply);
 }
 
 static void trim_all(const struct job_ops *ops, const struct reconcile *request,
@@ -471,6 +480,15 @@ static int64_t hold_ms(struct kept *kept, const struct reconcile *request, const
                : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
 }
 
+static void note_seen(const struct job_ops *ops, const struct reconcile *request, struct kept *kept,
+                      const json_t *pods) {
+    bool is_first = !kept->alone.is_begun;
+    AUTO(text_freep) char *last = is_first && ops->last_hub ? ops->last_hub(request->object) : NULL;
+    pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
+    alone_note(&kept->alone, pods, ops->is_hub, last);
+    ensured_forget(&kept->ensured, request->monotonic_ms);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -500,8 +518,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
         return 0;
     }
-    pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
-    ensured_forget(&kept->ensured, request->monotonic_ms);
+    note_seen(ops, request, kept, pods);
     AUTO(tree_freep)
     json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
     AUTO(release_failures)
@@ -516,6 +533,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         .progress = progress,
         .options = request->options,
         .write_failures = &write_failures,
+        .held = alone_held(&kept->alone),
         .ensured = &kept->ensured,
         .ended = kept->pods.ended,
         .leaving = kept->pods.leaving,
@@ -528,13 +546,15 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
+    if (!alone_allow(request, &kept->alone, plan.create)) {
+        return 0;
+    }
     job_mounts_query(request, &kept->mounts, pods);
     pin_add(request, &kept->pin, "Service", plan.create);
     kept->status.may_begin_late = state->is_current;
     ensured_want_all(&kept->ensured, plan.apply);
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);
-    note_begun(kept, plan.create); /* what is sent */
-    note_begun(kept, plan.apply);
+    note_begun(kept, &plan);
     if (conditions_is_finished(object)) {
         forget_finished(state, request, kept);
         trim_all(ops, request, pods);

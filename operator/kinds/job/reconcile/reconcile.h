@@ -12,6 +12,9 @@
 struct job_ops {
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
     bool (*is_hub)(const json_t *pod);
+    /* The name of the last hub that the status knows of, owned by the caller; NULL: of none. As a
+     * function NULL: a status knows of none. */
+    char *(*last_hub)(const json_t *object);
     /* The kind's plan, made from the observed state and the kind's own inputs; owned by the caller.
      */
     NODISCARD int (*plan)(const struct reconcile *request, const struct job_observed *observed,

@@ -16,8 +16,10 @@ static const char manifest[] =
     "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
     "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, "
     "persistentVolumeClaim: {claimName: films}}]}}";
+/* A coordinator dies once if there is a file "die". */
 static const char agent[] =
-    "#!/bin/sh\necho $WINDLASS_WORKER >>\"$data/started\"\nexec sleep 100\n";
+    "#!/bin/sh\necho $WINDLASS_WORKER >>\"$data/started\"\n"
+    "[ \"$WINDLASS_BIND\" ] && rm \"$data/die\" 2>/dev/null && exit 3\nexec sleep 100\n";
 
 enum { LATE_MS = 3000, EVENTS_MAX = 4096 };
 
@@ -183,6 +185,10 @@ static void check_first_names_only(void) {
     }
 }
 
+static void check_no_other_coordinator(void) {
+    CHECK(!pod("job-coordinator-1") && !pod("job-coordinator-3"));
+}
+
 static void run_ms(int64_t ms, void (*check)(void)) {
     struct error err = {0};
     for (int64_t end_ms = clock_monotonic_ms() + ms; clock_monotonic_ms() < end_ms;) {
@@ -243,6 +249,13 @@ static void test_answers_count_before_events(void) {
     run_ms(LATE_MS + 1000, check_first_names_only);
     CHECK_INT(world.late.creations, 3);
     close_world();
+}
+
+static void remove_object(const char *kind, const char *name) {
+    AUTO(tree_freep)
+    json_t *gone = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", kind, "metadata",
+                             "name", name);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_DELETE, gone, NULL, NULL);
 }
 
 static void merge_kind(const char *kind, const char *name, json_t *metadata_new) {
@@ -371,6 +384,32 @@ static void test_a_relabelled_coordinator_is_held(void) {
     close_world();
 }
 
+/* The same of the second one, after the first, which had died, was deleted: the next one would get
+ * the first one's name. Deleted, it is replaced. */
+static void test_a_relabelled_second_coordinator_is_held(void) {
+    struct error err = {0};
+    open_world(0, 0);
+    AUTO(text_freep) char *die = file_join(world.local.folder, "data/die");
+    CHECK_OK(file_write(die, "", 0, &err), &err);
+    run_until("job-coordinator-2");
+    remove_object("Pod", "job-coordinator-1");
+    run_ms(1500, check_no_other_coordinator);
+    merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
+    run_ms(3000, check_no_other_coordinator);
+    const json_t *stalled = conditions_find(job(), "Stalled");
+    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
+    CHECK(strstr(tree_text(stalled, "message", ""), "Pod job-coordinator-2 was taken out of this"));
+    merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "job"));
+    run_ms(1500, check_no_other_coordinator);
+    stalled = conditions_find(job(), "Stalled");
+    CHECK(strcmp(tree_text(stalled, "status", "False"), "False") == 0);
+    merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
+    run_ms(500, check_no_other_coordinator);
+    remove_object("Pod", "job-coordinator-2");
+    run_until("job-coordinator-1");
+    close_world();
+}
+
 /* Pods of somebody else have the names: they stay as they are, and the job runs beside them. */
 static void test_foreign_pods_are_left_alone(void) {
     static const char *const taken[] = {"job-coordinator-1", "job-worker-0", "job-worker-0-2"};
@@ -407,13 +446,6 @@ static void add_foreign_service(void) {
         "windlass.dev/certificate-sha256", "theirs", "windlass.dev/certificate", "-", "spec",
         "ports", "port", 1);
     world.late.inner->ops->write(world.late.inner, CLUSTER_CREATE, foreign, NULL, NULL);
-}
-
-static void remove_object(const char *kind, const char *name) {
-    AUTO(tree_freep)
-    json_t *gone = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", kind, "metadata",
-                             "name", name);
-    world.late.inner->ops->write(world.late.inner, CLUSTER_DELETE, gone, NULL, NULL);
 }
 
 static bool holds(const json_t *object, const char *text) {
@@ -480,6 +512,7 @@ int main(void) {
     TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
+    TEST(test_a_relabelled_second_coordinator_is_held);
     TEST(test_foreign_pods_are_left_alone);
     TEST(test_a_foreign_service_is_not_trusted);
     return TEST_END();

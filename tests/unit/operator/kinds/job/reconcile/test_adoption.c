@@ -29,7 +29,7 @@ static struct {
     const json_t *like;    /* of the question that is under way; borrowed, as the others */
     cluster_done *done;
     void *context;
-    int64_t now_ms;
+    int64_t now_ms, again_ms;
     int asked, version;
 } world;
 
@@ -112,11 +112,20 @@ static void lose(const char *name) {
     put(object_of("Pod", name, "u-1", NULL));
 }
 
-static void give_back(const char *name) {
+static json_t *owned_pod(const char *name) {
     json_t *object = object_of("Pod", name, "u-1", NULL);
     json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
                         json_pack("[o]", claim_owner(world.job)));
-    put(object);
+    return object;
+}
+
+static void give_back(const char *name) {
+    put(owned_pod(name));
+}
+
+/* The watch does not tell it. */
+static void give_back_unseen(const char *name) {
+    json_object_set_new(world.there, name, owned_pod(name));
 }
 
 /* One pass, and the answer to its question. Returns whether the job has to wait. */
@@ -135,6 +144,7 @@ static bool pass(void) {
                                 .pace = world.pace};
     (void)retry_pace_take(world.pace, now_ms); /* its turn, if it has come */
     bool waits = adoption_settle(&request, &world.adoption, owned_kinds, world.made);
+    world.again_ms = request.again_ms;
     retry_pace_passed(world.pace, key);
     if (request.is_retry) {
         retry_pace_ended(world.pace, key, RETRY_UNKNOWN);
@@ -258,6 +268,24 @@ static void test_gone_or_given_back(void) {
     close_world();
 }
 
+/* It is not tried again for some minutes, and then once. */
+static void check_later(void) {
+    int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+    int asked = world.asked;
+    CHECK(left_ms > 400000 && left_ms <= 750000);
+    CHECK(world.again_ms > 400000 && world.again_ms <= 750000);
+    world.now_ms = world.adoption.at[0].not_before_ms + 10 * HOUR_MS;
+    if (!pass()) { /* it waits for its turn */
+        CHECK(pass());
+    }
+    CHECK_INT(world.asked, asked + 1);
+    CHECK(pass());
+    CHECK_INT(json_array_size(world.writes), 1);
+    end_writes(ERROR_NONE);
+    world.now_ms = 0;
+    CHECK(!pass());
+}
+
 /* Another writer was faster, again and again: each try waits for longer, and the job not for ever.
  */
 static void test_failed_tries(void) {
@@ -276,9 +304,9 @@ static void test_failed_tries(void) {
         world.now_ms = 0;
     }
     lose("p");
-    world.now_ms = world.adoption.at[0].not_before_ms + 10 * HOUR_MS;
     CHECK(!pass()); /* the job goes on */
     CHECK_INT(world.asked, ADOPTION_TRIES);
+    check_later();
     close_world();
 }
 
@@ -289,6 +317,24 @@ static void test_refused(void) {
     CHECK(try_once(ERROR_DENIED));
     CHECK(!pass());
     CHECK_INT(world.asked, 1);
+    check_later();
+    close_world();
+}
+
+/* The answer shows the owner that somebody gave it back, and the watch has told already that it was
+ * lost once more. */
+static void test_lost_again_before_the_answer(void) {
+    open_world("{}");
+    lose("p");
+    give_back_unseen("p");
+    CHECK(pass());
+    lose("p");
+    CHECK(pass());
+    CHECK_INT(json_array_size(world.writes), 0);
+    CHECK_INT(world.asked, 1); /* not at once */
+    world.now_ms = world.adoption.at[0].not_before_ms + HOUR_MS;
+    CHECK(try_once(ERROR_NONE));
+    CHECK(!pass());
     close_world();
 }
 
@@ -349,6 +395,31 @@ static void test_many(void) {
     close_world();
 }
 
+/* More than are looked at together, of which those are given back at once: the last one does not
+ * wait for ever. */
+static void test_many_given_back(void) {
+    enum { TOGETHER = 16 };
+    open_world("{}");
+    world.fails = ERROR_UNAVAILABLE;
+    for (int i = 0; i <= TOGETHER; i++) {
+        AUTO(text_freep) char *name = x_printf("p-%d", i);
+        lose(name);
+    }
+    CHECK(pass());
+    world.fails = ERROR_NONE;
+    for (int i = 0; i < TOGETHER; i++) {
+        AUTO(text_freep) char *name = x_printf("p-%d", i);
+        give_back(name);
+    }
+    CHECK(pass());
+    CHECK_INT(world.asked, 2);
+    CHECK(pass());
+    CHECK_INT(json_array_size(world.writes), 1);
+    end_writes(ERROR_NONE);
+    CHECK(!pass());
+    close_world();
+}
+
 int main(void) {
     TEST(test_taken_back_before_anything_else);
     TEST(test_only_with_the_jobs_secret);
@@ -356,8 +427,10 @@ int main(void) {
     TEST(test_gone_or_given_back);
     TEST(test_failed_tries);
     TEST(test_refused);
+    TEST(test_lost_again_before_the_answer);
     TEST(test_a_question_that_fails);
     TEST(test_lost_again_and_again);
     TEST(test_many);
+    TEST(test_many_given_back);
     return TEST_END();
 }

@@ -1,0 +1,35 @@
+/* alone.h: a pod of which two must not run at once, a gang's first or a coordinator, and that the
+ * job sees no more. It was deleted, or somebody changed its labels, and then it may still run. So
+ * before its successor is made the cluster is asked for it by its name. If it is there and has not
+ * ended, it is held: nothing takes its place, and the plan says so (job_observed.held). It is asked
+ * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). */
+#pragma once
+
+#include "operator/control/controller.h"
+#include "operator/kinds/job/write_failure.h"
+
+/* Of one job; zero at first. */
+struct alone {
+    char *name, *uid; /* of the last one that may still run; owned; name NULL: there is none; uid
+                         NULL: known by its name alone */
+    bool is_begun;
+    bool is_seen; /* the job sees it */
+    bool is_asked, is_held;
+    int failures; /* answers in a row that did not say that it is gone */
+    int64_t not_before_ms;
+    struct write_failure told;
+};
+
+void alone_release(struct alone *alone);
+/* In each pass, before the plan. pods: what the job sees. last: the name of such a pod that a
+ * status has, for a controller that has just started; NULL: none. */
+void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const json_t *pod),
+                const char *last);
+/* NULL: none is held. Borrowed. */
+const struct write_failure *alone_held(struct alone *alone);
+/* After the plan: takes such pods off what is to be created, unless the one before them is known to
+ * have ended. False: it is asked for, and its answer leads to another pass; the plan is not carried
+ * out. */
+bool alone_allow(struct reconcile *request, struct alone *alone, json_t *create);
+/* The answer to a question, perhaps of somebody else. owner_uid: the job's. */
+void alone_found(struct alone *alone, const struct found *found, const char *owner_uid);
