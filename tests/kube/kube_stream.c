@@ -129,6 +129,55 @@ static void test_writes_and_their_refusals(void) {
     things_close(&things);
 }
 
+/* Server-side apply as somebody else does it. */
+static void apply_as_mine(const char *name, int value) {
+    AUTO(text_freep)
+    char *command = x_printf(
+        "%s/curl '/apis/test.windlass.dev/v1/namespaces/default/things/%s?fieldManager=mine' -X "
+        "PATCH -H 'Content-Type: application/apply-patch+yaml' -d '{\"apiVersion\": "
+        "\"test.windlass.dev/v1\", \"kind\": \"Thing\", \"metadata\": {\"name\": \"%s\", "
+        "\"annotations\": {\"mine\": \"%d\"}}, \"spec\": {\"value\": %d}}' >/dev/null",
+        folder, name, name, value, value);
+    CHECK_INT(system(command), 0);
+}
+
+/* Whether the managers of its fields are as that condition of jq says. */
+static bool are_managers(const char *name, const char *condition) {
+    AUTO(text_freep)
+    char *command =
+        x_printf("%s/curl /apis/test.windlass.dev/v1/namespaces/default/things/%s | jq -e "
+                 "'.metadata.managedFields | %s' >/dev/null",
+                 folder, name, condition);
+    return system(command) == 0;
+}
+
+/* A status is written without touching what another manager has applied: its fields stay its own,
+ * and a second apply changes them. */
+static void test_a_status_leaves_other_managers_alone(void) {
+    struct things things;
+    struct error err = {0};
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    for (int value = 1; value <= 2; value++) {
+        apply_as_mine("shared", value);
+        CHECK(THINGS_UNTIL(&things, 60000, value_of(&things, "shared") == value));
+        json_t *changed = json_deep_copy(json_object_get(things.seen, "shared"));
+        json_object_set_new(changed, "status", json_pack("{s:i}", "count", value));
+        AUTO(tree_freep) json_t *stored = thing_write(&things, CLUSTER_STATUS, changed, &err);
+        CHECK_OK(stored ? 0 : -1, &err);
+        CHECK_INT(tree_integer(stored, "status.count", 0), value);
+        CHECK_INT(tree_integer(stored, "spec.value", 0), value);
+        CHECK(are_managers("shared", "any(.[]; .manager == \"mine\" and .operation == \"Apply\" "
+                                     "and .fieldsV1[\"f:spec\"][\"f:value\"] == {} and "
+                                     ".fieldsV1[\"f:metadata\"][\"f:annotations\"][\"f:mine\"] "
+                                     "== {})"));
+        CHECK(are_managers("shared", "[.[] | select(.manager != \"mine\") | .fieldsV1 | keys[]] | "
+                                     "unique == [\"f:status\"]"));
+    }
+    remove_all(&things);
+    things_close(&things);
+}
+
 /* Until 1.24 the server drops an unknown field silently. */
 static void test_a_wrong_field_is_refused_where_the_server_can(void) {
     struct things things;
@@ -389,6 +438,7 @@ int main(void) {
     broken = x_printf("%s/proxy/kubeconfig", folder);
     TEST(test_1200_objects);
     TEST(test_writes_and_their_refusals);
+    TEST(test_a_status_leaves_other_managers_alone);
     TEST(test_a_wrong_field_is_refused_where_the_server_can);
     TEST(test_a_cut_watch_goes_on_where_it_was);
     TEST(test_answers_of_trouble_are_tried_again);

@@ -171,10 +171,47 @@ static void test_how_many_writes(void) {
     printf("# 6 jobs in 15 s: %d writes; 1,000 jobs: %.1f a second\n", six, thousand / 300.0);
 }
 
+/* `kubectl get -w` of a job that runs: a row every FIGURES_MS, with the rate and the time left
+ * of that moment, and none while nothing is done: the last rate stays. */
+static void test_a_watch_sees_it_move(void) {
+    enum { TIME_S = 120, IDLE_FROM_S = 60, IDLE_TO_S = 80 };
+    struct status_write_record record = {.is_seen = true, .wrote_ms = START_MS};
+    AUTO(tree_freep) json_t *written = parse("{'items': {'done': 0}}");
+    int rows = 0, last_s = 0;
+    for (int s = 1; s <= TIME_S; s++) {
+        int done = MIN(s, IDLE_FROM_S) + MAX(s - IDLE_TO_S, 0);
+        AUTO(tree_freep)
+        json_t *status = json_pack("{s:{s:i}, s:o, s:i}", "items", "done", done, "itemsPerSecond",
+                                   json_sprintf("%d.5", s), "secondsLeft", 1000 - s);
+        AUTO(tree_freep) json_t *object = json_pack("{s:O}", "status", written);
+        AUTO(tree_freep) json_t *writes = json_array();
+        struct reconcile request = {.object = object,
+                                    .monotonic_ms = START_MS + 1000 * s,
+                                    .figures_ms = FIGURES_MS,
+                                    .writes = writes};
+        (void)!status_write(&request, &record, status);
+        bool is_idle = done == tree_integer(written, "items.done", -1);
+        CHECK(json_array_size(writes) > 0 || is_idle || s - last_s < FIGURES_MS / 1000);
+        if (json_array_size(writes) == 0) {
+            continue;
+        }
+        CHECK(!is_idle);
+        json_decref(written);
+        written = json_incref(tree_get(json_array_get(writes, 0), "object.status"));
+        CHECK(json_equal(written, status)); /* the rate is this second's */
+        record.wrote_ms = request.monotonic_ms;
+        last_s = s;
+        rows++;
+    }
+    CHECK(rows >= 9 && rows <= 12);
+    CHECK(tree_get(written, "itemsPerSecond") && tree_get(written, "secondsLeft"));
+}
+
 int main(void) {
     TEST(test_what_can_wait);
     TEST(test_the_first_status);
     TEST(test_a_new_controller_spreads_them);
     TEST(test_how_many_writes);
+    TEST(test_a_watch_sees_it_move);
     return TEST_END();
 }
