@@ -16,6 +16,8 @@ cd "$(dirname "$0")/../.."
 policy=$(mktemp) audit=$(mktemp) counts=$(mktemp)
 printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n' >"$policy"
 api_flags=(--audit-policy-file="$policy" --audit-log-path="$audit")
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
 # shellcheck source=tests/e2e/cluster/jobs.sh
 . tests/e2e/cluster/jobs.sh
 trap 'cleanup; rm -f "$policy" "$audit" "$counts"' EXIT

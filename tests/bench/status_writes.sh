@@ -7,6 +7,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 : "${JOBS:=1000}" "${SECONDS_MEASURED:=120}" "${MOST:=40}"
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
 # shellcheck source=tests/e2e/cluster/jobs.sh
 . tests/e2e/cluster/jobs.sh
 services=10.96.0.0/16
