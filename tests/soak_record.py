@@ -9,14 +9,18 @@ LOG is what tests/run.sh printed, RESULTS the lines of tests/fuzz.sh. FILE has o
 LOG names it: those that draw by the seed get a row of their own; a proof that has a row keeps it, and
 the row of one that DIR (this tree) no longer has goes. A proof that failed keeps the row of its last
 passing run, and is named on stderr. Cells of "Full count" are written by people and stay. --check
-says whether there is one row a proof, in order, of one run of a proof or fuzzer that there is. The page is replaced as a whole, or not at all (exit code 1).
+says whether there is one row a proof, in order, of one run of a proof or fuzzer that there is, and a row of each
+fuzzer but those behind NO_RUN. The page is replaced as a whole, or not at all (exit code 1).
 """
 import argparse
+import glob
 import os
 import re
 import sys
+import textwrap
 
 PROOFS = "| Proof | Full count | Seed | Result | Date | Commit | Command |"
+NO_RUN = "Without a long run so far:"
 FUZZERS = "| Fuzzer | Runs | Seconds | Date | Commit | Command |"
 
 
@@ -65,6 +69,20 @@ def put(lines, header, made, is_there):
     lines[first:end] = [rows[name] for name in sorted(rows, key=lambda n: n.strip("`"))]
 
 
+def list_without_run(lines):
+    """Takes the fuzzers that have a row out of the paragraph NO_RUN."""
+    at = next((i for i, line in enumerate(lines) if line.startswith(NO_RUN)), None)
+    if at is None:
+        return
+    end = lines.index("", at)
+    first, last = find_table(lines, FUZZERS)
+    rows = {key(line) for line in lines[first:last]}
+    left = [f"`{name}`" for name in re.findall(r"`(\w+)`", " ".join(lines[at:end])) if name not in rows]
+    lines[at:end] = textwrap.wrap(f"{NO_RUN} {', '.join(left)}.", 100) if left else []
+    if not left:
+        del lines[at]
+
+
 def check(lines, tree):
     """What is wrong with the page: messages."""
     for header, is_there in ((PROOFS, is_proof), (FUZZERS, is_fuzzer)):
@@ -80,6 +98,11 @@ def check(lines, tree):
                 yield f"{name}: a row is one run, with one seed (or –) and one commit"
         if names != sorted(names):
             yield f'the rows of "{header[2:].split(" ")[0]}" are not sorted'
+    named = set(names) | set(re.findall(r"`(\w+)`", " ".join(lines).partition(NO_RUN)[2].partition("|")[0]))
+    for source in sorted(glob.glob(f"{tree}/tests/fuzz/fuzz_*.c") + glob.glob(f"{tree}/tests/fuzz/data/fuzz_*.c")):
+        name = os.path.basename(source)[len("fuzz_") : -len(".c")]
+        if name not in named:
+            yield f'fuzzer {name} has no row: run it, or name it behind "{NO_RUN}"'
 
 
 def read_log(path):
@@ -146,6 +169,7 @@ def main():
             *made, told.date, told.commit, command]
     put(lines, PROOFS, proofs, lambda name: is_proof(told.tree, name))
     put(lines, FUZZERS, fuzzers, lambda name: is_fuzzer(told.tree, name))
+    list_without_run(lines)
     with open(told.page + ".new", "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
     os.replace(told.page + ".new", told.page)

@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 check "docs/soak.md has one row for each proof" python3 tests/soak_record.py docs/soak.md --check
 mkdir -p "$folder/tests/unit/lib" "$folder/tests/e2e" "$folder/tests/fuzz"
-touch "$folder"/tests/{unit/lib/test_a.c,e2e/test_b.sh,e2e/test_c.sh,fuzz/fuzz_onnx.c}
+touch "$folder"/tests/{unit/lib/test_a.c,e2e/test_b.sh,e2e/test_c.sh,fuzz/fuzz_onnx.c,fuzz/fuzz_rows.c}
 
 make_page() {
     cat >"$folder/page.md" <<'PAGE'
@@ -22,6 +22,8 @@ Before.
 | `tests/e2e/test_c.sh` | 3 runs | 1 | 6 passed, 0 failed, 7 s | 2026-01-01T00:00Z | aaaaaaa | `old` |
 
 Between.
+
+Without a long run so far: `onnx`, `tar`.
 
 | Fuzzer | Runs | Seconds | Date | Commit | Command |
 |---|---|---|---|---|---|
@@ -52,10 +54,10 @@ has() { grep -qxF "$1" "$folder/page.md"; }
 make_page
 refused() {
     ! python3 tests/soak_record.py "$folder/page.md" --check --tree "$folder" >"$folder/out" &&
-        [ "$(grep -c '^not ok' "$folder/out")" -eq 3 ] && grep -q 'slow: there is no such proof' "$folder/out" &&
+        [ "$(grep -c '^not ok' "$folder/out")" -eq 4 ] && grep -q 'fuzzer rows has no row' "$folder/out" && grep -q 'slow: there is no such proof' "$folder/out" &&
         grep -q 'slow: a row is one run' "$folder/out" && grep -q 'gone: there is no such proof' "$folder/out"
 }
-check "a second row of a proof, and a fuzzer that is gone, are refused" refused
+check "a second row of a proof, a fuzzer that is gone and one without a row are refused" refused
 check "a soak is recorded" record
 check "a proof's row is replaced, its full count stays" has \
     '| `tests/e2e/test_b.sh` | 200 runs | 42 | 1,234 passed, 0 failed, 61 s | 2026-02-02T10:00Z | bbbbbbb | `a \| b` |'
@@ -69,7 +71,9 @@ check "a proof that draws nothing has no row" no_quiet
 check "a fuzzer's row is replaced" has '| onnx | 123,456 | 600 | 2026-02-02T10:00Z | bbbbbbb | `a \| b` |'
 check "a fuzzer that found something is named" grep -qx 'not recorded, failed: fuzz rows' "$folder/err"
 count_rows() { [ "$(grep -c '^|' "$folder/page.md")" -eq 8 ] && has Before. && has Between. && has Behind.; }
+check "a fuzzer with a row is not among those without a run" has 'Without a long run so far: `tar`.'
 check "rows of what is gone go; nothing else changes" count_rows
+rm "$folder/tests/fuzz/fuzz_rows.c"
 check "then the page is in order" python3 tests/soak_record.py "$folder/page.md" --check --tree "$folder"
 cp "$folder/page.md" "$folder/once"
 again() { record && cmp -s "$folder/once" "$folder/page.md"; }
