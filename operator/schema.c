@@ -3,21 +3,24 @@
 
 #include "lib/text/nearest.h"
 #include "operator/manifest.h"
+#include "operator/schema_patterns.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct schema {
     json_t *crd;
     const json_t *root;
+    struct schema_patterns *patterns;
     char *api_version;
     const char *kind;
     int more_owners;
 };
 
-/* Where errors go: the first into `first`, others into the list, if there is one. */
+/* Where errors go: the first into `first`, others into the list, if there is one. And what all
+ * values of a check share. */
 struct findings {
+    const struct schema_patterns *patterns;
     struct error *first;
     json_t *others; /* texts; NULL: the check ends with the first */
 };
@@ -142,16 +145,10 @@ static int64_t character_count(const char *text) {
     return count;
 }
 
-static int check_pattern(const json_t *schema, const char *text, const char *field,
-                         struct error *err) {
+static int check_pattern(const struct schema_patterns *patterns, const json_t *schema,
+                         const char *text, const char *field, struct error *err) {
     const char *pattern = tree_text(schema, "pattern", NULL);
-    regex_t regex;
-    if (!pattern || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        return 0; /* schema_parse has compiled every pattern */
-    }
-    bool fits = regexec(&regex, text, 0, NULL, 0) == 0;
-    regfree(&regex);
-    if (fits) {
+    if (!pattern || schema_patterns_fit(patterns, pattern, text)) {
         return 0;
     }
     const char *about = tree_text(schema, "description", NULL);
@@ -159,8 +156,8 @@ static int check_pattern(const json_t *schema, const char *text, const char *fie
                      text, pattern, about ? ": " : "", about ? about : "");
 }
 
-static int check_string(const json_t *schema, const json_t *value, const char *field,
-                        struct error *err) {
+static int check_string(const struct schema_patterns *patterns, const json_t *schema,
+                        const json_t *value, const char *field, struct error *err) {
     const char *text = json_string_value(value);
     int64_t count = character_count(text);
     int64_t min = tree_integer(schema, "minLength", 0);
@@ -173,7 +170,7 @@ static int check_string(const json_t *schema, const json_t *value, const char *f
         return error_set(err, ERROR_INVALID, "%s: has %lld character%s, at most %lld are allowed",
                          field, (long long)count, count == 1 ? "" : "s", (long long)max);
     }
-    return check_pattern(schema, text, field, err);
+    return check_pattern(patterns, schema, text, field, err);
 }
 
 static int check_number(const json_t *schema, const json_t *value, const char *field,
@@ -348,11 +345,11 @@ static int check_object(const json_t *schema, const json_t *object, const char *
     return result;
 }
 
-static int check_scalar(const json_t *schema, const json_t *value, const char *field,
-                        struct error *err) {
+static int check_scalar(const struct schema_patterns *patterns, const json_t *schema,
+                        const json_t *value, const char *field, struct error *err) {
     switch (json_typeof(value)) {
     case JSON_STRING:
-        return check_string(schema, value, field, err);
+        return check_string(patterns, schema, value, field, err);
     case JSON_INTEGER:
     case JSON_REAL:
         return check_number(schema, value, field, err);
@@ -369,7 +366,7 @@ static int check_value(const json_t *schema, const json_t *value, const char *fi
     }
     if (check_type(schema, value, field, &error) < 0 ||
         check_enum(schema, value, field, &error) < 0 ||
-        check_scalar(schema, value, field, &error) < 0) {
+        check_scalar(findings->patterns, schema, value, field, &error) < 0) {
         return find(findings, &error);
     }
     return json_is_object(value)  ? check_object(schema, value, field, findings)
@@ -422,7 +419,7 @@ static int check_metadata(const struct schema *schema, const json_t *metadata,
 int schema_check_all(const struct schema *schema, const json_t *object, json_t *others,
                      struct error *err) {
     const json_t *metadata = json_object_get(object, "metadata");
-    struct findings findings = {.first = err, .others = others};
+    struct findings findings = {.patterns = schema->patterns, .first = err, .others = others};
     struct error error = {0};
     if (!metadata) {
         error_set(&error, ERROR_INVALID, "metadata: is missing: name the resource there");
@@ -467,23 +464,24 @@ static const struct {
     {"x-kubernetes-validations", false, false},
 };
 
-static int understand(const json_t *schema, const char *field, struct error *err);
+static int understand(struct schema_patterns **patterns, const json_t *schema, const char *field,
+                      struct error *err);
 
-static int understand_keyword(const char *name, const json_t *value, const char *field,
-                              struct error *err) {
+static int understand_keyword(struct schema_patterns **patterns, const char *name,
+                              const json_t *value, const char *field, struct error *err) {
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
         if (strcmp(keywords[i].name, name) != 0) {
             continue;
         }
         if (keywords[i].subschema) {
-            return understand(value, field, err);
+            return understand(patterns, value, field, err);
         }
         const char *key;
         json_t *child;
         json_object_foreach(keywords[i].subschemas ? (json_t *)value : NULL, key, child) {
             char inner[MANIFEST_FIELD_MAX];
             manifest_field(inner, sizeof inner, field, key);
-            if (understand(child, inner, err) < 0) {
+            if (understand(patterns, child, inner, err) < 0) {
                 return -1;
             }
         }
@@ -492,22 +490,19 @@ static int understand_keyword(const char *name, const json_t *value, const char 
     return error_set(err, ERROR_BUG, "schema of %s: unsupported keyword %s", field, name);
 }
 
-static int understand(const json_t *schema, const char *field, struct error *err) {
+static int understand(struct schema_patterns **patterns, const json_t *schema, const char *field,
+                      struct error *err) {
     if (!json_is_object(schema)) {
         return error_set(err, ERROR_BUG, "schema of %s: not an object", field);
     }
     const char *pattern = tree_text(schema, "pattern", NULL);
-    regex_t regex;
-    if (pattern && regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+    if (pattern && schema_patterns_add(patterns, pattern) < 0) {
         return error_set(err, ERROR_BUG, "schema of %s: not a pattern: %s", field, pattern);
-    }
-    if (pattern) {
-        regfree(&regex);
     }
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)schema, name, value) {
-        if (understand_keyword(name, value, field, err) < 0) {
+        if (understand_keyword(patterns, name, value, field, err) < 0) {
             return -1;
         }
     }
@@ -530,7 +525,9 @@ int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struc
                          "the embedded schema is not a CustomResourceDefinition with a "
                          "group, a version and properties.metadata");
     }
-    if (understand(root, "", err) < 0) {
+    struct schema_patterns *patterns = NULL;
+    if (understand(&patterns, root, "", err) < 0) {
+        schema_patterns_free(patterns);
         return -1;
     }
     /* check_metadata checks the other fields of an object's metadata. */
@@ -538,6 +535,7 @@ int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struc
     struct schema *schema = x_calloc(1, sizeof *schema);
     *schema = (struct schema){.crd = json_incref(tree),
                               .root = root,
+                              .patterns = patterns,
                               .api_version = x_printf("%s/%s", group, version),
                               .kind = kind};
     *ret_schema = schema;
@@ -552,6 +550,7 @@ struct schema *schema_share(struct schema *schema) {
 void schema_free(struct schema *schema) {
     if (schema && schema->more_owners-- == 0) {
         json_decref(schema->crd);
+        schema_patterns_free(schema->patterns);
         free(schema->api_version);
         free(schema);
     }
