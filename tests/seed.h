@@ -26,11 +26,17 @@ static inline int64_t test_rounds(int64_t usual) {
     return text ? strtoll(text, NULL, 10) : part ? part : usual > 0;
 }
 
-/* Of `count` cases, whether this one is run: all are; under sanitizers one of so many (of all at
- * least one), which the seed chooses. */
-static inline bool test_takes(uint64_t at, uint64_t count) {
-    uint64_t divisor = (uint64_t)test_divisor();
+/* Of `count` cases that take long, whether this one is run: a soak runs all, `make test` one of
+ * `part`, which the seed chooses; under sanitizers one of ROUNDS_DIVISOR (of all at least one). */
+static inline bool test_samples(uint64_t at, uint64_t count, uint64_t part) {
+    uint64_t usual = getenv("SOAK_ROUNDS") ? 1 : part, divisor = (uint64_t)test_divisor();
+    divisor = divisor < usual ? usual : divisor;
     return (at + test_seed(1)) % (divisor < count ? divisor : count) == 0;
+}
+
+/* The same of cases that `make test` runs all. */
+static inline bool test_takes(uint64_t at, uint64_t count) {
+    return test_samples(at, count, 1);
 }
 
 /* Every bit of x changes every bit of the result (splitmix64's finalizer; Steele, Lea, Flood,

@@ -16,7 +16,7 @@ case ${1:-} in
 test)
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    tests/run.sh $gpu/test_device $gpu/test_gradient $gpu/test_train_graph | tee "$log"
+    DEVICE_SEEDS=2 tests/run.sh $gpu/test_device $gpu/test_gradient $gpu/test_train_graph | tee "$log"
     result=${PIPESTATUS[0]}
     if grep -qE '^skip test_(cuda|gradients_on_cuda)' "$log"; then
         echo "gpu.sh: nothing was run on a GPU (see the lines that begin with skip)" >&2

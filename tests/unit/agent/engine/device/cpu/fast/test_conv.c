@@ -294,16 +294,6 @@ static void fixture_init(struct fixture *f, const struct row *row) {
     }
 }
 
-static void fixture_release(struct fixture *f) {
-    float *floats[] = {f->input, f->scale, f->shift, f->weights,
-                       f->bias,  f->gamma, f->beta,  f->add};
-    for (size_t i = 0; i < ARRAY_LEN(floats); i++) {
-        free(floats[i]);
-    }
-    free(f->wanted);
-    free(f->affine);
-}
-
 // [n, c, pixels] to the blocked layout, with odd values in the unused lanes.
 static float *to_blocked(const float *from, int n, int c, int pixels, int b, float filler) {
     int blocks = (c + b - 1) / b;
@@ -428,21 +418,24 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     }
 }
 
+// Computed once for all instruction sets, and kept.
+static struct fixture fixtures[ARRAY_LEN(ROWS) + ARRAY_LEN(OTHER_ROWS)];
+
 static void check_isa(enum isa isa) {
     if (!isa_runs_here(isa)) {
         SKIP("this processor has no %s", isa_name(isa));
     }
-    for (size_t i = 0; i < ARRAY_LEN(ROWS) + ARRAY_LEN(OTHER_ROWS); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
         bool plain = i < ARRAY_LEN(ROWS), taken = test_takes(i + isa, ARRAY_LEN(ROWS));
         const struct row *row = plain ? &ROWS[i] : &OTHER_ROWS[i - ARRAY_LEN(ROWS)];
-        struct fixture f;
-        fixture_init(&f, row);
+        if (taken && !fixtures[i].wanted) {
+            fixture_init(&fixtures[i], row);
+        }
         for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
             for (int threads = 1; taken && threads <= 3 && can(row, a); threads++) {
-                check_conv(&f, row, isa, a, threads);
+                check_conv(&fixtures[i], row, isa, a, threads);
             }
         }
-        fixture_release(&f);
     }
 }
 
