@@ -1,8 +1,9 @@
 """Pages for people: docs/, the README.md files, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md.
 
 At most 200 lines a page (docs/api.md, docs/cli.md and CHANGELOG.md excepted). A relative link leads to a file of the
-tree, and to a heading that it has. A cell of a table has at most 220 characters: longer texts are rows or paragraphs. A
-page of a subsystem begins with a picture, a code block below its title; lists (LISTS) need none. Lines of at most 100 columns, and no old wording: english.py's rules, without
+tree, and to a heading that it has. A row has as many cells as its table has columns; a cell has at most 220
+characters: longer texts are rows or paragraphs. A page of a subsystem begins with a picture, a code block below its
+title; lists (LISTS) need none. Lines of at most 100 columns, and no old wording: english.py's rules, without
 exceptions for pages below docs/ (docs/api.md and docs/cli.md are made of texts that english.py counts elsewhere)."""
 import os
 import re
@@ -61,8 +62,13 @@ def check_links(path, text):
 
 
 def check_cells(path, text):
+    columns = 0  # of the table that the line is in
     for number, line in prose(text):
-        for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1] if line.startswith("|") else ():
+        cells = re.split(r"(?<!\\)\|", line.strip())[1:-1] if line.startswith("|") else []
+        columns = (columns or len(cells)) if cells else 0
+        if len(cells) != columns:
+            yield f"{path}:{number}: {len(cells)} cells, the table has {columns} columns"
+        for cell in cells:
             if len(cell.strip()) > CELL_MAX:
                 yield f"{path}:{number}: a cell of {len(cell.strip())} characters, at most {CELL_MAX}"
 
