@@ -61,6 +61,40 @@ until_true_while() {
         nap_since "$start"
     done
 }
+# warm_python PYTHON SCRIPT MODULE...: from then on `ask_python ARGUMENT...` is `PYTHON SCRIPT ARGUMENT... 2>&1`, one at a
+# time, by a process that has imported these modules (warm.py): PyTorch alone takes a second of a processor each time.
+warm_python() {
+    local folder
+    folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/out"
+    "$1" -B tests/e2e/warm.py "${@:2}" <"$folder/in" >"$folder/out" 2>&1 &
+    exec {warm_in}>"$folder/in" {warm_out}<"$folder/out"
+    rm -r "$folder"
+}
+ask_python() {
+    local line IFS=$'\x1f'
+    printf '%s\n' "$*" >&"$warm_in"
+    while IFS= read -r line <&"$warm_out"; do
+        case $line in $'\x1e'*) return "${line#?}" ;; esac
+        printf '%s\n' "$line"
+    done
+    return 1
+}
+# warm_program PROGRAM: from then on `ask_program ERRORS ARGUMENT...` is `PROGRAM ARGUMENT... >/dev/null 2>>ERRORS`, one at
+# a time, by a process that has loaded its libraries (warm.c): for the agent most of what a small network takes.
+warm_program() {
+    local folder
+    folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/out" && gcc -shared -fPIC -o "$folder/warm.so" tests/e2e/warm.c || return
+    LD_PRELOAD=$folder/warm.so "$1" <"$folder/in" >"$folder/out" &
+    exec {warm_in}>"$folder/in" {warm_out}<"$folder/out"
+    ask_program /dev/null # it is loaded
+    rm -r "$folder"
+}
+ask_program() {
+    local code=1 IFS=$'\x1f'
+    printf '%s\n' "$*" >&"$warm_in"
+    read -r code <&"$warm_out"
+    return "$code"
+}
 # Frames that a full decode delivers.
 count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$1" | tr -d ','; }
 probe() { ffprobe -v error -select_streams "$1" -show_entries stream="$2" -of csv=p=0 "$3"; }

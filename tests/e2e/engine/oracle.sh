@@ -10,7 +10,7 @@ run_model() { # FOLDER: our devices' outputs
     done
     : >"$at/errors"
     for device in cpu reference; do
-        "$agent" model run "$at/model.onnx" "${inputs[@]}" -o "$at/$device" --device $device --threads 1 >/dev/null 2>>"$at/errors"
+        ask_program "$at/errors" model run "$at/model.onnx" "${inputs[@]}" -o "$at/$device" --device $device --threads 1
     done
 }
 
@@ -21,6 +21,7 @@ compare_with_runtime() {
     agent=$(realpath "${BUILD:-build}/windlass-agent")
     echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
     runtime=$(tests/onnxruntime.sh) || { echo "skip $what on onnxruntime-node: npm could not get it"; exit 0; }
+    warm_program "$agent" || exit 3
     work=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder of now
     trap "rm -rf '$work'" EXIT

@@ -20,7 +20,7 @@ async function run(at) {
         const values = new types[input.type](new Uint8Array(bytes).buffer);
         feeds[input.name] = new ort.Tensor(input.type, values, input.dims);
     }
-    const session = await ort.InferenceSession.create(at + '/model.onnx', {logSeverityLevel: 4});
+    const session = await ort.InferenceSession.create(at + '/model.onnx', {logSeverityLevel: 4, intraOpNumThreads: 1, interOpNumThreads: 1});
     const told = {};
     for (const [output, tensor] of Object.entries(await session.run(feeds))) {
         told[output] = {type: tensor.type, dims: tensor.dims, data: Array.from(tensor.data, String)};

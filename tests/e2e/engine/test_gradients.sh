@@ -15,8 +15,9 @@ seed=${SOAK_SEED:-1}
 python=/usr/bin/python3 # Debian's python, which has these packages
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 
+warm_python "$python" tests/e2e/engine/gradients.py numpy onnx torch torch.nn
 make_network() { # NAME KIND SEED SIZE BATCH
-    mkdir -p "$folder/$1" && "$python" tests/e2e/engine/gradients.py make "$folder/$1" "${@:2}"
+    mkdir -p "$folder/$1" && ask_python make "$folder/$1" "${@:2}"
 }
 ours() { # NAME OUT [OPTION ...]
     local keep=() name
@@ -26,7 +27,7 @@ ours() { # NAME OUT [OPTION ...]
         --output-dir "$2" "${keep[@]}" "${@:3}" >"$2/log" 2>"$2/errors" || { sed 's/^/# /' "$2/errors"; return 1; }
 }
 agrees() { # NAME
-    "$python" tests/e2e/engine/gradients.py compare "$folder/$1" "$folder/$1/out"
+    ask_python compare "$folder/$1" "$folder/$1/out"
 }
 same_bits() { # NAME
     ours "$1" "$folder/$1/one" --threads 1 && ours "$1" "$folder/$1/three" --threads 3 &&

@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/start.sh
 trainer_begins losses 2 python3-torch
 export AGENT="$build/windlass-agent" WINDLASS_SPEC OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-python() { /usr/bin/python3 tests/e2e/losses/losses.py "$@" 2>"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
+warm_python /usr/bin/python3 tests/e2e/losses/losses.py numpy onnx torch
+python() { ask_python "$@" >"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
 python make "$data" || exit 3
 
 # train NETWORK SAMPLES LABELS FIELDS OUT [COMMAND ...]: the log is in $work/log

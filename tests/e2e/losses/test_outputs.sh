@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
 trainer_begins outputs 1 python3-torch
-python() { /usr/bin/python3 tests/e2e/losses/outputs.py "$@" 2>"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
+warm_python /usr/bin/python3 tests/e2e/losses/outputs.py numpy onnx torch
+python() { ask_python "$@" >"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
 python make "$data" || exit 3
 
 usual='[{"output": "kind", "labelSmoothing": "0.1", "classWeights": ["0.5", "2", "1"]}, {"output": "age", "loss": "Huber", "weight": "0.25"}, {"output": "tags", "weight": "2"}]'

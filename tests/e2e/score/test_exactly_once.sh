@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exactly once: a job of 800 mini-batches (2,000 in a soak) through `windlass run` while workers, its coordinator and
+# Exactly once: a job of 400 mini-batches (2,000 in a soak) through `windlass run` while workers, its coordinator and
 # windlass itself are killed with -9, and 5 % of the tries of a user's program fail (or crash) and 2 % hang.
 # Whatever is killed, the output is byte for byte that of an undisturbed run, every mini-batch counts once in the
 # commits, and no files of tries are left.
@@ -24,7 +24,7 @@ if [ -z "${ONCE_KIND:-}" ]; then
     exit $((failures > 0))
 fi
 rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
-batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 800)}
+batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 400)}
 if [ "$ONCE_KIND" = 3 ]; then
     batches=100
     [ -n "${SOAK_ROUNDS:-}${ONCE_ROUNDS:-}" ] || rounds=1

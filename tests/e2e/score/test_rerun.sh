@@ -40,7 +40,7 @@ kind: BatchScore
 metadata: {name: again}
 spec:
   input: {files: {path: data/in${folder:-}${order:-}}}
-  scorer: {command: {command: [python3, \$(code)/score.py], processesPerWorker: 2, arguments: {asked: $work/asked${3:-}}}}
+  scorer: {command: {command: [python3, \$(code)/score.py], processesPerWorker: ${processes:-1}, arguments: {asked: $work/asked${3:-}}}}
   output: {path: ${4:-data/out}, mode: $1}
   miniBatchSize: $2
   errorThreshold: -1
@@ -418,6 +418,7 @@ hurt() { # kills a pod, or windlass, at a random moment
     [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null
 }
 clear fresh
+processes=2
 for round in $(seq "${SOAK_ROUNDS:-2}"); do
     [ $((round % 2)) = 0 ] && mode=PerFile || mode=AppendRow
     clear in out

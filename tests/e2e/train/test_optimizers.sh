@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
 trainer_begins optimizers 1 python3-torch
-"$python" tests/e2e/train/optimizers.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
+warm_python "$python" tests/e2e/train/optimizers.py numpy onnx torch torch.onnx
+ask_python make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
 
 # train NAME NETWORK EPOCHS BATCH RANKS FIELDS: FIELDS are JSON; the log is in $work/NAME.log
 train() {
@@ -19,7 +20,7 @@ train() {
 }
 # follows NAME RANKS FIELDS: 100 steps, each with all samples
 follows() {
-    train "$1" mlp 100 60 "$2" "$3" && "$python" tests/e2e/train/optimizers.py curve "$data" "$out/$1/model.onnx" "{\"epochs\": 100, $3}"
+    train "$1" mlp 100 60 "$2" "$3" && ask_python curve "$data" "$out/$1/model.onnx" "{\"epochs\": 100, $3}"
 }
 declare -A fields=(
     [sgd]='"optimizer": {"kind": "SGD", "learningRate": "0.05", "momentum": "0.9", "weightDecay": "0.01"}'
@@ -41,7 +42,7 @@ for name in adamw lamb parts average; do
 done
 check "clipped, 4 ranks: the norm is that of the whole batch" follows adamw-4 4 "${fields[adamw]}"
 
-apart() { "$python" tests/e2e/train/optimizers.py apart "$out/$1/model.onnx" "$out/$2/model.onnx" "${@:3}"; }
+apart() { ask_python apart "$out/$1/model.onnx" "$out/$2/model.onnx" "${@:3}"; }
 # The last batch of an epoch has 12 samples, so some ranks have parts of one sample, and some fewer parts.
 partial() {
     local own='"optimizer": {"kind": "AdamW", "learningRate": "0.01"}'

@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/start.sh
 trainer_begins segmentation 2 python3-torch python3-pil
 export WINDLASS_SPEC AGENT="$build/windlass-agent" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-python() { /usr/bin/python3 tests/e2e/train/segmentation.py "$@" 2>"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
+warm_python /usr/bin/python3 tests/e2e/train/segmentation.py numpy onnx torch
+python() { ask_python "$@" >"$work/errors" || { tail -3 "$work/errors" | sed 's/^/# /'; return 1; }; }
 python make "$data" || exit 3
 
 # train NAME DATA [COMMAND ...]: the log is in $work/log

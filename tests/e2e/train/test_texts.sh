@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
 trainer_begins texts 2 python3-torch
-"$python" tests/e2e/train/texts.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
+warm_python "$python" tests/e2e/train/texts.py numpy onnx torch torch.onnx
+ask_python make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
 
 text='"text": {"columns": ["text"], "label": "mood", "classes": ["poor", "fine"], "tokenizer": "data/tokenizer.json", "maxLength": 16, "path": "data'
 words='"text": {"columns": ["words"], "labels": "tags", "classes": ["O", "NAME", "PLACE"], "format": "JSONLines", "tokenizer": "data/tokenizer.json", "maxLength": 16, "path": "data'
@@ -23,7 +24,7 @@ train() {
 export WINDLASS_SPEC
 last() { awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) at = i} END {print $at}' "$out/$1/metrics.csv"; }
 at_least() { awk -v is="$(last "$1" "$2")" -v low="$3" 'BEGIN {print "# " is; exit !(is >= low)}'; }
-same() { "$python" tests/e2e/train/texts.py same "$data" "$out/$1/model.onnx" "$2"; }
+same() { ask_python same "$data" "$out/$1/model.onnx" "$2"; }
 says() { grep -qF "$2" "$work/$1.log" || { tail -3 "$work/$1.log" | sed 's/^/# /'; return 1; }; }
 
 check "a text's class: three steps with all rows" train few bert "\"train\": {$text/few.csv\"}}" "$sgd: 24"

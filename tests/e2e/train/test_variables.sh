@@ -8,12 +8,13 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
 trainer_begins variables 2 python3-torch
-"$python" tests/e2e/train/variables.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
+warm_python "$python" tests/e2e/train/variables.py numpy onnx torch torch.onnx
+ask_python make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
 
 gradients() { # NAME
     mkdir -p "$data/$1.out"
     "$build/windlass-agent" model gradients "$data/$1.onnx" --input "$data/$1.x.pb" --target "$data/$1.y.pb" \
-        --output-dir "$data/$1.out" >"$work/log" 2>&1 && "$python" tests/e2e/train/variables.py gradients "$data" "$1"
+        --output-dir "$data/$1.out" >"$work/log" 2>&1 && ask_python gradients "$data" "$1"
 }
 # train NAME MODEL OUT [FREEZE]: the log is in $work/log.
 train() {
@@ -23,7 +24,7 @@ train() {
 }
 export WINDLASS_SPEC
 moved() { # NAME OUT [KEPT ...]
-    "$python" tests/e2e/train/variables.py moved "$data/$1.onnx" "$out/$2/model.onnx" "${@:3}"
+    ask_python moved "$data/$1.onnx" "$out/$2/model.onnx" "${@:3}"
 }
 said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
 

@@ -1,0 +1,86 @@
+"""For test_pods.sh: makes the pods of manifests, and checks that they are restricted (tests/pod_security.py), except for
+volumes of the kinds that the manifest names, and that a real API server accepts them and knows every field in them.
+Prints a line "ok NAME" or "not ok NAME" for each.
+
+    pods.py WINDLASS FOLDER FILE...   FOLDER/api is api-server.sh's; the specs of tests/data/pods are written to FOLDER as
+                                      manifests first, for the FILEs in FOLDER
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+import crd_client
+from crd_client import check
+
+sys.path.insert(1, "tests")
+import pod_security  # noqa: E402
+
+windlass, folder = sys.argv[1:3]
+server = crd_client.Server(folder + "/api", is_old=True)
+MINIMAL = "tests/data/good-manifests/minimal.yaml"
+
+
+def run(*arguments):
+    return subprocess.run([windlass, "check", "-f", *arguments], stdout=subprocess.PIPE).stdout
+
+
+def problems(text):
+    """Both pods are restricted, except for volumes that only the user can have asked for."""
+    pods = [one for one in pod_security.flatten(json.loads(text)) if one.get("kind") in pod_security.TEMPLATES]
+    if [one["kind"] for one in pods] != ["Pod", "Pod"]:
+        return f"{len(pods)} pods"
+    found = [f"{one['metadata']['name']}: {field}: {problem}" for one in pods
+             for field, problem in pod_security.check_pod(one["metadata"], one["spec"])]
+    return "\n".join(line for line in found if not re.search(r"spec\.volumes\[[-a-z0-9]*\]\.(hostPath|nfs): this kind", line))
+
+
+def lost(sent, stored, path):
+    """The fields of an object that the server does not know: it drops them. (It also drops what is empty.)"""
+    if isinstance(sent, list):
+        pairs = zip(range(len(sent)), sent)
+    else:
+        pairs = sent.items() if isinstance(sent, dict) else ()
+    for key, value in pairs:
+        if value in (None, "", 0, [], {}):
+            continue
+        known = key < len(stored) if isinstance(stored, list) else isinstance(stored, dict) and key in stored
+        if not known:
+            yield f"{path}.{key}"
+        else:
+            yield from lost(value, stored[key], f"{path}.{key}")
+
+
+def refusals(pods):
+    """What a real API server says against them."""
+    for pod in pods:
+        namespace = pod["metadata"].get("namespace", "default")
+        code, answer = server.ask("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+        if code != 201:
+            yield f"{pod['metadata']['name']}: {code} {answer.get('message')}"
+        yield from (f"{pod['metadata']['name']}: unknown field {field}" for field in lost(pod, answer if code == 201 else pod, ""))
+
+
+def goldens():
+    minimal = json.loads(run(MINIMAL, "--show"))
+    for path in glob.glob("tests/data/pods/*.json"):
+        with open(path) as file:
+            spec = minimal["spec"] | json.load(file)["spec"]
+        with open(f"{folder}/{os.path.basename(path)[:-len('.json')]}.yaml", "w") as file:
+            json.dump(minimal | {"spec": spec}, file)
+
+
+goldens()
+for path in sys.argv[3:]:
+    pods = run(path, "--pods")
+    name = path.removeprefix(folder + "/").removesuffix(".yaml") if path.startswith(folder) else path
+    if path != f"{folder}/template.yaml":  # the containers of a template are not checked
+        check(f"restricted: {name}", problems(pods) if pods else "no pods")
+    items = json.loads(pods or "{}").get("items", [])
+    check(f"taken: {name}", "\n".join(refusals(items)) if len(items) == 2 else f"{len(items)} pods")
+pod = json.loads(run(MINIMAL, "--pods"))["items"][0]
+pod["spec"]["tolerationz"] = [{"operator": "Exists"}]
+check("a misspelt field is seen", not any("unknown field .spec.tolerationz" in line for line in refusals([pod])))
+sys.exit(crd_client.failures > 0)
