@@ -129,7 +129,7 @@ def read_objects(text):
         return objects
     except json.JSONDecodeError:
         import yaml  # only needed for YAML
-        return list(yaml.safe_load_all(text))
+        return list(yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
 def flatten(tree):

@@ -67,7 +67,7 @@ warm_python() {
     local folder
     folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/out"
     "$1" -B tests/e2e/warm.py "${@:2}" <"$folder/in" >"$folder/out" 2>&1 &
-    exec {warm_in}>"$folder/in" {warm_out}<"$folder/out"
+    exec {warm_in}<>"$folder/in" {warm_out}<"$folder/out" # (not >: writing to one that has ended would end this script)
     rm -r "$folder"
 }
 ask_python() {
@@ -85,7 +85,7 @@ warm_program() {
     local folder
     folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/out" && gcc -shared -fPIC -o "$folder/warm.so" tests/e2e/warm.c || return
     LD_PRELOAD=$folder/warm.so "$1" <"$folder/in" >"$folder/out" &
-    exec {warm_in}>"$folder/in" {warm_out}<"$folder/out"
+    exec {warm_in}<>"$folder/in" {warm_out}<"$folder/out" # (not >: writing to one that has ended would end this script)
     ask_program /dev/null # it is loaded
     rm -r "$folder"
 }

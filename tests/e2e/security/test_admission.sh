@@ -11,7 +11,7 @@ trap 'tests/cluster/crd-server.sh stop "$work/server"; rm -rf "$work"' EXIT
 export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
 cases=tests/data/job-policy/cases.json
 objects() { python3 -c 'import json, sys, yaml
-json.dump([o for o in yaml.safe_load_all(sys.stdin) if o], sys.stdout)'; }
+json.dump([o for o in yaml.load_all(sys.stdin, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if o], sys.stdout)'; }
 render() { "$bin/helm" template windlass charts/windlass --set image.registry=r.test/x --set-json "jobPolicy=$(jq -c .policy $cases)" "$@" | objects; }
 policies() { jq -c '[.[] | select(.kind | startswith("ValidatingAdmissionPolicy"))]'; }
 render --kube-version 1.36 | policies >"$work/policies.json"
