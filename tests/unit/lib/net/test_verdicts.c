@@ -29,7 +29,7 @@ static void verdicts_end(void) {
  */
 static void strangers_displace_no_reader(void) {
     struct verdicts verdicts = {.reviews = 0};
-    int asked = 0;
+    int asked = 0, reader_asked = 0;
     verdicts_keep(&verdicts, "reader", 200, 1000);
     for (int64_t now_ms = 1000; now_ms < 3600000; now_ms += 50) {
         char token[30];
@@ -42,10 +42,12 @@ static void strangers_displace_no_reader(void) {
         if (now_ms % 30000 == 0 && verdicts_find(&verdicts, "reader", now_ms) != 200) {
             CHECK(verdicts_may_review(&verdicts, "reader", &reader, now_ms));
             verdicts_keep(&verdicts, "reader", 200, now_ms);
+            reader_asked++;
         }
         CHECK(now_ms % 30000 != 0 || verdicts_find(&verdicts, "reader", now_ms) == 200);
     }
     CHECK(asked > 1000 && asked <= 3600 * VERDICT_REVIEWS_PER_S);
+    CHECK(reader_asked <= 3600000 / VERDICT_MS); /* only when its verdict has ended */
 }
 
 /* One address gets two a second, so that a new reader beside it is asked about. */
