@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNER_BYTES_MAX = 64 << 10, CHANGES_BYTES = 320 };
+enum { OWNER_BYTES_MAX = 64 << 10, RESULT_BYTES_MAX = 4 << 20, CHANGES_BYTES = 320 };
 #define OWNER ".windlass/owner"
+#define RESULT_FILE "result.json"
 
 /* Our owner object: {"run","job","at","restart","trainer"}. restart: the text under which the
  * output was made anew; trainer: the fields of the spec that decide the result. */
@@ -34,7 +35,7 @@ static json_t *make_owner(const struct trainer *trainer) {
  * still lives writes its result again. */
 static int discard(const struct trainer *trainer, const char *run, struct error *err) {
     static const char *const folders[] = {"checkpoint/", "finished/"};
-    static const char *const files[] = {"result.json", "result.intoto.jsonl", RESULT_MODEL,
+    static const char *const files[] = {RESULT_FILE, "result.intoto.jsonl", RESULT_MODEL,
                                         METRICS_CSV, METRICS_EVENTS};
     struct store *store = trainer->store;
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", run);
@@ -60,7 +61,7 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
 /* The result of an earlier start would be taken for this one's, until this one has ended. Its files
  * stay: while nothing better is there, model.onnx is still used. */
 int trainer_forget_result(const struct trainer *trainer, struct error *err) {
-    return store_remove(trainer->store, "result.json", err) < 0
+    return store_remove(trainer->store, RESULT_FILE, err) < 0
                ? -1
                : store_remove(trainer->store, "result.intoto.jsonl", err);
 }
@@ -93,8 +94,53 @@ static int replace(const struct trainer *trainer, const json_t *then, const char
     return store_put(trainer->store, OWNER, text, strlen(text), STORE_REPLACE, err);
 }
 
+/* Without an owner, .windlass was deleted: result.json still says whose results are there. What is
+ * not a result.json of ours says nothing. */
+static int check_ownerless(const struct trainer *trainer, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *result = NULL;
+    struct error cause = {0};
+    buffer_init(&text, RESULT_BYTES_MAX);
+    if (store_get(trainer->store, RESULT_FILE, &text, NULL, &cause) < 0) {
+        bool is_none = cause.kind == ERROR_NOT_FOUND || cause.kind == ERROR_INVALID;
+        *err = is_none ? *err : cause;
+        return is_none ? 0 : -1;
+    }
+    (void)!tree_parse(text.data ? text.data : "", text.size, RESULT_BYTES_MAX, &result, &cause);
+    const char *kind = tree_text(result, "kind", NULL), *name = tree_text(result, "name", "?");
+    const char *run = tree_text(result, "run", NULL);
+    if (!kind || !run) {
+        return 0;
+    }
+    if (strcmp(kind, "DistTrain") != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "%s holds the result of %.40s %.60s (" RESULT_FILE
+                         "): choose another output",
+                         store_path(trainer->store), kind, name);
+    }
+    bool is_restart = trainer->job->restart && *trainer->job->restart;
+    return is_restart || strcmp(run, trainer->job->run) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s holds the results of job %.60s (" RESULT_FILE
+                           "), begun with something "
+                           "else, and .windlass is gone: rerun with --restart (annotation "
+                           "windlass.dev/restart), or choose another output",
+                           store_path(trainer->store), name);
+}
+
+/* *ret_is_there: somebody has made it. */
+static int look_for_owner(const struct trainer *trainer, bool *ret_is_there, struct error *err) {
+    struct store_info info;
+    struct error cause = {0};
+    *ret_is_there = store_stat(trainer->store, OWNER, &info, &cause) == 0;
+    *err = *ret_is_there || cause.kind == ERROR_NOT_FOUND ? *err : cause;
+    return *ret_is_there || cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
 int trainer_own(const struct trainer *trainer, struct error *err) {
     struct store *store = trainer->store;
+    bool is_there = false;
     const char *restart = trainer->job->restart ? trainer->job->restart : "";
     AUTO(tree_freep) json_t *mine = make_owner(trainer);
     AUTO(text_freep) char *text = mine ? json_dumps(mine, JSON_COMPACT) : x_strdup("");
@@ -102,6 +148,10 @@ int trainer_own(const struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
     struct error ignored = {0};
     buffer_init(&there, OWNER_BYTES_MAX);
+    if (look_for_owner(trainer, &is_there, err) < 0 ||
+        (!is_there && check_ownerless(trainer, err) < 0)) {
+        return -1;
+    }
     /* The object is read to see who made it: the answer to our own request may have been lost. */
     if (store_put(store, OWNER, text, strlen(text), STORE_CREATE, &ignored) < 0 &&
         ignored.kind != ERROR_CONFLICT) {

@@ -67,6 +67,24 @@ check "the key is in no file of the job" eval '! grep -rlE "PRIVATE KEY|SIGNING_
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$work/other.pem"
 check "another key does not verify it" eval '! verify trained --key "$work/other.pem"'
 
+# .windlass is deleted by hand: result.json still says whose results are there.
+training lost 1
+run lost
+rm -r "$work/out/lost/.windlass"
+training lost 2
+run lost
+check "without .windlass another training is refused (code $code)" eval '[ $code -ne 0 ] && verify lost'
+check "by name" grep -qF "out/lost holds the results of job lost (result.json), begun with something else, and .windlass is gone: rerun with --restart" "$work/lost.log"
+sed -i.kept 's/"kind": "DistTrain"/"kind": "BatchScore"/' "$work/out/lost/result.json"
+run lost --restart
+check "and a BatchScore's result is not for a training to replace (code $code)" eval '[ $code -ne 0 ] && grep -qF "out/lost holds the result of BatchScore lost (result.json): choose another output" "$work/lost.log"'
+mv "$work/out/lost/result.json.kept" "$work/out/lost/result.json"
+run lost --restart
+check "--restart trains anew (code $code)" eval '[ $code -eq 0 ] && [ "$(result lost .counts.epochs)" = 2 ] && verify lost'
+rm -r "$work/out/lost/.windlass"
+run lost
+check "and the same training trains once more (code $code)" eval '[ $code -eq 0 ] && verify lost'
+
 # An older start that another one has overtaken wrote its result last.
 folder=$work/out/trained/.windlass/$(result trained .run)/claim
 newer=$(printf %012d $(($(result trained .generation) + 1)))
