@@ -139,7 +139,7 @@ rm -r "$work/own/pods"
 mkdir -p "$work/linked/data" && cp -r "$work/job/data/texts" "$work/job/data/go" "$work/linked/data/"
 ln -s ../job/code ../job/job.yaml "$work/linked/"
 w run -f "$work/linked/job.yaml"
-rm -rf "$work/linked/data/out"
+discard "$work/linked/data/out"
 w rerun texts
 check "a manifest that is a link: what is beside the link is its own" [ "$code$(wc -l <"$work/linked/data/out/rows.jsonl")" = 04 ]
 w delete texts

@@ -81,7 +81,7 @@ run m/classes.onnx photos -o out --range Unit --labels m/names.txt --top 1 --sav
 check "the manifest is written, and nothing runs" [ $code -eq 0 ]
 check "a cluster would take it" "$windlass" check -f jobs.yaml
 check "it says what a cluster needs" grep -q 'persistentVolumeClaim: {claimName: work}' jobs.yaml
-rm -rf out && mkdir elsewhere
+discard out && mkdir elsewhere
 sed -i 's/errorThreshold: .*/errorThreshold: 1/' jobs.yaml
 (cd elsewhere && timeout 120 "$windlass" run -f ../jobs.yaml) >said 2>&1 </dev/null
 check "and does the same from anywhere" [ "$(jq -s length out/rows.jsonl)" = 11 ]

@@ -387,7 +387,19 @@ static void broken_stretches_fail(void) {
     }
 }
 
-int main(void) {
+/* For tests/e2e/score/test_films.sh: a line for each, with fields between US (0x1f). */
+static void print_kinds(void) {
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        printf("%s\x1f%s\x1f%s\x1f%s\n", kinds[i].name, kinds[i].ending, kinds[i].lost,
+               kinds[i].command);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "kinds") == 0) {
+        print_kinds();
+        return 0;
+    }
     fixtures_start("video-tracks");
     TEST(each_is_whole_or_told);
     TEST(known_losses_stay_away);
