@@ -108,7 +108,9 @@ whole() { # JOB: its disk has all of it
     else
         [ "$(names "$1")" = "$(wanted "$1")" ] || { echo "# has $(names "$1")"; return 1; }
     fi
-    for result in $(find "$out" -name result.json); do "$build/windlass" verify "$(dirname "$result")" || return 1; done
+    while IFS= read -r result; do
+        "$build/windlass" verify "$(dirname "$result")" || return 1
+    done < <(find "$out" -name result.json)
 } >>"$work/$1/said"
 ended() { ! kill -0 "$run" 2>/dev/null; }
 complains() { grep -hqr 'No space left on device' "$work/$1/log" "$work/$1/state" 2>/dev/null; }
