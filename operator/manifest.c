@@ -2,6 +2,7 @@
 #include "operator/manifest.h"
 
 #include "lib/file.h"
+#include "operator/manifest_excerpt.h"
 #include "operator/scalar.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@ struct builder {
     yaml_parser_t parser;
     const char *name;
     json_t *anchors; /* of the document: name -> tree */
-    json_t *lines;
+    json_t *places;
+    json_t *cover;
     size_t nodes;  /* created so far, in all documents */
     size_t copied; /* bytes copied by aliases */
 };
@@ -23,7 +25,57 @@ struct place {
     const char *field; /* NULL when its name is too long for messages */
     int depth;
     int line;
+    int column, value_column; /* of its name and its value; characters from 0; -1: not in `line` */
+    bool is_secret;
 };
+
+/* A place is stored as one number: schemas have thousands. A column is stored as 1 more, 0: it is
+ * unknown. */
+enum { COLUMN_BITS = 16, COLUMN_MAX = (1 << COLUMN_BITS) - 2 };
+
+static int64_t pack_column(int column) {
+    return column > COLUMN_MAX ? 0 : column + 1;
+}
+
+static int64_t pack(const struct place *place) {
+    return ((int64_t)place->line << 2 * COLUMN_BITS) | (pack_column(place->column) << COLUMN_BITS) |
+           pack_column(place->value_column);
+}
+
+static struct place unpack(int64_t packed) {
+    int64_t mask = (1 << COLUMN_BITS) - 1;
+    return (struct place){.line = (int)(packed >> 2 * COLUMN_BITS),
+                          .column = (int)((packed >> COLUMN_BITS) & mask) - 1,
+                          .value_column = (int)(packed & mask) - 1};
+}
+
+static void cover(json_t *covered, size_t line, int column) {
+    char key[24];
+    snprintf(key, sizeof key, "%zu", line);
+    const json_t *before = json_object_get(covered, key);
+    if (!before || json_integer_value(before) > column) {
+        json_object_set_new(covered, key, json_integer(column));
+    }
+}
+
+/* The further lines of a scalar are covered in any case: an unknown field may end in one. */
+static void cover_scalar(const struct builder *builder, const yaml_event_t *event, bool is_secret) {
+    size_t line = event->start_mark.line;
+    size_t last = event->end_mark.line - (event->end_mark.column == 0); /* of a block: one behind */
+    if (is_secret || event->data.scalar.anchor) { /* its copies may be secrets */
+        cover(builder->cover, line + 1, (int)event->start_mark.column);
+    }
+    while (line++ < last) {
+        cover(builder->cover, line + 1, 0);
+    }
+}
+
+/* What is below such a field, but names, is not shown. */
+static bool holds_secrets(const char *key, const struct place *place) {
+    bool is_data = place->depth == 0 && strcmp(key, "data") == 0; /* of a Secret */
+    return is_data || (!(place->is_secret && strcmp(key, "name") == 0) &&
+                       (place->is_secret || manifest_excerpt_is_secret(key)));
+}
 
 static int refuse(const struct builder *builder, size_t line, struct error *err, const char *text) {
     return error_set(err, ERROR_INVALID, "%s:%zu: %s", builder->name, line, text);
@@ -110,9 +162,9 @@ static int copy_alias(struct builder *builder, const char *anchor, const struct 
     return 0;
 }
 
-static void note_line(struct builder *builder, const struct place *place) {
+static void note_place(struct builder *builder, const struct place *place) {
     if (place->field) {
-        json_object_set_new(builder->lines, place->field, json_integer(place->line));
+        json_object_set_new(builder->places, place->field, json_integer(pack(place)));
     }
 }
 
@@ -134,8 +186,13 @@ static int build_sequence(struct builder *builder, const struct place *place, js
         char field[MANIFEST_FIELD_MAX];
         bool named = place->field &&
                      manifest_field_at(field, sizeof field, place->field, json_array_size(list));
-        struct place child = {named ? field : NULL, place->depth + 1,
-                              (int)event.start_mark.line + 1};
+        int column = (int)event.start_mark.column;
+        struct place child = {.field = named ? field : NULL,
+                              .depth = place->depth + 1,
+                              .line = (int)event.start_mark.line + 1,
+                              .column = column,
+                              .value_column = column,
+                              .is_secret = place->is_secret};
         json_t *item = NULL;
         if (build(builder, &event, &child, &item, err) < 0) {
             return -1;
@@ -190,8 +247,13 @@ static int build_mapping(struct builder *builder, const struct place *place, jso
         }
         char field[MANIFEST_FIELD_MAX];
         bool named = place->field && manifest_field(field, sizeof field, place->field, key);
-        struct place child = {named ? field : NULL, place->depth + 1,
-                              (int)event.start_mark.line + 1};
+        bool same_line = event.start_mark.line == value_event.start_mark.line;
+        struct place child = {.field = named ? field : NULL,
+                              .depth = place->depth + 1,
+                              .line = (int)event.start_mark.line + 1,
+                              .column = (int)event.start_mark.column,
+                              .value_column = same_line ? (int)value_event.start_mark.column : -1,
+                              .is_secret = holds_secrets(key, place)};
         json_t *value = NULL;
         if (build(builder, &value_event, &child, &value, err) < 0) {
             return -1;
@@ -202,12 +264,13 @@ static int build_mapping(struct builder *builder, const struct place *place, jso
     }
 }
 
-static int build_scalar(const struct builder *builder, const yaml_event_t *event, json_t **ret_tree,
-                        struct error *err) {
+static int build_scalar(const struct builder *builder, const yaml_event_t *event,
+                        const struct place *place, json_t **ret_tree, struct error *err) {
     const char *text = (const char *)event->data.scalar.value;
     const char *tag = (const char *)event->data.scalar.tag;
     bool plain = event->data.scalar.plain_implicit;
     size_t line = event->start_mark.line + 1;
+    cover_scalar(builder, event, place->is_secret);
     if (strlen(text) != event->data.scalar.length) {
         return refuse(builder, line, err, "a text has a NUL character");
     }
@@ -239,7 +302,7 @@ static int build(struct builder *builder, const yaml_event_t *event, const struc
     if (event->type != YAML_ALIAS_EVENT && count_node(builder, (size_t)place->line, err) < 0) {
         return -1;
     }
-    note_line(builder, place);
+    note_place(builder, place);
     int result = -1;
     switch (event->type) {
     case YAML_ALIAS_EVENT:
@@ -247,7 +310,7 @@ static int build(struct builder *builder, const yaml_event_t *event, const struc
         break;
     case YAML_SCALAR_EVENT:
         anchor = (const char *)event->data.scalar.anchor;
-        result = build_scalar(builder, event, &tree, err);
+        result = build_scalar(builder, event, place, &tree, err);
         break;
     case YAML_SEQUENCE_START_EVENT:
         anchor = (const char *)event->data.sequence_start.anchor;
@@ -283,7 +346,7 @@ static int add_document(struct builder *builder, struct manifest *manifest, json
         return refuse(builder, line, err, "more than 16 documents in one file");
     }
     manifest->documents[manifest->count++] =
-        (struct manifest_document){TAKE(tree), json_incref(builder->lines)};
+        (struct manifest_document){TAKE(tree), json_incref(builder->places)};
     return 0;
 }
 
@@ -298,11 +361,12 @@ static int read_documents(struct builder *builder, struct manifest *manifest, st
         }
         if (event.type == YAML_DOCUMENT_START_EVENT) {
             tree_freep(&builder->anchors);
-            tree_freep(&builder->lines);
+            tree_freep(&builder->places);
             builder->anchors = json_object();
-            builder->lines = json_object();
+            builder->places = json_object();
         } else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT) {
-            struct place root = {"", 0, (int)event.start_mark.line + 1};
+            struct place root = {
+                .field = "", .line = (int)event.start_mark.line + 1, .value_column = -1};
             json_t *tree = NULL;
             if (build(builder, &event, &root, &tree, err) < 0 ||
                 add_document(builder, manifest, tree, (size_t)root.line, err) < 0) {
@@ -320,7 +384,10 @@ int manifest_parse(const char *name, const char *text, size_t size, struct manif
     }
     AUTO(manifest_freep) struct manifest *manifest = x_calloc(1, sizeof *manifest);
     manifest->name = x_strdup(name);
-    struct builder builder = {.name = name};
+    manifest->text = memcpy(x_calloc(size + 1, 1), text, size);
+    manifest->size = size;
+    manifest->cover = json_object();
+    struct builder builder = {.name = name, .cover = manifest->cover};
     if (!yaml_parser_initialize(&builder.parser)) {
         abort(); /* out of memory */
     }
@@ -328,23 +395,27 @@ int manifest_parse(const char *name, const char *text, size_t size, struct manif
     int result = read_documents(&builder, manifest, err);
     yaml_parser_delete(&builder.parser);
     tree_freep(&builder.anchors);
-    tree_freep(&builder.lines);
+    tree_freep(&builder.places);
     if (result == 0) {
         *ret_manifest = TAKE(manifest);
     }
     return result;
 }
 
+int manifest_read(const char *path, char **ret_text, size_t *ret_size, struct error *err) {
+    return strcmp(path, "-") == 0 ? file_read_stream(STDIN_FILENO, "standard input",
+                                                     MANIFEST_BYTES_MAX, ret_text, ret_size, err)
+                                  : file_read(path, MANIFEST_BYTES_MAX, ret_text, ret_size, err);
+}
+
 int manifest_load(const char *path, struct manifest **ret_manifest, struct error *err) {
     AUTO(text_freep) char *text = NULL;
     size_t size;
-    bool is_input = strcmp(path, "-") == 0;
-    if ((is_input ? file_read_stream(STDIN_FILENO, "standard input", MANIFEST_BYTES_MAX, &text,
-                                     &size, err)
-                  : file_read(path, MANIFEST_BYTES_MAX, &text, &size, err)) < 0) {
+    if (manifest_read(path, &text, &size, err) < 0) {
         return -1;
     }
-    return manifest_parse(is_input ? "standard input" : path, text, size, ret_manifest, err);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    return manifest_parse(name, text, size, ret_manifest, err);
 }
 
 void manifest_free(struct manifest *manifest) {
@@ -353,8 +424,10 @@ void manifest_free(struct manifest *manifest) {
     }
     for (size_t i = 0; i < manifest->count; i++) {
         json_decref(manifest->documents[i].tree);
-        json_decref(manifest->documents[i].lines);
+        json_decref(manifest->documents[i].places);
     }
+    json_decref(manifest->cover);
+    free(manifest->text);
     free(manifest->name);
     free(manifest);
 }
@@ -364,15 +437,16 @@ void manifest_freep(struct manifest **manifest) {
     *manifest = NULL;
 }
 
-int manifest_line(const struct manifest_document *document, const char *field) {
-    AUTO(text_freep) char *at = x_strdup(field);
+/* The place of the field, or of the nearest enclosing field that has one; *ret_field: which, empty
+ * for the whole document; owned. */
+static struct place find_place(const struct manifest_document *document, const char *field,
+                               char **ret_field) {
+    char *at = x_strdup(field);
     for (;;) {
-        const json_t *line = json_object_get(document->lines, at);
-        if (line) {
-            return (int)json_integer_value(line);
-        }
-        if (!*at) {
-            return 1;
+        const json_t *packed = json_object_get(document->places, at);
+        if (packed || !*at) {
+            *ret_field = at;
+            return packed ? unpack(json_integer_value(packed)) : (struct place){.line = 1};
         }
         /* One step out: to the last dot or bracket. */
         size_t length = strlen(at);
@@ -383,10 +457,60 @@ int manifest_line(const struct manifest_document *document, const char *field) {
     }
 }
 
+int manifest_line(const struct manifest_document *document, const char *field) {
+    AUTO(text_freep) char *found = NULL;
+    return find_place(document, field, &found).line;
+}
+
+/* "FIELD" of "FIELD: ..."; owned. */
+static char *field_of(const char *error) {
+    const char *end = strstr(error, ": ");
+    return end ? x_strndup(error, (size_t)(end - error)) : x_strdup("");
+}
+
 int manifest_context(const struct manifest *manifest, const struct manifest_document *document,
                      struct error *err) {
-    const char *end = strstr(err->text, ": ");
-    AUTO(text_freep)
-    char *field = end ? x_strndup(err->text, (size_t)(end - err->text)) : x_strdup("");
+    AUTO(text_freep) char *field = field_of(err->text);
     return error_context(err, "%s:%d", manifest->name, manifest_line(document, field));
+}
+
+static bool is_unknown(const char *field, const char *error) {
+    return text_starts(error + strlen(field), ": unknown field");
+}
+
+void manifest_cover(struct manifest *manifest, const struct manifest_document *document,
+                    const char *error) {
+    AUTO(text_freep) char *field = field_of(error);
+    size_t length = strlen(field);
+    const char *name;
+    json_t *packed;
+    if (!is_unknown(field, error)) {
+        return;
+    }
+    json_object_foreach(document->places, name, packed) {
+        struct place place = unpack(json_integer_value(packed));
+        bool is_below = text_starts(name, field) && strchr(".[", name[length]); /* or itself */
+        if (is_below && place.value_column >= 0) {
+            cover(manifest->cover, (size_t)place.line, place.value_column);
+        }
+    }
+}
+
+char *manifest_show(const struct manifest *manifest, const struct manifest_document *document,
+                    const char *error) {
+    AUTO(text_freep) char *field = field_of(error);
+    AUTO(text_freep) char *found = NULL;
+    struct place place = find_place(document, field, &found);
+    if (!*found) {
+        return NULL;
+    }
+    char key[24];
+    snprintf(key, sizeof key, "%d", place.line);
+    const json_t *covered = json_object_get(manifest->cover, key);
+    bool is_value =
+        strcmp(field, found) == 0 && !is_unknown(field, error) && place.value_column >= 0;
+    struct manifest_excerpt excerpt = {.line = (size_t)place.line,
+                                       .caret = is_value ? place.value_column : place.column,
+                                       .end = covered ? (int)json_integer_value(covered) : -1};
+    return manifest_excerpt(manifest->text, manifest->size, &excerpt);
 }

@@ -4,6 +4,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/local/volume_beside.h"
 #include "operator/manifest.h"
+#include "operator/manifest_excerpt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct admission {
     enum resource_use use;
     const char *folder; /* of the file; NULL: there is none */
     json_t *more;       /* gets the texts of further errors; NULL: not wanted */
+    json_t *shown;      /* gets the lines of the file below all errors; NULL: not wanted */
 };
 
 /* The kind's rules. What lacks only a declaration of folders beside the file is said with them. */
@@ -102,6 +104,22 @@ static int admit(json_t *object, const struct admission *admission, struct error
     return 0;
 }
 
+/* Adds the file's lines below the errors, before they get their place in the file. */
+static void add_shown(struct manifest *manifest, const struct manifest_document *document,
+                      const struct admission *admission, const char *first) {
+    size_t count = 1 + json_array_size(admission->more);
+    for (size_t i = 0; i < 2 * count && admission->shown; i++) {
+        size_t at = i % count;
+        const char *text = at ? json_string_value(json_array_get(admission->more, at - 1)) : first;
+        if (i < count) {
+            manifest_cover(manifest, document, text);
+            continue;
+        }
+        AUTO(text_freep) char *lines = manifest_show(manifest, document, text);
+        json_array_append_new(admission->shown, lines ? json_string(lines) : json_null());
+    }
+}
+
 /* Gives each text its file and line. */
 static void add_lines(const struct manifest *manifest, const struct manifest_document *document,
                       json_t *more) {
@@ -113,11 +131,12 @@ static void add_lines(const struct manifest *manifest, const struct manifest_doc
     }
 }
 
-static int admit_document(const struct manifest *manifest, size_t index,
+static int admit_document(struct manifest *manifest, size_t index,
                           const struct admission *admission, json_t **ret_object,
                           struct error *err) {
     const struct manifest_document *document = &manifest->documents[index];
     if (admit(document->tree, admission, err) < 0) {
+        add_shown(manifest, document, admission, err->text);
         add_lines(manifest, document, admission->more);
         return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
     }
@@ -125,7 +144,7 @@ static int admit_document(const struct manifest *manifest, size_t index,
     return 0;
 }
 
-static int admit_only(const struct manifest *manifest, json_t **ret_object, struct error *err) {
+static int admit_only(struct manifest *manifest, json_t **ret_object, struct error *err) {
     static const struct admission admission = {.use = RESOURCE_OF_CLUSTER};
     if (manifest->count != 1) {
         return error_set(err, ERROR_INVALID, "%s: %s, expected exactly one", manifest->name,
@@ -153,17 +172,29 @@ int resource_load_each(const char *path, enum resource_use use, resource_each *e
                        struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
     AUTO(text_freep) char *folder = folder_of(path);
-    if (manifest_load(path, &manifest, err) < 0) {
+    AUTO(text_freep) char *text = NULL;
+    size_t size;
+    struct error not_yaml = {0};
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    if (manifest_read(path, &text, &size, err) < 0) {
         return -1;
+    }
+    if (manifest_parse(name, text, size, &manifest, &not_yaml) < 0) {
+        AUTO(text_freep)
+        char *lines = manifest_excerpt_of_text(text, size, name, not_yaml.text);
+        AUTO(tree_freep) json_t *shown = json_pack("[s?]", lines);
+        return each(context, &(struct resource_read){.why = &not_yaml, .shown = shown}, err);
     }
     for (size_t i = 0; i < manifest->count; i++) {
         json_t *object = NULL;
         struct error why = {0};
         AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[i].tree);
         AUTO(tree_freep) json_t *more = json_array();
-        const struct admission admission = {.use = use, .folder = folder, .more = more};
+        AUTO(tree_freep) json_t *shown = json_array();
+        const struct admission admission = {
+            .use = use, .folder = folder, .more = more, .shown = shown};
         (void)!admit_document(manifest, i, &admission, &object, &why);
-        struct resource_read read = {object, written, why.kind ? &why : NULL, more};
+        struct resource_read read = {object, written, why.kind ? &why : NULL, more, shown};
         if (each(context, &read, err) < 0) {
             return -1;
         }

@@ -10,9 +10,11 @@ struct resource_read {
     /* With defaults filled in; metadata.namespace is "default" where not given. NULL: it is
      * refused, and why says it: "job.yaml:12: spec.workers.min: ...". Owned by the callee. */
     json_t *object;
-    const json_t *written; /* as the file has it; borrowed */
+    const json_t *written; /* as the file has it; borrowed; NULL: the file is not YAML */
     const struct error *why;
-    const json_t *more; /* texts of further errors, in the form of why; borrowed; may be empty */
+    const json_t *more;  /* texts of further errors, in the form of why; borrowed; may be empty */
+    const json_t *shown; /* the lines of the file that why and those of `more` are about, to be
+                            printed below them (manifest_excerpt.h); null where there is none */
 };
 
 /* What is refused, besides what a cluster refuses. */

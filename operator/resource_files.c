@@ -15,6 +15,7 @@ static void release(struct resource_file *file) {
     json_decref(file->object);
     json_decref(file->written);
     json_decref(file->more);
+    json_decref(file->shown);
 }
 
 void resource_files_keep(struct resource_files *files, const char *name) {
@@ -39,6 +40,23 @@ void resource_files_release(struct resource_files *files) {
     *files = (struct resource_files){0};
 }
 
+static const char *lines_of(const struct resource_file *file, size_t index) {
+    const char *lines = json_string_value(json_array_get(file->shown, index));
+    return lines ? lines : "";
+}
+
+void resource_file_errors(const struct resource_file *file,
+                          void (*each)(void *context, const char *text, const char *lines),
+                          void *context) {
+    if (!file->why.kind) {
+        return;
+    }
+    each(context, file->why.text, lines_of(file, 0));
+    for (size_t i = 0; i < json_array_size(file->more); i++) {
+        each(context, json_string_value(json_array_get(file->more, i)), lines_of(file, i + 1));
+    }
+}
+
 struct reading {
     struct resource_files *files;
     const char *path;
@@ -59,6 +77,7 @@ static int add(void *context, const struct resource_read *read, struct error *er
         .object = read->object,
         .written = json_incref((json_t *)read->written),
         .more = json_incref((json_t *)read->more),
+        .shown = json_incref((json_t *)read->shown),
         .why = read->why ? *read->why : (struct error){0}};
     return 0;
 }

@@ -15,6 +15,7 @@ struct resource_file {
     json_t *written;  /* as the file has it; NULL: the file cannot be read */
     struct error why; /* if it was refused */
     json_t *more;     /* texts of further errors; NULL: none */
+    json_t *shown;    /* as of resource.h; NULL: none */
 };
 
 struct resource_files {
@@ -30,4 +31,9 @@ NODISCARD int resource_files_read(const struct option_list *paths, enum resource
 /* Leaves out the resources of other names, the refused ones, too; a file that cannot be read stays.
  */
 void resource_files_keep(struct resource_files *files, const char *name);
+/* Calls for each error of a refused resource, in the order of the file's checks; lines: the excerpt
+ * of the manifest that belongs below it, or "". */
+void resource_file_errors(const struct resource_file *file,
+                          void (*each)(void *context, const char *text, const char *lines),
+                          void *context);
 void resource_files_release(struct resource_files *files); /* for AUTO, too */

@@ -66,30 +66,20 @@ struct request {
     struct remote_options where; /* of --server */
 };
 
-/* Prints the error before this one. */
-static void go_on(struct error *err, const struct error *next) {
-    if (err->kind) {
-        fprintf(stderr, "windlass check: %s\n", err->text);
-    }
-    *err = *next;
+static void print_error(void *context, const char *text, const char *lines) {
+    (void)context;
+    fprintf(stderr, "windlass check: %s\n%s", text, lines);
 }
 
-/* Prints all errors of the resources that are refused but the last, which is the command's. */
-static int refuse(const struct resource_files *files, struct error *err) {
+/* Prints all errors of the resources that are refused. Returns the exit code. */
+static int print_errors(const struct resource_files *files) {
+    int code = 0;
     for (size_t i = 0; i < files->count; i++) {
-        const struct resource_file *file = &files->at[i];
-        if (!file->why.kind) {
-            continue;
-        }
-        go_on(err, &file->why);
-        for (size_t k = 0; k < json_array_size(file->more); k++) {
-            struct error next = {0};
-            error_set(&next, file->why.kind, "%s",
-                      json_string_value(json_array_get(file->more, k)));
-            go_on(err, &next);
-        }
+        const struct error *why = &files->at[i].why;
+        resource_file_errors(&files->at[i], print_error, NULL);
+        code = why->kind == ERROR_NOT_FOUND ? 2 : why->kind ? error_exit_code(why) : code;
     }
-    return err->kind ? -1 : 0;
+    return code;
 }
 
 static int print_all(const struct request *request, const struct resource_files *files,
@@ -146,7 +136,7 @@ static int check_policy(const struct request *request, struct resource_files *fi
     return 0;
 }
 
-static int check(const struct request *request, struct error *err) {
+static int check(const struct request *request, int *ret_code, struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     bool prints = request->show || request->pods;
     if (check_request(request, err) < 0 ||
@@ -165,7 +155,8 @@ static int check(const struct request *request, struct error *err) {
         }
     }
     fflush(stdout);
-    return refuse(&files, err) < 0 ? -1 : prints ? print_all(request, &files, err) : 0;
+    *ret_code = print_errors(&files);
+    return prints && *ret_code == 0 ? print_all(request, &files, err) : 0;
 }
 
 /* The help of --pods; the caller frees it. */
@@ -183,8 +174,8 @@ static char *about_pods(void) {
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
-    (void)words, (void)ret_code;
-    int result = check(context, err);
+    (void)words;
+    int result = check(context, ret_code, err);
     if (result < 0 && err->kind == ERROR_NOT_FOUND) {
         err->kind = ERROR_INVALID; /* a wrong argument: exit code 2 */
     }

@@ -549,23 +549,17 @@ static int choose(struct resource_files *files, const char *only, struct error *
                         : error_set(err, ERROR_INVALID, "%s has no job %s any more", path, only);
 }
 
-static void print_more(const json_t *texts) {
-    size_t i;
-    json_t *text;
-    json_array_foreach(texts, i, text) {
-        fprintf(stderr, "windlass: %s\n", json_string_value(text));
-    }
+static void print_error(void *context, const char *text, const char *lines) {
+    int *code = context;
+    fprintf(stderr, "windlass: %s\n%s", text, lines);
+    *code = 2; /* also when it is missing or unreadable */
 }
 
 /* One after the other; all that are refused are said before the first starts. */
 static int run_all(const struct run_options *options, struct resource_files *files) {
     int code = 0;
     for (size_t i = 0; i < files->count; i++) {
-        if (files->at[i].why.kind) {
-            fprintf(stderr, "windlass: %s\n", files->at[i].why.text);
-            print_more(files->at[i].more);
-            code = 2; /* also when it is missing or unreadable */
-        }
+        resource_file_errors(&files->at[i], print_error, &code);
     }
     for (size_t i = 0; i < files->count && code == 0; i++) {
         struct run run = {.signal_fd = -1,

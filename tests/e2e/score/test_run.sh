@@ -44,7 +44,8 @@ run() {
 # Processes that are pods of this test; zombies have no environment.
 children() { grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ 2>/dev/null | grep -c .; }
 says() { grep -qF -- "$1" "$work/err" "$work/out"; }
-one_line() { [ "$(grep -c . "$work/err")" -eq 1 ]; }
+# Lines that begin with a space show the manifest below an error.
+one_line() { [ "$(grep -c '^[^ ]' "$work/err")" -eq 1 ]; }
 # refuses NAME CODE TEXT ARGUMENTS...: exit code and one line that contains TEXT, within 5 s.
 refuses() {
     local name=$1 wanted=$2 text=$3
@@ -67,13 +68,17 @@ checked() { "$windlass" check "$@" >"$work/out" 2>"$work/err"; } # its output in
 check "check: the first of two files is checked, too" [ "$(checked -f "$work/two/b.yaml" -f "$work/two/a.yaml"; echo $?)" = 2 ]
 check "check: and named with its line" says 'b.yaml:12: spec.miniBatchSize'
 check "check: and the other one is OK" says 'a.yaml: BatchScore small is OK'
-check "check: a folder is checked file by file" [ "$(checked -f "$work/two"; echo $? "$(cat "$work/err" "$work/out" | wc -l)")" = "2 2" ]
+check "check: with the line below, and a caret" [ "$(sed 1d "$work/err")" = "\
+    12 |   miniBatchSize: none
+       |                  ^" ]
+check "check: a folder is checked file by file" [ "$(checked -f "$work/two"; echo $? "$(cat "$work/err" "$work/out" | grep -c '^[^ ]')")" = "2 2" ]
 both() { cat "$work/two/a.yaml"; echo ---; cat "$work/two/b.yaml"; echo ---; cat "$work/two/a.yaml"; }
 check "check: each document of standard input" [ "$(both | checked -f -; echo $?)" = 2 ]
 check "check: and named with its line there" says 'standard input:28: spec.miniBatchSize'
 check "check: and the documents behind it" [ "$(grep -c 'standard input: BatchScore small is OK' "$work/out")" = 2 ]
 check "check: --show of several is a list" [ "$(checked -f "$job" -f "$job" --show; jq -r '.kind, (.items | length)' "$work/out" | xargs)" = "List 2" ]
 refuses "run: a folder with one that is refused runs none" 2 "b.yaml:12: spec.miniBatchSize" -f "$work/two"
+check "run: with the line below" says "    12 |   miniBatchSize: none"
 refuses "run: an address is refused" 2 "an address is not read here" -f https://example.com/job.yaml
 
 ##### usage ######################################################################################
