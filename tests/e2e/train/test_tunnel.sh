@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # No one without the job's token reaches mpirun and its daemons: three pods that are network namespaces and a fourth
-# machine with a stranger on it. What listens in the pods; the message that ends mpirun (HALT_VM), sent from there to
-# every port; 300 silent connections while a gang starts; the gang goes on, and its end is right. Open MPI and MPICH.
+# machine with a stranger on it. What listens in the pods; the messages that end mpirun (HALT_VM) and that run a program
+# (LAUNCH_JOB), sent from there to every port; 300 silent connections while a gang starts; the gang goes on, and its end
+# is right. Open MPI and MPICH.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -57,13 +58,13 @@ only_agents() {
     listeners >"$out/heard"
     grep -q "^1 127\.0\.0\.1:[0-9]* .*\"$1\"" "$out/heard" && ! grep -vE ' (127\.0\.0\.1|\[::1\]|\[::ffff:127\.0\.0\.1\]):[0-9]+ ' "$out/heard" | grep -v ' (("windlass-shim",[^()]*))$'
 }
-# From the fourth machine to each port of each pod, also those on loopback.
-attacks() {
+# From the fourth machine to each port of each pod, also those on loopback: to end mpirun, or to run a COMMAND.
+attacks() { # [COMMAND]
     local machine port namespace sent=()
     namespace=$(sed -n 's/^PMIX_NAMESPACE=\([0-9]*\)$/\1/p' "$out"/env.* | head -1) # Open MPI 5 has names
     listeners >"$out/heard"
     while read -r machine port _; do
-        net_run 4 timeout 20 python3 tests/e2e/train/halt_vm.py "10.77.0.$machine" "${port##*:}" "${namespace:-1}" 2>"$out/said-$machine-${port##*:}" </dev/null &
+        net_run 4 timeout 20 python3 tests/e2e/train/halt_vm.py "10.77.0.$machine" "${port##*:}" "${namespace:-1}" "$@" 2>"$out/said-$machine-${port##*:}" </dev/null &
         sent+=($!)
     done <"$out/heard"
     wait "${sent[@]}"
@@ -76,6 +77,7 @@ attacks() {
     sleep 0.5
     kill -0 "${pids[@]}" && all_run && [ "$(wc -l < <(pgrep -f "$out/end"))" -ge 6 ]
 }
+runs_nothing() { attacks "touch $out/ran" && [ ! -e "$out/ran" ]; }
 # Neither the right protocol without the key, nor with another one.
 no_token() {
     local port
@@ -108,6 +110,7 @@ check "Open MPI: six ranks run in three pods" begin open mpirun -np 6 bash -c "$
 show
 check "its mpirun and daemons listen on loopback only" only_agents mpirun
 check "a stranger's message that ends mpirun is refused at every port" attacks
+check "and the one that runs a program (LAUNCH_JOB)" runs_nothing
 check "TLS without the key, or with another one, is refused" no_token
 check "ranks get no variable of their launcher" clean
 check "the job goes on to its end" ends_well "Ranks 6"
