@@ -14,7 +14,7 @@ async function run(name) {
     const input = JSON.parse(fs.readFileSync(at + '/input.json', 'utf8'));
     const bytes = fs.readFileSync(at + '/input.raw');
     const values = new types[input.type](new Uint8Array(bytes).buffer);
-    const session = await ort.InferenceSession.create(at + '/model.onnx');
+    const session = await ort.InferenceSession.create(at + '/model.onnx', {intraOpNumThreads: 1, interOpNumThreads: 1});
     const x = new ort.Tensor(input.type, values, input.dims);
     const found = await session.run({X: x}, input.tensors.filter((output) => output !== 'output_label'));
     const told = {};

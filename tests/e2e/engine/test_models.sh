@@ -45,7 +45,7 @@ const ort = require(require('path').resolve(runtime));
 (async () => {
     const bytes = fs.readFileSync(folder + '/in.raw');
     const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
-    const session = await ort.InferenceSession.create(model);
+    const session = await ort.InferenceSession.create(model, {intraOpNumThreads: 1, interOpNumThreads: 1});
     const found = await session.run({input: new ort.Tensor('float32', values, [3, ...dims.map(Number)])});
     fs.writeFileSync(folder + '/ort.raw', Buffer.from(found.logits.data.buffer));
 })();

@@ -20,7 +20,7 @@ async function run(name) {
     for (const [key, input] of Object.entries(told.inputs)) {
         inputs[key] = new ort.Tensor(input.type, make[input.type](input.data), [input.data.length, 1]);
     }
-    const session = await ort.InferenceSession.create(at + '/ort.onnx');
+    const session = await ort.InferenceSession.create(at + '/ort.onnx', {intraOpNumThreads: 1, interOpNumThreads: 1});
     const found = await session.run(inputs, told.outputs);
     fs.writeFileSync(at + '/ort.json', JSON.stringify(Array.from(found[told.outputs[0]].data, Number)));
 }
