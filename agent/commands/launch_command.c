@@ -158,10 +158,10 @@ static int begin(struct error *err) {
             x_printf("AZ_BATCHAI_OUTPUT_%.*s", (int)length, *variable + strlen(PARENT_PREFIX));
         const char *to = getenv(name);
         if (!to) {
-            return error_set(err, ERROR_INVALID, "%s is not set: no output has this id", name);
+            return error_set(err, ERROR_INVALID, "%s is not set: unknown output id", name);
         }
         if (copy_folder_once(value + 1, to, err) < 0) {
-            return error_context(err, "what the trial continues from");
+            return error_context(err, "copying the parent trial's output");
         }
     }
     return 0;

@@ -2,7 +2,6 @@
 #include "agent/commands/model.h"
 
 #include "agent/engine/model.h"
-#include "agent/engine/networks.h"
 #include "lib/file.h"
 #include "lib/options.h"
 

@@ -7,6 +7,10 @@
 #include "lib/tree.h"
 
 #define RESULT_NAME "result.json"
+/* Its field kind. */
+#define RESULT_BATCHSCORE "BatchScore"
+#define RESULT_DISTTRAIN "DistTrain"
+#define RESULT_SWEEP "Sweep"
 #define RESULT_ENVELOPE_NAME "result.intoto.jsonl" /* its signature (envelope.h) */
 enum { RESULT_FORMAT = 1, RESULT_BYTES_MAX = 4 << 20, RESULT_FILES_MAX = 4096 };
 

@@ -170,7 +170,7 @@ static void add_training_apart(const struct result_origin *origin, const char *p
 
 static json_t *training_json(const struct result_origin *origin, const char *path,
                              const struct finished *finished, json_t *proof) {
-    json_t *result = result_of(origin, "DistTrain", finished->run);
+    json_t *result = result_of(origin, RESULT_DISTTRAIN, finished->run);
     json_object_set(result, "proof", proof);
     json_object_set_new(result, "generation", json_integer(finished->generation));
     json_object_set_new(result, "input",
@@ -226,7 +226,7 @@ int result_origin_write_training(const struct result_origin *origin, struct stor
 int result_origin_write_command(const struct result_origin *origin, struct store *output,
                                 const char *const *others, const json_t *end,
                                 char ret_sha256[static 65], struct error *err) {
-    AUTO(tree_freep) json_t *result = result_of(origin, "DistTrain", origin->run);
+    AUTO(tree_freep) json_t *result = result_of(origin, RESULT_DISTTRAIN, origin->run);
     json_object_set(result, "proof", json_object_get(end, "proof"));
     json_object_set(result, "completed", json_object_get(end, "completed"));
     result_origin_add_apart(result, store_path(output),
@@ -242,7 +242,7 @@ int result_origin_write_command(const struct result_origin *origin, struct store
 int result_origin_write_sweep(const struct result_origin *origin, struct store *version,
                               const char *name, json_t *sweep, char ret_sha256[static 65],
                               struct error *err) {
-    AUTO(tree_freep) json_t *result = result_of(origin, "Sweep", name);
+    AUTO(tree_freep) json_t *result = result_of(origin, RESULT_SWEEP, name);
     json_object_set(result, "sweep", sweep);
     add_completed(result);
     return result_folder_write(version, result, origin->key, ret_sha256, err);

@@ -85,7 +85,7 @@ static int read_loss(struct trainer *trainer, const json_t *item, struct error *
     }
     struct trainer_head *head = &trainer->heads[output];
     if (head->name) {
-        return error_set(err, ERROR_INVALID, "output: \"%.64s\" is there twice", name);
+        return error_set(err, ERROR_INVALID, "output: \"%.64s\" is a duplicate", name);
     }
     *head = (struct trainer_head){.name = output_name(trainer, (size_t)output), .weight = 1};
     if (json_object_get(item, "weight") && fields_number(item, "weight", &head->weight, err) < 0) {

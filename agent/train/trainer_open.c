@@ -4,7 +4,6 @@
 #include "agent/train/trainer_variables.h"
 
 #include "agent/engine/model.h"
-#include "agent/engine/networks.h"
 #include "agent/engine/training_graph.h"
 #include "agent/store/local_file.h"
 #include "agent/train/dataset/fields.h"

@@ -76,11 +76,12 @@ static int refuse(const struct trainer *trainer, const json_t *then, const json_
                              json_object_get(now, "trainer"));
         tree_changes_finish(&changes);
     }
-    return error_set(err, ERROR_INVALID,
-                     "%s holds the results of job %s, begun with something else: %s: rerun with "
-                     "--restart (annotation windlass.dev/restart), or choose another output",
-                     store_path(trainer->store), tree_text(then, "job", "?"),
-                     *text ? text : "its volumes, or fields that an earlier release did not store");
+    return error_set(
+        err, ERROR_INVALID,
+        "%s holds the results of job %s, started with a different spec: %s: rerun with "
+        "--restart (annotation windlass.dev/restart), or choose another output",
+        store_path(trainer->store), tree_text(then, "job", "?"),
+        *text ? text : "its volumes, or fields that an earlier release did not store");
 }
 
 static int replace(const struct trainer *trainer, const json_t *then, const char *text,

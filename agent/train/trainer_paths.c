@@ -80,8 +80,8 @@ static const char *restart_of(const struct trainer *trainer) {
 }
 
 /* *ret_paths: NULL: this training has not begun, or is made anew. */
-static int read_begun(const struct trainer *trainer, struct store *output, const char *name,
-                      json_t **ret_paths, struct error *err) {
+static int read_snapshot(const struct trainer *trainer, struct store *output, const char *name,
+                         json_t **ret_paths, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *begun = NULL;
     struct error cause = {0};
@@ -176,7 +176,7 @@ static int find(const struct trainer *trainer, json_t **ret_paths, struct error 
     if (json_object_size(paths) > 0) {
         if (store_open(tree_text(job->trainer, "output.path", ""), /* writes= */ true, &output,
                        err) < 0 ||
-            read_begun(trainer, output, name, &then, err) < 0) {
+            read_snapshot(trainer, output, name, &then, err) < 0) {
             return error_context(err, "output.path");
         }
         bool begins = !then;

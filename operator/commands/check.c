@@ -112,9 +112,7 @@ static int check_request(const struct request *request, struct error *err) {
             "--server asks the API server, --show and --pods do not: give one of them");
     }
     if (!request->server && (where->namespace || where->context || where->kubeconfig)) {
-        return error_set(err, ERROR_INVALID,
-                         "-n, --context and --kubeconfig say which API server is asked: add "
-                         "--server");
+        return error_set(err, ERROR_INVALID, "-n, --context and --kubeconfig require --server");
     }
     return 0;
 }

@@ -366,7 +366,7 @@ static int wait_for_work(struct replica *replica, struct error *err) {
 static int run(struct replica *replica, struct error *err) {
     struct cluster *cluster = replica->cluster;
     if (replica->elector) {
-        log_pairs(LOG_INFO, "standing by", NULL);
+        log_pairs(LOG_INFO, "waiting for leadership", NULL);
         health_server_set_state(replica->health, true, "stands by");
     } else if (lead(replica, err) < 0) {
         return -1;

@@ -31,8 +31,8 @@ static const struct command_help help = {
         "Prints the logs of a job's pods, each line with its pod in front. -f follows them until\n"
         "the job ends, including pods that start later.\n\n"
         "NAME is the newest run of that name on this machine, else a job of the cluster; with\n"
-        "-n, --context or --kubeconfig it is of the cluster. With --state DIR it prints the\n"
-        "logs of a `windlass run` from its folder; NAME may be left out.",
+        "-n, --context or --kubeconfig only the cluster is searched. With --state DIR it prints\n"
+        "the logs of a `windlass run` from its folder; NAME may be left out.",
     .examples = "windlass logs style-transfer -f\n"
                 "windlass logs style-transfer --worker 3 --tail 50\n"
                 "windlass logs style-transfer --coordinator --previous\n"

@@ -6,7 +6,7 @@
 #include "operator/control/event_recorder.h"
 #include "operator/control/kind_watch.h"
 #include "operator/control/poller.h"
-#include "operator/control/questions.h"
+#include "operator/control/queries.h"
 #include "operator/control/queue.h"
 #include "operator/control/retry_pace.h"
 #include "operator/control/write_batch.h"
@@ -52,7 +52,7 @@ struct controller {
     json_t *parked;          /* key -> itself, an item of fair */
     json_t *written;         /* key of an object that is being written -> null, or the uid
                                 of an object of that name that was deleted meanwhile */
-    struct questions *questions;
+    struct queries *queries;
     struct retry_pace *pace; /* by key */
     struct poller *poller;
     struct event_recorder *recorder;
@@ -105,7 +105,7 @@ static int open_fds(struct controller *controller, struct error *err) {
     return 0;
 }
 
-static void on_answer(void *context, const struct question *question, const json_t *list,
+static void on_answer(void *context, const struct query *query, const json_t *list,
                       const json_t *object, const struct error *err);
 
 int controller_new(struct cluster *cluster, const struct kind *const *kinds,
@@ -118,7 +118,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->recorder = event_recorder_new(cluster);
     controller->watched = json_object();
     controller->written = json_object();
-    controller->questions = questions_new(cluster, on_answer, controller);
+    controller->queries = queries_new(cluster, on_answer, controller);
     controller->pace = retry_pace_new();
     controller->fair = fair_queue_new(WRITES_MAX);
     controller->parked = json_object();
@@ -161,7 +161,7 @@ void controller_free(struct controller *controller) {
     tdestroy(controller->batches, write_batch_free);
     json_decref(controller->watched);
     json_decref(controller->written);
-    questions_free(controller->questions);
+    queries_free(controller->queries);
     retry_pace_free(controller->pace);
     fair_queue_free(controller->fair);
     json_decref(controller->parked);
@@ -253,7 +253,7 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
     AUTO(text_freep) char *id = resource_key_of_object(object);
     if (event == CLUSTER_DELETED) { /* a quota may have room now */
         retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
-        questions_note_deleted(controller->questions, object);
+        queries_note_deleted(controller->queries, object);
         if (json_object_get(controller->written, id)) {
             json_object_set_new(controller->written, id,
                                 json_string(tree_text(object, "metadata.uid", "")));
@@ -368,19 +368,19 @@ static void on_end(void *context, const struct write_batch_item *write, const js
 static const struct write_batch_listener listener = {
     .started = on_start, .ended = on_end, .finished = on_batch_end};
 
-static void on_answer(void *context, const struct question *question, const json_t *list,
+static void on_answer(void *context, const struct query *query, const json_t *list,
                       const json_t *object, const struct error *err) {
     struct controller *controller = context;
-    const struct kind *kind = controller->kinds[question->kind];
-    void *state = controller->states[question->kind];
-    AUTO(resource_key_release) struct resource_key key = resource_key_parse(question->key);
-    if (question->like && kind->found) {
-        struct found found = {key.namespace, key.name, question->like, object, err};
+    const struct kind *kind = controller->kinds[query->kind];
+    void *state = controller->states[query->kind];
+    AUTO(resource_key_release) struct resource_key key = resource_key_parse(query->key);
+    if (query->like && kind->found) {
+        struct found found = {key.namespace, key.name, query->like, object, err};
         kind->found(state, &found);
-    } else if (!question->like && kind->listed) { /* on errors list is NULL */
+    } else if (!query->like && kind->listed) { /* on errors list is NULL */
         kind->listed(state, key.namespace, key.name, list);
     }
-    queue_add(controller->queue, question->key, clock_monotonic_ms());
+    queue_add(controller->queue, query->key, clock_monotonic_ms());
 }
 
 static void submit(struct controller *controller, size_t kind, const char *key,
@@ -451,7 +451,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .writes = writes,
         .events = events,
         .poller = controller->poller,
-        .questions = controller->questions,
+        .queries = controller->queries,
         .pace = controller->pace,
         .kind_index = index,
     };

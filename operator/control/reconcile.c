@@ -2,7 +2,7 @@
 #include "operator/control/reconcile.h"
 
 #include "operator/control/poller.h"
-#include "operator/control/questions.h"
+#include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
 #include "operator/resource_key.h"
 
@@ -23,7 +23,7 @@ void reconcile_keep_polling(struct reconcile *request) {
 
 static bool ask(struct reconcile *request, const json_t *like, const char *fields) {
     AUTO(text_freep) char *key = key_of(request);
-    if (!questions_ask(request->questions, key, request->kind_index, like, fields)) {
+    if (!queries_ask(request->queries, key, request->kind_index, like, fields)) {
         return false;
     }
     retry_pace_charge(request->pace, key, request->monotonic_ms);

@@ -24,7 +24,7 @@ struct reconcile {
     /* For the functions below: */
     json_t *writes, *events;
     struct poller *poller;
-    struct questions *questions; /* of reconcile_list and reconcile_find */
+    struct queries *queries; /* of reconcile_list and reconcile_find */
     struct retry_pace *pace;
     size_t kind_index;         /* in the controller's table */
     bool is_polling, is_retry; /* private */

@@ -6,7 +6,7 @@
  * - Namespaces take turns. In a namespace the resource that waits longest, and the one that failed
  * least, take turns: what failed once does not wait behind all that have failed for hours.
  * - The first try again of a resource needs no turn, but counts.
- * - What else a waiting resource asks for (questions, its status) counts, too.
+ * - What else a waiting resource asks for (queries, its status) counts, too.
  * - After a try that succeeds, the cause may be gone: one more try of its namespace, and one of any
  *   namespace, are allowed at once, before their own delays; so after a quota was raised the number
  *   of tries doubles step by step. A try that fails ends this.

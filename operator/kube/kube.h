@@ -21,8 +21,8 @@ enum {
 struct kube_options {
     struct config_options config;
     const char *namespace; /* to watch; NULL: all */
-    /* A version that a write's done has received is not reported again, so its event need not be
-     * parsed. Only the last versions are remembered. */
+    /* A version that a write has already returned is not reported again by the watch, so its event
+     * need not be parsed. Only the last versions are remembered. */
     bool skips_answered;
 };
 

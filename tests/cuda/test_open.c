@@ -52,8 +52,8 @@ static void test_numbers(void) {
     CHECK_OK(device_open("cuda1:bfloat16", 1, &device, &err), &err);
     device_close(device);
     CHECK_INT(device_open("cuda2", 1, &device, &err), -1);
-    CHECK_STR(err.text, "device \"cuda\": GPU 2 is asked for (they are numbered from 0), and 2 are "
-                        "there");
+    CHECK_STR(err.text, "device \"cuda\": GPU 2 does not exist: 2 are there "
+                        "(numbered from 0)");
     emulated_cards(1, 13000, cudaSuccess);
     error_clear(&err);
     CHECK_INT(device_open("cuda123", 1, &device, &err), -1);

@@ -3,7 +3,7 @@
  * to the host, in bfloat16 pictures stay channels last, and a short training follows the CPU's. */
 #include "agent/comm/comm.h"
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/networks.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/run/execution_plan.h"
 #include "agent/engine/training.h"

@@ -6,7 +6,7 @@
  * the whole step as one recording. The last line is a row of JSON. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/builder.h"
-#include "agent/engine/networks.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/infer/optimizer_step.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/training.h"

@@ -20,7 +20,7 @@ operator/kinds          operator/kinds/ operator/control/ operator/show/ operato
 operator                operator/ lib/
 agent/engine/graph      agent/engine/graph/ agent/engine/* lib/
 agent/engine/ops        agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
-agent/engine/ops/infer  agent/engine/ops/infer/ agent/engine/ops/ctc.h agent/engine/ops/op_id.h agent/engine/ops/types.h agent/engine/graph/ agent/engine/* lib/
+agent/engine/ops/infer  agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/engine/ops/types.h agent/engine/graph/ agent/engine/* lib/
 agent/engine/ops/ml     agent/engine/ops/ml/ agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/engine/graph/ agent/engine/* lib/
 agent/engine/ops/rewrite agent/engine/ops/rewrite/ agent/engine/ops/infer/ agent/engine/ops/table.h agent/engine/ops/types.h agent/engine/graph/ agent/engine/* lib/
 agent/engine/onnx       agent/engine/onnx/ agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
@@ -62,10 +62,10 @@ agent/score/report      agent/score/report/ agent/score/log/ lib/
 agent/score/feed        agent/score/feed/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/post        agent/score/post/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
-agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/tally.h agent/score/worker/scorer.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
+agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/request_metrics.h agent/score/worker/scorer.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
-agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/ops/ctc.h agent/engine/ops/infer/loss.h agent/engine/* lib/
+agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/* lib/
 agent/train/record      agent/train/record/ agent/store/ lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
 agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/token_roles.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/serve/ agent/store/ agent/job.h lib/

@@ -167,7 +167,7 @@ static int read_shape(struct head *head, struct error *err) {
         }
     }
     if (rank > NPY_RANK_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED, "it has %d axes, at most %d are read", rank,
+        return error_set(err, ERROR_UNSUPPORTED, "it has %d axes: at most %d are supported", rank,
                          NPY_RANK_MAX);
     }
     npy->rank = rank;

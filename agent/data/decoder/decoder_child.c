@@ -130,7 +130,7 @@ static int do_film(struct decoder_child *child, const struct decoder_message *ca
     AUTO(text_freep) char *text = tree_canonical(reply);
     size_t size = strlen(text);
     if (size > DECODER_REPLY_BYTES) {
-        return error_set(err, ERROR_INVALID, "the film has too much to tell");
+        return error_set(err, ERROR_INVALID, "the video's metadata is too large");
     }
     memcpy(child->window + DECODER_RANGE_AT, text, size);
     answer->values[1] = (int64_t)size;

@@ -49,7 +49,7 @@ static int list_film(struct decoder_child *child, const json_t *request, int64_t
         return -1;
     }
     if (decoder_child_write(child, 0, bytes.data, bytes.size) < 0) {
-        return error_set(err, ERROR_INVALID, "the listing cannot be given on");
+        return error_set(err, ERROR_INVALID, "the list of frames cannot be passed to the worker");
     }
     *ret_answer = json_pack("{s:O}", "lost", listing.lost);
     return 0;

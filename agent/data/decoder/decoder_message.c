@@ -60,18 +60,18 @@ static const char *check_answer(const struct decoder_message *message,
     int64_t result = message->values[0], width = message->values[1], height = message->values[2];
     struct error ignored = {0};
     if (wait->call == DECODER_VIDEO_OPEN) {
-        return result == READER_END ? NULL : "it answers what was not asked";
+        return result == READER_END ? NULL : "it sent an unexpected reply";
     }
     if (wait->call == DECODER_FILM) {
-        return result != READER_END                         ? "it answers what was not asked"
+        return result != READER_END                         ? "it sent an unexpected reply"
                : width >= 0 && width <= DECODER_REPLY_BYTES ? NULL
                                                             : "its answer is too long";
     }
     if (wait->call == DECODER_IMAGE && result != READER_ITEM) {
-        return "it answers what was not asked";
+        return "it sent an unexpected reply";
     }
     if (result != READER_END && result != READER_ITEM && result != READER_FAULT) {
-        return "it answers what was not asked";
+        return "it sent an unexpected reply";
     }
     return result != READER_ITEM || picture_check_size(width, height, &ignored) == 0
                ? NULL

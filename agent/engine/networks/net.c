@@ -2,7 +2,7 @@
 #include "agent/engine/networks/net.h"
 
 #include "agent/engine/graph/node.h"
-#include "agent/engine/networks.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/table.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/networks.h"
+#include "agent/engine/model.h"
 
 #include "agent/engine/graph/node.h"
 #include "agent/engine/networks/net.h"

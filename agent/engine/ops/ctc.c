@@ -2,7 +2,7 @@
 /* The states of a sample are its labels with a blank before, between and behind them. forward[t][s]
  * is the logarithm of the probability of all beginnings that are in state s at step t;
  * backward[t][s] that of all ends from there on, without step t itself. */
-#include "agent/engine/ops/ctc.h"
+#include "agent/engine/loss.h"
 
 #include "lib/base.h"
 

@@ -49,7 +49,7 @@ static const struct field {
     INTEGER("index", index, 0, GANG_MEMBERS_MAX - 1),
     INTEGER("slots", slots, 0, SLOTS_MAX),
     INTEGER("port", port, 0, PORT_MAX),
-    INTEGER("reach", connectivity_port, 0, PORT_MAX),
+    INTEGER("connectivity", connectivity_port, 0, PORT_MAX),
     INTEGER("tunnel", tunnel_port, 0, PORT_MAX),
     INTEGER("rank", rank, -1, 1 << 20),
     INTEGER("code", code, -1, 1 << 20),
@@ -141,19 +141,19 @@ static int read_field(const struct field *field, const json_t *tree, struct gang
 }
 
 static int read_row(const json_t *tree, int after, struct gang_table_row *row, struct error *err) {
-    json_int_t index = -1, slots = 0, port = 0, reach = 0, tunnel = 0;
+    json_int_t index = -1, slots = 0, port = 0, connectivity = 0, tunnel = 0;
     const char *address = "";
-    if (json_unpack((json_t *)tree, "[I, I, I, I, I, s!]", &index, &slots, &port, &reach, &tunnel,
-                    &address) < 0 ||
+    if (json_unpack((json_t *)tree, "[I, I, I, I, I, s!]", &index, &slots, &port, &connectivity,
+                    &tunnel, &address) < 0 ||
         index <= after || index >= GANG_MEMBERS_MAX || slots < 1 || slots > SLOTS_MAX || port < 0 ||
-        port > PORT_MAX || reach < 0 || reach > PORT_MAX || tunnel < 0 || tunnel > PORT_MAX ||
-        strlen(address) >= sizeof row->address) {
+        port > PORT_MAX || connectivity < 0 || connectivity > PORT_MAX || tunnel < 0 ||
+        tunnel > PORT_MAX || strlen(address) >= sizeof row->address) {
         return error_set(err, ERROR_INVALID, "invalid row in the table of a message");
     }
     *row = (struct gang_table_row){.index = (int)index,
                                    .slots = (int)slots,
                                    .port = (int)port,
-                                   .connectivity_port = (int)reach,
+                                   .connectivity_port = (int)connectivity,
                                    .tunnel_port = (int)tunnel};
     snprintf(row->address, sizeof row->address, "%s", address);
     return 0;

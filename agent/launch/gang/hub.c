@@ -134,15 +134,15 @@ static void poll_check(struct hub *hub, int64_t now_ms) {
 }
 
 static void start_look(struct hub *hub, int64_t round) {
-    kept_look_free(hub->look);
-    hub->look = kept_look_start(hub->result_path, hub->run);
+    checkpoint_search_free(hub->look);
+    hub->look = checkpoint_search_start(hub->result_path, hub->run);
     hub->look_round = round;
 }
 
 static void poll_look(struct hub *hub) {
     int64_t step;
-    if (hub->look && kept_look_poll(hub->look, &step)) {
-        kept_look_free(TAKE(hub->look));
+    if (hub->look && checkpoint_search_poll(hub->look, &step)) {
+        checkpoint_search_free(TAKE(hub->look));
         gang_looked(hub->gang, hub->look_round, step);
     }
 }
@@ -544,7 +544,7 @@ void hub_free(struct hub *hub) {
     free(hub->progress);
     free(hub->members);
     result_check_free(hub->check);
-    kept_look_free(hub->look);
+    checkpoint_search_free(hub->look);
     free(hub->result_path);
     result_origin_free(hub->origin);
     free(hub->run);

@@ -27,7 +27,8 @@ struct hub_options {
     char **result_outputs;
     /* Where to store that all ranks have ended; texts are borrowed until hub_free. */
     struct ended_place ended_place;
-    const struct ended *ended;    /* as an earlier hub has stored; NULL: none. Borrowed so, too */
+    const struct ended
+        *ended; /* as an earlier hub has stored; NULL: none. Borrowed until hub_free, too */
     struct result_origin *origin; /* for result.json; NULL: none. The hub becomes a user of it */
 };
 

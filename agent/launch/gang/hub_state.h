@@ -7,7 +7,7 @@
 #include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/gang/link.h"
 #include "agent/launch/gang/objective.h"
-#include "agent/launch/proof/kept_look.h"
+#include "agent/launch/proof/checkpoint_search.h"
 #include "agent/launch/proof/result_check.h"
 #include "lib/net/server.h"
 
@@ -52,7 +52,7 @@ struct hub {
     struct result_origin *origin;
     struct result_check *check; /* NULL: none runs */
     int64_t check_round;
-    struct kept_look *look; /* of a training; NULL: none runs */
+    struct checkpoint_search *look; /* of a training; NULL: none runs */
     int64_t look_round;
     struct result_check_end stored; /* what the check found; finished.count 0: no training */
 };

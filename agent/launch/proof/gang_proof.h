@@ -4,8 +4,8 @@
  *
  * A launch is what one mpirun starts: ranks 0 to size - 1. It is whole when each of them has ended
  * with 0, and has failed while one has not. A script may start several, one after the other. A
- * failed launch is made good by a whole one of at least its size that began after its end, as in
- * `mpirun a || mpirun b`; nothing else does, so `mpirun a || true` fails.
+ * failed launch is superseded by a later whole one of at least its size that began after its end,
+ * as in `mpirun a || mpirun b`; nothing else does, so `mpirun a || true` fails.
  *
  * A rank that had to end (a signal from outside of its process group) has not ended well,
  * whatever its exit code: a program that answers SIGTERM with exit(0) has not come to its end.

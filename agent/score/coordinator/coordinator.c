@@ -5,7 +5,7 @@
 #include "agent/score/coordinator/background_service.h"
 #include "agent/score/coordinator/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
-#include "agent/score/coordinator/outcome.h"
+#include "agent/score/coordinator/exit_code.h"
 #include "agent/score/coordinator/outputs.h"
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/run_result.h"
@@ -373,7 +373,7 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
                               .files = coordinator->prepared.files,
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
-                              .exit_code = outcome_exit_code(outcome, coordinator->is_listed),
+                              .exit_code = exit_code_of(outcome, coordinator->is_listed),
                               .prepared = &coordinator->prepared};
     coordinator->dispatcher.is_paused ? (void)0 : dispatcher_pause(&coordinator->dispatcher);
     struct background_service *service = background_service_new(coordinator->dispatcher.server);
@@ -428,8 +428,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
         *outcome = untold;
         progress->state = PROGRESS_FAILED;
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
-        if (outcome_exit_code(outcome, coordinator->is_listed) ==
-            1) { /* the summary said success */
+        if (exit_code_of(outcome, coordinator->is_listed) == 1) { /* the summary said success */
             (void)!tell_in_full(coordinator, outcome, &ignored);
         }
     }
@@ -438,7 +437,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
               progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
     run_progress_add_log(progress, words);
-    bool is_verdict = outcome_exit_code(outcome, coordinator->is_listed) <= 2;
+    bool is_verdict = exit_code_of(outcome, coordinator->is_listed) <= 2;
     summary_leave_message(words, is_verdict ? 0 : progress->kept);
 }
 
@@ -496,7 +495,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     }
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        say_again(coordinator->job, coordinator->finished, "another coordinator has ended it");
+        say_again(coordinator->job, coordinator->finished, "another coordinator has finished it");
         return 0;
     }
     return coordinator->prepared.is_foreign ? run_on_journal(coordinator, look_again, err) : 0;
@@ -576,7 +575,7 @@ int coordinator_run(const struct job *job) {
     }
     if (is_busy) { /* a thread is still using the journal and other objects that release would
                       free */
-        _exit(outcome_exit_code(&err, coordinator.is_listed));
+        _exit(exit_code_of(&err, coordinator.is_listed));
     }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
@@ -588,5 +587,5 @@ int coordinator_run(const struct job *job) {
     }
     volume_watch_free(volumes);
     release(&coordinator);
-    return outcome_exit_code(&err, coordinator.is_listed);
+    return exit_code_of(&err, coordinator.is_listed);
 }

@@ -415,7 +415,7 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
 /* What answers an earlier coordinator has no lease that is known here, and changes nothing. */
 static void on_batch(struct dispatcher *dispatcher, struct connection *connection,
                      const struct message *message) {
-    run_progress_tally(&dispatcher->progress, connection->name, message->tally);
+    run_progress_metrics(&dispatcher->progress, connection->name, message->metrics);
     for (size_t i = 0; i < message->count; i++) {
         message->results ? on_result(dispatcher, connection, &message->results[i])
                          : on_published(dispatcher, connection, message->numbers[i]);

@@ -36,8 +36,8 @@ static int look(struct prepared_job *prepared, const struct job *job, struct sto
     return generation_scan(output, job->run, job->uid, prepared->seen, &prepared->known, err);
 }
 
-static int read_begun(struct prepared_job *prepared, const struct job *job, json_t **ret_run,
-                      struct error *err) {
+static int read_snapshot(struct prepared_job *prepared, const struct job *job, json_t **ret_run,
+                         struct error *err) {
     AUTO(store_freep) struct store *output = NULL;
     struct generation *known = &prepared->known;
     struct error cause = {0};
@@ -75,7 +75,7 @@ int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct erro
     if (json_object_size(prepared->paths) == 0) {
         return 0;
     }
-    if (read_begun(prepared, job, &begun, err) < 0) {
+    if (read_snapshot(prepared, job, &begun, err) < 0) {
         return -1;
     }
     keep_begun(prepared->paths, json_object_get(begun, "paths"));
@@ -91,7 +91,7 @@ int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *
     struct error cause = {0};
     *ret_has = false;
     if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
-        return 0; /* as in read_begun */
+        return 0; /* as in read_snapshot */
     }
     if (!known->is_there && look(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
@@ -112,7 +112,7 @@ static int refuse(const struct job *job, const struct generation *known, const c
                   struct error *err) {
     return error_set(
         err, ERROR_INVALID,
-        "%.120s holds the results of job %.60s, begun with something else: %s: " ANEW_HINT,
+        "%.120s holds the results of job %.60s, started with a different spec: %s: " ANEW_HINT,
         job->output, *known->job ? known->job : "?", changes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/run_progress.h"
 
-#include "agent/score/wire/tally.h"
+#include "agent/score/wire/request_metrics.h"
 #include "lib/log.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ void run_progress_init(struct run_progress *progress) {
 
 void run_progress_release(struct run_progress *progress) {
     tree_freep(&progress->lost);
-    tree_freep(&progress->tallies);
+    tree_freep(&progress->metrics);
     tree_freep(&progress->retired);
 }
 
@@ -125,15 +125,16 @@ void run_progress_lose(struct run_progress *progress, const json_t *lost) {
     }
 }
 
-void run_progress_tally(struct run_progress *progress, const char *worker, const json_t *tally) {
+void run_progress_metrics(struct run_progress *progress, const char *worker,
+                          const json_t *metrics) {
     enum { WORKERS_MAX = 10000 };
-    if (!tally) {
+    if (!metrics) {
         return;
     }
-    progress->tallies = progress->tallies ? progress->tallies : json_object();
-    if (json_object_get(progress->tallies, worker) ||
-        json_object_size(progress->tallies) < WORKERS_MAX) {
-        json_object_set_new(progress->tallies, worker, json_deep_copy(tally));
+    progress->metrics = progress->metrics ? progress->metrics : json_object();
+    if (json_object_get(progress->metrics, worker) ||
+        json_object_size(progress->metrics) < WORKERS_MAX) {
+        json_object_set_new(progress->metrics, worker, json_deep_copy(metrics));
     }
 }
 
@@ -145,21 +146,23 @@ static void add_money(json_t *requests, const char *name, double money) {
 }
 
 static json_t *requests_json(const struct run_progress *progress, int64_t rows, int64_t now_ms) {
-    struct tally sum = {0};
+    struct request_metrics sum = {0};
     const char *name;
-    json_t *tally, *requests = json_object();
-    json_object_foreach(progress->tallies, name, tally) {
-        tally_sum(&sum, tally);
+    json_t *metrics, *requests = json_object();
+    json_object_foreach(progress->metrics, name, metrics) {
+        request_metrics_sum(&sum, metrics);
     }
-    for (int i = 0; i < TALLY_COUNTS; i++) {
-        json_object_set_new(requests, tally_names[i], json_integer(sum.counts[i]));
+    for (int i = 0; i < REQUESTS_COUNTS; i++) {
+        json_object_set_new(requests, request_metrics_names[i], json_integer(sum.counts[i]));
     }
-    json_object_set_new(requests, "medianMilliseconds", json_integer(tally_quantile_ms(&sum, 0.5)));
-    json_object_set_new(requests, "p99Milliseconds", json_integer(tally_quantile_ms(&sum, 0.99)));
+    json_object_set_new(requests, "medianMilliseconds",
+                        json_integer(request_metrics_quantile_ms(&sum, 0.5)));
+    json_object_set_new(requests, "p99Milliseconds",
+                        json_integer(request_metrics_quantile_ms(&sum, 0.99)));
     bool is_over = progress->state > PROGRESS_RUNNING;
     double seconds =
         (double)((is_over ? progress->ended_ms : now_ms) - progress->started_ms) / 1000;
-    int64_t tokens = sum.counts[TALLY_TOKENS_IN] + sum.counts[TALLY_TOKENS_OUT];
+    int64_t tokens = sum.counts[REQUESTS_TOKENS_IN] + sum.counts[REQUESTS_TOKENS_OUT];
     if (progress->started_ms >= 0 && seconds > 0) {
         json_object_set_new(requests, "tokensPerSecond",
                             json_integer((json_int_t)((double)tokens / seconds)));
@@ -167,8 +170,8 @@ static json_t *requests_json(const struct run_progress *progress, int64_t rows, 
     if (progress->prices) {
         double in = json_number_value(json_object_get(progress->prices, "perMillionInputTokens"));
         double out = json_number_value(json_object_get(progress->prices, "perMillionOutputTokens"));
-        double money = ((double)sum.counts[TALLY_TOKENS_IN] * in +
-                        (double)sum.counts[TALLY_TOKENS_OUT] * out) /
+        double money = ((double)sum.counts[REQUESTS_TOKENS_IN] * in +
+                        (double)sum.counts[REQUESTS_TOKENS_OUT] * out) /
                        1e6;
         add_money(requests, "cost", money);
         add_money(requests, "costPer1000", rows > 0 ? money * 1000 / (double)rows : 0);
@@ -198,7 +201,7 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     }
     json_object_set_new(tree, "outputs",
                         progress->outputs ? json_deep_copy(progress->outputs) : json_array());
-    if (progress->tallies) {
+    if (progress->metrics) {
         json_object_set_new(tree, "requests", requests_json(progress, counts->items.done, now_ms));
     }
     if (json_array_size(progress->lost) > 0) {

@@ -28,7 +28,7 @@ struct run_progress {
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
     json_t *retired;      /* owned: see retired.h; NULL: nothing */
-    json_t *tallies;      /* owned: worker -> its last tally (tally.h); NULL: none */
+    json_t *metrics;      /* owned: worker -> its last metrics (request_metrics.h); NULL: none */
     const json_t *prices; /* spec.scorer.endpoint.cost; NULL: none */
     json_t *lost;         /* owned: what the outputs lack, see media.h; NULL: nothing */
     const char *summary;  /* spec path; NULL: not written */
@@ -60,8 +60,8 @@ void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_
  * it if it is new. */
 void run_progress_lose(struct run_progress *progress, const json_t *lost);
 
-/* A worker tells what its requests have cost so far; tally NULL: nothing. */
-void run_progress_tally(struct run_progress *progress, const char *worker, const json_t *tally);
+/* A worker tells what its requests have cost so far; metrics NULL: nothing. */
+void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
 double run_progress_rate(const struct run_progress *progress, int64_t now_ms);
 /* "0.125", "12.5", "1250": about three digits, as text, since Kubernetes advises against floating

@@ -19,7 +19,7 @@ static void add_time(json_t *tree, const char *name, int64_t wall_ms) {
 
 /* What was run: the manifest as it was accepted, without values of variables (job.h). */
 static void add_manifest(const struct job *job, json_t *tree) {
-    json_object_set_new(tree, "kind", json_string("BatchScore"));
+    json_object_set_new(tree, "kind", json_string(RESULT_BATCHSCORE));
     json_object_set_new(tree, "name", json_string(job->name));
     json_object_set_new(tree, "uid", json_string(job->uid));
     json_object_set_new(tree, "run", json_string(job->run));
@@ -69,7 +69,7 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
             return -1;
         }
         if (i == 0 && strcmp(hash.sha256, result->summary->sha256) != 0) {
-            return error_set(err, ERROR_GONE, "another coordinator has ended this run");
+            return error_set(err, ERROR_GONE, "another coordinator has finished this run");
         }
     }
     return 0;

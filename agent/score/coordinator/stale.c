@@ -55,7 +55,7 @@ static int read_result(struct store *output, json_t **ret_result, struct error *
 
 static int check_run(const json_t *result, const struct job *job, struct error *err) {
     const char *kind = tree_text(result, "kind", ""), *name = tree_text(result, "name", "");
-    if (strcmp(kind, "BatchScore") != 0) {
+    if (strcmp(kind, RESULT_BATCHSCORE) != 0) {
         return error_set(err, ERROR_INVALID,
                          "spec.output.path: %.120s holds the result of %.40s %.60s (result.json): "
                          "choose another output",
@@ -65,7 +65,7 @@ static int check_run(const json_t *result, const struct job *job, struct error *
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.output.path: %.120s holds the results of job %.60s (result.json), "
-                           "begun with something else, and .windlass is gone: " ANEW_HINT,
+                           "started with a different spec, and .windlass is gone: " ANEW_HINT,
                            job->output, name);
 }
 

@@ -26,7 +26,7 @@ struct summary {
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "requests" (of model servers: counts of tally.h), "outputs",
+ * "items", "itemsPerSecond", "requests" (of model servers: counts of request_metrics.h), "outputs",
  * "failedLog", "report", "result", "files": {FIELD: SHA-256}, "failed": [{"miniBatch", "firstItem",
  * "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors",
  * "timeouts", "lost"}], "retired": [{"pod", "deaths", "message"}] (retired.h)}. The caller owns it.

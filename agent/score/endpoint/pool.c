@@ -32,7 +32,7 @@ struct pool {
     pthread_t thread;
     int wake_fd;
     char *key_header; /* with the key; NULL: none, or it is a bearer's */
-    struct tally tally;
+    struct request_metrics metrics;
 
     pthread_mutex_t lock; /* guards the following */
     pthread_cond_t there; /* is_there, or ended */
@@ -98,21 +98,21 @@ static void try_again(struct pool *pool, struct pool_ask *ask, bool is_try) {
         return;
     }
     uint32_t random = backends_random(&pool->servers);
-    tally_add(&pool->tally, TALLY_RETRIES, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_RETRIES, 1);
     put_off(pool, ask, reaction_wait_ms(ask->tries + ask->own.refusals, random));
 }
 
 static void on_busy(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
     backends_busy(&pool->servers, ask->own.server, (int64_t)answer->retry_after_s * 1000,
                   clock_monotonic_ms());
-    tally_add(&pool->tally, TALLY_BUSY, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_BUSY, 1);
     snprintf(pool->reason, sizeof pool->reason, "%.200s", ask->cause);
     try_again(pool, ask, ++ask->own.refusals > BUSY_MAX);
 }
 
 static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) {
     char why[512];
-    tally_add(&pool->tally, TALLY_REFUSED, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
     if (backends_deny(&pool->servers, ask->status, &ask->own.was_forbidden)) {
         snprintf(why, sizeof why,
                  "%.200s: %.200s: the server wants another key: see spec.scorer.endpoint.key", url,
@@ -135,9 +135,9 @@ static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) 
 static void on_unknown(struct pool *pool, struct pool_ask *ask) {
     ask->own.without |= UINT32_C(1) << ask->own.server;
     backends_refused(&pool->servers, ask->own.server);
-    tally_add(&pool->tally, TALLY_REFUSED, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
     if (ask->own.without + 1 < UINT32_C(1) << pool->servers.count) {
-        tally_add(&pool->tally, TALLY_RETRIES, 1);
+        request_metrics_add(&pool->metrics, REQUESTS_RETRIES, 1);
         put_off(pool, ask, 0);
         return;
     }
@@ -156,8 +156,8 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     switch (reaction_to(answer->status)) {
     case REACTION_ANSWER:
         backends_answered(&pool->servers, ask->own.server, ask->key, took_ms, now_ms);
-        tally_add(&pool->tally, TALLY_ANSWERS, 1);
-        tally_latency(&pool->tally, took_ms);
+        request_metrics_add(&pool->metrics, REQUESTS_ANSWERS, 1);
+        request_metrics_latency(&pool->metrics, took_ms);
         ask->answer = x_strndup(answer->body, answer->size);
         ask->answer_size = answer->size;
         finish(pool, ask, POOL_ANSWERED);
@@ -173,7 +173,7 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
         return;
     case REACTION_BROKEN:
         backends_erred(&pool->servers, ask->own.server, /* has_answered= */ true, now_ms);
-        tally_add(&pool->tally, TALLY_BROKEN, 1);
+        request_metrics_add(&pool->metrics, REQUESTS_BROKEN, 1);
         say(pool, url, ask->cause);
         try_again(pool, ask, /* is_try= */ true);
         return;
@@ -186,7 +186,7 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
         break;
     }
     backends_refused(&pool->servers, ask->own.server);
-    tally_add(&pool->tally, TALLY_REFUSED, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
     finish(pool, ask, POOL_REFUSED);
 }
 
@@ -200,7 +200,7 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
     snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
     if (err->kind == ERROR_EXHAUSTED || err->kind == ERROR_INVALID) {
         backends_refused(&pool->servers, ask->own.server);
-        tally_add(&pool->tally, TALLY_REFUSED, 1);
+        request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
         finish(pool, ask, POOL_REFUSED);
         return;
     }
@@ -211,7 +211,7 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
         return;
     }
     bool is_slow = err->kind == ERROR_TIMEOUT && is_sent;
-    tally_add(&pool->tally, is_slow ? TALLY_TIMEOUTS : TALLY_BROKEN, 1);
+    request_metrics_add(&pool->metrics, is_slow ? REQUESTS_TIMEOUTS : REQUESTS_BROKEN, 1);
     if (is_slow) {
         backends_erred(&pool->servers, ask->own.server, /* has_answered= */ false, now_ms);
     } else {
@@ -269,7 +269,7 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
     backends_began(&pool->servers, server);
     budget_take(&pool->requests, 1);
     budget_take(&pool->tokens, ask->tokens);
-    tally_add(&pool->tally, TALLY_REQUESTS, 1);
+    request_metrics_add(&pool->metrics, REQUESTS_SENT, 1);
     ask_list_link(&pool->flying, ask);
 }
 
@@ -378,7 +378,7 @@ static void look_around(struct pool *pool, int64_t now_ms) {
     struct error err = {0};
     pool->look_ms = now_ms;
     if (!pool->ended.kind &&
-        own_server_look(pool->setting->server, pool->tally.counts[TALLY_ANSWERS], &err) < 0) {
+        own_server_look(pool->setting->server, pool->metrics.counts[REQUESTS_ANSWERS], &err) < 0) {
         end_all(pool, err.kind, err.text);
     }
     drop_flying(pool);
@@ -535,8 +535,8 @@ bool pool_ended(struct pool *pool, struct error *err) {
     return err->kind != ERROR_NONE;
 }
 
-struct tally *pool_tally(struct pool *pool) {
-    return &pool->tally;
+struct request_metrics *pool_metrics(struct pool *pool) {
+    return &pool->metrics;
 }
 
 static void pool_free(struct pool *pool) {
@@ -558,7 +558,7 @@ void pool_close(struct pool *pool) {
     pthread_mutex_unlock(&pool->lock);
     wake(pool);
     pthread_join(pool->thread, NULL);
-    AUTO(text_freep) char *told = tally_text(&pool->tally);
+    AUTO(text_freep) char *told = request_metrics_text(&pool->metrics);
     log_event(LOG_INFO, "%s", told);
     pool_free(pool);
 }

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "agent/score/endpoint/setting.h"
-#include "agent/score/wire/tally.h"
+#include "agent/score/wire/request_metrics.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -66,4 +66,4 @@ NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct erro
 void pool_answer_to(struct pool *pool, struct pool_ask *ask);
 /* True if no request can succeed any more; *err says why: DENIED (a key), UNAVAILABLE. */
 bool pool_ended(struct pool *pool, struct error *err);
-struct tally *pool_tally(struct pool *pool); /* any thread */
+struct request_metrics *pool_metrics(struct pool *pool); /* any thread */

@@ -22,7 +22,7 @@ enum {
     REACTION_AFTER_MS_MAX = 600000, /* of a Retry-After, however long it is */
 };
 
-/* The pause before a request is asked again that has failed so many times (from 1 on): doubles from
+/* The pause before a request is retried that has failed `failures` times (1 or more): doubles from
  * 0.25 s to 60 s, of which a random half is taken off, so that those that failed together do not
  * come back together. random: any bits. */
 int64_t reaction_wait_ms(int failures, uint32_t random);

@@ -156,7 +156,7 @@ static void explain_unfit(struct scorer *scorer, const struct pool_ask *ask, str
 
 /* Half of an answer, or none that fits, is asked for again. */
 static int take_answer(struct scorer *scorer, const struct pool_ask *ask, struct error *err) {
-    struct tally *tally = pool_tally(scorer->shared->pool);
+    struct request_metrics *metrics = pool_metrics(scorer->shared->pool);
     const struct endpoint_reply reply = {ask->status, ask->answer, ask->answer_size};
     if (endpoint_form_result(&scorer->shared->form, &scorer->request, &reply, &scorer->line, err) <
             0 &&
@@ -164,9 +164,9 @@ static int take_answer(struct scorer *scorer, const struct pool_ask *ask, struct
         return -1;
     }
     struct answer_usage usage = answer_usage_of(reply.body, reply.size);
-    tally_add(tally, TALLY_TOKENS_IN, usage.in);
-    tally_add(tally, TALLY_TOKENS_CACHED, usage.cached);
-    tally_add(tally, TALLY_TOKENS_OUT, usage.out);
+    request_metrics_add(metrics, REQUESTS_TOKENS_IN, usage.in);
+    request_metrics_add(metrics, REQUESTS_TOKENS_CACHED, usage.cached);
+    request_metrics_add(metrics, REQUESTS_TOKENS_OUT, usage.out);
     return err->kind ? -1 : 0;
 }
 
@@ -207,12 +207,12 @@ static int ask(struct scorer *scorer, const struct scorer_task *task, struct out
         if (fits == 0) {
             return 0;
         }
-        tally_add(pool_tally(pool), TALLY_UNFIT, 1);
+        request_metrics_add(pool_metrics(pool), REQUESTS_UNFIT, 1);
         if (++ask.tries >= scorer->shared->setting.tries) {
             fail(outcome, "%s", unfit.text);
             return 0;
         }
-        tally_add(pool_tally(pool), TALLY_RETRIES, 1);
+        request_metrics_add(pool_metrics(pool), REQUESTS_RETRIES, 1);
     }
 }
 
@@ -305,8 +305,8 @@ static bool endpoint_has_ended(const struct scorer *scorer, struct error *err) {
     return scorer->ended;
 }
 
-static json_t *endpoint_tally(const struct scorer *scorer) {
-    return tally_json(pool_tally(scorer->shared->pool));
+static json_t *endpoint_metrics(const struct scorer *scorer) {
+    return request_metrics_json(pool_metrics(scorer->shared->pool));
 }
 
 const struct scorer_kind scorer_endpoint = {
@@ -318,6 +318,6 @@ const struct scorer_kind scorer_endpoint = {
     .start = endpoint_start,
     .run = endpoint_run,
     .has_ended = endpoint_has_ended,
-    .tally = endpoint_tally,
+    .metrics = endpoint_metrics,
     .free = endpoint_free,
 };

@@ -16,9 +16,9 @@ struct post_place {
 
 struct post_item {
     const char *name;
-    struct post_place place;       /* of a picture; all zeros: the item is none */
+    struct post_place place;       /* of a picture; all zeros: the item is not a picture */
     const struct picture *picture; /* the item's own; NULL unless post_draws */
-    int64_t tokens;                /* of a text, without padding; 0: the item is none */
+    int64_t tokens;                /* of a text, without padding; 0: the item is not a text */
     bool tokens_are_last;          /* padding is before them */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/wire/message.h"
 
-#include "agent/score/wire/tally.h"
+#include "agent/score/wire/request_metrics.h"
 #include "lib/text/jsontext.h"
 
 #include <assert.h>
@@ -290,9 +290,9 @@ static int read_batch(const json_t *tree, struct message *message, struct error 
     if (!json_is_array(rows)) {
         return error_set(err, ERROR_INVALID, "%s is not a list", field);
     }
-    message->tally = is_result ? json_object_get(tree, "tally") : NULL;
-    if (message->tally && !tally_is_json(message->tally)) {
-        return error_set(err, ERROR_INVALID, "tally has no counts of at least 0");
+    message->metrics = is_result ? json_object_get(tree, "requests") : NULL;
+    if (message->metrics && !request_metrics_is_json(message->metrics)) {
+        return error_set(err, ERROR_INVALID, "requests has no counts of at least 0");
     }
     message->count = json_array_size(rows);
     size_t size = is_lease    ? sizeof *message->leases
@@ -559,12 +559,12 @@ char *message_format(const struct message *message) {
     case MESSAGE_DONE:
         break;
     default:
-        if (!message->tally) {
+        if (!message->metrics) {
             return format_batch(message);
         }
         json_object_set_new(tree, "epoch", json_integer(message->epoch));
         json_object_set_new(tree, "results", json_array());
-        json_object_set_new(tree, "tally", json_deep_copy(message->tally));
+        json_object_set_new(tree, "requests", json_deep_copy(message->metrics));
     }
     char *text = json_dumps(tree, JSON_COMPACT);
     return text ? text : x_strdup("{}");

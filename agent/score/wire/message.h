@@ -18,7 +18,7 @@ enum {
 
 enum message_type {
     MESSAGE_HELLO,     /* worker: name, slots, files; with 0 slots it asks for PATHS */
-    MESSAGE_RESULTS,   /* worker: epoch, results, tally */
+    MESSAGE_RESULTS,   /* worker: epoch, results, metrics */
     MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files are published */
     MESSAGE_LEAVING,   /* worker: the next results are its last, and end all its leases */
     MESSAGE_LEASES,    /* coordinator: epoch, leases */
@@ -79,11 +79,11 @@ struct message {
     int deaths, deaths_max; /* of a hello: of how many workers before it, and how many are too many;
                                0: none; then `text` is how the last one ended */
     json_t *files;          /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
-    const json_t *tally;    /* borrowed; of RESULTS without results: tally.h; NULL: none */
-    const json_t *paths;    /* borrowed: text -> text (moving_paths.h); NULL: none */
-    int64_t epoch, lease;   /* >= 0 */
-    char text[512];         /* one line, truncated if longer */
-    size_t count;           /* of the entries of its type: */
+    const json_t *metrics; /* borrowed; of RESULTS without results: request_metrics.h; NULL: none */
+    const json_t *paths;   /* borrowed: text -> text (moving_paths.h); NULL: none */
+    int64_t epoch, lease;  /* >= 0 */
+    char text[512];        /* one line, truncated if longer */
+    size_t count;          /* of the entries of its type: */
     struct message_lease *leases;
     struct message_result *results;
     int64_t *numbers;

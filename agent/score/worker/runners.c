@@ -76,8 +76,8 @@ static void add_report(struct runners *runners, struct scoring_report report) {
     runners->reports[runners->report_count++] = report;
 }
 
-json_t *runners_tally(const struct runners *runners) {
-    return runners->kind->tally ? runners->kind->tally(runners->of[0].scorer) : NULL;
+json_t *runners_metrics(const struct runners *runners) {
+    return runners->kind->metrics ? runners->kind->metrics(runners->of[0].scorer) : NULL;
 }
 
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) {

@@ -51,7 +51,7 @@ void runners_cancel(struct runners *runners, int64_t lease);
  * their results are accepted unless another worker is faster. */
 void runners_forget(struct runners *runners);
 /* What the scorers have cost so far: scorer.h; owned by the caller. NULL: nothing is counted. */
-json_t *runners_tally(const struct runners *runners);
+json_t *runners_metrics(const struct runners *runners);
 /* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count);
 

@@ -83,9 +83,9 @@ struct scorer_kind {
     /* After a run that failed: true if no run of this worker can succeed any more; *err says why:
      * DENIED: nor one of another worker. NULL: never. */
     bool (*has_ended)(const struct scorer *scorer, struct error *err);
-    /* What the scorers of this worker have cost so far (tally.h); owned by the caller. Any thread,
-     * of the first scorer. NULL: nothing that is counted. */
-    json_t *(*tally)(const struct scorer *scorer);
+    /* What the scorers of this worker have cost so far (request_metrics.h); owned by the caller.
+     * Any thread, of the first scorer. NULL: nothing that is counted. */
+    json_t *(*metrics)(const struct scorer *scorer);
     void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started;
                                             accepts NULL */
 };

@@ -6,7 +6,7 @@
 #include "agent/data/input/fingerprint.h"
 #include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
-#include "agent/score/worker/reach.h"
+#include "agent/score/worker/length_sort.h"
 #include "agent/score/worker/sequence.h"
 #include "agent/store/local_file.h"
 #include "lib/log.h"
@@ -37,8 +37,8 @@ struct scorer {
     bool has_bytes;             /* a device converts bytes to the network's input */
     struct feeds *feeds;
     struct groups *groups;
-    struct reach *reach;     /* of rows with texts; NULL: they have none */
-    struct row_heads *heads; /* NULL: rows have none */
+    struct length_sort *reach; /* of rows with texts; NULL: they have none */
+    struct row_heads *heads;   /* NULL: rows have none */
 };
 
 /* Fields for pictures beside items that are none. */
@@ -75,7 +75,7 @@ static void onnx_free(struct scorer *scorer) {
     if (!scorer) {
         return;
     }
-    reach_free(scorer->reach);
+    length_sort_free(scorer->reach);
     groups_free(scorer->groups);
     row_heads_free(scorer->heads);
     drop_reader(scorer);
@@ -195,7 +195,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
         .session = scorer->session, .feeds = scorer->feeds, .post = scorer->post};
     scorer->groups = groups_new(&groups);
     scorer->reach = scorer->item == ITEM_JSON && tree_get(spec, "scorer.onnx.tokenizer")
-                        ? reach_new(scorer->groups, scorer->feeds)
+                        ? length_sort_new(scorer->groups, scorer->feeds)
                         : NULL;
     scorer->heads = row_heads_new(spec);
     *ret_scorer = TAKE(scorer);
@@ -472,7 +472,7 @@ static int write_result(void *context, struct post_result *made, struct error *e
 
 static int finish(struct scorer *scorer, struct sink *sink, struct error *err) {
     const struct groups_target target = {.add = write_result, .context = sink};
-    return scorer->reach ? reach_finish(scorer->reach, sink, err)
+    return scorer->reach ? length_sort_finish(scorer->reach, sink, err)
                          : groups_finish(scorer->groups, &target, err);
 }
 
@@ -492,7 +492,7 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         return scorer_count_failure(task, count, item->fault, err);
     }
     const struct groups_target target = {.add = write_result, .context = sink};
-    int result = scorer->reach ? reach_add(scorer->reach, sink, item, head, err)
+    int result = scorer->reach ? length_sort_add(scorer->reach, sink, item, head, err)
                                : groups_add(scorer->groups, &target, item, head, err);
     picture_release(&item->picture);
     count->items += result == 0;
@@ -543,7 +543,7 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     }
     groups_drop(scorer->groups);
     if (scorer->reach) {
-        reach_drop(scorer->reach);
+        length_sort_drop(scorer->reach);
     }
     sink_free(sink);
     if (result < 0) {

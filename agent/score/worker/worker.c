@@ -46,7 +46,7 @@ struct worker {
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
     int64_t finished;          /* leases, as far as they are reported */
-    json_t *tally;             /* that was sent last; NULL: none */
+    json_t *metrics;           /* that was sent last; NULL: none */
     int64_t tally_ms;
     int64_t left_finished, left_ms; /* what the termination message says, and its time */
     char last_words[512];           /* why it ends; "": for no fault */
@@ -105,22 +105,22 @@ static void leave_evidence(struct worker *worker, bool at_once) {
 /* Between taking the results and sending them: when the last one arrives, the coordinator knows
  * what all have cost. */
 static void send_tally(struct worker *worker) {
-    enum { TALLY_MS = 1000 };
+    enum { REQUESTS_MS = 1000 };
     int64_t now_ms = clock_monotonic_ms();
     bool is_last = worker->leaving_since_ms >= 0 || runners_status(worker->runners).is_idle;
-    if (now_ms - worker->tally_ms < TALLY_MS && !is_last) {
+    if (now_ms - worker->tally_ms < REQUESTS_MS && !is_last) {
         return;
     }
-    json_t *tally = runners_tally(worker->runners);
+    json_t *metrics = runners_metrics(worker->runners);
     worker->tally_ms = now_ms;
-    if (!tally || worker->epoch < 0 || json_equal(tally, worker->tally)) {
-        json_decref(tally);
+    if (!metrics || worker->epoch < 0 || json_equal(metrics, worker->metrics)) {
+        json_decref(metrics);
         return;
     }
-    tree_freep(&worker->tally);
-    worker->tally = tally;
-    send_message(
-        worker, &(struct message){.type = MESSAGE_RESULTS, .epoch = worker->epoch, .tally = tally});
+    tree_freep(&worker->metrics);
+    worker->metrics = metrics;
+    send_message(worker, &(struct message){
+                             .type = MESSAGE_RESULTS, .epoch = worker->epoch, .metrics = metrics});
 }
 
 /* Sends results in as few messages as possible; a message is for one epoch. Each result fits into a
@@ -174,7 +174,7 @@ static void on_opened(void *context) {
     struct message hello = {
         .type = MESSAGE_HELLO, .slots = runners_count(worker->runners), .files = worker->files};
     worker->unreachable_since_ms = -1;
-    tree_freep(&worker->tally); /* the coordinator may be another one */
+    tree_freep(&worker->metrics); /* the coordinator may be another one */
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
     if (worker->job->deaths && worker->job->before &&
@@ -501,7 +501,7 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     socket_free(worker.socket);
     store_free(worker.output);
     tree_freep(&worker.files);
-    tree_freep(&worker.tally);
+    tree_freep(&worker.metrics);
     pthread_mutex_destroy(&worker.wake_lock);
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;

@@ -297,7 +297,7 @@ static int find_named(struct tensors_set *set, const json_t *list, size_t index,
         return error_context(err, "%s[%zu]", what, index);
     }
     if ((is_target ? dataset_find_target(&set->base, name) : dataset_find(&set->base, name)) >= 0) {
-        return error_set(err, ERROR_INVALID, "%s[%zu].name: \"%.64s\" is there twice", what, index,
+        return error_set(err, ERROR_INVALID, "%s[%zu].name: \"%.64s\" is a duplicate", what, index,
                          name);
     }
     if (index == 0) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/loss/host_loss.h"
 
-#include "agent/engine/ops/ctc.h"
-#include "agent/engine/ops/infer/loss.h"
+#include "agent/engine/loss.h"
 
 #include <math.h>
 #include <stdlib.h>

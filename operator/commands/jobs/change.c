@@ -236,8 +236,8 @@ int change_cancel(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass cancel NAME... [options]",
         .about = "Ends jobs by their names. A run of this machine ends as by Ctrl-C; on a cluster\n"
-                 "the job is suspended, so that its pods end. What was finished stays, and\n"
-                 "windlass resume goes on with it.",
+                 "the job is suspended, so that its pods end. Finished work is kept;\n"
+                 "windlass resume continues it.",
         .examples = "windlass cancel style-transfer",
         .words_min = 1,
         .words_max = NAMES_MAX};
@@ -247,9 +247,8 @@ int change_cancel(int argc, char **argv) {
 int change_suspend(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass suspend NAME... [options]",
-        .about =
-            "Ends the processes or pods of jobs for a while (spec.suspend). What was finished\n"
-            "stays, and windlass resume goes on with it.",
+        .about = "Ends the processes or pods of jobs for a while (spec.suspend). Finished work is\n"
+                 "kept; windlass resume continues it.",
         .examples = "windlass suspend style-transfer -n batch",
         .words_min = 1,
         .words_max = NAMES_MAX};
@@ -272,8 +271,8 @@ int change_resume(int argc, char **argv) {
 int change_rerun(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass rerun NAME... [options]",
-        .about = "Runs jobs that have ended once more, from the beginning: what they have made in\n"
-                 "their output is thrown away. On a cluster, which -n, --context or --kubeconfig\n"
+        .about = "Runs jobs that have ended once more, from the beginning: existing results in\n"
+                 "their output are deleted. On a cluster, which -n, --context or --kubeconfig\n"
                  "must name, the job is deleted and created again.",
         .examples = "windlass rerun style-transfer\n"
                     "windlass rerun style-transfer -n batch",

@@ -95,8 +95,8 @@ int top_command(int argc, char **argv) {
         .usage = "windlass top NAME [options]",
         .about =
             "Shows what the pods of a job use: of a run of this machine the cores that they used\n"
-            "in one second and their memory; on a cluster what its metrics\n"
-            "server says.",
+            "in one second and their memory; on a cluster what the\n"
+            "metrics server reports.",
         .examples = "windlass top style-transfer",
         .words_min = 1,
         .words_max = 1};

@@ -52,7 +52,7 @@ int integrity_command(int argc, char **argv) {
         .about =
             "Reads every file of an output again and compares it with the result.json beside it,\n"
             "which a job writes last, when it has succeeded. Says which files are missing, have\n"
-            "changed, or are there without being of this run. OUTPUT is a folder of this machine\n"
+            "changed, or do not belong to this run. OUTPUT is a folder of this machine\n"
             "or az://ACCOUNT/CONTAINER/path. With --key it also checks who has signed the result\n"
             "(spec.signingKey).\n\n"
             "Exit codes: 0 the output holds what result.json says, 1 it does not, 2 usage, or\n"
@@ -65,8 +65,7 @@ int integrity_command(int argc, char **argv) {
     };
     const struct option options[] = {
         {"key", 0, OPTION_TEXT, "FILE",
-         "The public key, PEM: without a valid signature of it the output does not hold.",
-         &request.key},
+         "The public key, PEM: fails unless this key signed the result.", &request.key},
         {"allow-extra", 0, OPTION_FLAG, NULL, "Files that this run has not made may be there.",
          &request.allows_extra},
         {"output", 'o', OPTION_TEXT, "FORMAT", "json: the verdict as JSON.", &request.format},

@@ -58,9 +58,8 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
         return result;
     }
     if (restarts_by_old_name) {
-        fprintf(
-            stderr,
-            "windlass: --anew is now called --restart, and will be removed in the next release\n");
+        fprintf(stderr, "windlass: --anew is deprecated and will be removed in the next release; "
+                        "use --restart\n");
         run->restart = true;
     }
     if (run->files.count == 0) {

@@ -351,12 +351,12 @@ static const struct command_help help = {
     .about =
         "Puts pictures, a film, a table, texts or arrays through a network, on this machine,\n"
         "without a manifest. INPUT is a folder or files: .jpg, .png; .mp4 and other films; .csv,\n"
-        ".tsv, .jsonl, .parquet; .txt; .npy. What the network takes and gives is found by\n"
-        "looking at it, and said in a line. What cannot be found is asked for, by the option that\n"
-        "says it. Results are in DIR, with summary.json and report.html; run again, it continues.\n"
+        ".tsv, .jsonl, .parquet; .txt; .npy. Inputs and outputs of the network are detected and\n"
+        "printed in one line; where that fails, the error names the option to set. Results are in\n"
+        "DIR, with summary.json and report.html; run again, it continues.\n"
         "\n"
-        "--save writes the manifest instead: `windlass run -f` does the same with it, and a\n"
-        "cluster, too, once its volumes are.",
+        "--save writes the manifest instead: `windlass run -f` does the same with it, and\n"
+        "so does a cluster that has these volumes.",
     .examples = "windlass score resnet50.onnx photos -o classes --range ImageNet --type Classes "
                 "--labels names.txt\n"
                 "windlass score trees.onnx rows -o scores/scores.csv --key patient\n"

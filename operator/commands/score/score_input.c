@@ -222,8 +222,8 @@ static int find_pattern(const struct census *there, const struct choice *choice,
         return 0;
     }
     return error_set(err, ERROR_INVALID,
-                     "%s has %s: which of them? Say it with --pattern '*.%s', or another one",
-                     shown, list, choice->spelled);
+                     "%s contains %s: choose one with --pattern, such as '*.%s'", shown, list,
+                     choice->spelled);
 }
 
 static int refuse(const struct choice *choice, const struct census *census, const char *shown,
@@ -234,8 +234,8 @@ static int refuse(const struct choice *choice, const struct census *census, cons
                          census->total ? "it has " : "no files in it", list, what);
     }
     return error_set(err, ERROR_INVALID,
-                     "%s has %s: which of them? Say it with --pattern '*.%s', or another one",
-                     shown, list, choice->spelled);
+                     "%s contains %s: choose one with --pattern, such as '*.%s'", shown, list,
+                     choice->spelled);
 }
 
 /* Of a folder, or of all files that were given. */

@@ -113,12 +113,12 @@ int status_command(int argc, char **argv) {
         "Lists the jobs of a cluster with their progress. With NAME: one job and its pods, with\n"
         "the reason and the remedy for each pod that does not run%s. NAME is\n"
         "the newest run of that name on this machine, else a job of the cluster; with -n,\n"
-        "--context or --kubeconfig it is of the cluster.\n\n"
+        "--context or --kubeconfig only the cluster is searched.\n\n"
         "-w follows one job until its end (exit code 0 succeeded, 1 failed), or the list of\n"
         "jobs, with a line for every change.\n\n"
-        "The figures of one job are those of this second: its coordinator is asked through the\n"
-        "API server's proxy (which needs get on services/proxy, as the role edit has it).\n"
-        "Where that fails, those of the status are shown, and why.",
+        "Figures of one job are live, read through the API server's service proxy (needs get on\n"
+        "services/proxy, which the role edit has). If that fails, the last reported figures and\n"
+        "the reason are shown.",
         made);
     const struct command_help help = {
         .usage = "windlass status [NAME] [options]",

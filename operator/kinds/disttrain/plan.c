@@ -8,10 +8,9 @@
 #include <string.h>
 
 static const char *const warnings[] = {
-    "ImagePullFailed", "VolumeFailed",  "ConfigFailed",     "OutOfMemory",
-    "Denied",          "QuotaExceeded", "NameTaken",        "Unreachable",
-    "CRDOutdated",     "ObjectRefused", "NotSupported",     "GangIncomplete",
-    "GangUnavailable", "Restarting",    "WaitingForOldPod", NULL};
+    "ImagePullFailed", "VolumeFailed",    "ConfigFailed", "OutOfMemory",      "Denied",
+    "QuotaExceeded",   "NameTaken",       "Unreachable",  "CRDOutdated",      "ObjectRefused",
+    "GangIncomplete",  "GangUnavailable", "Restarting",   "WaitingForOldPod", NULL};
 
 const struct job_words disttrain_words = {
     .definition = "disttrains.windlass.dev",
@@ -111,13 +110,6 @@ static bool is_running(const struct job_plan *job) {
     return disttrain_is_running(gang_seen(job));
 }
 
-/* The job is not started, and not failed either: a later version can start it. */
-static void refuse(struct disttrain_plan *gang) {
-    struct conditions *conditions = &gang->job.conditions;
-    conditions_set(conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", gang->not_yet);
-    conditions_stall(conditions, "NotSupported", conditions->message);
-}
-
 static const struct job_plan_course_ops course = {
     .verdict = judge,
     .how_far = steps_done,
@@ -128,13 +120,7 @@ static const struct job_plan_course_ops course = {
 };
 
 static void go_on(struct job_plan *job) {
-    struct disttrain_plan *gang = gang_of(job);
-    bool has_begun = tree_get(job->observed->object, "status.credentials") != NULL;
-    if (gang->not_yet && !has_begun && !is_stopped(gang)) {
-        refuse(gang);
-    } else {
-        job_plan_follow_course(job, &course);
-    }
+    job_plan_follow_course(job, &course);
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
@@ -160,6 +146,6 @@ static const struct job_plan_ops ops = {
 
 int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms,
                      struct plan_result *ret_result, struct error *err) {
-    AUTO(release) struct disttrain_plan gang = {.not_yet = observed->not_yet};
+    AUTO(release) struct disttrain_plan gang = {0};
     return job_plan_decide(&gang.job, &ops, &observed->job, now_ms, ret_result, err);
 }

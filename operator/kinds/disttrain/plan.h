@@ -11,7 +11,6 @@
 /* What the controller has observed of one DistTrain. All borrowed. */
 struct disttrain_observed {
     struct job_observed job;
-    const char *not_yet; /* a part of it that this version does not support; NULL: none */
 };
 
 extern const struct job_words disttrain_words;

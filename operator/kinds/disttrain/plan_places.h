@@ -8,7 +8,6 @@
 struct disttrain_plan {
     struct job_plan job;
     struct disttrain_spec spec;
-    const char *not_yet;
     const struct pod_phase *hub; /* the newest pod of index 0; NULL: none */
     struct gang_wait wait;       /* from the status, then the new value */
 };

@@ -35,8 +35,8 @@ void conditions_stall(struct conditions *conditions, const char *reason, const c
 void conditions_note_change(struct conditions *conditions, const char *fields) {
     snprintf(
         conditions->spec_changed, sizeof conditions->spec_changed,
-        "changed once it had started, and not accepted: spec.%s; it goes on with what it began "
-        "with. Put it back, or delete it and apply it again",
+        "changed after the start, and not accepted: spec.%s; the job continues with its original "
+        "spec. Revert the change, or delete the job and apply it again",
         fields);
 }
 

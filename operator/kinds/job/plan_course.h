@@ -1,5 +1,5 @@
 /* plan_course.h: the course of a job with a Service and a hub, for kinds whose jobs have one: the
- * verdict -> suspended | held back | waiting for the Secret | pods. Pure. */
+ * verdict -> suspended | delayed | waiting for the Secret | pods. Pure. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"

@@ -56,7 +56,7 @@ bool spec_snapshot_has(const json_t *made, const char *hash) {
 }
 
 /* NULL unless it is complete; owned by the caller. with_spec: false: its spec is not needed. */
-static json_t *read_begun(const json_t *service, bool with_spec) {
+static json_t *read_snapshot(const json_t *service, bool with_spec) {
     const char *text = owned_annotation(service, ANNOTATION_SPEC_SNAPSHOT);
     AUTO(text_freep)
     char *shorter =
@@ -78,7 +78,7 @@ static json_t *read_begun(const json_t *service, bool with_spec) {
 
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
                            const char *hash) {
-    AUTO(tree_freep) json_t *begun = read_begun(service, true);
+    AUTO(tree_freep) json_t *begun = read_snapshot(service, true);
     const json_t *spec = json_object_get(begun, "spec");
     char theirs[65];
     if (!json_is_object(spec)) {
@@ -93,7 +93,7 @@ char *spec_snapshot_move(const json_t *service, const json_t *object) {
     if (!json_is_string(hash) || spec_snapshot_has(service, json_string_value(hash))) {
         return NULL;
     }
-    AUTO(tree_freep) json_t *begun = read_begun(service, true);
+    AUTO(tree_freep) json_t *begun = read_snapshot(service, true);
     if (!begun || strcmp(json_string_value(hash), tree_text(begun, "specHash", "")) == 0) {
         return NULL;
     }
@@ -145,7 +145,7 @@ static void digest_of_begun(const json_t *service, const json_t *begun,
 }
 
 bool spec_snapshot_digest_of(const json_t *service, char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
-    AUTO(tree_freep) json_t *begun = read_begun(service, false);
+    AUTO(tree_freep) json_t *begun = read_snapshot(service, false);
     if (begun) {
         digest_of_begun(service, begun, ret_digest);
     }
@@ -205,7 +205,7 @@ json_t *spec_snapshot_restore(const struct spec_snapshot_known *known, const jso
     const json_t *object = known->object;
     const struct credentials *made = known->credentials;
     bool is_written = tree_get(object, "status.credentials") != NULL;
-    AUTO(tree_freep) json_t *begun = is_written ? NULL : read_begun(service, false);
+    AUTO(tree_freep) json_t *begun = is_written ? NULL : read_snapshot(service, false);
     if (!begun) {
         return json_incref((json_t *)object);
     }

@@ -84,5 +84,5 @@ tokenizer=other job "$rows" mean ', columns: [text]'
 wanted=2
 echo >>"$work/model/other.json"
 again=1 tokenizer=other job "$rows" mean ', columns: [text]'
-check "run again with another tokenizer under the old name" says "begun with something else: spec.scorer.onnx.tokenizer.path: the file's SHA-256 was "
+check "run again with another tokenizer under the old name" says "started with a different spec: spec.scorer.onnx.tokenizer.path: the file's SHA-256 was "
 exit $((failures > 0))

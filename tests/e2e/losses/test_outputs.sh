@@ -75,7 +75,7 @@ refused() { # TEXT LOSSES TARGETS
 check "an output without a loss is refused" refused 'losses: the output "tags" of the network has none: give it one, or export the network without it' \
     '[{"output": "kind"}, {"output": "age", "loss": "Huber"}]' "$outputs"
 check "a loss without an output" refused 'losses[1]: output: the network has no output "years"; it has "age", "kind", "tags"' '[{"output": "kind"}, {"output": "years"}]' "$outputs"
-check "an output with two losses" refused 'losses[1]: output: "kind" is there twice' '[{"output": "kind"}, {"output": "kind"}]' "$outputs"
+check "an output with two losses" refused 'losses[1]: output: "kind" is a duplicate' '[{"output": "kind"}, {"output": "kind"}]' "$outputs"
 check "no losses for three outputs" refused 'data.train.tensors.outputs: labels by the names of outputs belong to losses' '' "$outputs"
 check "nor labels of one" refused 'the network has 3 outputs, and losses are given for 1' '' '"labels": "data/kind.npy"'
 check "a loss without labels" refused 'losses[1]: output "age": data.train has no labels of this name' "$usual" '"outputs": [{"name": "kind", "path": "data/kind.npy"}]'

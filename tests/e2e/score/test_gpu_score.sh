@@ -200,7 +200,7 @@ both() { said two "slot 0 scores on device cuda0" && said two "slot 1 scores on 
 check "each has a slot" both
 check "the same pictures" same cpu two
 run "$work/emulated" three FP32 --gpus 3
-check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 is asked for (they are numbered from 0), and 2 are there'
+check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 does not exist: 2 are there (numbered from 0)'
 # The workers of one run share the GPUs of the machine; if there are too few, all use all, which is reported.
 # A worker that arrives after the job has ended reports nothing.
 agent 0 3

@@ -97,6 +97,6 @@ check "labels name the classes" [ "$code $(rows '.classes[0].label')" = '0 "one"
 check "and are in result.json by SHA-256" [ "$(jq -r '.files["scorer.onnx.postprocess.labels"]' "$work/data/out/result.json")" = "$(sha256sum <"$work/data/labels.txt" | cut -d' ' -f1)" ]
 printf 'one\nzwei\nthree\n' >"$work/data/labels.txt"
 again=1 job many 'Classes, labels: data/labels.txt' ', output: score'
-check "run again with other labels under the old name: refused (code $code)" says "begun with something else: spec.scorer.onnx.postprocess.labels: the file's SHA-256 was "
+check "run again with other labels under the old name: refused (code $code)" says "started with a different spec: spec.scorer.onnx.postprocess.labels: the file's SHA-256 was "
 check "and the result is the first one's" [ "$(rows '.classes[1].label')" = '"two"' ]
 exit $((failures > 0))

@@ -349,7 +349,7 @@ table other.txt
 rm -r "$work/data/table/.windlass"
 runs
 check "without .windlass another job is refused by name (code $code)" [ "$code $(asked)" = "2 " ]
-check "in words" say "spec.output.path: data/table holds the results of job again (result.json), begun with something else, and .windlass is gone: rerun with --restart"
+check "in words" say "spec.output.path: data/table holds the results of job again (result.json), started with a different spec, and .windlass is gone: rerun with --restart"
 check "and what is there stays whole" "$windlass" verify "$work/data/table"
 cp "$work/data/table/result.json" "$work/result.json"
 sed -i 's/"kind": "BatchScore"/"kind": "DistTrain"/' "$work/data/table/result.json"

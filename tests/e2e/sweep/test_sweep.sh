@@ -181,7 +181,7 @@ check "a trial that fails is reported with its log" failing; show broken
 run broken --workers 1 --restart
 check "--restart runs its trials again" failing; show broken
 run broken --workers 1 --anew
-old_name() { says broken '^windlass: --anew is now called --restart' && failing; }
+old_name() { says broken '^windlass: --anew is deprecated' && failing; }
 check "--anew, its old name, works and says so" old_name; show broken
 sed -i 's/QUALITY, choice: .*/QUALITY, uniform: {min: "0", max: "1"}}]/' "$work/broken/sweep.yaml"
 run broken

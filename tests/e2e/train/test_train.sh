@@ -531,5 +531,5 @@ spec one "$smooth" 26 "\"seed\": $one_seed"
 told() { timeout 300 "$trainer" train >"$work/told" 2>&1 && grep -q 'skipping checkpoint .*: it belongs to another model, data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
 WINDLASS_RUN=00000000000000bb
-check "another job's output is refused" refused 2 "out/one holds the results of job trains, begun with something else: spec.trainer.epochs: was 25, is 26"
+check "another job's output is refused" refused 2 "out/one holds the results of job trains, started with a different spec: spec.trainer.epochs: was 25, is 26"
 exit $((failures > 0))

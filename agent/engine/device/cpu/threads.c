@@ -127,8 +127,7 @@ static int choose_count(int count, int *ret_count, struct error *err) {
         count = (int)value;
     }
     if (count < 0 || count > THREADS_MAX) {
-        return error_set(err, ERROR_INVALID, "%d threads; 0 to %d can be asked for", count,
-                         THREADS_MAX);
+        return error_set(err, ERROR_INVALID, "%d threads: expected 0 to %d", count, THREADS_MAX);
     }
     *ret_count = count ? count : MIN(cgroup_usable_processors(NULL), THREADS_MAX);
     return 0;

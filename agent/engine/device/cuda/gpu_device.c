@@ -319,11 +319,9 @@ int gpu_open(int ordinal, const char *precision, struct device **ret_device, str
         return -1;
     }
     if (ordinal >= count) {
-        return error_set(
-            err, ERROR_UNAVAILABLE,
-            "device \"cuda\": GPU %d is asked for (they are numbered from 0), and %d %s "
-            "there",
-            ordinal, count, count == 1 ? "is" : "are");
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "device \"cuda\": GPU %d does not exist: %d %s there (numbered from 0)",
+                         ordinal, count, count == 1 ? "is" : "are");
     }
     struct gpu *gpu = x_calloc(1, sizeof *gpu);
     gpu->base = (struct device){.name = "cuda",

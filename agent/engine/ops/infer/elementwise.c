@@ -19,7 +19,7 @@ int elementwise_broadcast(struct shape *shape, const struct shape *other, struct
             char text[128], other_text[128];
             shape_format(shape, text);
             shape_format(other, other_text);
-            return error_set(err, ERROR_INVALID, "shapes %s and %s do not fit together", text,
+            return error_set(err, ERROR_INVALID, "shapes %s and %s are incompatible", text,
                              other_text);
         }
         result.dims[result.rank - 1 - i] = size == 1 ? other_size : size;

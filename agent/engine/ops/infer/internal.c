@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/infer/internal.h"
 
-#include "agent/engine/ops/ctc.h"
+#include "agent/engine/loss.h"
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/infer/params.h"

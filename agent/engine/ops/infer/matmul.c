@@ -20,7 +20,7 @@ int matmul_params(const struct shape *a, const struct shape *b, struct matmul *r
         char a_text[128], b_text[128];
         shape_format(a, a_text);
         shape_format(b, b_text);
-        return error_set(err, ERROR_INVALID, "matrices %s and %s do not fit together", a_text,
+        return error_set(err, ERROR_INVALID, "matrix shapes %s and %s are incompatible", a_text,
                          b_text);
     }
     struct shape a_batch = *a, b_batch = *b;

@@ -117,5 +117,5 @@ int infer_expanded(const struct node *node, const struct fact *const *inputs UNU
 
 int infer_late(const struct node *node UNUSED, const struct fact *const *inputs UNUSED,
                struct fact *outputs UNUSED, struct error *err) {
-    return error_set(err, ERROR_UNSUPPORTED, "only a run of the whole network knows its results");
+    return error_set(err, ERROR_UNSUPPORTED, "the shape of its output is known only at run time");
 }

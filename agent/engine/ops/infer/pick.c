@@ -16,7 +16,7 @@ static int mismatch(const struct shape *a, const struct shape *b, struct error *
     char text[128], other[128];
     shape_format(a, text);
     shape_format(b, other);
-    return error_set(err, ERROR_INVALID, "shapes %s and %s do not fit together", text, other);
+    return error_set(err, ERROR_INVALID, "shapes %s and %s are incompatible", text, other);
 }
 
 /* Except along the axis, no dimension of the indices is larger than that of x. */

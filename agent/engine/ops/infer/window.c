@@ -140,7 +140,7 @@ static int check_channels(const struct fact *const *inputs, int64_t groups, int6
         m % groups != 0) {
         return error_set(err, ERROR_INVALID,
                          "%lld channels, %lld groups and weights for %lld in a group and %lld "
-                         "outputs do not fit together",
+                         "outputs are incompatible",
                          (long long)c, (long long)groups, (long long)per_group, (long long)m);
     }
     return 0;

@@ -4,7 +4,7 @@
 #include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/ctc.h"
+#include "agent/engine/loss.h"
 
 #include <math.h>
 #include <stdlib.h>

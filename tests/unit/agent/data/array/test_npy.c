@@ -191,7 +191,7 @@ static void test_what_is_refused_says_why(void) {
         {"fields", ERROR_UNSUPPORTED,
          "its elements are structures, expected numbers or booleans; save each field as an array "
          "of its own"},
-        {"axes", ERROR_UNSUPPORTED, "it has 9 axes, at most 8 are read"},
+        {"axes", ERROR_UNSUPPORTED, "it has 9 axes: at most 8 are supported"},
         {"scalar", ERROR_INVALID, "its shape is () (a scalar), expected at least one axis"},
         {"nothing", ERROR_INVALID, "its slices have no elements: axis 1 has length 0"},
         {"cut", ERROR_INVALID, "has 150 bytes, expected 188: it is truncated"},

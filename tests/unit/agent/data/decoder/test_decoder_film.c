@@ -128,7 +128,7 @@ static void test_films(void) {
         {"answer {\"a\": ", "the decoder's answer is not JSON", ERROR_INVALID},
         {"answer \xff", "the decoder's answer is not JSON", ERROR_INVALID},
         {"long", "its answer is too long", ERROR_INVALID},
-        {"item", "it answers what was not asked", ERROR_INVALID},
+        {"item", "it sent an unexpected reply", ERROR_INVALID},
     };
     struct decoder *decoder = decoder_new(DECODER_VIDEO_PATIENCE);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

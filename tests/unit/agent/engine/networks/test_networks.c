@@ -2,7 +2,7 @@
 /* Networks have as many parameters as those of PyTorch, the same bits for a seed, and weights
  * within their bounds. That other programs read and run them alike:
  * tests/e2e/engine/test_models.sh. */
-#include "agent/engine/networks.h"
+#include "agent/engine/model.h"
 #include "lib/digest.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* CTC against a sum over all paths, and its gradient against differences. */
-#include "agent/engine/ops/ctc.h"
+#include "agent/engine/loss.h"
 
 #include "tests/seed.h"
 #include "tests/test.h"

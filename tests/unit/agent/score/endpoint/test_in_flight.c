@@ -3,7 +3,7 @@
 #include "agent/score/endpoint/budget.h"
 #include "agent/score/endpoint/in_flight.h"
 #include "agent/score/endpoint/setting.h"
-#include "agent/score/wire/tally.h"
+#include "agent/score/wire/request_metrics.h"
 #include "tests/test.h"
 
 enum { ENDS = 40000 };
@@ -262,9 +262,9 @@ static void keys_are_one_line(void) {
 static void slow_answers_have_their_latency(void) {
     static const int64_t rows[] = {1, 900, 64000, 600000, 86400000};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct tally tally = {0};
-        tally_latency(&tally, rows[i]);
-        int64_t told = tally_quantile_ms(&tally, 0.99);
+        struct request_metrics metrics = {0};
+        request_metrics_latency(&metrics, rows[i]);
+        int64_t told = request_metrics_quantile_ms(&metrics, 0.99);
         CHECK(told >= rows[i] && told <= rows[i] + rows[i] / 10);
     }
 }

@@ -86,8 +86,8 @@ static struct pool_ask ask(const char *text) {
     return ask;
 }
 
-static int64_t count(enum tally_count which) {
-    return atomic_load(&pool_tally(house.pool)->counts[which]);
+static int64_t count(enum request_metrics_count which) {
+    return atomic_load(&pool_metrics(house.pool)->counts[which]);
 }
 
 /* And is reached under its own path, which has /v1. */
@@ -99,8 +99,8 @@ static void what_one_does_not_know_another_may(void) {
     for (int i = 0; i < 8; i++) {
         CHECK_INT(ask("a").end, POOL_ANSWERED);
     }
-    CHECK(count(TALLY_REFUSED) > 0);
-    CHECK_INT(count(TALLY_REFUSED), count(TALLY_RETRIES));
+    CHECK(count(REQUESTS_REFUSED) > 0);
+    CHECK_INT(count(REQUESTS_REFUSED), count(REQUESTS_RETRIES));
     close_house();
 }
 
@@ -112,8 +112,8 @@ static void what_none_knows_is_asked_for_twice(void) {
         CHECK_INT(asked.end, POOL_REFUSED);
         CHECK_STR(asked.cause, "404 Not Found: The model `m` does not exist.");
     }
-    CHECK_INT(count(TALLY_REQUESTS), 2);
-    CHECK_INT(count(TALLY_REFUSED), 2);
+    CHECK_INT(count(REQUESTS_SENT), 2);
+    CHECK_INT(count(REQUESTS_REFUSED), 2);
     close_house();
 }
 
@@ -125,7 +125,7 @@ static void a_row_that_hangs_is_a_failed_try(void) {
     open_pool(NULL);
     CHECK_INT(ask("a").end, POOL_REFUSED);
     CHECK_INT(ask("b").end, POOL_REFUSED);
-    CHECK_INT(count(TALLY_TIMEOUTS), 4);
+    CHECK_INT(count(REQUESTS_TIMEOUTS), 4);
     CHECK(!pool_ended(house.pool, &err));
     close_house();
 }
@@ -138,7 +138,7 @@ static void a_busy_server_is_not_away(void) {
     for (int i = 0; i < 2; i++) {
         CHECK_INT(ask("a").end, POOL_ANSWERED);
     }
-    CHECK(count(TALLY_BUSY) > 0);
+    CHECK(count(REQUESTS_BUSY) > 0);
     CHECK(!pool_ended(house.pool, &err));
     close_house();
 }
@@ -199,8 +199,8 @@ static void keys_are_sent_and_not_repeated(void) {
     CHECK(pool_ended(house.pool, &err));
     CHECK_INT(err.kind, ERROR_DENIED);
     CHECK(strstr(err.text, "Incorrect API key provided: *****: the server wants another key"));
-    CHECK_INT(count(TALLY_REQUESTS), 1);
-    CHECK_INT(count(TALLY_REFUSED), 1);
+    CHECK_INT(count(REQUESTS_SENT), 1);
+    CHECK_INT(count(REQUESTS_REFUSED), 1);
     close_house();
 }
 
@@ -208,7 +208,7 @@ static void a_row_may_be_forbidden(void) {
     add_url(start_server(0, "forbid=a", NULL));
     open_pool(NULL);
     CHECK_INT(ask("a").end, POOL_REFUSED);
-    CHECK_INT(count(TALLY_REFUSED), 2);
+    CHECK_INT(count(REQUESTS_REFUSED), 2);
     CHECK_INT(ask("b").end, POOL_ANSWERED);
     close_house();
 }

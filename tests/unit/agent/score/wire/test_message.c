@@ -20,7 +20,8 @@ static void test_messages_say_what_they_said(void) {
         "\"a\\nb\"],"
         "[\"f\",10,\"scorer\",\"frame 17: bad\",0,\"said\"],[\"f\",11,\"back\",\"x\",4]]}",
         "{\"type\":\"results\",\"epoch\":0,\"results\":[]}",
-        "{\"type\":\"results\",\"epoch\":3,\"results\":[],\"tally\":{\"counts\":{\"requests\":7},"
+        "{\"type\":\"results\",\"epoch\":3,\"results\":[],\"requests\":{\"counts\":{\"requests\":7}"
+        ","
         "\"latencies\":[[3,7]]}}",
         "{\"type\":\"results\",\"epoch\":3,\"results\":[[\"w\",7],[\"b\",7],[\"d\",7,1,0,9,\"n\"]]"
         "}",

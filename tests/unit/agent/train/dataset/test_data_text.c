@@ -272,7 +272,7 @@ static void test_what_is_refused(void) {
     check_refused(SPEC("t.csv", ONE ", \"labels\": \"kind\""), NULL,
                   "text: exactly one of label and labels must be given");
     check_refused(SPEC("t.csv", ONE ", \"classes\": [\"x\", \"x\"]"), NULL,
-                  "text: classes: item 1: it is there twice");
+                  "text: classes: item 1: it is a duplicate");
     put("bad.json", "{}");
     check_refused("{\"text\": {\"path\": \"out/t.csv\", \"tokenizer\": \"out/bad.json\", " ONE "}}",
                   NULL, "text: tokenizer: out/bad.json");

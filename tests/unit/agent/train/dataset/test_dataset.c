@@ -421,7 +421,7 @@ static void test_targets_have_the_names_of_outputs(void) {
         {"\"outputs\": [{\"name\": \"a\"}]", "tensors: outputs[0]: path: a string is expected"},
         {"\"outputs\": [{\"name\": \"a\", \"path\": \"out/tag.npy\"}, "
          "{\"name\": \"a\", \"path\": \"out/tag.npy\"}]",
-         "tensors: outputs[1].name: \"a\" is there twice"},
+         "tensors: outputs[1].name: \"a\" is a duplicate"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)

@@ -4,7 +4,7 @@
 #include "operator/kinds/job/reconcile/adoption.h"
 
 #include "lib/time/clock.h"
-#include "operator/control/questions.h"
+#include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "tests/parse_json.h"
@@ -19,7 +19,7 @@ static const char *const owned_kinds[] = {"Service", "Pod", NULL};
 static struct {
     struct cluster cluster;
     struct cache *cache;
-    struct questions *questions;
+    struct queries *queries;
     struct retry_pace *pace;
     struct adoption adoption;
     struct credentials *made;
@@ -61,9 +61,9 @@ static void answer(void) {
     }
 }
 
-static void on_answer(void *context UNUSED, const struct question *question,
-                      const json_t *list UNUSED, const json_t *object, const struct error *err) {
-    struct found found = {"default", "a", question->like, object, err};
+static void on_answer(void *context UNUSED, const struct query *query, const json_t *list UNUSED,
+                      const json_t *object, const struct error *err) {
+    struct found found = {"default", "a", query->like, object, err};
     adoption_found(&world.adoption, &found);
 }
 
@@ -71,7 +71,7 @@ static void open_world(const char *status) {
     memset(&world, 0, sizeof world);
     world.cluster.ops = &ops;
     world.cache = cache_new();
-    world.questions = questions_new(&world.cluster, on_answer, NULL);
+    world.queries = queries_new(&world.cluster, on_answer, NULL);
     world.pace = retry_pace_new();
     world.there = json_object();
     world.job = parse("{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'BatchScore', 'metadata': "
@@ -83,7 +83,7 @@ static void open_world(const char *status) {
 
 static void close_world(void) {
     adoption_release(&world.adoption);
-    questions_free(world.questions);
+    queries_free(world.queries);
     retry_pace_free(world.pace);
     cache_free(world.cache);
     json_decref(world.there);
@@ -140,7 +140,7 @@ static bool pass(void) {
                                 .cache = world.cache,
                                 .monotonic_ms = now_ms,
                                 .writes = world.writes,
-                                .questions = world.questions,
+                                .queries = world.queries,
                                 .pace = world.pace};
     (void)retry_pace_take(world.pace, now_ms); /* its turn, if it has come */
     bool waits = adoption_settle(&request, &world.adoption, owned_kinds, world.made);

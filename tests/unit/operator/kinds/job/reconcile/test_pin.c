@@ -34,7 +34,7 @@ struct mortal {
     struct cluster *inner;
     int writes_left;
     bool is_mute;          /* no question is answered */
-    int questions_failing; /* the next ones, after each other */
+    int queries_failing;   /* the next ones, after each other */
     cluster_done *failing; /* the one that fails in the next wait; NULL: none */
     void *failing_context;
 };
@@ -59,8 +59,8 @@ static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const 
 static void mortal_list(struct cluster *cluster, const json_t *like, const char *fields,
                         cluster_done *done, void *context) {
     struct mortal *mortal = (struct mortal *)cluster;
-    if (mortal->questions_failing > 0) {
-        mortal->questions_failing--;
+    if (mortal->queries_failing > 0) {
+        mortal->queries_failing--;
         mortal->failing = done;
         mortal->failing_context = context;
     } else if (!mortal->is_mute) {
@@ -424,11 +424,11 @@ static void test_a_question_that_fails_once(void) {
     run_ms(300); /* the last writes end */
     controller_free(world.controller);
     start_controller();
-    world.mortal.questions_failing = 1;
+    world.mortal.queries_failing = 1;
     change("{\"miniBatchSize\": 7}");
     run_until(is_changed, true);
     CHECK(is_changed() && !is_stalled());
-    CHECK_INT(world.mortal.questions_failing, 0);
+    CHECK_INT(world.mortal.queries_failing, 0);
     close_world();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/outcome.h"
+#include "agent/score/coordinator/exit_code.h"
 
-int outcome_exit_code(const struct error *err, bool is_listed) {
+int exit_code_of(const struct error *err, bool is_listed) {
     switch (err->kind) {
     case ERROR_NONE:
         return 0;

@@ -1,4 +1,4 @@
-/* outcome.h: converts the way in which a coordinator ended to an exit code and a termination
+/* exit_code.h: converts the way in which a coordinator ended to an exit code and a termination
  * message for the operator (docs/errors.md). Pure. */
 #pragma once
 
@@ -6,4 +6,4 @@
 
 /* The exit code for an error, ERROR_NONE for success. is_listed: the input is listed and everything
  * was tested; before, a fault is one of the manifest: input, model or output folder (2). */
-int outcome_exit_code(const struct error *err, bool is_listed);
+int exit_code_of(const struct error *err, bool is_listed);

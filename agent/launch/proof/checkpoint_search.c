@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/proof/kept_look.h"
+#include "agent/launch/proof/checkpoint_search.h"
 
 #include "agent/launch/proof/proof_thread.h"
 #include "agent/store/checkpoint_name.h"
@@ -7,21 +7,21 @@
 
 #include <stdlib.h>
 
-struct kept_look {
+struct checkpoint_search {
     struct proof_thread thread;
     char *path, *prefix;
     int64_t step;
 };
 
 static void release(struct proof_thread *self) {
-    struct kept_look *look = (struct kept_look *)self;
+    struct checkpoint_search *look = (struct checkpoint_search *)self;
     free(look->path);
     free(look->prefix);
     free(look);
 }
 
 /* An output that does not exist yet has none. */
-static int64_t find(const struct kept_look *look) {
+static int64_t find(const struct checkpoint_search *look) {
     AUTO(store_freep) struct store *store = NULL;
     struct error err = {0};
     int64_t step = 0;
@@ -37,12 +37,12 @@ static int64_t find(const struct kept_look *look) {
 }
 
 static void look_for_kept(struct proof_thread *self) {
-    struct kept_look *look = (struct kept_look *)self;
+    struct checkpoint_search *look = (struct checkpoint_search *)self;
     look->step = find(look);
 }
 
-struct kept_look *kept_look_start(const char *path, const char *run_name) {
-    struct kept_look *look = x_calloc(1, sizeof *look);
+struct checkpoint_search *checkpoint_search_start(const char *path, const char *run_name) {
+    struct checkpoint_search *look = x_calloc(1, sizeof *look);
     look->path = x_strdup(path);
     look->prefix = x_printf(".windlass/%s/", run_name);
     look->step = -1;
@@ -52,7 +52,7 @@ struct kept_look *kept_look_start(const char *path, const char *run_name) {
     return look;
 }
 
-bool kept_look_poll(struct kept_look *look, int64_t *ret_step) {
+bool checkpoint_search_poll(struct checkpoint_search *look, int64_t *ret_step) {
     if (!proof_thread_is_done(&look->thread)) {
         return false;
     }
@@ -60,7 +60,7 @@ bool kept_look_poll(struct kept_look *look, int64_t *ret_step) {
     return true;
 }
 
-void kept_look_free(struct kept_look *look) {
+void checkpoint_search_free(struct checkpoint_search *look) {
     if (look) {
         proof_thread_leave(&look->thread);
     }

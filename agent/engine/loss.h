@@ -1,11 +1,30 @@
-/* ctc.h: connectionist temporal classification (Graves et al., ICML 2006): the loss of a sequence
- * of scores, in which each step is a letter or a blank, and the letters have no known places. As
- * torch.nn.CTCLoss with its default reduction. Pure. */
+/* loss.h: what losses read of scores, labels and targets, in training and over test data: their
+ * shapes, and connectionist temporal classification. Pure; shapes as training_graph.h has them. */
 #pragma once
 
 #include "agent/engine/tensor.h"
 
-/* One sample. */
+/* Scores of a cross entropy, one class for each place (a pixel, a token) of each
+ * sample: [samples, classes, places...] as PyTorch has them, or, if only that fits the labels
+ * [samples, places...], [samples, places..., classes]. */
+struct label_places {
+    int64_t samples, places, classes;
+    int64_t place_step, class_step; /* in the scores, in elements */
+    bool fits_both;                 /* the last axis would have fitted, too */
+};
+/* ERROR_INVALID names both shapes. */
+NODISCARD int loss_places(const struct shape *scores, const struct shape *labels,
+                          struct label_places *ret_places, struct error *err);
+/* ERROR_INVALID, with both shapes: they are not the same, or not of samples. A loss of numbers must
+ * not broadcast: each output would be pulled to the targets of others. */
+NODISCARD int loss_check_target(const struct shape *output, const struct shape *target,
+                                struct error *err);
+
+/* ---- sequences without places --------------------------------------------------------------- */
+
+/* Connectionist temporal classification (Graves et al., ICML 2006): the loss of a sequence of
+ * scores, in which each step is a letter or a blank, and the letters have no known places. As
+ * torch.nn.CTCLoss with its default reduction. One sample: */
 struct ctc_sample {
     int64_t steps, classes;
     const float *scores; /* [steps, classes]: logits, or logarithms of probabilities */
