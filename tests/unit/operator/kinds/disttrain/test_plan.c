@@ -34,6 +34,7 @@ static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms,
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
                 int64_t now_ms, struct plan_result *ret_result, struct error *err) {
+    (void)row;
     (void)runs;
     struct disttrain_observed all = {.job = *observed};
     int done = disttrain_decide(&all, now_ms, ret_result, err);
