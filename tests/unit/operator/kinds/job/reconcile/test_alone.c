@@ -3,14 +3,14 @@
 #include "operator/kinds/job/reconcile/alone.h"
 
 #include "lib/time/clock.h"
-#include "operator/control/questions.h"
+#include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
 #include "tests/parse_json.h"
 #include "tests/test.h"
 
 static struct {
     struct cluster cluster;
-    struct questions *questions;
+    struct queries *queries;
     struct retry_pace *pace;
     struct alone alone;
     int64_t now_ms;
@@ -41,7 +41,7 @@ static void answer(void) {
     }
 }
 
-static void on_answer(void *context UNUSED, const struct question *question,
+static void on_answer(void *context UNUSED, const struct query *question,
                       const json_t *list UNUSED, const json_t *object, const struct error *err) {
     struct found found = {"default", "a", question->like, object, err};
     alone_found(&world.alone, &found, "u-1");
@@ -55,14 +55,14 @@ static void open_world(void) {
     static const struct cluster_ops ops = {.list = keep_list};
     memset(&world, 0, sizeof world);
     world.cluster.ops = &ops;
-    world.questions = questions_new(&world.cluster, on_answer, NULL);
+    world.queries = queries_new(&world.cluster, on_answer, NULL);
     world.pace = retry_pace_new();
     world.now_ms = clock_monotonic_ms();
 }
 
 static void close_world(void) {
     alone_release(&world.alone);
-    questions_free(world.questions);
+    queries_free(world.queries);
     retry_pace_free(world.pace);
 }
 
@@ -78,7 +78,7 @@ static int pass(const char *pods_text, const char *last) {
                                 .namespace = "default",
                                 .name = "a",
                                 .monotonic_ms = world.now_ms,
-                                .questions = world.questions,
+                                .queries = world.queries,
                                 .pace = world.pace};
     (void)retry_pace_take(world.pace, world.now_ms);
     alone_note(&world.alone, pods, is_hub, last);

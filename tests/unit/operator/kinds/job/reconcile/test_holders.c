@@ -2,7 +2,7 @@
 /* Who has a name that was taken: what is done with the answer. */
 #include "operator/kinds/job/reconcile/holders.h"
 
-#include "operator/control/questions.h"
+#include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "tests/parse_json.h"
@@ -47,7 +47,7 @@ static void settle_after(const char *version, int ret_counts[2]) {
                                 .object = job,
                                 .cache = cache_new(),
                                 .writes = writes,
-                                .questions = questions_new(&cluster, ignore, NULL),
+                                .queries = queries_new(&cluster, ignore, NULL),
                                 .pace = retry_pace_new()};
     cache_watch(request.cache, "v1", "Pod", (struct cache_rules){0});
     asked = 0;
@@ -58,14 +58,14 @@ static void settle_after(const char *version, int ret_counts[2]) {
     CHECK_INT(asked, 1);
     struct found answer = {"default", "a", wanted, found, NULL};
     holders_found(&record, &answer);
-    questions_free(request.questions);
-    request.questions = questions_new(&cluster, ignore, NULL);
+    queries_free(request.queries);
+    request.queries = queries_new(&cluster, ignore, NULL);
     cache_put(request.cache, seen);
     holders_settle(&request, &record, /* made= */ NULL);
     ret_counts[0] = (int)json_array_size(writes);
     ret_counts[1] = asked - 1;
     refusals_release(&record);
-    questions_free(request.questions);
+    queries_free(request.queries);
     retry_pace_free(request.pace);
     cache_free(request.cache);
 }
