@@ -66,11 +66,10 @@ static void tell_refused_change(struct sweep_plan *plan) {
         const struct write_failure *failure = write_failure_find(
             plan->job.observed->write_failures, (struct object_key){"DistTrain", name}, true);
         if (failure) {
-            conditions_set(
-                &plan->job.conditions, CONDITIONS_UNDER_WAY, "Denied",
-                "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
-                "asked for again",
-                name, failure->text);
+            conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Denied",
+                           "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it "
+                           "will be retried",
+                           name, failure->text);
             return;
         }
     }

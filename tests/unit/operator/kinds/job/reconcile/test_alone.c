@@ -41,9 +41,9 @@ static void answer(void) {
     }
 }
 
-static void on_answer(void *context UNUSED, const struct query *question,
-                      const json_t *list UNUSED, const json_t *object, const struct error *err) {
-    struct found found = {"default", "a", question->like, object, err};
+static void on_answer(void *context UNUSED, const struct query *query, const json_t *list UNUSED,
+                      const json_t *object, const struct error *err) {
+    struct found found = {"default", "a", query->like, object, err};
     alone_found(&world.alone, &found, "u-1");
 }
 

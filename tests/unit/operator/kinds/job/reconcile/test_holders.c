@@ -15,7 +15,7 @@ static void count_list(struct cluster *cluster UNUSED, const json_t *like UNUSED
     asked++;
 }
 
-static void ignore(void *context UNUSED, const struct question *question UNUSED,
+static void ignore(void *context UNUSED, const struct query *query UNUSED,
                    const json_t *list UNUSED, const json_t *object UNUSED,
                    const struct error *err UNUSED) {
 }
