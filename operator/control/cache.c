@@ -372,12 +372,15 @@ void cache_reduce(struct cache *cache, const json_t *object, cache_transform *tr
     }
 }
 
+/* With a uid only the object that has it: another one of its name may be stored already, from the
+ * answer to its creation. */
 static void drop(struct cache *cache, const json_t *object) {
     const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
+    const char *uid = tree_text(object, "metadata.uid", "");
     struct entry **link =
         kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
              : NULL;
-    if (link && *link) {
+    if (link && *link && (!*uid || hash_text(0, uid) == (*link)->uid_hash)) {
         free(unlink_entry(cache, link));
     }
 }

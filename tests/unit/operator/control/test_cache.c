@@ -174,6 +174,18 @@ static void what_is_older_is_not_taken(void) {
     cache_free(cache);
 }
 
+/* The end of an earlier object of that name, which a slow watch tells late. */
+static void another_ones_end_is_not_its_own(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    tell(cache, CLUSTER_APPLIED, version(9, "one"));
+    tell(cache, CLUSTER_DELETED, version(8, "earlier"));
+    CHECK_STR(version_of(cache), "9");
+    tell(cache, CLUSTER_DELETED, version(9, "one"));
+    CHECK_STR(version_of(cache), "none");
+    cache_free(cache);
+}
+
 /* It is not reported twice, and a listing that has it counts. */
 static void the_same_version_is_no_news(void) {
     struct cache *cache = cache_new();
@@ -325,6 +337,7 @@ int main(void) {
     TEST(finds_what_changed);
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);
+    TEST(another_ones_end_is_not_its_own);
     TEST(the_same_version_is_no_news);
     TEST(only_what_is_used_is_kept);
     TEST(many_come_and_go);
