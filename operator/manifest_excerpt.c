@@ -13,11 +13,13 @@ enum {
     LINE_BYTES_MAX = 65535 /* of a line in which all columns are known */
 };
 
-/* In any case of letters; a name that is misspelt at an end counts, too. last-applied: kubectl's
- * copy of the whole object. */
+/* In any case of letters; a name that is misspelt at an end counts, too. Programs get keys as
+ * arguments, and connection strings have passwords; last-applied: kubectl's copy of the whole
+ * object. */
 static bool has_secret_word(const char *text) {
     static const char *const words[] = {"env",     "header", "secret",     "passw",
-                                        "credent", "apikey", "stringdata", "last-applied"};
+                                        "credent", "apikey", "stringdata", "last-applied",
+                                        "command", "args",   "connection", "query"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (strcasestr(text, words[i])) {
             return true;
@@ -92,7 +94,7 @@ char *manifest_excerpt(const char *text, size_t size, const struct manifest_exce
         line[bytes_of(line, (size_t)excerpt->end)] = 0;
     }
     size_t count = characters_of(line), caret = (size_t)MAX(excerpt->caret, 0);
-    size_t first = caret < count && caret > SHOWN_MAX ? caret - BEFORE_CARET : 0;
+    size_t first = caret <= count && caret > SHOWN_MAX ? caret - BEFORE_CARET : 0;
     char *shown = line + bytes_of(line, first);
     is_cut |= count - first > SHOWN_MAX;
     shown[bytes_of(shown, SHOWN_MAX)] = 0;

@@ -3,8 +3,8 @@
  *         7 | output: {path: data/out, mode: PerFil}
  *           |                                ^
  *
- * All of its lines begin with spaces, so that a reader of messages can leave them out. Secrets are
- * not shown. Pure. */
+ * For terminals only: a manifest may hold secrets in any field, and what goes to a file or a pipe
+ * is kept. What is known to be secret is not shown there either. Pure. */
 #pragma once
 
 #include "lib/base.h"

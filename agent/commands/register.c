@@ -27,7 +27,10 @@ static int read_wish(const json_t *spec, struct registered_request *request, str
 }
 
 static int add_line(void *context, const struct output_line *line, struct error *err) {
-    (void)err;
+    if (json_object_size(context) >= REGISTERED_FILES_MAX) {
+        return error_set(err, ERROR_INVALID, "the trial's output has more than %d files",
+                         REGISTERED_FILES_MAX);
+    }
     json_object_set_new(context, line->name, json_string(line->sha256));
     return 0;
 }
@@ -65,9 +68,12 @@ static int read_hashes(const json_t *spec, struct store *from, json_t **ret_hash
     buffer_init(&text, RESULT_BYTES_MAX);
     if (store_get(from, RESULT_NAME, &text, NULL, &cause) < 0) {
         bool is_none = cause.kind == ERROR_NOT_FOUND;
+        if (is_none && !told) { /* a program need not have written one */
+            return 0;
+        }
         *err = cause;
         err->kind = is_none ? ERROR_INVALID : cause.kind;
-        return is_none && !told ? 0 : -1;
+        return -1;
     }
     digest_sha256(text.data ? text.data : "", text.size, sha256);
     if (told && strcmp(told, sha256) != 0) {
@@ -111,15 +117,19 @@ static int carry_out(const json_t *spec, struct error *err) {
     AUTO(store_freep) struct store *to = NULL;
     AUTO(tree_freep) json_t *hashes = NULL;
     struct registered_request request = {0};
+    bool is_done = false; /* by another attempt: the trial's output is not wanted any more */
     if (read_wish(spec, &request, err) < 0 || result_origin_new(&origin, err) < 0 ||
         store_open(tree_text(spec, "from", ""), false, &from, err) < 0 ||
-        store_open(tree_text(spec, "to", ""), true, &to, err) < 0 ||
-        read_hashes(spec, from, &hashes, err) < 0) {
+        store_open(tree_text(spec, "to", ""), true, &to, err) < 0) {
+        return -1;
+    }
+    request.from = from;
+    request.to = to;
+    if (registered_is_done(&request, &is_done, err) < 0 ||
+        (!is_done && read_hashes(spec, from, &hashes, err) < 0)) {
         return -1;
     }
     request.hashes = hashes;
-    request.from = from;
-    request.to = to;
     return registered_copy(&request, err) < 0 ? -1 : write_result(spec, origin, err);
 }
 

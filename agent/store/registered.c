@@ -200,20 +200,28 @@ static int is_named(const struct registered_request *request, const char *latest
     return is_there(request, metadata, ret_is, err);
 }
 
-int registered_copy(const struct registered_request *request, struct error *err) {
-    AUTO(tree_freep) json_t *files = json_array();
-    AUTO(text_freep) char *latest = x_printf("%s/%s", request->name, REGISTERED_LATEST);
-    AUTO(text_freep)
-    char *metadata = x_printf("%s/%s/%s", request->name, request->version, REGISTERED_METADATA);
-    AUTO(text_freep) char *line = x_printf("%s\n", request->version);
-    bool is_done = false, is_latest = false;
+static char *metadata_of(const struct registered_request *request) {
+    return x_printf("%s/%s/%s", request->name, request->version, REGISTERED_METADATA);
+}
+
+int registered_is_done(const struct registered_request *request, bool *ret_is, struct error *err) {
+    AUTO(text_freep) char *metadata = metadata_of(request);
     if (!registered_is_version(request->name) || !registered_is_version(request->version) ||
         strcmp(request->version, REGISTERED_LATEST) == 0 || !json_is_object(request->metadata)) {
         return error_set(err, ERROR_INVALID,
                          "a model's name and version are letters, digits, "
                          "-, _ and ., and its metadata is an object");
     }
-    if (is_there(request, metadata, &is_done, err) < 0 ||
+    return is_there(request, metadata, ret_is, err);
+}
+
+int registered_copy(const struct registered_request *request, struct error *err) {
+    AUTO(tree_freep) json_t *files = json_array();
+    AUTO(text_freep) char *latest = x_printf("%s/%s", request->name, REGISTERED_LATEST);
+    AUTO(text_freep) char *metadata = metadata_of(request);
+    AUTO(text_freep) char *line = x_printf("%s\n", request->version);
+    bool is_done = false, is_latest = false;
+    if (registered_is_done(request, &is_done, err) < 0 ||
         (!is_done && (copy_all(request, files, err) < 0 ||
                       write_metadata(request, metadata, files, err) < 0)) ||
         is_named(request, latest, &is_latest, err) < 0) {

@@ -36,6 +36,11 @@ struct registered_request {
  * and result.original.json, and so do result.json's companions. */
 NODISCARD int registered_copy(const struct registered_request *request, struct error *err);
 
+/* Whether the version exists: registered_copy reads nothing of the output then. INVALID: the
+ * request. */
+NODISCARD int registered_is_done(const struct registered_request *request, bool *ret_is,
+                                 struct error *err);
+
 /* The version that NAME/latest names; "": the object does not exist, or names no version. */
 NODISCARD int registered_latest(struct store *store, const char *name_latest,
                                 char ret_version[static REGISTERED_VERSION_MAX + 1],

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command_help help = {
     .usage = "windlass check -f FILE [-f FILE ...] [--show | --pods | --server]",
@@ -68,7 +69,7 @@ struct request {
 
 static void print_error(void *context, const char *text, const char *lines) {
     (void)context;
-    fprintf(stderr, "windlass check: %s\n%s", text, lines);
+    fprintf(stderr, "windlass check: %s\n%s", text, isatty(STDERR_FILENO) ? lines : "");
 }
 
 /* Prints all errors of the resources that are refused. Returns the exit code. */

@@ -175,7 +175,10 @@ static int take_shape(struct web_set *set, const struct item *item, struct error
     if (read_shard(&set->shards[item->shard], item->offset, head, size, err) < 0) {
         return -1;
     }
-    if (npy_parse(head, size, &npy, &ignored) == 0) {
+    /* A file that cannot be read later does not decide. */
+    if (npy_parse(head, size, &npy, &ignored) == 0 && npy.dims[0] > 0 &&
+        npy.rank < TENSOR_RANK_MAX && item->size <= DATASET_SAMPLE_BYTES &&
+        item->size == npy.head_bytes + npy.dims[0] * npy.slice_bytes) {
         set->has_arrays = true;
         base->type = array_value_type(npy.type);
         base->shape = array_shape(&npy);

@@ -551,7 +551,7 @@ static int choose(struct resource_files *files, const char *only, struct error *
 
 static void print_error(void *context, const char *text, const char *lines) {
     int *code = context;
-    fprintf(stderr, "windlass: %s\n%s", text, lines);
+    fprintf(stderr, "windlass: %s\n%s", text, isatty(STDERR_FILENO) ? lines : "");
     *code = 2; /* also when it is missing or unreadable */
 }
 

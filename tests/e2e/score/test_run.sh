@@ -68,9 +68,12 @@ checked() { "$windlass" check "$@" >"$work/out" 2>"$work/err"; } # its output in
 check "check: the first of two files is checked, too" [ "$(checked -f "$work/two/b.yaml" -f "$work/two/a.yaml"; echo $?)" = 2 ]
 check "check: and named with its line" says 'b.yaml:12: spec.miniBatchSize'
 check "check: and the other one is OK" says 'a.yaml: BatchScore small is OK'
-check "check: with the line below, and a caret" [ "$(sed 1d "$work/err")" = "\
+check "check: nothing of the file goes to a pipe" [ "$(wc -l <"$work/err")" -eq 1 ]
+on_terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r'; }
+excerpt="\
     12 |   miniBatchSize: none
-       |                  ^" ]
+       |                  ^"
+check "check: on a terminal with the line below, and a caret" [ "$(on_terminal "$windlass check -f $work/two/b.yaml" | sed 1d)" = "$excerpt" ]
 check "check: a folder is checked file by file" [ "$(checked -f "$work/two"; echo $? "$(cat "$work/err" "$work/out" | grep -c '^[^ ]')")" = "2 2" ]
 both() { cat "$work/two/a.yaml"; echo ---; cat "$work/two/b.yaml"; echo ---; cat "$work/two/a.yaml"; }
 check "check: each document of standard input" [ "$(both | checked -f -; echo $?)" = 2 ]
@@ -78,7 +81,7 @@ check "check: and named with its line there" says 'standard input:28: spec.miniB
 check "check: and the documents behind it" [ "$(grep -c 'standard input: BatchScore small is OK' "$work/out")" = 2 ]
 check "check: --show of several is a list" [ "$(checked -f "$job" -f "$job" --show; jq -r '.kind, (.items | length)' "$work/out" | xargs)" = "List 2" ]
 refuses "run: a folder with one that is refused runs none" 2 "b.yaml:12: spec.miniBatchSize" -f "$work/two"
-check "run: with the line below" says "    12 |   miniBatchSize: none"
+check "run: on a terminal with the line below" [ "$(on_terminal "$windlass run -f $work/two/b.yaml" | sed 1d)" = "$excerpt" ]
 refuses "run: an address is refused" 2 "an address is not read here" -f https://example.com/job.yaml
 
 ##### usage ######################################################################################

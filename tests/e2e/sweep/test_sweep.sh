@@ -113,6 +113,21 @@ check "no version is there" [ -z "$(find "$work/edited/out/registry" -name metad
 show edited
 rm -r "$work/edited/out"
 
+##### a trial's output without a result.json #######################################################
+mkdir -p "$work/plain/trial" "$work/plain/registry"
+echo weights >"$work/plain/trial/model.txt"
+register() { # its message is where a pod's is
+    plain=$work/plain WINDLASS_TERMINATION_LOG=$work/plain/last WINDLASS_FOLDER=$work/plain \
+        WINDLASS_SPEC='{"from": "plain/trial", "to": "plain/registry", "name": "m", "version": "1", "metadata": {}}' \
+        "$build/windlass-agent" register 2>"$work/plain/log"
+}
+register; code=$?
+check "an output without a result.json is registered (code $code)" [ "$code $(cat "$work/plain/registry/m/latest")" = "0 1" ]
+check "and that is said" grep -q registered "$work/plain/log"
+rm -r "$work/plain/trial/model.txt"
+register; code=$?
+check "once more, when the trial's output is gone: it is there (code $code)" [ $code -eq 0 ]
+
 ##### many short ones #############################################################################
 # A program of about 0.1 s; 100 of them in a soak.
 trials=$((${SOAK_SEED:+100} + 0))
