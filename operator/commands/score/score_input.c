@@ -221,9 +221,8 @@ static int find_pattern(const struct census *there, const struct choice *choice,
         input->pattern = x_printf("*.%s", choice->spelled);
         return 0;
     }
-    return error_set(err, ERROR_INVALID,
-                     "%s contains %s: choose one with --pattern, such as '*.%s'", shown, list,
-                     choice->spelled);
+    return error_set(err, ERROR_INVALID, "%s contains %s: choose one, as with --pattern '*.%s'",
+                     shown, list, choice->spelled);
 }
 
 static int refuse(const struct choice *choice, const struct census *census, const char *shown,
@@ -233,9 +232,8 @@ static int refuse(const struct choice *choice, const struct census *census, cons
         return error_set(err, ERROR_INVALID, "%s: %s%s; the network takes %s", shown,
                          census->total ? "it has " : "no files in it", list, what);
     }
-    return error_set(err, ERROR_INVALID,
-                     "%s contains %s: choose one with --pattern, such as '*.%s'", shown, list,
-                     choice->spelled);
+    return error_set(err, ERROR_INVALID, "%s contains %s: choose one, as with --pattern '*.%s'",
+                     shown, list, choice->spelled);
 }
 
 /* Of a folder, or of all files that were given. */

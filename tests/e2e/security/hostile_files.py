@@ -80,8 +80,8 @@ def branch(graph):
     return field(1, "x") + field(2, "y") + field(4, "If") + field(5, field(1, "then_branch") + field(6, graph) + field(20, 5))
 
 
-WHEN_RUN = {"fill": r"ConstantOfShape node .*shape 1099511627776x", "fill-terabytes": r"ConstantOfShape node|do not fit", "expand": "Expand node|do not fit",
-            "tile": "Tile node|do not fit", "range": "Range node .* elements", "pad": "Pad node .*shape", "pad-less": "Pad node .*pads",
+WHEN_RUN = {"fill": r"ConstantOfShape node .*shape 1099511627776x", "fill-terabytes": r"ConstantOfShape node|are incompatible", "expand": "Expand node|are incompatible",
+            "tile": "Tile node|are incompatible", "range": "Range node .* elements", "pad": "Pad node .*shape", "pad-less": "Pad node .*pads",
             "one-hot": "OneHot node", "resize": "Resize node .*shape", "gather": "Gather node .*index", "reshape": "Reshape node .*too large"}
 
 
