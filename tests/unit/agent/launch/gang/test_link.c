@@ -144,7 +144,7 @@ static void nothing_of_an_earlier_peer(void) {
 static void messages(void) {
     static const char *const rows[] = {
         "{\"type\":\"hello\",\"version\":\"0.1.0\",\"pod\":\"j-1\",\"incarnation\":\"ab\","
-        "\"address\":\"10.0.0.7\",\"index\":1,\"slots\":4,\"port\":41000,\"reach\":40000,"
+        "\"address\":\"10.0.0.7\",\"index\":1,\"slots\":4,\"port\":41000,\"connectivity\":40000,"
         "\"attempt\":2,\"seen\":3,"
         "\"last\":17,\"round\":3145729,\"prepared\":true}",
         "{\"type\":\"exited\",\"n\":4,\"a\":9,\"words\":\"oh\",\"rank\":-1,\"code\":139,"
