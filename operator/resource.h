@@ -13,9 +13,9 @@ struct resource_read {
     const json_t *written; /* as the file has it; borrowed; NULL: the file is not YAML */
     const struct error *why;
     const json_t *more; /* texts of further errors, in the form of why; borrowed; may be empty */
-    const json_t *
-        shown; /* the lines of the file that why and those of `more` are about, to be
-                  printed below them on a terminal (manifest_excerpt.h); null where there is none */
+    /* The lines of the file that why and those of `more` are about, to be printed below them on a
+     * terminal (manifest_excerpt.h); null where there is none. */
+    const json_t *shown;
 };
 
 /* What is refused, besides what a cluster refuses. */
