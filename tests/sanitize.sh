@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
 # Of freed memory the last 16 MB stay poisoned: with the 256 MB that are usual a third of the time goes into new pages.
 export ASAN_OPTIONS=quarantine_size_mb=16
-# Of what is drawn or is a long list of cases an eighth (tests/seed.h), and of test_asking a quarter of its states with 20
+# Of what is drawn or is a long list of cases an eighth (tests/seed.h), and of test_asking an eighth of its states with 20
 # jobs: all are run without sanitizers.
 export ROUNDS_DIVISOR=8 ASKING_JOBS=20
 log=$(mktemp)
