@@ -18,6 +18,7 @@ enum {
     DOUBLINGS_MAX = 6,
     LATELY_MS = 600000, /* after this time an adoption delays the next one no more */
     LATER_MS = 600000,
+    LATER_DOUBLINGS_MAX = 5,
 };
 
 static void release(struct adoption_row *row) {
@@ -37,7 +38,7 @@ void adoption_release(struct adoption *adoption) {
 
 /* The job waits for it. */
 static bool is_open(const struct adoption_row *row) {
-    return row->stage < ADOPTION_OURS;
+    return row->stage < ADOPTION_OURS && !row->is_late;
 }
 
 static size_t count_open(const struct adoption *adoption) {
@@ -72,6 +73,7 @@ static void delay(struct adoption_row *row) {
 /* Lost again soon, it waits. */
 static void note_given(struct adoption_row *row) {
     row->adopted_ms = clock_monotonic_ms();
+    row->is_late = false;
     delay(row);
 }
 
@@ -150,6 +152,7 @@ static void add(struct adoption *adoption, const json_t *object) {
 
 static void reopen(struct adoption_row *row, int64_t now_ms) {
     row->stage = ADOPTION_SEEN;
+    row->is_late = false;
     row->tries = 0;
     if (now_ms >= row->adopted_ms + LATELY_MS) {
         row->delays = 0;
@@ -289,10 +292,11 @@ static bool is_refused(enum error_kind kind) {
 }
 
 static void fail(struct adoption_row *row, const struct error *err) {
-    row->tries = is_refused(err->kind) ? ADOPTION_TRIES : row->tries + 1;
+    row->tries = is_refused(err->kind) ? MAX(row->tries + 1, ADOPTION_TRIES) : row->tries + 1;
     if (row->tries >= ADOPTION_TRIES) {
         row->stage = ADOPTION_LATER;
-        rest(row, LATER_MS);
+        row->is_late = true;
+        rest(row, (int64_t)LATER_MS << MIN(row->tries - ADOPTION_TRIES, LATER_DOUBLINGS_MAX));
     } else {
         row->stage = ADOPTION_SEEN;
         delay(row);

@@ -5,11 +5,12 @@
  *
  * Each such object is read once, judged (control/claim.h), and changed as it was read, by its uid
  * and version. Until that has ended the job waits: it neither creates nor deletes. If the cluster
- * refuses the change, or after ADOPTION_TRIES failed tries, the job goes on, and tries again about
- * every ten minutes; before that it may meet the object when it wants to use its name (holders.h).
- * A try after another, and the adoption of what had its owner back lately, have to wait: about 1 s,
- * doubling up to a minute, and then for their turn (retry_pace.h). So somebody who removes the
- * references again and again causes no storm of requests. */
+ * refuses the change, or after ADOPTION_TRIES failed tries, the job goes on, and waits for this
+ * object no more: it tries again after about ten minutes, doubling up to some five hours. Before
+ * that it may meet the object when it wants to use its name (holders.h). A try after another, and
+ * the adoption of what had its owner back lately, have to wait: about 1 s, doubling up to a minute,
+ * and then for their turn (retry_pace.h). So somebody who removes the references again and again
+ * causes no storm of requests. */
 #pragma once
 
 #include "operator/control/claim.h"
@@ -35,6 +36,7 @@ struct adoption_row {
     char *api_version, *uid;
     enum adoption_stage stage;
     json_t *there;
+    bool is_late;          /* the job waits for it no more */
     int tries;             /* failed, since it was seen without an owner */
     int delays;            /* what not_before_ms grows with: failed tries and adoptions, lately */
     int64_t not_before_ms; /* monotonic */

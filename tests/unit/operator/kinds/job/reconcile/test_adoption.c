@@ -268,20 +268,25 @@ static void test_gone_or_given_back(void) {
     close_world();
 }
 
+/* When it is its turn; the job does not wait. */
+static void try_late(enum error_kind fails) {
+    int asked = world.asked;
+    for (int i = 0; i < 2 && world.asked == asked; i++) {
+        CHECK(!pass());
+    }
+    CHECK_INT(world.asked, asked + 1);
+    CHECK(!pass());
+    CHECK_INT(json_array_size(world.writes), 1);
+    end_writes(fails);
+}
+
 /* It is not tried again for some minutes, and then once. */
 static void check_later(void) {
     int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
-    int asked = world.asked;
     CHECK(left_ms > 400000 && left_ms <= 750000);
     CHECK(world.again_ms > 400000 && world.again_ms <= 750000);
     world.now_ms = world.adoption.at[0].not_before_ms + 10 * HOUR_MS;
-    if (!pass()) { /* it waits for its turn */
-        CHECK(pass());
-    }
-    CHECK_INT(world.asked, asked + 1);
-    CHECK(pass());
-    CHECK_INT(json_array_size(world.writes), 1);
-    end_writes(ERROR_NONE);
+    try_late(ERROR_NONE);
     world.now_ms = 0;
     CHECK(!pass());
 }
@@ -318,6 +323,21 @@ static void test_refused(void) {
     CHECK(!pass());
     CHECK_INT(world.asked, 1);
     check_later();
+    close_world();
+}
+
+/* Always refused, it is tried more and more rarely. */
+static void test_later_and_later(void) {
+    open_world("{}");
+    lose("p");
+    CHECK(try_once(ERROR_DENIED));
+    for (int tries = 0; tries < 8; tries++) {
+        int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+        int64_t even_ms = INT64_C(600000) << MIN(tries, 5);
+        CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
+        world.now_ms = world.adoption.at[0].not_before_ms + INT64_C(10) * HOUR_MS * (tries + 1);
+        try_late(ERROR_DENIED);
+    }
     close_world();
 }
 
@@ -427,6 +447,7 @@ int main(void) {
     TEST(test_gone_or_given_back);
     TEST(test_failed_tries);
     TEST(test_refused);
+    TEST(test_later_and_later);
     TEST(test_lost_again_before_the_answer);
     TEST(test_a_question_that_fails);
     TEST(test_lost_again_and_again);
