@@ -29,8 +29,9 @@ static inline struct write_failures
 write_failures_from(const json_t *from, struct write_failure at[static WRITE_FAILURES_JSON_MAX]) {
     static const char *const names[] = {
         [WRITE_FAILURE_LEAVING] = "Leaving", [WRITE_FAILURE_TAKEN] = "Taken",
-        [WRITE_FAILURE_HELD] = "Held",       [WRITE_FAILURE_DENIED] = "Denied",
-        [WRITE_FAILURE_REFUSED] = "Refused", [WRITE_FAILURE_MISSING] = "Missing"};
+        [WRITE_FAILURE_HELD] = "Held",       [WRITE_FAILURE_UNKNOWN] = "Unknown",
+        [WRITE_FAILURE_DENIED] = "Denied",   [WRITE_FAILURE_REFUSED] = "Refused",
+        [WRITE_FAILURE_MISSING] = "Missing"};
     static const char change[] = "change of ";
     struct write_failures list = {.at = at};
     const char *name;

@@ -70,6 +70,9 @@ static const struct failure_row {
     {WRITE_FAILURE_TAKEN, "NameTaken",
      " exists and is not this job's; delete it, or give the job another name", false, false, true,
      true},
+    {WRITE_FAILURE_UNKNOWN, "Denied",
+     " must not run beside another, and the cluster does not tell whether it has ended: ", true,
+     false, false, false},
     {WRITE_FAILURE_HELD, "NameTaken",
      " was taken out of this job (its labels or its owner were changed), may still run, and must "
      "not "
@@ -182,7 +185,8 @@ void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     const struct failure_row *row = find_worst(plan, &failure);
     /* A job that runs with fewer pods than wanted is running; but not without one of which there is
      * only one. */
-    if (!row || (!row->fails && row->why != WRITE_FAILURE_HELD && is_running)) {
+    bool is_of_one = row && (row->why == WRITE_FAILURE_HELD || row->why == WRITE_FAILURE_UNKNOWN);
+    if (!row || (!row->fails && !is_of_one && is_running)) {
         return;
     }
     report(plan, row, failure);

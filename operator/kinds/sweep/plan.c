@@ -31,6 +31,7 @@ static const struct {
     [WRITE_FAILURE_LEAVING] = {"NameTaken",
                                "an earlier sweep's trial is being deleted; waiting for it", false},
     [WRITE_FAILURE_HELD] = {"NameTaken", "it was taken out of this sweep; delete it", true},
+    [WRITE_FAILURE_UNKNOWN] = {"Denied", "it will be asked for again", false},
     [WRITE_FAILURE_DENIED] = {"Denied", "it will be retried", false},
     [WRITE_FAILURE_MISSING] = {"NotSupported",
                                "the cluster has no DistTrains; install their definition", true},

@@ -15,6 +15,7 @@ enum { DELAY_MIN_MS = 1000, DELAY_MAX_MS = 60000, DOUBLINGS_MAX = 6 };
 void alone_release(struct alone *alone) {
     free(alone->name);
     free(alone->uid);
+    free(alone->error);
     *alone = (struct alone){.is_begun = alone->is_begun};
 }
 
@@ -60,10 +61,17 @@ void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const js
     }
 }
 
+/* Its place stays empty, and the job goes on with everything else. */
+static bool is_left_empty(const struct alone *alone) {
+    return alone->is_held || alone->failures >= ALONE_TRIES;
+}
+
 const struct write_failure *alone_held(struct alone *alone) {
-    alone->told = (struct write_failure){
-        .object = {"Pod", alone->name}, .why = WRITE_FAILURE_HELD, .text = ""};
-    return alone->is_held ? &alone->told : NULL;
+    alone->told =
+        (struct write_failure){.object = {"Pod", alone->name},
+                               .why = alone->is_held ? WRITE_FAILURE_HELD : WRITE_FAILURE_UNKNOWN,
+                               .text = alone->error ? alone->error : ""};
+    return is_left_empty(alone) ? &alone->told : NULL;
 }
 
 /* True: it had such a pod. */
@@ -94,10 +102,11 @@ bool alone_allow(struct reconcile *request, struct alone *alone, json_t *create)
         return true;
     }
     ask(request, alone);
-    if (!alone->is_held) {
+    bool goes_on = is_left_empty(alone);
+    if (!goes_on) {
         reconcile_keep_polling(request);
     }
-    return alone->is_held;
+    return goes_on;
 }
 
 static void delay(struct alone *alone) {
@@ -114,7 +123,9 @@ void alone_found(struct alone *alone, const struct found *found, const char *own
         return;
     }
     alone->is_asked = false;
+    free(TAKE(alone->error));
     if (found->err) {
+        alone->error = x_strdup(found->err->text);
         delay(alone);
     } else if (is_it(alone, found->object) && may_run(found->object) &&
                (alone->uid || object_is_owned_by(found->object, owner_uid))) {

@@ -2,11 +2,15 @@
  * job sees no more. It was deleted, or somebody changed its labels, and then it may still run. So
  * before its successor is made the cluster is asked for it by its name. If it is there and has not
  * ended, it is held: nothing takes its place, and the plan says so (job_observed.held). It is asked
- * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). */
+ * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). After
+ * ALONE_TRIES failed questions it may run, for all that is known: nothing takes its place either,
+ * and the job goes on with everything else and says why. */
 #pragma once
 
 #include "operator/control/controller.h"
 #include "operator/kinds/job/write_failure.h"
+
+enum { ALONE_TRIES = 3 };
 
 /* Of one job; zero at first. */
 struct alone {
@@ -16,6 +20,7 @@ struct alone {
     bool is_seen; /* the job sees it */
     bool is_asked, is_held;
     int failures; /* answers in a row that did not say that it is gone */
+    char *error;  /* of the last question; owned; NULL: it did not fail */
     int64_t not_before_ms;
     struct write_failure told;
 };
@@ -25,7 +30,7 @@ void alone_release(struct alone *alone);
  * status has, for a controller that has just started; NULL: none. */
 void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const json_t *pod),
                 const char *last);
-/* NULL: none is held. Borrowed. */
+/* NULL: none is held, or may be. Borrowed, until the next answer. */
 const struct write_failure *alone_held(struct alone *alone);
 /* After the plan: takes such pods off what is to be created, unless the one before them is known to
  * have ended. False: it is asked for, and its answer leads to another pass; the plan is not carried

@@ -30,12 +30,14 @@ struct late_event {
 };
 
 /* The local cluster, whose events come late, and whose answers to the creations of pods are lost as
- * long as `losing`. The first `hiding` questions by name find nothing. */
+ * long as `losing`. The first `hiding` questions by name find nothing; while `fails` those for pods
+ * fail. */
 struct late {
     struct cluster base;
     struct cluster *inner;
     int64_t late_ms;
     int losing, hiding, creations;
+    bool fails;
     cluster_listener *listener;
     void *context;
     struct late_event events[EVENTS_MAX];
@@ -84,14 +86,24 @@ static void on_hidden(void *context, const json_t *stored, const struct error *e
     free(lost);
 }
 
+static void on_failed(void *context, const json_t *stored UNUSED, const struct error *err UNUSED) {
+    struct lost *lost = context;
+    struct error failed = {0};
+    error_set(&failed, ERROR_DENIED, "may not list pods");
+    lost->done(lost->context, NULL, &failed);
+    free(lost);
+}
+
 static void late_list(struct cluster *cluster, const json_t *like, const char *fields,
                       cluster_done *done, void *context) {
     struct late *late = (struct late *)cluster;
-    if (late->hiding > 0 && fields && text_starts(fields, "metadata.name=")) {
+    bool is_by_name = fields && text_starts(fields, "metadata.name=");
+    bool fails = late->fails && strcmp(tree_text(like, "kind", ""), "Pod") == 0;
+    if (is_by_name && (fails || late->hiding > 0)) {
         struct lost *lost = x_calloc(1, sizeof *lost);
         *lost = (struct lost){done, context};
-        late->hiding--;
-        late->inner->ops->list(late->inner, like, fields, on_hidden, lost);
+        late->hiding -= !fails;
+        late->inner->ops->list(late->inner, like, fields, fails ? on_failed : on_hidden, lost);
     } else {
         late->inner->ops->list(late->inner, like, fields, done, context);
     }
@@ -207,6 +219,17 @@ static void run_until(const char *name) {
         CHECK_OK(controller_step(world.controller, 20, &err), &err);
     }
     CHECK(pod(name) != NULL);
+}
+
+/* Runs until that is so, for at most 60 s. */
+static void run_until_so(bool (*is_so)(void), void (*check)(void)) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    while (!is_so() && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+        check();
+    }
+    CHECK(is_so());
 }
 
 static const json_t *service(void) {
@@ -370,16 +393,25 @@ static void test_a_relabelled_pod_is_released(void) {
     close_world();
 }
 
+static bool is_stalled(void) {
+    const json_t *stalled = conditions_find(job(), "Stalled");
+    return strcmp(tree_text(stalled, "reason", ""), "NameTaken") == 0 &&
+           strstr(tree_text(stalled, "message", ""), " was taken out of this job");
+}
+
+static bool is_not_stalled(void) {
+    const json_t *stalled = conditions_find(job(), "Stalled");
+    return strcmp(tree_text(stalled, "status", "False"), "False") == 0;
+}
+
 /* The coordinator's storage is not known to keep two apart: there is no second one. */
 static void test_a_relabelled_coordinator_is_held(void) {
     open_world(0, 0);
     run_until("job-worker-1");
     run_ms(300, NULL);
     merge("job-coordinator-1", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
-    run_ms(3000, check_first_names_only);
-    const json_t *stalled = conditions_find(job(), "Stalled");
-    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
-    CHECK(strstr(tree_text(stalled, "message", ""), "was taken out of this job"));
+    run_until_so(is_stalled, check_first_names_only);
+    run_ms(1500, check_first_names_only);
     CHECK(is_ours(pod("job-coordinator-1")));
     close_world();
 }
@@ -395,18 +427,56 @@ static void test_a_relabelled_second_coordinator_is_held(void) {
     remove_object("Pod", "job-coordinator-1");
     run_ms(1500, check_no_other_coordinator);
     merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
-    run_ms(3000, check_no_other_coordinator);
-    const json_t *stalled = conditions_find(job(), "Stalled");
-    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
-    CHECK(strstr(tree_text(stalled, "message", ""), "Pod job-coordinator-2 was taken out of this"));
+    run_until_so(is_stalled, check_no_other_coordinator);
+    CHECK(strstr(tree_text(conditions_find(job(), "Stalled"), "message", ""), "job-coordinator-2"));
     merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "job"));
-    run_ms(1500, check_no_other_coordinator);
-    stalled = conditions_find(job(), "Stalled");
-    CHECK(strcmp(tree_text(stalled, "status", "False"), "False") == 0);
+    run_until_so(is_not_stalled, check_no_other_coordinator);
     merge("job-coordinator-2", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
-    run_ms(500, check_no_other_coordinator);
+    run_until_so(is_stalled, check_no_other_coordinator);
     remove_object("Pod", "job-coordinator-2");
     run_until("job-coordinator-1");
+    close_world();
+}
+
+static bool holds(const json_t *object, const char *text) {
+    AUTO(text_freep) char *all = tree_canonical(object);
+    return strstr(all, text) != NULL;
+}
+
+static void check_no_second(void) {
+    CHECK(!pod("job-coordinator-2"));
+}
+
+static bool is_unknown(void) {
+    return holds(job(), "does not tell whether it has ended: may not list pods");
+}
+
+static bool has_no_worker(void) {
+    return !pod("job-worker-0") && !pod("job-worker-1");
+}
+
+static void set_suspend(bool is_suspended) {
+    AUTO(tree_freep)
+    json_t *change =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:b}}", "apiVersion", "windlass.dev/v1alpha1", "kind",
+                  "BatchScore", "metadata", "name", "job", "spec", "suspend", is_suspended);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_MERGE, change, NULL, NULL);
+}
+
+/* Nobody tells whether the coordinator has ended: no other one is made, and the job says so and can
+ * be suspended. */
+static void test_a_coordinator_that_is_not_told_of(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    world.late.fails = true;
+    merge("job-coordinator-1", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
+    run_until_so(is_unknown, check_no_second);
+    set_suspend(true);
+    run_until_so(has_no_worker, check_no_second);
+    world.late.fails = false;
+    set_suspend(false);
+    run_until_so(is_stalled, check_no_second);
     close_world();
 }
 
@@ -446,11 +516,6 @@ static void add_foreign_service(void) {
         "windlass.dev/certificate-sha256", "theirs", "windlass.dev/certificate", "-", "spec",
         "ports", "port", 1);
     world.late.inner->ops->write(world.late.inner, CLUSTER_CREATE, foreign, NULL, NULL);
-}
-
-static bool holds(const json_t *object, const char *text) {
-    AUTO(text_freep) char *all = tree_canonical(object);
-    return strstr(all, text) != NULL;
 }
 
 static const char *recorded(void) {
@@ -513,6 +578,7 @@ int main(void) {
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
     TEST(test_a_relabelled_second_coordinator_is_held);
+    TEST(test_a_coordinator_that_is_not_told_of);
     TEST(test_foreign_pods_are_left_alone);
     TEST(test_a_foreign_service_is_not_trusted);
     return TEST_END();

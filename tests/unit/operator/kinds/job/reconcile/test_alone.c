@@ -14,9 +14,10 @@ static struct {
     struct retry_pace *pace;
     struct alone alone;
     int64_t now_ms;
-    const json_t *there;   /* what the cluster answers; NULL: none */
-    enum error_kind fails; /* a question */
-    cluster_done *done;    /* of the question that is under way */
+    const json_t *there;        /* what the cluster answers; NULL: none */
+    enum error_kind fails;      /* a question */
+    enum write_failure_why why; /* of what is held */
+    cluster_done *done;         /* of the question that is under way */
     void *context;
     int asked;
 } world;
@@ -58,6 +59,7 @@ static void open_world(void) {
     world.queries = queries_new(&world.cluster, on_answer, NULL);
     world.pace = retry_pace_new();
     world.now_ms = clock_monotonic_ms();
+    world.why = WRITE_FAILURE_HELD;
 }
 
 static void close_world(void) {
@@ -83,13 +85,13 @@ static int pass(const char *pods_text, const char *last) {
     (void)retry_pace_take(world.pace, world.now_ms);
     alone_note(&world.alone, pods, is_hub, last);
     const struct write_failure *held = alone_held(&world.alone);
+    CHECK(!held || (held->why == world.why && strcmp(held->object.name, "a-0-2") == 0));
     bool is_carried_out = alone_allow(&request, &world.alone, create);
     retry_pace_passed(world.pace, key);
     if (request.is_retry) {
         retry_pace_ended(world.pace, key, RETRY_UNKNOWN);
     }
     answer();
-    CHECK(!held || (held->why == WRITE_FAILURE_HELD && strcmp(held->object.name, "a-0-2") == 0));
     return is_carried_out ? (int)json_array_size(create) : -1;
 }
 
@@ -166,6 +168,36 @@ static void test_no_answer(void) {
     close_world();
 }
 
+/* At once, or when it is its turn. Each pass allows so many pods. */
+static void ask_once(int allowed) {
+    int before = world.asked;
+    for (int i = 0; i < 2 && world.asked == before; i++) {
+        CHECK_INT(pass("[]", NULL), allowed);
+    }
+    CHECK_INT(world.asked, before + 1);
+    world.now_ms = world.alone.not_before_ms + INT64_C(3600000) * world.asked;
+}
+
+/* The place stays empty, and the rest of the plan is carried out. */
+static void test_no_answer_for_long(void) {
+    open_world();
+    world.fails = ERROR_DENIED;
+    world.why = WRITE_FAILURE_UNKNOWN;
+    CHECK_INT(pass(runs, NULL), 2);
+    for (int tries = 1; tries <= ALONE_TRIES; tries++) {
+        CHECK(!alone_held(&world.alone));
+        ask_once(-1);
+    }
+    const struct write_failure *held = alone_held(&world.alone);
+    CHECK(held && strstr(held->text, "as asked"));
+    ask_once(1);
+    world.fails = ERROR_NONE;
+    ask_once(1);
+    CHECK(!alone_held(&world.alone)); /* it is gone */
+    CHECK_INT(pass("[]", NULL), 2);
+    close_world();
+}
+
 /* A controller that has just started knows its name from the status: ours, if the job owns it. */
 static void test_known_by_its_name(void) {
     static const struct {
@@ -190,6 +222,7 @@ int main(void) {
     TEST(test_one_that_is_gone);
     TEST(test_one_that_may_run);
     TEST(test_no_answer);
+    TEST(test_no_answer_for_long);
     TEST(test_known_by_its_name);
     return TEST_END();
 }
