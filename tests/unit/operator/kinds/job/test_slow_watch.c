@@ -463,7 +463,7 @@ static void set_suspend(bool is_suspended) {
     world.late.inner->ops->write(world.late.inner, CLUSTER_MERGE, change, NULL, NULL);
 }
 
-/* Nobody tells whether the coordinator has ended: no other one is made, and the job says so and can
+/* No one tells whether the coordinator has ended: no other one is made, and the job says so and can
  * be suspended. */
 static void test_a_coordinator_that_is_not_told_of(void) {
     open_world(0, 0);
