@@ -1,6 +1,6 @@
 """clang-tidy over every source that is built here, by .clang-tidy. A file that passed is remembered by a hash of itself,
-of what it includes of ours, its flags, .clang-tidy and clang-tidy's version: in ~/.cache/windlass/tidy, so that all
-working trees share it. From nothing it takes about a minute of one processor.
+of what it includes of ours, its flags, .clang-tidy, clang-tidy's and gcc's versions and the packages with headers: in
+~/.cache/windlass/tidy, so that all working trees share it. From nothing it takes about two minutes of one processor.
 
 tidy.sh FILE... checks these alone, and forgets nothing."""
 import concurrent.futures
@@ -19,17 +19,31 @@ KEPT_DAYS = 30
 
 if not shutil.which("clang-tidy"):
     sys.exit(print("not ok tidy: there is no clang-tidy (make deps-test installs it)") or 1)
-BASE = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout
+
+
+def said_by(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+
+
+def packages():
+    """The installed packages with headers and their versions, a line each."""
+    lines = said_by("dpkg-query", "-W", "-f", "${Package} ${Version}\n", "*-dev*").splitlines()
+    return b"\n".join(sorted(line for line in lines if len(line.split()) == 2))
+
+
+BASE = said_by("clang-tidy", "--version") + said_by("gcc", "-dumpfullversion") + packages()
 with open(".clang-tidy", "rb") as config:
     BASE += config.read()
-listed = subprocess.run(["make", "-s", "tidy-sources"], stdout=subprocess.PIPE, check=True).stdout.decode()
+listed = said_by("make", "-s", "tidy-sources").decode()
 SOURCES = {line.split()[0]: line.split()[1:] for line in listed.splitlines() if line.strip()}
-FILES = source.load()
+FILES = source.load(suffixes=(".c", ".h", ".cu") + source.INCLUDED)
 
 
 def included(path, seen):
     """path and all our files that it includes."""
-    if path in FILES and path not in seen:
+    if path not in FILES:
+        sys.exit(print(f"not ok tidy: {path} is included, and is not among the files that are hashed") or 1)
+    if path not in seen:
         seen.add(path)
         for each in FILES[path].includes:
             included(each, seen)
