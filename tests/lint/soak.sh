@@ -86,12 +86,23 @@ check "a page without a table is refused and left as it is" broken
 make_page
 proof=build/tests/unit/agent/launch/gang/test_link
 [ -x "$proof" ] || proof=$(find build/tests/unit -name test_link -type f | head -1)
+# For git this tree is another one, in which the test says what is changed.
+git init -q "$folder/repository"
+echo 1 >"$folder/repository/file"
+git -C "$folder/repository" add file
+git -C "$folder/repository" -c user.name=x -c user.email=x@example.com commit -qm x
 soak() {
-    SOAK_PAGE=$folder/page.md SOAK_PARTS=tests SOAK_ONLY=test_link SOAK_SEED=7 SOAK_ROUNDS=3 tests/soak.sh >"$folder/out" 2>&1
+    GIT_DIR=$folder/repository/.git GIT_WORK_TREE=$folder/repository SOAK_PAGE=$folder/page.md SOAK_PARTS=tests SOAK_ONLY=test_link SOAK_SEED=7 SOAK_ROUNDS=3 tests/soak.sh >"$folder/out" 2>&1
 }
 if [ -n "$proof" ]; then
     check "soak.sh runs the one proof that is asked for" soak
-    check "and records it" grep -qE "^\| \`${proof#build/}\` \| SOAK_ROUNDS=3 \| 7 \| [0-9,]+ passed, 0 failed, [0-9]+ s \|.*\`SOAK_SEED=7 SOAK_ROUNDS=3 make soak\` \|$" "$folder/page.md"
+    check "and records it" grep -qE "^\| \`${proof#build/}\` \| SOAK_ROUNDS=3 \| 7 \| [0-9,]+ passed, 0 failed, [0-9]+ s \|[^|]*\| [0-9a-f]{8} \| \`SOAK_SEED=7 SOAK_ROUNDS=3 make soak\` \|$" "$folder/page.md"
+    make_page
+    cp "$folder/page.md" "$folder/before.md"
+    echo 2 >"$folder/repository/file"
+    check "it also runs in a tree with changes" soak
+    check "and records nothing" cmp -s "$folder/page.md" "$folder/before.md"
+    check "and says so" grep -q '^soak.sh: this tree has changes that are not committed: no row is recorded' "$folder/out"
 else
     echo "skip soak.sh: test_link is not built"
 fi
