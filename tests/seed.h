@@ -5,11 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* SOAK_SEED, otherwise the default. */
 static inline uint64_t test_seed(uint64_t usual) {
     const char *text = getenv("SOAK_SEED");
     return text ? strtoull(text, NULL, 10) : usual;
+}
+
+/* A seed for what takes long: each day another one. */
+static inline uint64_t test_day(void) {
+    return (uint64_t)time(NULL) / 86400;
 }
 
 /* tests/sanitize.sh sets ROUNDS_DIVISOR: the builds without sanitizers run all of `make test`, and
@@ -28,15 +34,15 @@ static inline int64_t test_rounds(int64_t usual) {
 
 /* Of `count` cases that take long, whether this one is run: a soak runs all, `make test` one of
  * `part`, which the seed chooses; under sanitizers one of ROUNDS_DIVISOR (of all at least one). */
-static inline bool test_samples(uint64_t at, uint64_t count, uint64_t part) {
+static inline bool test_samples(uint64_t at, uint64_t count, uint64_t part, uint64_t seed) {
     uint64_t usual = getenv("SOAK_ROUNDS") ? 1 : part, divisor = (uint64_t)test_divisor();
     divisor = divisor < usual ? usual : divisor;
-    return (at + test_seed(1)) % (divisor < count ? divisor : count) == 0;
+    return (at + seed) % (divisor < count ? divisor : count) == 0;
 }
 
 /* The same of cases that `make test` runs all. */
 static inline bool test_takes(uint64_t at, uint64_t count) {
-    return test_samples(at, count, 1);
+    return test_samples(at, count, 1, test_seed(1));
 }
 
 /* Every bit of x changes every bit of the result (splitmix64's finalizer; Steele, Lea, Flood,

@@ -46,16 +46,17 @@ static bool is_same_times(const char *from, const char *to) {
 /* test_video makes them, too, perhaps at the same time. */
 static void films_are_there(void) {
     for (size_t i = 0; i < ARRAY_LEN(films); i++) {
-        CHECK_INT(fixture(films[i].name, films[i].command), 0);
+        CHECK_INT(film_make(&films[i]), 0);
     }
 }
 
 static void round_trips(void) {
+    uint64_t seed = films_seed();
     for (size_t i = 0; i < ARRAY_LEN(films); i++) {
         struct error err = {0};
         AUTO(tree_freep) json_t *outputs = json_array();
         char from[8192], to[8192];
-        if (!test_samples(i, ARRAY_LEN(films), 3)) {
+        if (!test_samples(i, ARRAY_LEN(films), 3, seed)) {
             continue;
         }
         snprintf(from, sizeof from, "%s/%s", fixtures_folder, films[i].name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/data/input/media.h"
+#include "tests/seed.h"
 #include "tests/unit/agent/data/tries.h"
 #include "tests/unit/agent/spec_defaults.h"
 
@@ -63,6 +64,17 @@ UNUSED static const struct film {
      "ff " SOURCE(25, 1) " -c:v libx264 whole-$OUT && "
                          "ff -i whole-$OUT -c copy -metadata:s:v rotate=90 $OUT && rm whole-$OUT"},
 };
+
+UNUSED static int film_make(const struct film *film) {
+    return fixture(film->name, film->command);
+}
+
+/* Chooses a sample of the films; printed, as each day has another. */
+UNUSED static uint64_t films_seed(void) {
+    uint64_t seed = test_seed(test_day());
+    printf("# SOAK_SEED=%llu\n", (unsigned long long)seed);
+    return seed;
+}
 
 UNUSED static json_t *spec_of(const char *name) {
     char path[512];
