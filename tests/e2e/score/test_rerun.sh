@@ -2,7 +2,8 @@
 # A finished job is applied again after its input, its spec, its code or its outputs were edited: what is new or
 # changed is scored, what is gone leaves the output, the rest is kept, and where only a full run is right it says
 # so, and --restart does it. At the end the output is that of a fresh run, byte for byte, whatever was killed when.
-# SOAK_ROUNDS (2), SOAK_SEED: rounds of random edits and kills.
+# SOAK_ROUNDS (2), SOAK_SEED: rounds of random edits and kills. In them a worker runs the program twice; where SOAK_ROUNDS is
+# set, it does so in all that comes before, too.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -11,6 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data/in/sub" "$work/code"
 seed=${SOAK_SEED:-$RANDOM}
+processes=${SOAK_ROUNDS:+2}
 echo "# SOAK_SEED=$seed"
 RANDOM=$seed
 # Logs each item; one whose text has "bad" fails.
