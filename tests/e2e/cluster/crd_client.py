@@ -33,8 +33,8 @@ class Server:
         return self.ask("PATCH", path, tree, "application/merge-patch+json")
 
     def conditions_of(self, definition):
-        """Those of a definition that is established within 10 s; else None."""
-        for _ in range(100):
+        """Those of a definition that is established within 60 s; else None."""
+        for _ in range(600):
             _, answer = self.ask("GET", f"{DEFINITIONS}/{definition}")
             conditions = (answer.get("status") or {}).get("conditions") or []
             if {"Established", "NamesAccepted"} == {c["type"] for c in conditions if c["status"] == "True"}:
