@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What format.sh and tidy.sh remember hides nothing: both run in a small tree of their own, whose files change.
-cd "$(dirname "$0")/../.." || exit 3
+cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
