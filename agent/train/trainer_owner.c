@@ -31,23 +31,28 @@ static json_t *make_owner(const struct trainer *trainer) {
                      "at", at, "restart", job->restart ? job->restart : "", "trainer", settings);
 }
 
+static int discard_files(const struct trainer *trainer, struct error *err) {
+    static const char *const files[] = {"result.intoto.jsonl", RESULT_MODEL, METRICS_CSV,
+                                        METRICS_EVENTS};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (store_remove(trainer->store, files[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* What an earlier training has made. Its starts are overtaken first, so that none of them that
  * still lives writes its result again. */
 static int discard(const struct trainer *trainer, const char *run, struct error *err) {
     static const char *const folders[] = {"checkpoint/", "finished/"};
-    static const char *const files[] = {RESULT_FILE, "result.intoto.jsonl", RESULT_MODEL,
-                                        METRICS_CSV, METRICS_EVENTS};
     struct store *store = trainer->store;
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", run);
     struct checkpoint_place place = {store, prefix};
     int64_t generation = 0;
-    if (checkpoint_claim(&place, "restart", &generation, err) < 0) {
+    if (checkpoint_claim(&place, "restart", &generation, err) < 0 ||
+        store_remove(store, RESULT_FILE, err) < 0 || discard_files(trainer, err) < 0) {
         return -1;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (store_remove(store, files[i], err) < 0) {
-            return -1;
-        }
     }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         AUTO(text_freep) char *folder = x_printf("%s%s", prefix, folders[i]);
@@ -84,10 +89,14 @@ static int refuse(const struct trainer *trainer, const json_t *then, const json_
         *text ? text : "its volumes, or fields that an earlier release did not store");
 }
 
+static void say_restart(const struct trainer *trainer) {
+    trainer_say(trainer, "restart: what earlier trainings have made is thrown away");
+}
+
 static int replace(const struct trainer *trainer, const json_t *then, const char *text,
                    struct error *err) {
     const char *run = tree_text(then, "run", "");
-    trainer_say(trainer, "restart: what earlier trainings have made is thrown away");
+    say_restart(trainer);
     if (strlen(run) == 16 && strspn(run, "0123456789abcdef") == 16 &&
         discard(trainer, run, err) < 0) {
         return -1;
@@ -95,9 +104,17 @@ static int replace(const struct trainer *trainer, const json_t *then, const char
     return store_put(trainer->store, OWNER, text, strlen(text), STORE_REPLACE, err);
 }
 
+/* Of a training whose .windlass is gone. result.json goes last: if this start dies before, the next
+ * one still knows by it that the others are there. */
+static int discard_ownerless(const struct trainer *trainer, struct error *err) {
+    say_restart(trainer);
+    return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_FILE, err);
+}
+
 /* Without an owner, .windlass was deleted: result.json still says whose results are there. What is
- * not a result.json of ours says nothing. */
-static int check_ownerless(const struct trainer *trainer, struct error *err) {
+ * not a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a
+ * training's results away. */
+static int settle_ownerless(const struct trainer *trainer, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *result = NULL;
     struct error cause = {0};
@@ -119,8 +136,10 @@ static int check_ownerless(const struct trainer *trainer, struct error *err) {
                          "): choose another output",
                          store_path(trainer->store), kind, name);
     }
-    bool is_restart = trainer->job->restart && *trainer->job->restart;
-    return is_restart || strcmp(run, trainer->job->run) == 0
+    if (trainer->job->restart && *trainer->job->restart) {
+        return discard_ownerless(trainer, err);
+    }
+    return strcmp(run, trainer->job->run) == 0
                ? 0
                : error_set(err, ERROR_INVALID,
                            "%s holds the results of job %.60s (" RESULT_FILE
@@ -150,7 +169,7 @@ int trainer_own(const struct trainer *trainer, struct error *err) {
     struct error ignored = {0};
     buffer_init(&there, OWNER_BYTES_MAX);
     if (look_for_owner(trainer, &is_there, err) < 0 ||
-        (!is_there && check_ownerless(trainer, err) < 0)) {
+        (!is_there && settle_ownerless(trainer, err) < 0)) {
         return -1;
     }
     /* The object is read to see who made it: the answer to our own request may have been lost. */

@@ -84,6 +84,18 @@ check "--restart trains anew (code $code)" eval '[ $code -eq 0 ] && [ "$(result 
 rm -r "$work/out/lost/.windlass"
 run lost
 check "and the same training trains once more (code $code)" eval '[ $code -eq 0 ] && verify lost'
+# A restart that ends before it has a model leaves none: the one that was there is another training's.
+rm -r "$work/out/lost/.windlass"
+training lost 2
+sed -i 's/"0.01"/"1e30"/' "$work/lost.yaml"
+run lost --restart
+check "a restart that diverges leaves nothing of the training before (code $code)" eval '[ $code -eq 1 ] && ! compgen -G "$work/out/lost/model.onnx" && ! compgen -G "$work/out/lost/result.*"'
+# What is larger than any result.json of ours is none.
+rm -r "$work/out/lost/.windlass"
+head -c 5000000 /dev/zero >"$work/out/lost/result.json"
+training lost 1
+run lost
+check "a file of that name that is too large is nobody's result (code $code)" eval '[ $code -eq 0 ] && verify lost'
 
 # An older start that another one has overtaken wrote its result last.
 folder=$work/out/trained/.windlass/$(result trained .run)/claim
