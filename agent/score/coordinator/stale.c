@@ -111,6 +111,22 @@ static int note(struct store *output, const json_t *result, struct output_lines_
     return note_list(output, json_object_get(result, "list"), writer, err);
 }
 
+/* For one that names none there is nothing to note; a list without lines says something else
+ * (note_strangers). */
+static bool names_files(const json_t *result) {
+    return json_array_size(json_object_get(result, "outputs")) > 0 ||
+           tree_text(result, "list.name", NULL);
+}
+
+static int note_result(struct store *output, const char *name, const json_t *result,
+                       struct output_lines_sum *ret_sum, struct error *err) {
+    AUTO(output_lines_freep) struct output_lines_writer *writer = NULL;
+    return output_lines_begin(output, name, &writer, err) < 0 ||
+                   note(output, result, writer, err) < 0
+               ? -1
+               : output_lines_end(TAKE(writer), ret_sum, err);
+}
+
 struct look {
     json_t *result; /* with "excluded": what of the job is below the output */
     bool has_found;
@@ -148,8 +164,7 @@ static int note_strangers(struct prepared_job *prepared, const struct job *job, 
 int stale_note(struct prepared_job *prepared, const struct job *job, struct error *err) {
     AUTO(tree_freep) json_t *result = NULL;
     AUTO(text_freep) char *name = notes_name(&prepared->known);
-    AUTO(output_lines_freep) struct output_lines_writer *writer = NULL;
-    struct output_lines_sum sum;
+    struct output_lines_sum sum = {0};
     if (read_result(prepared->output, &result, err) < 0) {
         return error_context(err, "spec.output.path");
     }
@@ -159,9 +174,7 @@ int stale_note(struct prepared_job *prepared, const struct job *job, struct erro
     if (check_run(result, job, err) < 0) {
         return -1;
     }
-    if (output_lines_begin(prepared->output, name, &writer, err) < 0 ||
-        note(prepared->output, result, writer, err) < 0 ||
-        output_lines_end(TAKE(writer), &sum, err) < 0) {
+    if (names_files(result) && note_result(prepared->output, name, result, &sum, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     log_event(LOG_INFO,

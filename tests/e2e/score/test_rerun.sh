@@ -383,23 +383,38 @@ runs
 check "then nothing is to do, and nothing stays (code $code)" [ "$code $(asked)$(grep -c stays "$work/log")" = "0 0" ]
 show
 
-# Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
+# dies_listed: killed when its input was listed and nothing was scored yet.
+dies_listed() {
+    touch "$work/asked.hold"
+    : >"$work/asked"
+    launch
+    check "an item is asked for" until_true_while $run 60 test -s "$work/asked"
+    kill -9 "$(pgrep -P $run -x windlass)"
+    wait $run 2>/dev/null
+    rm "$work/asked.hold"
+}
+# The next job does not take that list for its own.
 clear in out
 mkdir -p "$work/data/in"
 for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
 nap 0.1
 manifest PerFile 4
-touch "$work/asked.hold"
-: >"$work/asked"
-launch
-for i in $(seq 600); do [ ! -s "$work/asked" ] || break; nap 0.1; done
-kill -9 "$(pgrep -P $run -x windlass)"
-wait $run 2>/dev/null
-rm "$work/data/in/3" "$work/asked.hold"
+dies_listed
+rm "$work/data/in/3"
 echo new >"$work/data/in/9"
 nap 0.1
 runs
 check "a list of a killed job that has no result: today's input is scored (code $code)" [ "$code $(cd "$work/data/out" && echo [0-9].json)" = "0 1.json 2.json 4.json 5.json 9.json" ]
+show
+
+# Without .windlass again, of a result.json that names no files: the job that goes on knows that nothing there is a stranger's.
+manifest SummaryOnly 4 "" data/bare
+runs
+check "a result without files (code $code)" [ "$code $(jq -c .outputs "$work/data/bare/result.json")" = "0 []" ]
+rm -r "$work/data/bare/.windlass"
+dies_listed
+runs
+check "made again, nothing stays (code $code)" [ "$code $(grep -c '^  stays' "$work/log") $(jq -r .message "$work/data/bare/summary.json" | grep -c 'was not empty')" = "0 0 0" ]
 show
 
 ##### random edits, reruns and kills #################################################################
