@@ -95,7 +95,7 @@ rm -r "$work/out/lost/.windlass"
 head -c 5000000 /dev/zero >"$work/out/lost/result.json"
 training lost 1
 run lost
-check "a file of that name that is too large is no result of ours (code $code)" eval '[ $code -eq 0 ] && verify lost'
+check "a file of that name that is too large counts as none (code $code)" eval '[ $code -eq 0 ] && verify lost'
 
 # An older start that another one has overtaken wrote its result last.
 folder=$work/out/trained/.windlass/$(result trained .run)/claim
