@@ -3,6 +3,7 @@
  * a random direction of one input, from five points with a wide step; inputs of operators with
  * kinks keep a distance from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
 #include "agent/engine/device/kernel.h"
+#include "agent/engine/ops/training/decompose.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/run/execution_plan.h"
 #include "tests/conformance/attributes.h"
@@ -111,6 +112,7 @@ struct trial {
     int varied[INPUTS_MAX], outputs[OUTPUTS_MAX]; /* values */
     int varied_count, output_count;
     struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* the varied, then the weights */
+    struct graph written; /* as a file has it; the others are made of it, decomposed */
     struct runner forward, backward;
 };
 
@@ -217,16 +219,17 @@ static int draw_inputs(struct trial *trial, struct error *err) {
 /* The forward graph; then the same with the weighted sum of its outputs and the gradients. */
 static int make_graphs(struct trial *trial, struct error *err) {
     struct builder builder;
-    uint64_t state = trial->state;
     builder_init(&builder, NULL);
     add_row(trial, &builder);
     for (int i = 0; i < trial->output_count; i++) {
         builder_output(&builder, trial->outputs[i]);
     }
-    builder_take(&builder, &trial->forward.graph);
-    trial->state = state; /* the same constants once more */
-    builder_init(&builder, NULL);
-    add_row(trial, &builder);
+    builder_take(&builder, &trial->written);
+    if (decompose(&trial->written, &trial->forward.graph, err) < 0) {
+        return -1;
+    }
+    builder_init(&builder, &trial->forward.graph);
+    builder.graph.output_count = 0;
     int loss = -1, gradients[INPUTS_MAX];
     for (int i = 0; i < trial->output_count; i++) {
         int weights = builder_input(&builder, "weights", TENSOR_FLOAT32, NULL);
@@ -339,8 +342,9 @@ static void run_row(const struct row *row, struct device *device, uint64_t seed,
         test_failures++;
     }
     *worst = MAX(*worst, apart);
-    runner_end(&trial.forward);
     runner_end(&trial.backward);
+    runner_end(&trial.forward);
+    graph_release(&trial.written);
     for (size_t i = 0; i < ARRAY_LEN(trial.inputs); i++) {
         tensor_release(&trial.inputs[i]);
     }

@@ -63,6 +63,8 @@ expand_rule expand_batch_normalization;
 /* Before opset 7 the attribute axis aligns the second operand, if broadcast is 1. */
 expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
+/* A Cast to the type that is known before a run. */
+expand_rule expand_cast_like;
 /* Devices do not implement pools that also return the indices of maxima. */
 expand_rule expand_max_pool;
 /* Devices do not implement padding that wraps around. */

@@ -69,6 +69,14 @@ int expand_mean_variance(struct expansion *expansion, const struct node *node, b
     return 0;
 }
 
+int expand_cast_like(struct expansion *expansion, const struct node *node, bool *ret_done,
+                     struct error *err UNUSED) {
+    enum tensor_type type = expand_type(expansion, node->inputs[1]);
+    expand_give(expansion, 0, expand_cast(expansion, node->inputs[0], type));
+    *ret_done = true;
+    return 0;
+}
+
 int expand_max_pool(struct expansion *expansion, const struct node *node, bool *ret_done,
                     struct error *err UNUSED) {
     if (node->output_count > 1 && node->outputs[1] >= 0) {

@@ -5,6 +5,7 @@
 
 /* Not BatchNormalization with training_mode: training_graph.c replaces it in every form. */
 static expand_rule *const rules[OP_COUNT] = {
+    [OP_CAST_LIKE] = expand_cast_like,
     [OP_MAX_POOL] = expand_max_pool,
     [OP_MEAN_VARIANCE_NORMALIZATION] = expand_mean_variance,
     [OP_OLD_BINARY] = expand_old_binary,

@@ -146,22 +146,9 @@ int gradient_prelu(struct gradient *gradient, const struct node *node, struct er
     return 0;
 }
 
-/* float32 to float32 is the identity; no gradient flows through other types. */
+/* Between floats only float32 to float32 has a rule: the identity. */
 int gradient_cast(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     if (node_integer(node, "to", 0) == 1) {
-        gradient_add(gradient, node->inputs[0], gradient_of(gradient, node->outputs[0]));
-    }
-    return 0;
-}
-
-int gradient_cast_like(struct gradient *gradient, const struct node *node, struct error *err) {
-    const struct value *like = &gradient_builder(gradient)->graph.values[node->inputs[1]];
-    bool is_known = like->is_constant || like->is_input;
-    if (!is_known) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "the type that is wanted is that of a value that another node makes");
-    }
-    if (like->type == TENSOR_FLOAT32) {
         gradient_add(gradient, node->inputs[0], gradient_of(gradient, node->outputs[0]));
     }
     return 0;

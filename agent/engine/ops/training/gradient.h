@@ -23,8 +23,11 @@ extern gradient_rule *const gradient_rules[OP_COUNT];
  * others before. Every operator is one of these or has a rule (tests/conformance/test_gradient.c).
  */
 gradient_rule gradient_stops, gradient_refused, gradient_decomposed;
-/* Whether a gradient can go through the operator. */
+/* Whether a gradient can go through the node. */
 bool gradient_has_rule(const struct node *node);
+/* Whether the node makes floats of another type (*ret_type): a gradient would come back, and only
+ * float32 has gradients, so there is no rule. */
+bool gradient_leaves_float32(const struct node *node, enum tensor_type *ret_type);
 
 /* Whether the input only says how the operator works: limits of Clip, statistics of a norm, or a
  * value of which only the shape is read. */
@@ -78,7 +81,7 @@ int gradient_with_axes(struct gradient *gradient, const struct node *node, int v
 /* elementwise_gradient.c */
 gradient_rule gradient_add_rule, gradient_sub, gradient_mul, gradient_div, gradient_pow,
     gradient_where, gradient_max_min, gradient_unary, gradient_neg, gradient_same, gradient_prelu,
-    gradient_cast, gradient_cast_like, gradient_mod, gradient_round_bfloat;
+    gradient_cast, gradient_mod, gradient_round_bfloat;
 /* product_gradient.c */
 gradient_rule gradient_gemm, gradient_matmul, gradient_conv, gradient_pool, gradient_global_average;
 /* norm_gradient.c */

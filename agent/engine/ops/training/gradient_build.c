@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/training/gradient_state.h"
 
+static bool is_cast_to_float(const struct node *node, enum tensor_type *ret_type) {
+    return node->op->id == OP_CAST &&
+           tensor_type_from_onnx(node_integer(node, "to", 0), ret_type) &&
+           tensor_type_is_real(*ret_type);
+}
+
+bool gradient_leaves_float32(const struct node *node, enum tensor_type *ret_type) {
+    return is_cast_to_float(node, ret_type) && *ret_type != TENSOR_FLOAT32;
+}
+
 bool gradient_has_rule(const struct node *node) {
     gradient_rule *rule = gradient_rules[node->op->id];
-    return rule && rule != gradient_refused && rule != gradient_decomposed;
+    enum tensor_type type;
+    return rule && rule != gradient_refused && rule != gradient_decomposed &&
+           !gradient_leaves_float32(node, &type);
 }
 
 bool gradient_is_setting(const struct node *node, int input) {
@@ -23,10 +35,11 @@ bool gradient_is_setting(const struct node *node, int input) {
     }
 }
 
-/* Only float32 has gradients, so none flows through a Cast to another type. */
+/* A cast to whole numbers has the derivative 0. */
 bool gradient_carries(const struct node *node, int input) {
-    bool is_cast_away = node->op->id == OP_CAST && node_integer(node, "to", 0) != 1;
-    return gradient_rules[node->op->id] != gradient_stops && !is_cast_away &&
+    enum tensor_type type;
+    bool rounds = node->op->id == OP_CAST && !is_cast_to_float(node, &type);
+    return gradient_rules[node->op->id] != gradient_stops && !rounds &&
            !gradient_is_setting(node, input);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 200 }; /* so that the message fits an error */
+enum { WHY_BYTES = 80, NAMES_BYTES = 150 }; /* so that the message fits an error */
 
 static bool any(const bool *marks, const int *values, int count) {
     for (int i = 0; i < count; i++) {
@@ -76,6 +76,17 @@ static const struct node *mark_blocked(const struct graph *network, const bool *
     return last;
 }
 
+/* Returns what to do instead of freezing: the begin of a sentence, or nothing. */
+static const char *explain(const struct node *node, char why[static WHY_BYTES]) {
+    enum tensor_type type;
+    if (gradient_leaves_float32(node, &type)) {
+        snprintf(why, WHY_BYTES, " to %s: only float32 has gradients", tensor_type_name(type));
+        return "export it without .double(), .half() and autocast; or, ";
+    }
+    snprintf(why, WHY_BYTES, ": a gradient cannot go through this operator yet");
+    return "";
+}
+
 static int refuse(const struct refuse_scope *scope, const struct node *node, const bool *blocked,
                   struct error *err) {
     char names[NAMES_BYTES] = "";
@@ -91,11 +102,12 @@ static int refuse(const struct refuse_scope *scope, const struct node *node, con
                                               used ? ", " : "", name);
         }
     }
+    char why[WHY_BYTES];
+    const char *cure = explain(node, why);
     return error_set(err, ERROR_UNSUPPORTED,
-                     "%s node \"%.64s\": a gradient cannot go through this operator yet, so %zu "
-                     "weight%s before it cannot be trained; to leave %s as %s, write "
-                     "spec.trainer.model.freeze: [%s%s]",
-                     node->op->name, node->name, count, count == 1 ? "" : "s",
+                     "%s node \"%.64s\"%s, so %zu weight%s before it cannot be trained; %sto leave "
+                     "%s as %s, write spec.trainer.model.freeze: [%s%s]",
+                     node->op->name, node->name, why, count, count == 1 ? "" : "s", cure,
                      count == 1 ? "it" : "them", count == 1 ? "it is" : "they are", names,
                      !is_cut ? ""
                      : used  ? ", ..."

@@ -275,6 +275,42 @@ static int other_type(struct network *network) {
     return node(network, "Mul", x, network_node(network, "Cast", (int[]){half, -2}, to));
 }
 
+/* y = h + float32(other(h)^2), by a Cast or a CastLike: one way has its gradient, one has not. */
+static int beside(struct network *network, const char *op, const struct attribute *to, int like) {
+    int x = 0, h = node(network, "Mul", x, weight(network, "w", row));
+    int away = network_node(network, op, like < 0 ? (int[]){h, -2} : (int[]){h, like, -2}, to);
+    const struct attribute back[] = {INT("to", 1), {0}};
+    int square = node(network, "Mul", away, away);
+    int sum = node(network, "Add", h, network_node(network, "Cast", (int[]){square, -2}, back));
+    return node(network, "Mul", sum, weight(network, "after", row));
+}
+
+static int branch_in_double(struct network *network) {
+    const struct attribute to[] = {INT("to", 11), {0}};
+    begin(network);
+    return beside(network, "Cast", to, -1);
+}
+
+static int branch_in_half(struct network *network) {
+    const struct attribute to[] = {INT("to", 10), {0}};
+    begin(network);
+    return beside(network, "Cast", to, -1);
+}
+
+static int branch_in_bfloat(struct network *network) {
+    const struct attribute to[] = {INT("to", 16), {0}};
+    begin(network);
+    return beside(network, "Cast", to, -1);
+}
+
+/* The type is that of a value that a node makes. */
+static int branch_like_double(struct network *network) {
+    const struct attribute to[] = {INT("to", 11), {0}};
+    int x = begin(network);
+    network->opset = 15;
+    return beside(network, "CastLike", NULL, network_node(network, "Cast", (int[]){x, -2}, to));
+}
+
 static void test_refusals(void) {
     static const struct {
         int (*make)(struct network *network);
@@ -286,9 +322,17 @@ static void test_refusals(void) {
          "spec.trainer.model.freeze: [\"threshold\"]"},
         {other_type, NULL, "weight \"half\" (4) is float16",
          "spec.trainer.model.freeze: [\"half\"]"},
+        {branch_in_double, NULL, "Cast node \"Cast\" to float64: only float32 has gradients",
+         "spec.trainer.model.freeze: [\"w\"]"},
+        {branch_in_half, NULL, "Cast node \"Cast\" to float16: only float32 has gradients",
+         "spec.trainer.model.freeze: [\"w\"]"},
+        {branch_in_bfloat, NULL, "Cast node \"Cast\" to bfloat16: only float32 has gradients",
+         "spec.trainer.model.freeze: [\"w\"]"},
+        {branch_like_double, NULL, "Cast node \"CastLike\" to float64: only float32 has gradients",
+         "spec.trainer.model.freeze: [\"w\"]"},
         {no_way_back, "thresh", "no weight of the network is named as \"thresh\"", "model.freeze"},
     };
-    static const char *const cures[] = {"before", "threshold", "half"};
+    static const char *const cures[] = {"before", "threshold", "half", "w", "w", "w", "w"};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct network network;
         struct training_graph graph;
@@ -305,6 +349,41 @@ static void test_refusals(void) {
         }
         arena_release(&network.graph.arena);
     }
+}
+
+/* A cast to whole numbers has the derivative 0, and a comparison none, in whatever type. */
+static void test_casts_that_stop(void) {
+    static const int64_t types[] = {7, 9, 11};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        const struct attribute to[] = {INT("to", types[i]), {0}}, back[] = {INT("to", 1), {0}};
+        int x = begin(&network), h = node(&network, "Mul", x, weight(&network, "w", row));
+        int other = network_node(&network, "Cast", (int[]){h, -2}, to);
+        other = types[i] == 11 ? node(&network, "Greater", other, other) : other;
+        other = network_node(&network, "Cast", (int[]){other, -2}, back);
+        network_output(&network, node(&network, "Mul", h, other));
+        CHECK_OK(build(&network, NULL, &graph, &err), &err);
+        CHECK_INT((int)graph.variable_count, 1);
+        training_graph_release(&graph);
+        arena_release(&network.graph.arena);
+    }
+}
+
+/* A CastLike of a value that a node makes: its type is known before it runs. */
+static void test_cast_like_float32(void) {
+    struct network network;
+    struct training_graph graph;
+    struct error err = {0};
+    int x = begin(&network);
+    network.opset = 15;
+    int h = node(&network, "Mul", x, weight(&network, "w", row));
+    network_output(&network, node(&network, "CastLike", h, node(&network, "Neg", x, -2)));
+    CHECK_OK(build(&network, NULL, &graph, &err), &err);
+    CHECK_INT((int)graph.variable_count, 1);
+    training_graph_release(&graph);
+    arena_release(&network.graph.arena);
 }
 
 /* ---- constants that an exporter shared ---- */
@@ -360,6 +439,8 @@ int main(void) {
     TEST(test_norms);
     TEST(test_formulas_bring_no_weights);
     TEST(test_refusals);
+    TEST(test_casts_that_stop);
+    TEST(test_cast_like_float32);
     TEST(test_shared);
     return TEST_END();
 }
