@@ -184,6 +184,26 @@ static int check_repeats(const struct rows *rows, struct error *err) {
                                "samples: export it without random numbers");
 }
 
+/* A step may have fewer samples than are compared here, and a network a formula that takes only as
+ * many as a step: then those are compared. */
+static int run_together(struct rows *rows, struct error *err) {
+    struct error cause = {0};
+    int64_t own = rows->trainer->batch_size;
+    if (run(rows, rows->samples, rows->count, &rows->together, &rows->width, &cause) == 0) {
+        return 0;
+    }
+    if (cause.kind != ERROR_INVALID || rows->count <= own) {
+        *err = cause;
+        return -1;
+    }
+    trainer_say(rows->trainer,
+                "the network takes %lld samples at once and not %lld (%s): export it with "
+                "dynamic_axes, or score it with miniBatchSize %lld",
+                (long long)own, (long long)rows->count, cause.text, (long long)own);
+    rows->count = own;
+    return run(rows, rows->samples, rows->count, &rows->together, &rows->width, err);
+}
+
 static int check(struct rows *rows, const struct batch *batch, struct error *err) {
     struct trainer *trainer = rows->trainer;
     rows->count = batch->count;
@@ -197,8 +217,11 @@ static int check(struct rows *rows, const struct batch *batch, struct error *err
         rows->sample_bytes[i] = (size_t)shape_count(&shape) * tensor_type_size(input->type);
         rows->samples[i] = input->data;
     }
-    if (run(rows, rows->samples, rows->count, &rows->together, &rows->width, err) < 0) {
+    if (run_together(rows, err) < 0) {
         return -1;
+    }
+    if (rows->count == 1) {
+        return 0; /* there are no others */
     }
     return check_repeats(rows, err) < 0 || check_alone(rows, err) < 0 || check_others(rows, err) < 0
                ? -1
@@ -213,8 +236,7 @@ int trainer_check_rows(struct trainer *trainer, struct error *err) {
     int64_t fixed = input->shape.rank ? input->shape.dims[0] : -1;
     const struct loader_options options = {.dataset = trainer->train,
                                            .augment = &trainer->augment,
-                                           .batch_size =
-                                               MIN(trainer->batch_size, MAX(fixed, (int64_t)ROWS)),
+                                           .batch_size = fixed > 0 ? fixed : ROWS,
                                            .size = 1,
                                            .end_step = 1,
                                            .threads = 1};
