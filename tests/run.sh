@@ -78,8 +78,23 @@ server_of() { # PROGRAM: the server that it shares, and "last" if it ends the se
     grep -q '^\. tests/cluster/own\.sh' "$1" || return
     echo cluster "$(! grep -q '^tests/cluster/down\.sh' "$1" || echo last)"
 }
+# ffmpeg and ffprobe, which load two hundred libraries at each of a thousand starts: warm ones (tests/warm) have loaded them.
+warm_pids=()
+start_warm() {
+    local folder=$logs/warm name program
+    mkdir "$folder"
+    gcc -O1 -shared -fPIC -o "$folder/server.so" tests/warm/server.c && gcc -O1 -static -o "$folder/client" tests/warm/client.c || return
+    for name in ffmpeg ffprobe; do
+        program=$(command -v $name) && cp "$folder/client" "$folder/$name" || return
+        LD_BIND_NOW=1 LD_PRELOAD=$folder/server.so "$program" "$folder" $name </dev/null &
+        warm_pids+=($!)
+    done
+    PATH=$folder:$PATH
+} >/dev/null 2>&1
+[ -z "$shared" ] || start_warm
 stop_shared() {
     [ -n "$shared" ] || return 0
+    [ ${#warm_pids[@]} -eq 0 ] || { kill "${warm_pids[@]}"; wait "${warm_pids[@]}"; }
     [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
     [ ! -e "$shared/azurite" ] || tests/azurite/start.sh stop "$shared/azurite"
 } >/dev/null 2>&1
