@@ -10,6 +10,7 @@
 #pragma once
 
 #include "lib/curve.h"
+#include "operator/kinds/sweep/rules_rows.h"
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_COUNT };
 extern const char *const goal_names[]; /* spec.objective.goal by enum goal */
@@ -32,11 +33,6 @@ struct rule_trial {
     int64_t index; /* of the trial in its Sweep */
 };
 
-/* A row of a table: a trial's scores (sweep_score) after its first k reports. */
-struct rule_row {
-    double best, mean;
-};
-
 enum { RULE_WHY_MAX = 192 };
 
 /* All trials of one pass, with what is looked up for several of them. Filled by rule_judge_init;
@@ -47,9 +43,9 @@ struct rule_judge {
     enum goal goal;
     const struct rule_trial *trials;
     size_t count;
-    struct rule_table *tables; /* by number of reports, ascending */
+    int *brackets;             /* asha: [count] */
+    struct rule_table *tables; /* by bracket and number of reports, ascending */
     size_t table_count;
-    struct rule_row *room; /* [count] */
 };
 
 void rule_judge_init(struct rule_judge *judge, const struct rule *rule, enum goal goal,

@@ -52,11 +52,9 @@ const struct curve_point *rules_asha_point(const struct curve *curve, int64_t ru
     return NULL;
 }
 
-bool rules_asha_stops(const struct rule *rule, const struct rule_row *others, size_t count,
+bool rules_asha_stops(const struct rule *rule, const struct rule_row *rows, size_t count,
                       struct rule_row own) {
-    size_t factor = (size_t)rule->factor, better = 0;
-    for (size_t i = 0; i < count; i++) {
-        better += others[i].best > own.best;
-    }
-    return count + 1 >= factor && better >= MAX((count + 1) / factor, (size_t)1);
+    size_t factor = (size_t)rule->factor;
+    return count >= factor &&
+           rules_rows_above(rows, count, own.best) >= MAX(count / factor, (size_t)1);
 }

@@ -28,6 +28,6 @@ int64_t rules_asha_rung(const struct rule *rule, int bracket, int64_t reports);
 /* The first point of the curve at the rung or after it (points are the same in all trials); NULL:
  * it has not got there. */
 const struct curve_point *rules_asha_point(const struct curve *curve, int64_t rung);
-/* others: what the others of the bracket have at the rung. */
-bool rules_asha_stops(const struct rule *rule, const struct rule_row *others, size_t count,
+/* rows: what the trials of the bracket have at the rung, own among them, sorted by best. */
+bool rules_asha_stops(const struct rule *rule, const struct rule_row *rows, size_t count,
                       struct rule_row own);

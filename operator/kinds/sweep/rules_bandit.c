@@ -3,12 +3,10 @@
 
 #include <math.h>
 
-double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *others,
-                          size_t count) {
-    double best = -INFINITY;
-    for (size_t i = 0; i < count; i++) {
-        best = fmax(best, others[i].best);
-    }
+double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *rows,
+                          size_t count, struct rule_row own) {
+    bool leads = rows[count - 1].best == own.best; /* or a tie: the next one is as good */
+    double best = rows[count - 1 - leads].best;
     if (isinf(best)) {
         return best; /* no trial has a number */
     }

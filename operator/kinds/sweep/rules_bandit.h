@@ -15,6 +15,7 @@
 
 enum { RULES_BANDIT_OTHERS_MIN = 1 };
 
-/* The worst score that may go on. others: count rows, at least RULES_BANDIT_OTHERS_MIN. */
-double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *others,
-                          size_t count);
+/* The worst score that may go on. rows: those of the trial, which is `own`, and of at least
+ * RULES_BANDIT_OTHERS_MIN others, sorted by best. */
+double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *rows,
+                          size_t count, struct rule_row own);

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/rules_median.h"
 
-#include <stdlib.h>
-
-static int by_mean(const void *left, const void *right) {
-    double a = ((const struct rule_row *)left)->mean, b = ((const struct rule_row *)right)->mean;
-    return (a > b) - (a < b);
-}
-
-void rules_median_sort(struct rule_row *rows, size_t count) {
-    qsort(rows, count, sizeof *rows, by_mean);
-}
-
-double rules_median_bound(const struct rule_row *others, size_t count) {
-    return others[(count - 1) / 2].mean / 2 + others[count / 2].mean / 2;
+double rules_median_bound(const struct rule_row *rows, size_t count, struct rule_row own) {
+    size_t others = count - 1, left_out = rules_rows_below_mean(rows, count, own.mean);
+    size_t low = (others - 1) / 2, high = others / 2;
+    return rows[low + (low >= left_out)].mean / 2 + rows[high + (high >= left_out)].mean / 2;
 }

@@ -8,10 +8,7 @@
 
 enum { RULES_MEDIAN_OTHERS_MIN = 3 };
 
-/* By mean, as rules_median_bound needs them. */
-void rules_median_sort(struct rule_row *rows, size_t count);
-
 /* The worst score that may go on: the median (of an even count the mean of the middle two, or the
- * worse one when one of them is not a number). others: count sorted rows, at least
- * RULES_MEDIAN_OTHERS_MIN. */
-double rules_median_bound(const struct rule_row *others, size_t count);
+ * worse one when one of them is not a number). rows: those of the trial, which is `own`, and of at
+ * least RULES_MEDIAN_OTHERS_MIN others, sorted by mean. */
+double rules_median_bound(const struct rule_row *rows, size_t count, struct rule_row own);

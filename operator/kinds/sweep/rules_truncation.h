@@ -8,7 +8,7 @@
 
 enum { RULES_TRUNCATION_OTHERS_MIN = 3 };
 
-/* Whether own is among the floor((count + 1) percentage / 100) worst of all; in a tie own counts as
- * better. others: count rows, at least RULES_TRUNCATION_OTHERS_MIN. */
-bool rules_truncation_stops(const struct rule *rule, const struct rule_row *others, size_t count,
+/* Whether own is among the floor(count percentage / 100) worst of all; in a tie own counts as
+ * better. rows: own and at least RULES_TRUNCATION_OTHERS_MIN others, sorted by best. */
+bool rules_truncation_stops(const struct rule *rule, const struct rule_row *rows, size_t count,
                             struct rule_row own);

@@ -84,16 +84,22 @@ static void test_bandit_bounds(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct rule rule = {
             .kind = RULE_BANDIT, .slack_factor = rows[i].factor, .slack_amount = rows[i].amount};
-        struct rule_row others[3];
-        for (int k = 0; k < 3; k++) {
-            others[k].best = sweep_score(rows[i].goal, rows[i].others[k]);
-            others[k].mean = 1e9; /* not used */
-        }
-        double bound = rules_bandit_bound(&rule, rows[i].goal, others, 3);
-        bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
-        if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
-            printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
-            test_failures++;
+        /* Whatever the trial's own best is: beside the others, one of them, or none. */
+        const double owns[] = {-1e9, -0.3, 1e9, rows[i].others[0], rows[i].others[1], NAN};
+        for (size_t own = 0; own < ARRAY_LEN(owns); own++) {
+            struct rule_row all[4];
+            for (int k = 0; k < 4; k++) {
+                all[k].best = sweep_score(rows[i].goal, k < 3 ? rows[i].others[k] : owns[own]);
+                all[k].mean = 1e9; /* not used */
+            }
+            struct rule_row itself = all[3];
+            rules_rows_sort_by_best(all, 4);
+            double bound = rules_bandit_bound(&rule, rows[i].goal, all, 4, itself);
+            bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
+            if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
+                printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
+                test_failures++;
+            }
         }
     }
 }
@@ -116,16 +122,22 @@ static void test_median_bounds(void) {
         {GOAL_MAXIMIZE, 3, {NAN, NAN, 0.5}, -INFINITY},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct rule_row others[5];
-        for (size_t k = 0; k < rows[i].count; k++) {
-            others[k] = (struct rule_row){1e9, sweep_score(rows[i].goal, rows[i].means[k])};
-        }
-        rules_median_sort(others, rows[i].count);
-        double bound = rules_median_bound(others, rows[i].count);
-        bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
-        if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
-            printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
-            test_failures++;
+        const double owns[] = {-1e9, 0.55, 1e9, rows[i].means[0], rows[i].means[2], NAN};
+        for (size_t own = 0; own < ARRAY_LEN(owns); own++) {
+            struct rule_row all[6];
+            size_t count = rows[i].count;
+            for (size_t k = 0; k <= count; k++) {
+                double mean = k < count ? rows[i].means[k] : owns[own];
+                all[k] = (struct rule_row){1e9, sweep_score(rows[i].goal, mean)};
+            }
+            struct rule_row itself = all[count];
+            rules_rows_sort_by_mean(all, count + 1);
+            double bound = rules_median_bound(all, count + 1, itself);
+            bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
+            if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
+                printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
+                test_failures++;
+            }
         }
     }
 }
@@ -157,12 +169,14 @@ static void test_truncation_ranks(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct rule rule = {.kind = RULE_TRUNCATION, .percentage = rows[i].percentage};
-        struct rule_row others[4];
+        struct rule_row all[5];
         for (size_t k = 0; k < rows[i].count; k++) {
-            others[k] = (struct rule_row){sweep_score(rows[i].goal, rows[i].others[k]), 1e9};
+            all[k] = (struct rule_row){sweep_score(rows[i].goal, rows[i].others[k]), 1e9};
         }
         struct rule_row own = {sweep_score(rows[i].goal, rows[i].own), 1e9};
-        if (rules_truncation_stops(&rule, others, rows[i].count, own) != rows[i].stops) {
+        all[rows[i].count] = own;
+        rules_rows_sort_by_best(all, rows[i].count + 1);
+        if (rules_truncation_stops(&rule, all, rows[i].count + 1, own) != rows[i].stops) {
             printf("# row %zu\n", i);
             test_failures++;
         }
