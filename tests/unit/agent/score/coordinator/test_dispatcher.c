@@ -18,7 +18,7 @@ const char *__asan_default_options(void) {
     return "fast_unwind_on_malloc=0";
 }
 
-enum { CELLS = 6, WORKERS = 3, SERVE_MS = 5 };
+enum { CELLS = 6, WORKERS = 3, SERVE_MS = 5, ROUNDS = 40 };
 
 static char *certificate, *key;
 static char sha256[65];
@@ -35,7 +35,13 @@ struct house {
     struct store *output;
     struct prepared_job prepared;
     struct visitor visitors[WORKERS];
+    struct server_peer *newest; /* of the connection that was opened last */
 };
+
+static void on_newest(void *context, struct server_peer *peer) {
+    ((struct house *)context)->newest = peer;
+    dispatcher_opened(context, peer);
+}
 
 static struct server_page no_page(void *context UNUSED,
                                   const struct server_request *request UNUSED) {
@@ -67,9 +73,11 @@ static void serve(struct house *house) {
     }
 }
 
-/* Waits until all messages sent so far have arrived. */
+/* Waits until all messages sent so far have arrived: on a busy machine the time may be over before
+ * both sides have had their turns. */
 static void serve_for(struct house *house, int64_t ms) {
-    for (int64_t end_ms = clock_monotonic_ms() + ms; clock_monotonic_ms() < end_ms;) {
+    int64_t end_ms = clock_monotonic_ms() + ms;
+    for (int i = 0; i < ROUNDS || clock_monotonic_ms() < end_ms; i++) {
         serve(house);
     }
 }
@@ -107,7 +115,7 @@ static void visit(struct house *house, int index) {
 }
 
 static void house_open(struct house *house, const char *folder) {
-    static const struct server_events events = {no_page, dispatcher_opened, dispatcher_received,
+    static const struct server_events events = {no_page, on_newest, dispatcher_received,
                                                 dispatcher_closed};
     struct error err = {0};
     *house = (struct house){.dispatcher = {.job = &job}, .output = open_output(folder)};
@@ -264,28 +272,26 @@ static void test_who_leaves_in_good_order_meanwhile_has_left(void) {
     house_close(&house);
 }
 
+/* The messages are handed over as the server does. Through the socket they would take a busy
+ * machine with sanitizers more time than a connection may be silent. */
 static void test_more_than_it_can_hold_is_not_held(void) {
+    enum { SIZE = 1 << 20, HELD = DISPATCHER_DEFERRED_BYTES / SIZE };
     struct house house;
     house_open(&house, "out/more");
     visit(&house, 0);
     await_workers(&house, 1);
     lease_to(&house, 0);
     dispatcher_pause(&house.dispatcher);
-    AUTO(text_freep) char *text = x_malloc(1 << 20);
-    memset(text, ' ', 1 << 20);
+    AUTO(text_freep) char *text = x_malloc(SIZE);
+    memset(text, ' ', SIZE);
     static const char last[] = "{\"type\":\"results\",\"epoch\":0,\"results\":[]}";
-    memcpy(text + (1 << 20) - sizeof last, last, sizeof last);
-    for (int i = 0; i < 40 && house.visitors[0].is_open && !house.dispatcher.gone; i++) {
-        size_t before = house.dispatcher.deferred_bytes;
-        socket_send(house.visitors[0].socket, text);
-        int64_t end_ms = clock_monotonic_ms() + 60000;
-        while (clock_monotonic_ms() < end_ms && house.visitors[0].is_open &&
-               house.dispatcher.deferred_bytes == before && !house.dispatcher.gone) {
-            serve(&house);
-        }
+    memcpy(text + SIZE - (sizeof last - 1), last, sizeof last - 1);
+    for (size_t i = 1; i <= HELD; i++) {
+        dispatcher_received(&house.dispatcher, house.newest, text, SIZE);
+        CHECK_INT(house.dispatcher.deferred_bytes, i * SIZE);
     }
-    CHECK(house.dispatcher.deferred_bytes > DISPATCHER_DEFERRED_BYTES - (1 << 20));
-    CHECK(house.dispatcher.deferred_bytes <= DISPATCHER_DEFERRED_BYTES);
+    dispatcher_received(&house.dispatcher, house.newest, text, SIZE);
+    CHECK_INT(house.dispatcher.deferred_bytes, DISPATCHER_DEFERRED_BYTES);
     dispatcher_resume(&house.dispatcher);
     int64_t until_ms = clock_monotonic_ms() + 60000;
     while (clock_monotonic_ms() < until_ms && house.dispatcher.losses == 0) {
