@@ -16,16 +16,20 @@ programs() {
     mkdir "$work/bin/$1"
     cp "$build/windlass" "$work/bin/$1/"
     for name in windlass-agent windlass-trainer; do
-        printf '#!/bin/sh\nexport LD_PRELOAD=%s CLOCK_FILE=%s\nexec %s "$@"\n' "$work/clock.so" "$work/$1.ahead" "$build/$name" >"$work/bin/$1/$name"
+        printf '#!/bin/sh\nexport LD_PRELOAD=%s CLOCK_FILE=%s CLOCK_SEEN=%s\nexec %s "$@"\n' "$work/clock.so" "$work/$1.ahead" "$work/$1.seen" "$build/$name" >"$work/bin/$1/$name"
         chmod +x "$work/bin/$1/$name"
     done
     clock "$1" 0
 }
 # starts JOB: $run is its process. It may take 300 s beside other work, and no clock of its own says when these are over.
 starts() {
-    LD_PRELOAD=$work/clock.so CLOCK_FILE=$work/$1.ahead "$work/bin/$1/windlass" run -f "$work/$1.yaml" --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
+    LD_PRELOAD=$work/clock.so CLOCK_FILE=$work/$1.ahead CLOCK_SEEN=$work/$1.seen "$work/bin/$1/windlass" run -f "$work/$1.yaml" --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
     run=$!
 }
+# saw JOB PROGRAM: its processes were told times both hours ahead and hours behind.
+saw() { grep -qE "^$2 (7200|86400)$" "$work/$1.seen" && grep -qE "^$2 -(7200|86400)$" "$work/$1.seen" || { sed 's/^/# /' "$work/$1.seen"; return 1; }; }
+# jumps: of times (one a line) some are hours before those before them, and some hours after.
+jumps() { sed 's/T/ /; s/Z$//' | date -u -f - +%s | awk 'NR > 1 { if ($1 > last + 3600) up++; if ($1 < last - 3600) down++ } { last = $1 } END { exit !(up && down) }'; }
 # ends JOB: sets its clock back and forth until it has ended; its exit code is in $code.
 ends() {
     local step end=$((SECONDS + 300))
@@ -89,6 +93,9 @@ M
     check "worker 4 does not wait for a day" until_true_while $run 60 has_begun 4
     ends score
     check "a job whose clock is set by hours succeeds (code $code)" [ $code = 0 ]
+    check "windlass saw it" saw score windlass
+    check "coordinator and workers did" saw score windlass-agent
+    check "their logs have hours between two lines, in both directions" jumps < <(cat "$work"/state-score/*.log | grep -oE '^[0-9]{4}-[0-9-]{5}T[0-9:]{8}Z')
     check "with each item once" [ "$(sort "$work/out/score/rows.txt" | uniq -c | awk '$1 == 1' | wc -l)" = 20 ]
     check "and no lease ran out" [ "$(jq -c '[.items.failed, ([.workers[].timeouts] | add)]' "$work/out/score/summary.json")" = '[0,0]' ]
 }
@@ -115,6 +122,8 @@ M
     starts train
     ends train
     check "a training whose clock is set by hours succeeds (code $code)" [ $code = 0 ]
+    check "windlass saw it, too" saw train windlass
+    check "gang and trainers did" saw train windlass-trainer
     check "in its first start" [ "$(grep -c "started again" "$work/train.log")" = 0 ]
 }
 jobs=(score)
