@@ -28,7 +28,7 @@ fi
 
 ##### the same bytes #############################################################################
 # The tree as it is, at paths of different lengths, at different times. Of what the second compiles, an eighth of the files
-# is compiled anew (SOAK_SEED: all), the others may come from ccache.
+# is compiled anew (each day another one; SOAK_SEED: all) by the compiler itself, the others may come from ccache.
 copy_of() {
     mkdir -p "$1"
     git ls-files -co --exclude-standard -z | tar --null -T - -cf - | tar -C "$1" -xf -
@@ -48,17 +48,38 @@ mkdir "$work/anew"
 cat >"$work/anew/gcc" <<'GCC'
 #!/usr/bin/env bash
 PATH=${PATH#*:}
+source= asked=" $* "
 for word in "$@"; do
-    [[ $word != *.c ]] || number=$(cksum <<<"$word")
+    [[ $word != *.c ]] || source=$word
 done
-number=${number:-0}
-[ -z "${SOAK_SEED:-}" ] && [ $((${number%% *} % 8)) != 0 ] || export CCACHE_DISABLE=1
-exec gcc "$@"
+[[ -n $source && $asked == *" -c "* ]] || exec gcc "$@"
+number=$(cksum <<<"${source##*/}")
+if [ -z "${SOAK_SEED:-}" ] && [ $(((${number%% *} + TURN) % 8)) != 0 ]; then
+    echo "$source" >>"$COMPILED.perhaps"
+    exec gcc "$@"
+fi
+IFS=:
+for folder in $PATH; do
+    [ -x "$folder/gcc" ] && [[ $(readlink -f "$folder/gcc") != *ccache* ]] || continue
+    "$folder/gcc" "$@" || exit
+    echo "$source" >>"$COMPILED.anew"
+    exit
+done
+exit 1
 GCC
 chmod +x "$work/anew/gcc"
 check "make release" release "$first" -u NOTHING
 check "again, in another folder, compiled anew and with another umask, language and time zone" \
-    eval '(umask 077; release "$second" PATH="$work/anew:$PATH" LANG=C.UTF-8 TZ=Asia/Tokyo)'
+    eval '(umask 077; release "$second" PATH="$work/anew:$PATH" TURN=$(($(date +%s) / 86400)) COMPILED="$work/compiled" LANG=C.UTF-8 TZ=Asia/Tokyo)'
+touch "$work"/compiled.{anew,perhaps}
+anew=$(wc -l <"$work/compiled.anew") compiled=$(($(wc -l <"$work/compiled.anew") + $(wc -l <"$work/compiled.perhaps")))
+objects=$(find "$second/build" -name '*.o' | wc -l)
+check "the second build compiled each of its $objects objects" [ "$objects" -gt 100 -a "$compiled" -ge "$objects" ]
+if [ -n "${SOAK_SEED:-}" ]; then
+    check "all of them anew, by no cache" [ "$anew" = "$compiled" ]
+else
+    check "of them $anew anew, by no cache: about an eighth" [ $((16 * anew)) -ge "$compiled" ]
+fi
 one=$first/build/release/$version other=$second/build/release/$version
 same() { diff "$one/SHA256SUMS" "$other/SHA256SUMS" >"$work/diff" || { sed 's/^/# /' "$work/diff"; return 1; }; }
 check "both have the same digests" same
