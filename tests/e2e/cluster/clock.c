@@ -2,7 +2,7 @@
 /* LD_PRELOAD: CLOCK_REALTIME is ahead by the number of seconds in the file $CLOCK_FILE, which may
  * change at any time: a stepped clock. All other clocks are the machine's; with $CLOCK_ALL set they
  * are ahead, too, as if time had passed. Each process appends "PROGRAM SECONDS" to the file
- * $CLOCK_SEEN (if set) when it is told a time that is ahead by other seconds than the last one. */
+ * $CLOCK_SEEN (if set) when it gets a time that is ahead by other seconds than the last one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@ starts() {
     LD_PRELOAD=$work/clock.so CLOCK_FILE=$work/$1.ahead CLOCK_SEEN=$work/$1.seen "$work/bin/$1/windlass" run -f "$work/$1.yaml" --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
     run=$!
 }
-# saw JOB PROGRAM: its processes were told times both hours ahead and hours behind.
+# saw JOB PROGRAM: its processes got times both hours ahead and hours behind.
 saw() { grep -qE "^$2 (7200|86400)$" "$work/$1.seen" && grep -qE "^$2 -(7200|86400)$" "$work/$1.seen" || { sed 's/^/# /' "$work/$1.seen"; return 1; }; }
 # jumps: of times (one a line) some are hours before those before them, and some hours after.
 jumps() { sed 's/T/ /; s/Z$//' | date -u -f - +%s | awk 'NR > 1 { if ($1 > last + 3600) up++; if ($1 < last - 3600) down++ } { last = $1 } END { exit !(up && down) }'; }
