@@ -35,17 +35,18 @@ OBJ := $(BUILD)/obj
 
 PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
-PACKAGES_AGENT := libavformat libavcodec libswscale libswresample libavutil libturbojpeg libpng zlib libzstd libbrotlidec libutf8proc
+PACKAGES_AGENT := libturbojpeg libpng zlib libzstd libbrotlidec libutf8proc
 PACKAGES_MPI := ompi-c
 # $(call once,NAME,COMMAND): what the command prints. It runs when it is first wanted (make deps installs pkg-config), and
 # once, not for each of hundreds of programs.
 once = $(eval $(1) := $(shell $(2)))$($(1))
+# (FFmpeg is opened at run time: docs/decisions/libraries-at-first-use.md.)
 LIBS_LIB = $(call once,LIBS_LIB,pkg-config --libs $(PACKAGES_LIB))
 LIBS_YAML = $(call once,LIBS_YAML,pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_OPERATOR = $(LIBS_YAML) -lm
 LIBS_CUDA = $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
-LIBS_MEDIA = $(call once,LIBS_MEDIA,pkg-config --libs $(PACKAGES_AGENT))
-LIBS_AGENT_ALONE = $(LIBS_MEDIA) -ldnnl -lgomp
+LIBS_FORMATS = $(call once,LIBS_FORMATS,pkg-config --libs $(PACKAGES_AGENT))
+LIBS_AGENT_ALONE = $(LIBS_FORMATS) -ldnnl -lgomp
 LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
 LIBS_MPI = $(call once,LIBS_MPI,pkg-config --libs $(PACKAGES_MPI))
 # windlass-shim is fully static: it links archives and their dependencies (absent.c defines what no archive has).
@@ -206,6 +207,8 @@ $(BUILD)/tests/conformance/test_cluster: $(OBJ)/tests/conformance/test_cluster.c
 $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+# Compares with libswscale.
+$(BUILD)/tests/unit/agent/data/video/test_yuv: private LIBS_AGENT += -lswscale
 # Tests of the agent that fill defaults in as windlass does (tests/agent_defaults.h).
 $(addprefix $(BUILD)/tests/unit/agent/train/,test_optimizer test_rate dataset/test_augment dataset/test_dataset dataset/test_loader dataset/test_webdataset dataset/test_data_table dataset/test_data_text): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: the programs in
-# /usr/local/bin, the libraries that the loader finds, certificate authorities, a user, and the copyright and record of
+# /usr/local/bin, the libraries that they load (libraries.sh), certificate authorities, a user, and the copyright and record of
 # every Debian package that a file came from (scanners read /var/lib/dpkg/status.d). A FILE is a program; an archive (.a)
 # that a static program was linked with, of which only the package is recorded; or a file or folder that the programs read
 # or load (/usr/share/zoneinfo), which is copied to the same path.
@@ -32,9 +32,8 @@ for program in "$@"; do
         ;;
     esac
     install -m 755 "$program" "$root/usr/local/bin/"
-    missing=$(ldd "$program" 2>/dev/null | grep 'not found' || true)
-    [ -z "$missing" ] || { echo "collect.sh: $program: $missing" >&2; exit 1; }
-    files="$files $(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' || true)" # a static one has none
+    libraries=$("$(dirname "$0")/libraries.sh" "$program")
+    files="$files $libraries"
 done
 if [ -n "$copied" ]; then
     packages="$packages $(dpkg-query -S $copied | cut -d: -f1 | cut -d, -f1 | sort -u)"
@@ -42,6 +41,7 @@ if [ -n "$copied" ]; then
     files="$files $(find $copied -type f \( -name '*.so' -o -perm -u+x \) -exec ldd {} + 2>/dev/null |
         awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*\/ld-/ { print $1 }' | sort -u)"
 fi
+names=
 for file in $(printf '%s\n' $files | sort -u); do
     case $file in
     *.a) ;;
@@ -51,13 +51,12 @@ for file in $(printf '%s\n' $files | sort -u); do
         ;;
     esac
     # dpkg knows a file by the path in its package: with or without /usr.
-    for name in "$file" "$(realpath "$file")" "${file#/usr}" "$(realpath "$file" | sed 's|^/usr||')"; do
-        package=$(dpkg-query -S "$name" 2>/dev/null | head -1 | cut -d: -f1) || true
-        [ -z "$package" ] || { packages="$packages $package"; break; }
-    done
+    real=$(realpath "$file")
+    names="$names $file $real ${file#/usr} ${real#/usr}"
 done
-for package in $(printf '%s\n' $packages | sort -u); do
-    dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$package"
+packages=$(printf '%s\n' $packages $(dpkg-query -S $names 2>/dev/null | cut -d: -f1 | cut -d, -f1) | sort -u)
+dpkg-query -s $packages | awk -v folder="$root/var/lib/dpkg/status.d/" 'BEGIN { RS = "" } { print >(folder $2); close(folder $2) }'
+for package in $packages; do
     mkdir -p "$root/usr/share/doc/$package"
     cp -L "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/"
 done

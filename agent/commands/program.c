@@ -51,7 +51,7 @@ static int choose_decoder(const struct program *program) {
 int program_run(const struct program *program, int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     int first;
-    if (program->decoder && argc == 2 && strcmp(argv[1], "decoder") == 0) {
+    if (program->decoder && argc > 1 && strcmp(argv[1], "decoder") == 0) {
         return program->decoder(argc, argv);
     }
     if (choose_decoder(program) < 0) {

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 
+LIBRARIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../libraries.sh")
 OURS = "usr/local/bin/"
 LIBRARY = re.compile(r"^usr/lib/.*\.so(\.|$)")
 
@@ -106,8 +107,7 @@ def owner(path):
 def program(path, archives):
     with open(path, "rb") as file:
         data = file.read()
-    loaded = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
-    libraries = archives or [word for word in re.findall(r"(/[^ ]+) \(0x", loaded)]
+    libraries = archives or subprocess.run([LIBRARIES, path], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     packages = sorted({owner(library) for library in libraries})
     if not packages:
         sys.exit("sbom.py: %s: it loads no library: name the archives that it was linked with" % path)

@@ -109,7 +109,7 @@ out=$(
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|signature|net/(http|tls|server|socket|keyed_stream))\.c'
     owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
-    owner 'libav|libsw' 'agent/data/video/video_[a-z_]*\.[ch]'
+    owner 'libav|libsw' 'agent/data/video/video_libav\.h'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image/image_png\.c'
     owner 'zlib\.h' 'agent/data/(source/gzip|parquet/parquet_unpack)\.c'

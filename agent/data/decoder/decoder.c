@@ -39,6 +39,7 @@ enum {
 struct decoder {
     struct decoder_process process;
     uint64_t number; /* of the last call */
+    const char *use; /* DECODER_USE_VIDEO, or NULL: pictures */
     bool is_lost, is_slow, is_interrupted;
     struct decoder_patience patience;
 };
@@ -106,6 +107,12 @@ struct decoder *decoder_new(struct decoder_patience patience) {
     struct decoder *decoder = x_calloc(1, sizeof *decoder);
     decoder->process.socket = decoder->process.window_fd = -1;
     decoder->patience = patience;
+    return decoder;
+}
+
+struct decoder *decoder_new_video(struct decoder_patience patience) {
+    struct decoder *decoder = decoder_new(patience);
+    decoder->use = DECODER_USE_VIDEO;
     return decoder;
 }
 
@@ -254,7 +261,7 @@ static int begin(struct decoder *decoder, struct error *err) {
     if (decoder->process.socket >= 0) {
         return 0;
     }
-    if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), err) < 0) {
+    if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), decoder->use, err) < 0) {
         return -1;
     }
     /* It has read nothing of a user yet: this is the machine's fault. */

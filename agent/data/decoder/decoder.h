@@ -37,7 +37,9 @@ struct decoder_patience {
 /* For a call about a whole film of so many bytes, which may be decoded all. */
 struct decoder_patience decoder_film_patience(int64_t film_bytes);
 
+/* Of pictures; and of videos, for which the process loads libav before it confines itself. */
 struct decoder *decoder_new(struct decoder_patience patience);
+struct decoder *decoder_new_video(struct decoder_patience patience);
 void decoder_free(struct decoder *decoder); /* accepts NULL */
 /* After a failed call: the process has ended, by the file (INVALID). */
 bool decoder_is_lost(const struct decoder *decoder);

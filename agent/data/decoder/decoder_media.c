@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/decoder/decoder_child.h"
 
+#include "agent/data/decoder/decoder_process.h"
 #include "agent/data/input/media.h"
 #include "agent/data/video/video_film.h"
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_listing.h"
 #include "agent/data/video/video_read.h"
 #include "lib/text/utf8.h"
@@ -119,7 +121,9 @@ static int do_film(struct decoder_child *child, const char *request, int64_t sou
 int decoder_child_media(int argc, char **argv) {
     static const struct decoder_videos videos = {
         .open = open_video, .next = next_frame, .film = do_film};
-    (void)argc;
-    (void)argv;
+    struct error missing = {0};
+    if (argc > 2 && strcmp(argv[2], DECODER_USE_VIDEO) == 0 && video_libav_open(&missing) < 0) {
+        error_clear(&missing); /* each call says it */
+    }
     return decoder_child_run(&videos);
 }

@@ -44,10 +44,8 @@ int decoder_process_window(struct decoder_process *process, struct error *err) {
 }
 
 /* In the child. Descriptors above are moved first, since they may be 3 or 4 themselves. */
-_Noreturn static void become(const char *program, char *const *variables, int socket, int window,
-                             pid_t parent) {
-    static char name[] = "windlass-decoder", command[] = "decoder";
-    char *const words[] = {name, command, NULL};
+_Noreturn static void become(const char *program, char *const *words, char *const *variables,
+                             int socket, int window, pid_t parent) {
     child_begin();
     int high_socket = fcntl(socket, F_DUPFD, 10), high_window = fcntl(window, F_DUPFD, 10);
     int nothing = open("/dev/null", O_RDWR);
@@ -64,14 +62,15 @@ _Noreturn static void become(const char *program, char *const *variables, int so
 /* vfork, not fork: copy-on-write breaks memory that MPI has registered with a network card
  * (ibv_fork_init(3)), and a large process's page tables take long to copy. The child has this
  * process's memory, so no signal handler may run in it before become() has reset them all. */
-static pid_t start(const char *program, char *const *variables, int socket, int window) {
+static pid_t start(const char *program, char *const *words, char *const *variables, int socket,
+                   int window) {
     sigset_t all, before;
     pid_t parent = getpid();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = vfork();
     if (pid == 0) {
-        become(program, variables, socket, window, parent);
+        become(program, words, variables, socket, window, parent);
     }
     int why = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -79,10 +78,13 @@ static pid_t start(const char *program, char *const *variables, int socket, int 
     return pid;
 }
 
-int decoder_process_start(struct decoder_process *process, const char *program, struct error *err) {
+int decoder_process_start(struct decoder_process *process, const char *program, const char *use,
+                          struct error *err) {
+    static char name[] = "windlass-decoder", command[] = "decoder";
     AUTO(fd_closep) int ours = -1;
     AUTO(fd_closep) int theirs = -1;
     int pair[2];
+    char *const words[] = {name, command, (char *)(uintptr_t)use, NULL};
     char *variables[ARRAY_LEN(passed) + 1] = {NULL};
     if (decoder_process_window(process, err) < 0) {
         return -1;
@@ -97,7 +99,7 @@ int decoder_process_start(struct decoder_process *process, const char *program, 
         variables[count] = value ? x_printf("%s=%s", passed[i], value) : NULL;
         count += value != NULL;
     }
-    pid_t pid = start(program, variables, theirs, process->window_fd);
+    pid_t pid = start(program, words, variables, theirs, process->window_fd);
     int why = errno;
     for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
         free(variables[i]);

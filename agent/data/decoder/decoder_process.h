@@ -10,6 +10,9 @@ enum {
     DECODER_WINDOW_FD = 4
 };
 
+/* The argument of a process that decodes videos. */
+#define DECODER_USE_VIDEO "video"
+
 struct decoder_process {
     pid_t pid;  /* 0: none */
     int socket; /* -1: none */
@@ -23,9 +26,9 @@ struct decoder_process {
  * parent's reads. */
 NODISCARD int decoder_process_window(struct decoder_process *process, struct error *err);
 /* Makes that, too. The child begins with two variables, /dev/null, its socket and the window:
- * nothing of this process but that. UNAVAILABLE, EXHAUSTED. */
+ * nothing of this process but that. use: DECODER_USE_VIDEO, or NULL. UNAVAILABLE, EXHAUSTED. */
 NODISCARD int decoder_process_start(struct decoder_process *process, const char *program,
-                                    struct error *err);
+                                    const char *use, struct error *err);
 /* Kills it if it lives. *ret_how: how it ended: "by SIGSEGV", "with exit code 3"; owned; NULL: not
  * wanted. */
 void decoder_process_stop(struct decoder_process *process, char **ret_how);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_color.h"
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/yuv.h"
 
-#include <libavutil/pixdesc.h>
 #include <string.h>
 
 /* Chroma is interpolated, not repeated, and rounding is exact. */
@@ -87,18 +87,18 @@ int video_color_to_picture(struct SwsContext **scaler, const AVFrame *frame,
         return 0;
     }
     *scaler =
-        sws_getCachedContext(*scaler, frame->width, frame->height, format, picture->width,
+        sws.getCachedContext(*scaler, frame->width, frame->height, format, picture->width,
                              picture->height, AV_PIX_FMT_RGB24, SCALER_FLAGS, NULL, NULL, NULL);
     if (!*scaler) {
-        const char *name = av_get_pix_fmt_name(frame->format);
+        const char *name = av.get_pix_fmt_name(frame->format);
         return error_set(err, ERROR_UNSUPPORTED, "pixels of format %s cannot be converted",
                          name ? name : "?");
     }
-    const int *weights = sws_getCoefficients(matrix->scaler);
-    sws_setColorspaceDetails(*scaler, weights, is_full, weights, 1, 0, 1 << 16, 1 << 16);
+    const int *weights = sws.getCoefficients(matrix->scaler);
+    sws.setColorspaceDetails(*scaler, weights, is_full, weights, 1, 0, 1 << 16, 1 << 16);
     uint8_t *planes[4] = {picture->pixels};
     int strides[4] = {3 * picture->width};
-    if (sws_scale(*scaler, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height,
+    if (sws.scale(*scaler, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height,
                   planes, strides) != picture->height) {
         return error_set(err, ERROR_BUG, "a frame cannot be converted to RGB");
     }

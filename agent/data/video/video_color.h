@@ -6,9 +6,7 @@
 #pragma once
 
 #include "agent/data/input/media.h"
-
-#include <libavutil/frame.h>
-#include <libswscale/swscale.h>
+#include "agent/data/video/video_libav.h"
 
 /* Scales the frame to picture->width x height, and fills picture->pixels, which the caller has
  * allocated. *scaler is reused between calls (NULL at

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_cursor.h"
 
+#include "agent/data/video/video_libav.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { WINDOW_BYTES = 1 << 20 };
 
 void video_cursor_init(struct video_cursor *cursor, const struct video_film *film) {
-    *cursor = (struct video_cursor){.film = film, .packet = av_packet_alloc()};
+    *cursor = (struct video_cursor){.film = film, .packet = av.packet_alloc()};
 }
 
 static void cursor_close_part(struct video_cursor *cursor) {
-    avformat_close_input(&cursor->part);
+    avformat.close_input(&cursor->part);
     video_io_close(&cursor->io);
 }
 
 void video_cursor_release(struct video_cursor *cursor) {
     cursor_close_part(cursor);
-    avcodec_parameters_free(&cursor->codec);
-    av_packet_free(&cursor->packet);
+    avcodec.parameters_free(&cursor->codec);
+    av.packet_free(&cursor->packet);
     free(cursor->window);
 }
 
@@ -99,20 +101,20 @@ static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
     if (video_io_new(&functions, &cursor->io, err) < 0) {
         return -1;
     }
-    AVFormatContext *part = avformat_alloc_context();
+    AVFormatContext *part = avformat.alloc_context();
     part->pb = cursor->io;
     part->flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN;
-    int result = avformat_open_input(&part, "", av_find_input_format("nut"), NULL);
+    int result = avformat.open_input(&part, "", av.find_input_format("nut"), NULL);
     if (result < 0 || part->nb_streams != 1) {
-        avformat_close_input(&part);
+        avformat.close_input(&part);
         AUTO(text_freep) char *what = x_printf("the part from frame %lld on", first_of(cursor));
         return video_error(err, result < 0 ? result : AVERROR_INVALIDDATA, what);
     }
     cursor->part = part;
     const AVCodecParameters *codec = part->streams[0]->codecpar;
     if (!cursor->codec) {
-        cursor->codec = avcodec_parameters_alloc();
-        return avcodec_parameters_copy(cursor->codec, codec) < 0
+        cursor->codec = avcodec.parameters_alloc();
+        return avcodec.parameters_copy(cursor->codec, codec) < 0
                    ? error_set(err, ERROR_EXHAUSTED, "no memory")
                    : 0;
     }
@@ -163,7 +165,7 @@ int video_cursor_next(struct video_cursor *cursor, struct error *err) {
             return -1;
         }
         int64_t end = video_film_end(film, cursor->cell);
-        int result = av_read_frame(cursor->part, cursor->packet);
+        int result = av.read_frame(cursor->part, cursor->packet);
         if (result < 0) {
             if (cursor->has_failed) {
                 return error_set(err, ERROR_UNAVAILABLE, "the parts cannot be read");
@@ -180,7 +182,7 @@ int video_cursor_next(struct video_cursor *cursor, struct error *err) {
         }
         AVPacket *packet = cursor->packet;
         const struct video_frame *frame = &film->index->frames[cursor->frame];
-        if (av_compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
+        if (av.compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
                           video_rational(film->index->time_base)) != 0) {
             return wrong_part(cursor, "has a frame with another timestamp", err);
         }

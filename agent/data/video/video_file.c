@@ -4,9 +4,9 @@
 #include "agent/data/input/media.h"
 #include "agent/data/video/container.h"
 #include "agent/data/video/video_hardware.h"
+#include "agent/data/video/video_libav.h"
 
 #include <errno.h>
-#include <libavutil/display.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +27,13 @@ int video_threads(void) {
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct error *err) {
-    uint8_t *bytes = av_malloc(IO_BUFFER_BYTES);
-    AVIOContext *io = bytes ? avio_alloc_context(bytes, IO_BUFFER_BYTES, functions->write != NULL,
+    uint8_t *bytes = av.malloc(IO_BUFFER_BYTES);
+    AVIOContext *io = bytes ? avio.alloc_context(bytes, IO_BUFFER_BYTES, functions->write != NULL,
                                                  functions->context, functions->read,
                                                  functions->write, functions->seek)
                             : NULL;
     if (!io) {
-        av_free(bytes);
+        av.free(bytes);
         return error_set(err, ERROR_EXHAUSTED, "no memory for a file's buffer");
     }
     *ret_io = io;
@@ -42,8 +42,8 @@ int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct 
 
 void video_io_close(AVIOContext **io) {
     if (*io) {
-        av_freep(&(*io)->buffer);
-        avio_context_free(io);
+        av.freep(&(*io)->buffer);
+        avio.context_free(io);
     }
 }
 
@@ -77,8 +77,8 @@ static int refuse_other_files(AVFormatContext *format UNUSED, AVIOContext **io U
 }
 
 static int quarter_turns(const AVStream *stream) {
-    const uint8_t *matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
-    double angle = matrix ? av_display_rotation_get((const int32_t *)(const void *)matrix) : 0;
+    const uint8_t *matrix = av.stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
+    double angle = matrix ? av.display_rotation_get((const int32_t *)(const void *)matrix) : 0;
     if (!isfinite(angle)) {
         return 0;
     }
@@ -100,7 +100,7 @@ static int open_bytes(struct video_file *file, const char *spec_path,
 }
 
 static int find_stream(struct video_file *file, struct error *err) {
-    int best = av_find_best_stream(file->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
+    int best = av.find_best_stream(file->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
     if (best < 0 || (file->format->streams[best]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
         return error_set(err, ERROR_INVALID, "contains no video stream (format %s)",
                          file->format->iformat->long_name);
@@ -128,16 +128,16 @@ static int open_format(struct video_file *file, struct error *err) {
     if (video_io_new(&functions, &file->io, err) < 0) {
         return -1;
     }
-    AVFormatContext *format = avformat_alloc_context();
+    AVFormatContext *format = avformat.alloc_context();
     format->pb = file->io;
     format->flags |= AVFMT_FLAG_CUSTOM_IO;
     format->io_open = refuse_other_files;
     AVDictionary *options = NULL;
-    av_dict_set(&options, "format_whitelist", formats, 0);
-    int result = avformat_open_input(&format, "", NULL, &options); /* frees format on failure */
-    av_dict_free(&options);
+    av.dict_set(&options, "format_whitelist", formats, 0);
+    int result = avformat.open_input(&format, "", NULL, &options); /* frees format on failure */
+    av.dict_free(&options);
     if (video_file_check(file, err) < 0) {
-        avformat_close_input(&format);
+        avformat.close_input(&format);
         return -1;
     }
     if (result < 0) {
@@ -146,7 +146,7 @@ static int open_format(struct video_file *file, struct error *err) {
                                         : "is not a video that can be read");
     }
     file->format = format;
-    result = avformat_find_stream_info(format, NULL);
+    result = avformat.find_stream_info(format, NULL);
     if (video_file_check(file, err) < 0) {
         return -1;
     }
@@ -159,6 +159,9 @@ static int open_format(struct video_file *file, struct error *err) {
 int video_file_open(struct video_file *file, const char *spec_path,
                     const struct video_origin *origin, struct error *err) {
     *file = (struct video_file){0};
+    if (video_libav_open(err) < 0) {
+        return error_context(err, "%s", spec_path);
+    }
     if (open_bytes(file, spec_path, origin, err) < 0) {
         video_file_close(file);
         return -1;
@@ -171,7 +174,9 @@ int video_file_open(struct video_file *file, const char *spec_path,
 }
 
 void video_file_close(struct video_file *file) {
-    avformat_close_input(&file->format);
+    if (file->format) {
+        avformat.close_input(&file->format);
+    }
     video_io_close(&file->io);
     video_source_free(TAKE(file->source));
     file->stream = NULL;
@@ -191,8 +196,8 @@ int video_file_check(const struct video_file *file, struct error *err) {
 
 int video_file_next(struct video_file *file, AVPacket *packet, struct error *err) {
     for (;;) {
-        av_packet_unref(packet);
-        int result = av_read_frame(file->format, packet);
+        av.packet_unref(packet);
+        int result = av.read_frame(file->format, packet);
         if (video_file_check(file, err) < 0) {
             return -1;
         }
@@ -214,22 +219,22 @@ int video_file_next(struct video_file *file, AVPacket *packet, struct error *err
 int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
                        AVCodecContext **ret_decoder, struct error *err) {
     const AVCodecParameters *parameters = file->stream->codecpar;
-    const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
+    const AVCodec *codec = avcodec.find_decoder(parameters->codec_id);
     if (!codec) {
         return error_set(err, ERROR_UNSUPPORTED, "has the codec %s, which this build cannot decode",
-                         avcodec_get_name(parameters->codec_id));
+                         avcodec.get_name(parameters->codec_id));
     }
-    AVCodecContext *decoder = avcodec_alloc_context3(codec);
-    int result = avcodec_parameters_to_context(decoder, parameters);
+    AVCodecContext *decoder = avcodec.alloc_context3(codec);
+    int result = avcodec.parameters_to_context(decoder, parameters);
     decoder->pkt_timebase = file->stream->time_base;
     decoder->thread_count = threads;
     decoder->max_pixels = MEDIA_PIXELS_MAX;
     if (hardware) {
         (void)video_hardware_attach(hardware, decoder);
     }
-    result = result < 0 ? result : avcodec_open2(decoder, codec, NULL);
+    result = result < 0 ? result : avcodec.open2(decoder, codec, NULL);
     if (result < 0) {
-        avcodec_free_context(&decoder);
+        avcodec.free_context(&decoder);
         return video_error(err, result, "the decoder cannot start");
     }
     *ret_decoder = decoder;

@@ -3,11 +3,9 @@
  * contain the text of its last one). Used by index, read and join. */
 #pragma once
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_log.h"
 #include "agent/data/video/video_source.h"
-
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 
 struct video_file {
     struct video_source *source; /* NULL: closed */

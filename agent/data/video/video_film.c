@@ -2,6 +2,7 @@
 #include "agent/data/video/video_film.h"
 
 #include "agent/data/video/video_cursor.h"
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
 #include "agent/data/video/video_track_times.h"
@@ -40,17 +41,17 @@ struct output {
 };
 
 static void output_release(struct output *output) {
-    avformat_free_context(output->format);
+    avformat.free_context(output->format);
     video_io_close(&output->io);
     for (unsigned i = 0; i < output->track_count; i++) {
         video_sound_free(output->tracks[i].sound);
         video_subtitles_free(output->tracks[i].subtitles);
-        av_packet_free(&output->tracks[i].held);
+        av.packet_free(&output->tracks[i].held);
     }
     free(output->tracks);
     free(output->last_dts);
-    av_packet_free(&output->side);
-    av_packet_free(&output->encoded);
+    av.packet_free(&output->side);
+    av.packet_free(&output->encoded);
     video_tracks_release(&output->plan);
     video_file_close(&output->input);
 }
@@ -65,8 +66,8 @@ static int refused(struct output *output, int averror, struct error *err) {
 
 static int add_stream(struct output *output, const AVCodecParameters *codec, AVRational time_base,
                       struct error *err) {
-    AVStream *stream = avformat_new_stream(output->format, NULL);
-    if (!stream || avcodec_parameters_copy(stream->codecpar, codec) < 0) {
+    AVStream *stream = avformat.new_stream(output->format, NULL);
+    if (!stream || avcodec.parameters_copy(stream->codecpar, codec) < 0) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for a stream");
     }
     stream->codecpar->codec_tag = 0; /* the old container's tag; the muxer chooses the new one */
@@ -76,17 +77,17 @@ static int add_stream(struct output *output, const AVCodecParameters *codec, AVR
 
 static int add_encoded(struct output *output, struct track *track, const AVStream *stream,
                        struct error *err) {
-    AVCodecParameters *codec = avcodec_parameters_alloc();
+    AVCodecParameters *codec = avcodec.parameters_alloc();
     bool is_sound = stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
     int result = is_sound ? video_sound_open(stream, &track->sound, err)
                           : video_subtitles_open(stream, &track->subtitles, err);
     if (result == 0) {
         const AVCodecContext *encoder = is_sound ? video_sound_encoder(track->sound)
                                                  : video_subtitles_encoder(track->subtitles);
-        (void)avcodec_parameters_from_context(codec, encoder);
+        (void)avcodec.parameters_from_context(codec, encoder);
         track->to = add_stream(output, codec, encoder->time_base, err);
     }
-    avcodec_parameters_free(&codec);
+    avcodec.parameters_free(&codec);
     return result < 0 ? -1 : MIN(track->to, 0);
 }
 
@@ -107,14 +108,14 @@ static int add_tracks(struct output *output, struct error *err) {
         } else {
             track->to = add_stream(output, stream->codecpar, stream->time_base, err);
             bool is_sound = stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-            track->held = is_sound ? av_packet_alloc() : NULL;
+            track->held = is_sound ? av.packet_alloc() : NULL;
         }
         if (track->to < 0) {
             return -1;
         }
         stream->discard = AVDISCARD_DEFAULT;
         output->format->streams[track->to]->disposition = stream->disposition;
-        av_dict_copy(&output->format->streams[track->to]->metadata, stream->metadata, 0);
+        av.dict_copy(&output->format->streams[track->to]->metadata, stream->metadata, 0);
     }
     return 0;
 }
@@ -126,19 +127,19 @@ static int add_chapters(struct output *output, AVRational video_base, struct err
     if (input->nb_chapters == 0 || output->plan.is_bare) {
         return 0;
     }
-    format->chapters = av_calloc(input->nb_chapters, sizeof *format->chapters);
+    format->chapters = av.calloc(input->nb_chapters, sizeof *format->chapters);
     for (unsigned i = 0; format->chapters && i < input->nb_chapters; i++) {
         const AVChapter *from = input->chapters[i];
-        AVChapter *to = av_mallocz(sizeof *to);
+        AVChapter *to = av.mallocz(sizeof *to);
         if (!to) {
             break;
         }
-        int64_t origin = av_rescale_q(output->origin, video_base, from->time_base);
+        int64_t origin = av.rescale_q(output->origin, video_base, from->time_base);
         to->id = from->id;
         to->time_base = from->time_base;
         to->start = MAX(from->start - origin, (int64_t)0);
         to->end = MAX(from->end - origin, to->start);
-        av_dict_copy(&to->metadata, from->metadata, 0);
+        av.dict_copy(&to->metadata, from->metadata, 0);
         format->chapters[format->nb_chapters++] = to;
     }
     return format->nb_chapters == input->nb_chapters
@@ -210,7 +211,7 @@ static int open_muxer(struct output *output, struct error *err) {
     if (video_io_new(&functions, &output->io, err) < 0) {
         return -1;
     }
-    int result = avformat_alloc_output_context2(&output->format, NULL, output->plan.format, NULL);
+    int result = avformat.alloc_output_context2(&output->format, NULL, output->plan.format, NULL);
     if (result < 0) {
         return video_error(err, result, "no muxer");
     }
@@ -221,7 +222,7 @@ static int open_muxer(struct output *output, struct error *err) {
     format->io_open = open_again;
     format->io_close2 = close_again;
     video_tracks_allow(format);
-    format->url = av_strdup("");
+    format->url = av.strdup("");
     return 0;
 }
 
@@ -244,11 +245,11 @@ static int open_output(struct output *output, const AVCodecParameters *codec, st
     }
     format->streams[0]->avg_frame_rate = video_rational(index->frame_rate);
     format->streams[0]->sample_aspect_ratio = codec->sample_aspect_ratio;
-    av_dict_copy(&format->metadata, output->input.format->metadata, 0);
+    av.dict_copy(&format->metadata, output->input.format->metadata, 0);
     AVDictionary *options = NULL;
-    av_dict_set(&options, "movflags", "+faststart", 0);
-    int result = avformat_write_header(format, &options);
-    av_dict_free(&options);
+    av.dict_set(&options, "movflags", "+faststart", 0);
+    int result = avformat.write_header(format, &options);
+    av.dict_free(&options);
     return result < 0 ? refused(output, result, err) : 0;
 }
 
@@ -263,7 +264,7 @@ static int64_t find_origin(const struct output *output, const struct video_index
         const AVStream *stream = input->streams[i];
         if (stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO &&
             output->plan.fates[i] != TRACK_LEFT_OUT && stream->start_time != AV_NOPTS_VALUE) {
-            int64_t start = av_rescale_q(stream->start_time, stream->time_base,
+            int64_t start = av.rescale_q(stream->start_time, stream->time_base,
                                          video_rational(index->time_base));
             origin = MIN(origin, start);
         }
@@ -274,8 +275,8 @@ static int64_t find_origin(const struct output *output, const struct video_index
 static int next_side(struct output *output, const struct video_index *index, struct error *err) {
     AVPacket *packet = output->side;
     for (;;) {
-        av_packet_unref(packet);
-        output->has_side = av_read_frame(output->input.format, packet) >= 0;
+        av.packet_unref(packet);
+        output->has_side = av.read_frame(output->input.format, packet) >= 0;
         if (video_file_check(&output->input, err) < 0) {
             return error_context(err, "spec.input.video.path");
         }
@@ -301,14 +302,14 @@ static int write_packet(struct output *output, AVPacket *packet, int stream, AVR
     int64_t step = output->format->oformat->flags & AVFMT_TS_NONSTRICT ? 0 : 1;
     packet->stream_index = stream;
     packet->pos = -1;
-    av_packet_rescale_ts(packet, from, to->time_base);
+    av.packet_rescale_ts(packet, from, to->time_base);
     int64_t *last = &output->last_dts[stream];
     if (*last != AV_NOPTS_VALUE && packet->dts < *last + step) {
         packet->dts = *last + step;
     }
     packet->pts = MAX(packet->pts, packet->dts);
     *last = packet->dts;
-    int result = av_interleaved_write_frame(output->format, packet); /* takes the packet's bytes */
+    int result = av.interleaved_write_frame(output->format, packet); /* takes the packet's bytes */
     return result < 0 ? refused(output, result, err) : 0;
 }
 
@@ -356,7 +357,7 @@ static int write_copied(struct output *output, struct track *track, AVPacket *pa
         return write_packet(output, packet, track->to, base, err);
     }
     if (packet->size > 0) { /* FLAC in NUT ends with an empty one */
-        av_packet_move_ref(track->held, packet);
+        av.packet_move_ref(track->held, packet);
     }
     return 0;
 }
@@ -365,7 +366,7 @@ static int write_side(struct output *output, const struct video_index *index, st
     AVPacket *packet = output->side;
     AVRational base = output->input.format->streams[packet->stream_index]->time_base;
     struct track *track = &output->tracks[packet->stream_index];
-    int64_t origin = av_rescale_q(output->origin, video_rational(index->time_base), base);
+    int64_t origin = av.rescale_q(output->origin, video_rational(index->time_base), base);
     packet->dts -= origin;
     packet->pts -= origin;
     int result = track->sound       ? write_encoded(output, track, packet, err)
@@ -380,7 +381,7 @@ static int write_sides(struct output *output, const struct video_cursor *cursor,
     const struct video_index *index = cursor->film->index;
     while (output->has_side) {
         AVRational base = output->input.format->streams[output->side->stream_index]->time_base;
-        if (av_compare_ts(output->side->dts, base, cursor->packet->dts,
+        if (av.compare_ts(output->side->dts, base, cursor->packet->dts,
                           video_rational(index->time_base)) > 0) {
             return 0;
         }
@@ -451,25 +452,28 @@ static int write_video(struct output *output, struct video_cursor *cursor, struc
     if (open_output(output, cursor->codec, err) < 0 || copy_all(output, cursor, err) < 0) {
         return -1;
     }
-    int result = av_write_trailer(output->format);
-    avio_flush(output->io);
+    int result = av.write_trailer(output->format);
+    avio.flush(output->io);
     result = result < 0 ? result : output->io->error;
     return result < 0 ? refused(output, result, err) : 0;
 }
 
 int video_film_write(const struct video_film *film, enum tracks_choice choice,
                      struct video_film_result *ret_result, struct error *err) {
+    *ret_result = (struct video_film_result){0};
+    if (video_libav_open(err) < 0) {
+        return -1;
+    }
     AUTO(output_release) struct output output = {.film = film};
     AUTO(video_cursor_release) struct video_cursor cursor;
-    *ret_result = (struct video_film_result){0};
     video_log_quiet();
     video_cursor_init(&cursor, film);
     if (open_input(&output, err) < 0 ||
         video_tracks_plan(&output.input, choice, &output.plan, err) < 0) {
         return -1;
     }
-    output.side = av_packet_alloc();
-    output.encoded = av_packet_alloc();
+    output.side = av.packet_alloc();
+    output.encoded = av.packet_alloc();
     if (write_video(&output, &cursor, err) < 0) {
         ret_result->is_refused = output.is_refused;
         return error_context(err, "spec.output.path: %s", film->output_path);

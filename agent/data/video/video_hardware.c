@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_hardware.h"
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_log.h"
 #include "agent/data/video/yuv.h"
 
-#include <libavutil/hwcontext.h>
 #include <string.h>
 
 int video_hardware_open(AVBufferRef **ret_device, struct error *err) {
     video_log_quiet();
     *ret_device = NULL;
-    int result = av_hwdevice_ctx_create(ret_device, AV_HWDEVICE_TYPE_CUDA, NULL, NULL, 0);
+    int result = av.hwdevice_ctx_create(ret_device, AV_HWDEVICE_TYPE_CUDA, NULL, NULL, 0);
     if (result >= 0) {
         return 0;
     }
@@ -26,18 +26,18 @@ static enum AVPixelFormat choose(AVCodecContext *decoder, const enum AVPixelForm
             return *format;
         }
     }
-    return avcodec_default_get_format(decoder, formats);
+    return avcodec.default_get_format(decoder, formats);
 }
 
 bool video_hardware_attach(AVBufferRef *device, AVCodecContext *decoder) {
     for (int i = 0;; i++) {
-        const AVCodecHWConfig *config = avcodec_get_hw_config(decoder->codec, i);
+        const AVCodecHWConfig *config = avcodec.get_hw_config(decoder->codec, i);
         if (!config) {
             return false;
         }
         if (config->device_type == AV_HWDEVICE_TYPE_CUDA &&
             (config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX)) {
-            decoder->hw_device_ctx = av_buffer_ref(device);
+            decoder->hw_device_ctx = av.buffer_ref(device);
             decoder->get_format = choose;
             decoder->thread_count = 1; /* threads would only wait for the GPU */
             return decoder->hw_device_ctx != NULL;
@@ -50,7 +50,7 @@ static int split(const AVFrame *pairs, AVFrame *planes, struct error *err) {
     planes->format = AV_PIX_FMT_YUV420P;
     planes->width = pairs->width;
     planes->height = pairs->height;
-    if (av_frame_get_buffer(planes, 0) < 0) {
+    if (av.frame_get_buffer(planes, 0) < 0) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for a frame");
     }
     for (int y = 0; y < pairs->height; y++) {
@@ -67,7 +67,7 @@ static int split(const AVFrame *pairs, AVFrame *planes, struct error *err) {
 }
 
 static int fetch(const AVFrame *there, AVFrame *here, AVFrame *planes, struct error *err) {
-    int result = av_hwframe_transfer_data(here, there, 0);
+    int result = av.hwframe_transfer_data(here, there, 0);
     if (result < 0) {
         video_error(err, result, "cannot copy a frame from the GPU");
         err->kind = ERROR_UNAVAILABLE;
@@ -82,18 +82,18 @@ int video_hardware_fetch(AVFrame *frame, struct error *err) {
     if (frame->format != AV_PIX_FMT_CUDA) {
         return 0;
     }
-    AVFrame *here = av_frame_alloc(), *planes = av_frame_alloc();
+    AVFrame *here = av.frame_alloc(), *planes = av.frame_alloc();
     int result = !here || !planes ? error_set(err, ERROR_EXHAUSTED, "no memory for a frame")
                                   : fetch(frame, here, planes, err);
     if (result == 0) {
         AVFrame *made = here->format == AV_PIX_FMT_NV12 ? planes : here;
-        result = av_frame_copy_props(made, frame) < 0
+        result = av.frame_copy_props(made, frame) < 0
                      ? error_set(err, ERROR_EXHAUSTED, "no memory for a frame")
                      : 0;
-        av_frame_unref(frame);
-        av_frame_move_ref(frame, made);
+        av.frame_unref(frame);
+        av.frame_move_ref(frame, made);
     }
-    av_frame_free(&here);
-    av_frame_free(&planes);
+    av.frame_free(&here);
+    av.frame_free(&planes);
     return result;
 }

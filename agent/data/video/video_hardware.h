@@ -4,9 +4,8 @@
  * processor's bit for bit: H.264, HEVC, VP9 and AV1 define a decoder's output exactly. */
 #pragma once
 
+#include "agent/data/video/video_libav.h"
 #include "lib/error.h"
-
-#include <libavcodec/avcodec.h>
 
 /* *ret_device: for any number of decoders; release it with av_buffer_unref. UNAVAILABLE: there is
  * no device. */

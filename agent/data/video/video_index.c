@@ -2,6 +2,7 @@
 #include "agent/data/video/video_index.h"
 
 #include "agent/data/video/video_file.h"
+#include "agent/data/video/video_libav.h"
 
 #include <assert.h>
 
@@ -44,7 +45,7 @@ struct scan {
 /* Drops the first `count` packets. */
 static void keep_drop(struct keep *keep, int count) {
     for (int i = 0; i < count; i++) {
-        av_packet_free(&keep->packets[i]);
+        av.packet_free(&keep->packets[i]);
     }
     keep->count -= count;
     keep->first += count;
@@ -66,7 +67,7 @@ static void keep_add(struct keep *keep, const AVPacket *packet, int32_t number) 
     if (keep->count == 0) {
         keep->first = number;
     }
-    AVPacket *copy = av_packet_clone(packet);
+    AVPacket *copy = av.packet_clone(packet);
     copy->pts = number;
     copy->dts = AV_NOPTS_VALUE;
     keep->packets[keep->count++] = copy;
@@ -80,7 +81,7 @@ static int receive_all(AVCodecContext *decoder, AVFrame *frame,
                        void (*seen)(void *context, int64_t number), void *context) {
     int verdict = 0;
     for (;;) {
-        int result = avcodec_receive_frame(decoder, frame);
+        int result = avcodec.receive_frame(decoder, frame);
         if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) {
             return verdict;
         }
@@ -123,20 +124,20 @@ static int try_decode(struct scan *scan, const struct keep *keep, bool *flags, s
     if (open_counter(scan, &decoder, err) < 0) {
         return -1;
     }
-    AVFrame *frame = av_frame_alloc();
+    AVFrame *frame = av.frame_alloc();
     struct delivered delivered = {flags, keep->first, keep->count};
     for (int i = 0; i < keep->count; i++) {
         int sent;
-        while ((sent = avcodec_send_packet(decoder, keep->packets[i])) == AVERROR(EAGAIN)) {
+        while ((sent = avcodec.send_packet(decoder, keep->packets[i])) == AVERROR(EAGAIN)) {
             scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
         }
         scan->has_errors |= sent < 0;
         scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
     }
-    (void)avcodec_send_packet(decoder, NULL);
+    (void)avcodec.send_packet(decoder, NULL);
     scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
-    av_frame_free(&frame);
-    avcodec_free_context(&decoder);
+    av.frame_free(&frame);
+    avcodec.free_context(&decoder);
     return 0;
 }
 
@@ -165,7 +166,7 @@ static void mend_times(struct scan *scan) {
     struct video_index *index = scan->index;
     int64_t step = MAX(scan->last_duration, 1), shift = 0, known = 0, last;
     int64_t back =
-        av_rescale_q(VIDEO_SECTION_MS, (AVRational){1, 1000}, scan->file.stream->time_base);
+        av.rescale_q(VIDEO_SECTION_MS, (AVRational){1, 1000}, scan->file.stream->time_base);
     while (known < index->frame_count && index->frames[known].pts == VIDEO_NO_TIME) {
         known++;
     }
@@ -195,22 +196,22 @@ static int decode_all(struct scan *scan, const char *spec_path, struct error *er
         return -1;
     }
     scan->index->frame_count = 0;
-    AVPacket *packet = av_packet_alloc();
-    AVFrame *frame = av_frame_alloc();
+    AVPacket *packet = av.packet_alloc();
+    AVFrame *frame = av.frame_alloc();
     int64_t refused = 0;
     int result;
     for (int32_t number = 0; (result = video_file_next(&scan->file, packet, err)) > 0; number++) {
         packet->pts = number;
         packet->dts = AV_NOPTS_VALUE;
         int sent;
-        while ((sent = avcodec_send_packet(decoder, packet)) == AVERROR(EAGAIN)) {
+        while ((sent = avcodec.send_packet(decoder, packet)) == AVERROR(EAGAIN)) {
             refused += receive_all(decoder, frame, append_frame, scan) < 0;
         }
         refused += sent < 0;
         refused += receive_all(decoder, frame, append_frame, scan) < 0;
     }
     if (result == 0) {
-        (void)avcodec_send_packet(decoder, NULL);
+        (void)avcodec.send_packet(decoder, NULL);
         refused += receive_all(decoder, frame, append_frame, scan) < 0;
         if (refused > 0) {
             snprintf(scan->index->damage, sizeof scan->index->damage,
@@ -219,9 +220,9 @@ static int decode_all(struct scan *scan, const char *spec_path, struct error *er
         mend_times(scan);
         scan->index->was_decoded = true;
     }
-    av_frame_free(&frame);
-    av_packet_free(&packet);
-    avcodec_free_context(&decoder);
+    av.frame_free(&frame);
+    av.packet_free(&packet);
+    avcodec.free_context(&decoder);
     return result;
 }
 
@@ -415,11 +416,11 @@ static void describe(struct scan *scan) {
     index->time_base = fraction(stream->time_base, (AVRational){1, 1000});
     AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
     index->frame_rate = fraction(rate, (AVRational){25, 1});
-    AVRational aspect = av_guess_sample_aspect_ratio(scan->file.format, stream, NULL);
+    AVRational aspect = av.guess_sample_aspect_ratio(scan->file.format, stream, NULL);
     aspect = is_turned ? (AVRational){aspect.den, aspect.num} : aspect;
     index->sample_aspect = fraction(aspect, (AVRational){1, 1});
     if (scan->last_duration <= 0) {
-        scan->last_duration = av_rescale_q(
+        scan->last_duration = av.rescale_q(
             1, (AVRational){index->frame_rate.den, index->frame_rate.num}, stream->time_base);
     }
     index->last_duration = MAX(scan->last_duration, 1);
@@ -439,7 +440,7 @@ static int truncated(const struct scan *scan, const char *spec_path, struct erro
 
 static int scan_file(struct scan *scan, const char *spec_path, struct error *err) {
     struct video_index *index = scan->index;
-    AVPacket *packet = av_packet_alloc();
+    AVPacket *packet = av.packet_alloc();
     int result;
     video_log_clear();
     while ((result = video_file_next(&scan->file, packet, err)) > 0) {
@@ -448,7 +449,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
             break;
         }
     }
-    av_packet_free(&packet);
+    av.packet_free(&packet);
     if (result < 0) {
         return error_context(err, "%s", spec_path);
     }

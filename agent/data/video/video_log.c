@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_log.h"
 
+#include "agent/data/video/video_libav.h"
+
 #include <errno.h>
-#include <libavutil/error.h>
-#include <libavutil/log.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@ static _Thread_local char libav_message[256];
 static void keep_line(void *context, int level, const char *format, va_list arguments) {
     if (level <= AV_LOG_ERROR) {
         int prefix = 0;
-        av_log_format_line2(context, level, format, arguments, libav_message, sizeof libav_message,
+        av.log_format_line2(context, level, format, arguments, libav_message, sizeof libav_message,
                             &prefix);
         libav_message[strcspn(libav_message, "\r\n")] = 0;
     }
 }
 
 static void set_callback(void) {
-    av_log_set_callback(keep_line);
+    av.log_set_callback(keep_line);
 }
 
 void video_log_quiet(void) {
@@ -44,7 +44,7 @@ int video_error(struct error *err, int averror, const char *what) {
         kind = ERROR_UNAVAILABLE;
     }
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
-    av_strerror(averror, text, sizeof text);
+    av.strerror(averror, text, sizeof text);
     const char *words = video_log_text();
     error_set(err, kind, "%s: %s%s%s%s", what, text, *words ? " (" : "", words, *words ? ")" : "");
     video_log_clear();

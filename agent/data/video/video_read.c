@@ -6,6 +6,7 @@
 #include "agent/data/video/video_file.h"
 #include "agent/data/video/video_hardware.h"
 #include "agent/data/video/video_lease.h"
+#include "agent/data/video/video_libav.h"
 #include "lib/log.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ struct video_reader {
 /* ---- where to start ------------------------------------------------------------------------- */
 
 static int start_decoder(struct video_reader *reader, struct error *err) {
-    avcodec_free_context(&reader->decoder);
+    avcodec.free_context(&reader->decoder);
     reader->is_drained = false;
     reader->has_frame = false;
     reader->broken = reader->mended = reader->last_key = -1;
@@ -62,13 +63,13 @@ static int start_decoder(struct video_reader *reader, struct error *err) {
  * container's: a decoder that starts at a later keyframe without them gives wrong pictures. A flush
  * drops pictures, but not parameter sets. */
 static void prime_decoder(struct video_reader *reader) {
-    if (avcodec_send_packet(reader->decoder, reader->first) >= 0) {
-        (void)avcodec_send_packet(reader->decoder, NULL);
-        while (avcodec_receive_frame(reader->decoder, reader->frame) >= 0) {
-            av_frame_unref(reader->frame);
+    if (avcodec.send_packet(reader->decoder, reader->first) >= 0) {
+        (void)avcodec.send_packet(reader->decoder, NULL);
+        while (avcodec.receive_frame(reader->decoder, reader->frame) >= 0) {
+            av.frame_unref(reader->frame);
         }
     }
-    avcodec_flush_buffers(reader->decoder);
+    avcodec.flush_buffers(reader->decoder);
 }
 
 /* Opens the file and holds its first packet, number 0. */
@@ -76,13 +77,13 @@ static int open_file(struct video_reader *reader, struct error *err) {
     reader->has_packet = false;
     reader->next_packet = 0;
     video_file_close(&reader->file);
-    av_packet_unref(reader->first);
+    av.packet_unref(reader->first);
     if (video_file_open(&reader->file, reader->spec_path,
                         reader->origin.read ? &reader->origin : NULL, err) < 0) {
         return -1;
     }
     int result = video_file_next(&reader->file, reader->packet, err);
-    if (result > 0 && av_packet_ref(reader->first, reader->packet) < 0) {
+    if (result > 0 && av.packet_ref(reader->first, reader->packet) < 0) {
         return error_set(err, ERROR_EXHAUSTED, "%s: no memory for a packet", reader->spec_path);
     }
     reader->has_packet = result > 0;
@@ -121,7 +122,7 @@ static int start_at(struct video_reader *reader, const struct video_key *key, st
     if (!is_at_start || is_later) {
         int64_t time = !key ? VIDEO_NO_TIME : key->dts != VIDEO_NO_TIME ? key->dts : key->pts;
         int found = 0;
-        if (time != VIDEO_NO_TIME && av_seek_frame(reader->file.format, reader->file.stream->index,
+        if (time != VIDEO_NO_TIME && av.seek_frame(reader->file.format, reader->file.stream->index,
                                                    time, AVSEEK_FLAG_BACKWARD) >= 0) {
             found = find_packet(reader, key, err);
         }
@@ -177,7 +178,7 @@ static void open_hardware(struct video_reader *reader) {
 static int leave_hardware(struct video_reader *reader, const char *why, struct error *err) {
     log_event(LOG_WARNING, "%s: the GPU's decoder failed (%s); decoding on the CPU from now on",
               reader->spec_path, why);
-    av_buffer_unref(&reader->hardware);
+    av.buffer_unref(&reader->hardware);
     reader->attempts = 0;
     return start_again(reader, err);
 }
@@ -186,9 +187,9 @@ static struct video_reader *reader_new(const char *spec_path, const struct video
     struct video_reader *reader = x_calloc(1, sizeof *reader);
     reader->spec_path = x_strdup(spec_path);
     reader->origin = origin ? *origin : (struct video_origin){0};
-    reader->packet = av_packet_alloc();
-    reader->first = av_packet_alloc();
-    reader->frame = av_frame_alloc();
+    reader->packet = av.packet_alloc();
+    reader->first = av.packet_alloc();
+    reader->frame = av.frame_alloc();
     open_hardware(reader);
     return reader;
 }
@@ -218,6 +219,9 @@ static int begin_lease(struct video_reader *reader, const json_t *work, struct e
 
 int video_read_open(const char *spec_path, const struct video_origin *origin, const json_t *work,
                     struct video_reader **reader, struct error *err) {
+    if (video_libav_open(err) < 0) {
+        return error_context(err, "%s", spec_path);
+    }
     struct video_reader *it = TAKE(*reader);
     if (!it || strcmp(it->spec_path, spec_path) != 0) {
         video_read_free(it);
@@ -261,7 +265,7 @@ static int feed(struct video_reader *reader, struct error *err) {
         }
         if (result == 0) {
             reader->is_drained = true;
-            (void)avcodec_send_packet(reader->decoder, NULL);
+            (void)avcodec.send_packet(reader->decoder, NULL);
             return 0;
         }
     }
@@ -278,7 +282,7 @@ static int feed(struct video_reader *reader, struct error *err) {
         reader->last_key = number;
         reader->mended = reader->mended < 0 && number > reader->broken ? number : reader->mended;
     }
-    int result = avcodec_send_packet(reader->decoder, reader->packet);
+    int result = avcodec.send_packet(reader->decoder, reader->packet);
     reader->has_packet = result == AVERROR(EAGAIN);
     /* The demuxer's own mark (AV_PKT_FLAG_CORRUPT) is not asked: it marks whole packets, too, where
      * transport streams were joined. */
@@ -330,7 +334,7 @@ static bool is_whole(struct video_reader *reader) {
 static int decode_to_frame(struct video_reader *reader, struct error *err) {
     reader->is_broken = false;
     for (;;) {
-        int result = reader->has_frame ? 0 : avcodec_receive_frame(reader->decoder, reader->frame);
+        int result = reader->has_frame ? 0 : avcodec.receive_frame(reader->decoder, reader->frame);
         bool is_it = result >= 0 && reader->frame->pts == reader->lease.packets[reader->done];
         reader->has_frame = false;
         if (result == AVERROR(EAGAIN)) {
@@ -408,7 +412,7 @@ int video_read_next(struct video_reader *reader, struct picture *picture, const 
         picture_release(picture);
         return error_context(err, "%s: frame %lld", reader->spec_path, (long long)frame);
     }
-    av_frame_unref(reader->frame);
+    av.frame_unref(reader->frame);
     static const int orientations[] = {1, 6, 3, 8}; /* by quarter turns clockwise */
     picture_orient(picture, orientations[reader->file.turns]);
     snprintf(reader->name, sizeof reader->name, "frame %lld", (long long)frame);
@@ -422,12 +426,12 @@ void video_read_free(struct video_reader *reader) {
         return;
     }
     video_lease_release(&reader->lease);
-    sws_freeContext(reader->scaler);
-    av_frame_free(&reader->frame);
-    av_packet_free(&reader->packet);
-    av_packet_free(&reader->first);
-    avcodec_free_context(&reader->decoder);
-    av_buffer_unref(&reader->hardware);
+    sws.freeContext(reader->scaler);
+    av.frame_free(&reader->frame);
+    av.packet_free(&reader->packet);
+    av.packet_free(&reader->first);
+    avcodec.free_context(&reader->decoder);
+    av.buffer_unref(&reader->hardware);
     video_file_close(&reader->file);
     free(reader->spec_path);
     free(reader);

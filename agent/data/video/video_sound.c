@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_sound.h"
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_log.h"
 
-#include <libavutil/audio_fifo.h>
-#include <libavutil/channel_layout.h>
-#include <libavutil/opt.h>
-#include <libswresample/swresample.h>
 #include <stdlib.h>
 
 enum {
@@ -28,13 +25,13 @@ struct video_sound {
 
 void video_sound_free(struct video_sound *sound) {
     if (sound) {
-        avcodec_free_context(&sound->decoder);
-        avcodec_free_context(&sound->encoder);
-        swr_free(&sound->resampler);
-        av_audio_fifo_free(sound->fifo);
-        av_frame_free(&sound->decoded);
-        av_frame_free(&sound->converted);
-        av_frame_free(&sound->chunk);
+        avcodec.free_context(&sound->decoder);
+        avcodec.free_context(&sound->encoder);
+        swr.free(&sound->resampler);
+        av.audio_fifo_free(sound->fifo);
+        av.frame_free(&sound->decoded);
+        av.frame_free(&sound->converted);
+        av.frame_free(&sound->chunk);
         free(sound);
     }
 }
@@ -46,16 +43,16 @@ const AVCodecContext *video_sound_encoder(const struct video_sound *sound) {
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static int open_decoder(struct video_sound *sound, const AVStream *stream, struct error *err) {
-    const AVCodec *codec = avcodec_find_decoder(stream->codecpar->codec_id);
+    const AVCodec *codec = avcodec.find_decoder(stream->codecpar->codec_id);
     if (!codec) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "left out: no container supports this codec, and "
                          "this build cannot decode it");
     }
-    sound->decoder = avcodec_alloc_context3(codec);
-    int result = avcodec_parameters_to_context(sound->decoder, stream->codecpar);
+    sound->decoder = avcodec.alloc_context3(codec);
+    int result = avcodec.parameters_to_context(sound->decoder, stream->codecpar);
     sound->decoder->pkt_timebase = stream->time_base;
-    result = result < 0 ? result : avcodec_open2(sound->decoder, codec, NULL);
+    result = result < 0 ? result : avcodec.open2(sound->decoder, codec, NULL);
     return result < 0 ? video_error(err, result, "left out: its decoder cannot start") : 0;
 }
 
@@ -70,24 +67,24 @@ static int rate_for(const AVCodec *codec, int rate) {
 
 static int open_encoder(struct video_sound *sound, const AVCodecParameters *track,
                         struct error *err) {
-    const AVCodec *codec = avcodec_find_encoder(AV_CODEC_ID_AAC);
+    const AVCodec *codec = avcodec.find_encoder(AV_CODEC_ID_AAC);
     if (!codec) {
         return error_set(err, ERROR_UNSUPPORTED, "left out: libavcodec has no encoder for AAC");
     }
-    AVCodecContext *encoder = sound->encoder = avcodec_alloc_context3(codec);
+    AVCodecContext *encoder = sound->encoder = avcodec.alloc_context3(codec);
     int channels = track->ch_layout.nb_channels;
     bool is_usual = channels >= 1 && channels <= CHANNELS_MAX && channels != 7;
-    av_channel_layout_default(&encoder->ch_layout, is_usual ? channels : 2);
+    av.channel_layout_default(&encoder->ch_layout, is_usual ? channels : 2);
     encoder->sample_fmt = AV_SAMPLE_FMT_FLTP;
     encoder->sample_rate = rate_for(codec, track->sample_rate);
     encoder->time_base = (AVRational){1, encoder->sample_rate};
     encoder->bit_rate = (int64_t)BITS_PER_CHANNEL * encoder->ch_layout.nb_channels;
     encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
-    int result = avcodec_open2(encoder, codec, NULL);
+    int result = avcodec.open2(encoder, codec, NULL);
     if (result < 0) {
         return video_error(err, result, "left out: the AAC encoder cannot start");
     }
-    sound->fifo = av_audio_fifo_alloc(encoder->sample_fmt, encoder->ch_layout.nb_channels,
+    sound->fifo = av.audio_fifo_alloc(encoder->sample_fmt, encoder->ch_layout.nb_channels,
                                       encoder->frame_size);
     return sound->fifo ? 0 : error_set(err, ERROR_EXHAUSTED, "no memory for sound");
 }
@@ -95,10 +92,10 @@ static int open_encoder(struct video_sound *sound, const AVCodecParameters *trac
 int video_sound_open(const AVStream *stream, struct video_sound **ret_sound, struct error *err) {
     struct video_sound *sound = x_calloc(1, sizeof *sound);
     *sound = (struct video_sound){.base = stream->time_base, .next = AV_NOPTS_VALUE};
-    sound->decoded = av_frame_alloc();
-    sound->converted = av_frame_alloc();
-    sound->chunk = av_frame_alloc();
-    sound->resampler = swr_alloc();
+    sound->decoded = av.frame_alloc();
+    sound->converted = av.frame_alloc();
+    sound->chunk = av.frame_alloc();
+    sound->resampler = swr.alloc();
     if (open_decoder(sound, stream, err) < 0 || open_encoder(sound, stream->codecpar, err) < 0) {
         video_sound_free(sound);
         return -1;
@@ -121,14 +118,14 @@ static int no_sound(int averror, struct error *err) {
 }
 
 static void shape_frame(const struct video_sound *sound, AVFrame *frame) {
-    av_frame_unref(frame);
+    av.frame_unref(frame);
     frame->format = sound->encoder->sample_fmt;
     frame->sample_rate = sound->encoder->sample_rate;
-    (void)av_channel_layout_copy(&frame->ch_layout, &sound->encoder->ch_layout);
+    (void)av.channel_layout_copy(&frame->ch_layout, &sound->encoder->ch_layout);
 }
 
 static int keep_samples(struct video_sound *sound, AVFrame *frame, struct error *err) {
-    int result = av_audio_fifo_write(sound->fifo, (void **)frame->extended_data, frame->nb_samples);
+    int result = av.audio_fifo_write(sound->fifo, (void **)frame->extended_data, frame->nb_samples);
     return result < 0 ? no_sound(result, err) : 0;
 }
 
@@ -136,11 +133,11 @@ static int add_silence(struct video_sound *sound, int64_t samples, struct error 
     while (samples > 0) {
         shape_frame(sound, sound->chunk);
         sound->chunk->nb_samples = (int)MIN(samples, (int64_t)sound->encoder->sample_rate);
-        int result = av_frame_get_buffer(sound->chunk, 0);
+        int result = av.frame_get_buffer(sound->chunk, 0);
         if (result < 0) {
             return no_sound(result, err);
         }
-        av_samples_set_silence(sound->chunk->extended_data, 0, sound->chunk->nb_samples,
+        av.samples_set_silence(sound->chunk->extended_data, 0, sound->chunk->nb_samples,
                                sound->chunk->ch_layout.nb_channels, sound->chunk->format);
         samples -= sound->chunk->nb_samples;
         if (keep_samples(sound, sound->chunk, err) < 0) {
@@ -157,11 +154,11 @@ static int keep_time(struct video_sound *sound, int64_t time, struct error *err)
         sound->next = sound->next == AV_NOPTS_VALUE ? 0 : sound->next;
         return 0;
     }
-    int64_t at = av_rescale_q(time, sound->base, sound->encoder->time_base);
+    int64_t at = av.rescale_q(time, sound->base, sound->encoder->time_base);
     if (sound->next == AV_NOPTS_VALUE) {
         sound->next = at;
     }
-    int64_t gap = at - sound->next - av_audio_fifo_size(sound->fifo);
+    int64_t gap = at - sound->next - av.audio_fifo_size(sound->fifo);
     return gap > rate / GAP_PARTS && gap < (int64_t)rate * GAP_SECONDS
                ? add_silence(sound, gap, err)
                : 0;
@@ -172,24 +169,24 @@ static int keep_decoded(struct video_sound *sound, struct error *err) {
     if (keep_time(sound, from->best_effort_timestamp, err) < 0) {
         return -1;
     }
-    if (!from->ch_layout.nb_channels || !av_channel_layout_check(&from->ch_layout)) {
-        av_channel_layout_default(&from->ch_layout, sound->decoder->ch_layout.nb_channels);
+    if (!from->ch_layout.nb_channels || !av.channel_layout_check(&from->ch_layout)) {
+        av.channel_layout_default(&from->ch_layout, sound->decoder->ch_layout.nb_channels);
     }
     shape_frame(sound, sound->converted);
-    int result = swr_convert_frame(sound->resampler, sound->converted, from);
+    int result = swr.convert_frame(sound->resampler, sound->converted, from);
     if (result == AVERROR_INPUT_CHANGED) {
-        swr_close(sound->resampler);
-        result = swr_convert_frame(sound->resampler, sound->converted, from);
+        swr.close(sound->resampler);
+        result = swr.convert_frame(sound->resampler, sound->converted, from);
     }
     return result < 0 ? no_sound(result, err) : keep_samples(sound, sound->converted, err);
 }
 
 int video_sound_feed(struct video_sound *sound, const AVPacket *packet, struct error *err) {
     sound->is_ended = !packet;
-    (void)avcodec_send_packet(sound->decoder, packet);
-    while (avcodec_receive_frame(sound->decoder, sound->decoded) >= 0) {
+    (void)avcodec.send_packet(sound->decoder, packet);
+    while (avcodec.receive_frame(sound->decoder, sound->decoded) >= 0) {
         int result = keep_decoded(sound, err);
-        av_frame_unref(sound->decoded);
+        av.frame_unref(sound->decoded);
         if (result < 0) {
             return -1;
         }
@@ -202,32 +199,32 @@ int video_sound_feed(struct video_sound *sound, const AVPacket *packet, struct e
 static int encode_chunk(struct video_sound *sound, int samples, struct error *err) {
     shape_frame(sound, sound->chunk);
     sound->chunk->nb_samples = samples;
-    int result = av_frame_get_buffer(sound->chunk, 0);
+    int result = av.frame_get_buffer(sound->chunk, 0);
     if (result >= 0) {
-        result = av_audio_fifo_read(sound->fifo, (void **)sound->chunk->extended_data, samples);
+        result = av.audio_fifo_read(sound->fifo, (void **)sound->chunk->extended_data, samples);
     }
     sound->chunk->pts = sound->next;
     sound->next += samples;
-    result = result < 0 ? result : avcodec_send_frame(sound->encoder, sound->chunk);
+    result = result < 0 ? result : avcodec.send_frame(sound->encoder, sound->chunk);
     return result < 0 ? no_sound(result, err) : 0;
 }
 
 int video_sound_take(struct video_sound *sound, AVPacket *packet, struct error *err) {
     for (;;) {
-        int result = avcodec_receive_packet(sound->encoder, packet);
+        int result = avcodec.receive_packet(sound->encoder, packet);
         if (result >= 0) {
             return 1;
         }
         if (result != AVERROR(EAGAIN)) {
             return result == AVERROR_EOF ? 0 : no_sound(result, err);
         }
-        int samples = MIN(av_audio_fifo_size(sound->fifo), sound->encoder->frame_size);
+        int samples = MIN(av.audio_fifo_size(sound->fifo), sound->encoder->frame_size);
         if (samples == sound->encoder->frame_size || (sound->is_ended && samples > 0)) {
             if (encode_chunk(sound, samples, err) < 0) {
                 return -1;
             }
         } else if (sound->is_ended) {
-            (void)avcodec_send_frame(sound->encoder, NULL);
+            (void)avcodec.send_frame(sound->encoder, NULL);
         } else {
             return 0;
         }

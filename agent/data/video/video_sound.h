@@ -3,10 +3,8 @@
  * sound and video stay in step. */
 #pragma once
 
+#include "agent/data/video/video_libav.h"
 #include "lib/error.h"
-
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 
 struct video_sound;
 

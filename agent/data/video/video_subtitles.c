@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_subtitles.h"
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_log.h"
 
 #include <stdlib.h>
@@ -15,9 +16,9 @@ struct video_subtitles {
 
 void video_subtitles_free(struct video_subtitles *subtitles) {
     if (subtitles) {
-        avcodec_free_context(&subtitles->decoder);
-        avcodec_free_context(&subtitles->encoder);
-        av_free(subtitles->event);
+        avcodec.free_context(&subtitles->decoder);
+        avcodec.free_context(&subtitles->encoder);
+        av.free(subtitles->event);
         free(subtitles);
     }
 }
@@ -28,44 +29,44 @@ const AVCodecContext *video_subtitles_encoder(const struct video_subtitles *subt
 
 static int open_decoder(struct video_subtitles *subtitles, const AVStream *stream,
                         struct error *err) {
-    const AVCodecDescriptor *kind = avcodec_descriptor_get(stream->codecpar->codec_id);
-    const AVCodec *codec = avcodec_find_decoder(stream->codecpar->codec_id);
+    const AVCodecDescriptor *kind = avcodec.descriptor_get(stream->codecpar->codec_id);
+    const AVCodec *codec = avcodec.find_decoder(stream->codecpar->codec_id);
     if (!codec || !kind || !(kind->props & AV_CODEC_PROP_TEXT_SUB)) {
         return error_set(err, ERROR_UNSUPPORTED, "not text, or without a decoder");
     }
-    subtitles->decoder = avcodec_alloc_context3(codec);
-    int result = avcodec_parameters_to_context(subtitles->decoder, stream->codecpar);
+    subtitles->decoder = avcodec.alloc_context3(codec);
+    int result = avcodec.parameters_to_context(subtitles->decoder, stream->codecpar);
     subtitles->decoder->pkt_timebase = stream->time_base;
-    result = result < 0 ? result : avcodec_open2(subtitles->decoder, codec, NULL);
+    result = result < 0 ? result : avcodec.open2(subtitles->decoder, codec, NULL);
     return result < 0 ? video_error(err, result, "their decoder cannot start") : 0;
 }
 
 /* libav's decoders give all texts as ASS, with its styles in a header that the encoder reads. */
 static int open_encoder(struct video_subtitles *subtitles, const AVStream *stream,
                         struct error *err) {
-    const AVCodec *codec = avcodec_find_encoder(AV_CODEC_ID_MOV_TEXT);
+    const AVCodec *codec = avcodec.find_encoder(AV_CODEC_ID_MOV_TEXT);
     const AVCodecContext *decoder = subtitles->decoder;
     if (!codec || !decoder->subtitle_header) {
         return error_set(err, ERROR_UNSUPPORTED, "no encoder for mov_text");
     }
-    AVCodecContext *encoder = subtitles->encoder = avcodec_alloc_context3(codec);
+    AVCodecContext *encoder = subtitles->encoder = avcodec.alloc_context3(codec);
     encoder->time_base = stream->time_base;
     encoder->flags |= AV_CODEC_FLAG_BITEXACT;
-    encoder->subtitle_header = av_mallocz((size_t)decoder->subtitle_header_size + 1);
+    encoder->subtitle_header = av.mallocz((size_t)decoder->subtitle_header_size + 1);
     if (!encoder->subtitle_header) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for subtitles");
     }
     memcpy(encoder->subtitle_header, decoder->subtitle_header,
            (size_t)decoder->subtitle_header_size);
     encoder->subtitle_header_size = decoder->subtitle_header_size;
-    int result = avcodec_open2(encoder, codec, NULL);
+    int result = avcodec.open2(encoder, codec, NULL);
     return result < 0 ? video_error(err, result, "their encoder cannot start") : 0;
 }
 
 int video_subtitles_open(const AVStream *stream, struct video_subtitles **ret_subtitles,
                          struct error *err) {
     struct video_subtitles *subtitles = x_calloc(1, sizeof *subtitles);
-    subtitles->event = av_malloc(EVENT_BYTES);
+    subtitles->event = av.malloc(EVENT_BYTES);
     if (open_decoder(subtitles, stream, err) < 0 || open_encoder(subtitles, stream, err) < 0) {
         video_subtitles_free(subtitles);
         return -1;
@@ -78,19 +79,19 @@ int video_subtitles_convert(struct video_subtitles *subtitles, const AVPacket *p
                             AVPacket *ret_packet, struct error *err) {
     AVSubtitle event = {0};
     int has_event = 0, size = 0;
-    av_packet_unref(ret_packet);
-    if (avcodec_decode_subtitle2(subtitles->decoder, &event, &has_event, (AVPacket *)packet) < 0 ||
+    av.packet_unref(ret_packet);
+    if (avcodec.decode_subtitle2(subtitles->decoder, &event, &has_event, (AVPacket *)packet) < 0 ||
         !has_event) {
         return 0;
     }
     if (event.num_rects > 0) {
-        size = avcodec_encode_subtitle(subtitles->encoder, subtitles->event, EVENT_BYTES, &event);
+        size = avcodec.encode_subtitle(subtitles->encoder, subtitles->event, EVENT_BYTES, &event);
     }
-    avsubtitle_free(&event);
+    avsubtitle.free(&event);
     if (size <= 0) {
         return 0;
     }
-    if (av_new_packet(ret_packet, size) < 0) {
+    if (av.new_packet(ret_packet, size) < 0) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for subtitles");
     }
     memcpy(ret_packet->data, subtitles->event, (size_t)size);

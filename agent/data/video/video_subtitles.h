@@ -3,10 +3,8 @@
  * places on the picture do not. Pictures (DVD, Blu-ray) cannot be converted. */
 #pragma once
 
+#include "agent/data/video/video_libav.h"
 #include "lib/error.h"
-
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 
 struct video_subtitles;
 

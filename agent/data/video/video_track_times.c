@@ -2,6 +2,7 @@
 #include "agent/data/video/video_track_times.h"
 
 #include "agent/data/video/video_cursor.h"
+#include "agent/data/video/video_libav.h"
 
 static const AVRational MILLISECONDS = {1, 1000};
 
@@ -12,16 +13,16 @@ static void begin_section(struct video_track_times *times, const struct video_in
     int64_t number = times->sections++;
     int64_t shift = times->end - dts;
     if (number < index->section_count) {
-        shift = av_rescale_q(index->sections[number], video_rational(index->time_base), base);
+        shift = av.rescale_q(index->sections[number], video_rational(index->time_base), base);
     }
-    times->shift = dts + shift < times->end - av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base)
+    times->shift = dts + shift < times->end - av.rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base)
                        ? times->end - dts
                        : shift;
 }
 
 bool video_track_times_keep(struct video_track_times *times, const struct video_index *index,
                             AVRational base, AVPacket *packet) {
-    int64_t back = av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base);
+    int64_t back = av.rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base);
     if (packet->dts == AV_NOPTS_VALUE) {
         packet->dts = packet->pts;
     }

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "agent/data/video/video_index.h"
-
-#include <libavcodec/avcodec.h>
+#include "agent/data/video/video_libav.h"
 
 /* In units of the track's own time base. Begins with raw = AV_NOPTS_VALUE. */
 struct video_track_times {

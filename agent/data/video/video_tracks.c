@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_tracks.h"
 
+#include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
-
-#include <libavutil/pixdesc.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,10 +61,10 @@ static void lose(struct video_tracks *tracks, const char *what, const char *why)
 static void lose_track(struct video_tracks *tracks, const struct video_file *file, unsigned index,
                        const char *why) {
     const AVStream *stream = file->format->streams[index];
-    const AVDictionaryEntry *language = av_dict_get(stream->metadata, "language", NULL, 0);
+    const AVDictionaryEntry *language = av.dict_get(stream->metadata, "language", NULL, 0);
     AUTO(text_freep)
     char *what = x_printf("%s %d (%s%s%.20s)", kind_name(stream), number_of(file, index),
-                          avcodec_get_name(stream->codecpar->codec_id), language ? ", " : "",
+                          avcodec.get_name(stream->codecpar->codec_id), language ? ", " : "",
                           language ? language->value : "");
     lose(tracks, what, why);
 }
@@ -92,8 +91,8 @@ static bool is_known_to_mp4(enum AVCodecID codec) {
 
 /* Adds a track as the join does. */
 static int add_track(AVFormatContext *format, const AVCodecParameters *codec, AVRational base) {
-    AVStream *stream = avformat_new_stream(format, NULL);
-    if (!stream || avcodec_parameters_copy(stream->codecpar, codec) < 0) {
+    AVStream *stream = avformat.new_stream(format, NULL);
+    if (!stream || avcodec.parameters_copy(stream->codecpar, codec) < 0) {
         return AVERROR(ENOMEM);
     }
     stream->codecpar->codec_tag = 0;
@@ -105,8 +104,8 @@ static int add_track(AVFormatContext *format, const AVCodecParameters *codec, AV
  * Matroska's muxer wants one. */
 static AVCodecParameters *pictures_new(const struct video_file *file) {
     static const uint8_t private[] = {1, 66, 0xC0, 30, 0xFF, 0xE0, 0};
-    AVCodecParameters *codec = avcodec_parameters_alloc();
-    codec->extradata = av_mallocz(sizeof private + AV_INPUT_BUFFER_PADDING_SIZE);
+    AVCodecParameters *codec = avcodec.parameters_alloc();
+    codec->extradata = av.mallocz(sizeof private + AV_INPUT_BUFFER_PADDING_SIZE);
     if (codec->extradata) {
         memcpy(codec->extradata, private, sizeof private);
         codec->extradata_size = sizeof private;
@@ -125,20 +124,20 @@ static int try_header(const struct video_file *file, const char *name, const AVS
     AVFormatContext *format = NULL;
     AVCodecParameters *pictures = pictures_new(file);
     uint8_t *bytes = NULL;
-    int result = avformat_alloc_output_context2(&format, NULL, name, NULL);
-    result = result < 0 ? result : avio_open_dyn_buf(&format->pb);
+    int result = avformat.alloc_output_context2(&format, NULL, name, NULL);
+    result = result < 0 ? result : avio.open_dyn_buf(&format->pb);
     if (result >= 0) {
         video_tracks_allow(format);
         result = add_track(format, pictures, file->stream->time_base);
         if (result >= 0 && track) {
             result = add_track(format, track->codecpar, track->time_base);
         }
-        result = result < 0 ? result : avformat_write_header(format, NULL);
-        avio_close_dyn_buf(format->pb, &bytes);
-        av_free(bytes);
+        result = result < 0 ? result : avformat.write_header(format, NULL);
+        avio.close_dyn_buf(format->pb, &bytes);
+        av.free(bytes);
     }
-    avcodec_parameters_free(&pictures);
-    avformat_free_context(format);
+    avcodec.parameters_free(&pictures);
+    avformat.free_context(format);
     return MIN(result, 0);
 }
 
@@ -247,9 +246,9 @@ static void plan_none(struct video_tracks *tracks, const struct video_file *file
 /* ---- what pictures lose ---------------------------------------------------------------------- */
 
 static bool is_transparent(const AVStream *stream) {
-    const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(stream->codecpar->format);
+    const AVPixFmtDescriptor *format = av.pix_fmt_desc_get(stream->codecpar->format);
     /* VP8 and VP9 have it in a second stream of their own, which only this tag shows. */
-    const AVDictionaryEntry *mode = av_dict_get(stream->metadata, "alpha_mode", NULL, 0);
+    const AVDictionaryEntry *mode = av.dict_get(stream->metadata, "alpha_mode", NULL, 0);
     bool has_tag = mode && strcmp(mode->value, "1") == 0;
     return has_tag || (format && format->flags & AV_PIX_FMT_FLAG_ALPHA);
 }
@@ -268,8 +267,8 @@ static void lose_of_pictures(struct video_tracks *tracks, const AVStream *stream
         lose(tracks, "high dynamic range",
              "its numbers are scored and written as bytes of BT.709, without tone mapping");
     }
-    if (av_stream_get_side_data(stream, AV_PKT_DATA_STEREO3D, NULL) ||
-        av_stream_get_side_data(stream, AV_PKT_DATA_SPHERICAL, NULL)) {
+    if (av.stream_get_side_data(stream, AV_PKT_DATA_STEREO3D, NULL) ||
+        av.stream_get_side_data(stream, AV_PKT_DATA_SPHERICAL, NULL)) {
         lose(tracks, "stereo or spherical layout",
              "the pictures are scored as they are, and the film does not name their layout");
     }

@@ -4,8 +4,8 @@
 #include "agent/data/video/video_color.h"
 #include "agent/data/video/video_file.h"
 #include "agent/data/video/video_lease.h"
+#include "agent/data/video/video_libav.h"
 
-#include <libavutil/opt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +55,11 @@ static AVRational sample_aspect(const struct writer *writer) {
  * but deblocking, which costs little and is visible. On painted frames this takes two thirds of
  * superfast's time, with a sixth more bytes at the same PSNR. */
 static int open_encoder(struct writer *writer, struct error *err) {
-    const AVCodec *codec = avcodec_find_encoder_by_name("libx264");
+    const AVCodec *codec = avcodec.find_encoder_by_name("libx264");
     if (!codec) {
         return error_set(err, ERROR_UNSUPPORTED, "libavcodec was built without libx264");
     }
-    AVCodecContext *encoder = avcodec_alloc_context3(codec);
+    AVCodecContext *encoder = avcodec.alloc_context3(codec);
     writer->encoder = encoder;
     encoder->width = (writer->width + 1) & ~1;
     encoder->height = (writer->height + 1) & ~1;
@@ -79,11 +79,11 @@ static int open_encoder(struct writer *writer, struct error *err) {
     encoder->thread_count = 1;
     encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     AVDictionary *options = NULL;
-    av_dict_set(&options, "preset", "ultrafast", 0);
-    av_dict_set(&options, "crf", "26", 0);
-    av_dict_set(&options, "x264-params", "no-deblock=0", 0);
-    int result = avcodec_open2(encoder, codec, &options);
-    av_dict_free(&options);
+    av.dict_set(&options, "preset", "ultrafast", 0);
+    av.dict_set(&options, "crf", "26", 0);
+    av.dict_set(&options, "x264-params", "no-deblock=0", 0);
+    int result = avcodec.open2(encoder, codec, &options);
+    av.dict_free(&options);
     return result < 0 ? video_error(err, result, "the H.264 encoder cannot start") : 0;
 }
 
@@ -108,8 +108,8 @@ static int open_part(struct writer *writer, struct error *err) {
                      err) < 0) {
         return -1;
     }
-    int result = avformat_alloc_output_context2(&writer->format, NULL, "nut", NULL);
-    AVStream *stream = result < 0 ? NULL : avformat_new_stream(writer->format, NULL);
+    int result = avformat.alloc_output_context2(&writer->format, NULL, "nut", NULL);
+    AVStream *stream = result < 0 ? NULL : avformat.new_stream(writer->format, NULL);
     if (!stream) {
         return video_error(err, result, "no NUT muxer");
     }
@@ -118,17 +118,20 @@ static int open_part(struct writer *writer, struct error *err) {
     /* Frame times of different parts are compared, so the muxer must not shift them. */
     writer->format->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
     stream->time_base = (AVRational){writer->lease.time_base.num, writer->lease.time_base.den};
-    avcodec_parameters_from_context(stream->codecpar, writer->encoder);
-    result = avformat_write_header(writer->format, NULL);
+    avcodec.parameters_from_context(stream->codecpar, writer->encoder);
+    result = avformat.write_header(writer->format, NULL);
     return result < 0 ? cannot_write(writer, result, err) : 0;
 }
 
 static int open_pictures(struct writer *writer, const struct picture *picture, struct error *err) {
+    if (video_libav_open(err) < 0) {
+        return -1;
+    }
     video_log_quiet();
     writer->width = picture->width;
     writer->height = picture->height;
-    writer->packet = av_packet_alloc();
-    writer->frame = av_frame_alloc();
+    writer->packet = av.packet_alloc();
+    writer->frame = av.frame_alloc();
     if (picture_check_size(picture->width, picture->height, err) < 0) {
         return error_context(err, "the result");
     }
@@ -138,7 +141,7 @@ static int open_pictures(struct writer *writer, const struct picture *picture, s
     writer->frame->format = AV_PIX_FMT_YUV420P;
     writer->frame->width = writer->encoder->width;
     writer->frame->height = writer->encoder->height;
-    int result = av_frame_get_buffer(writer->frame, 0);
+    int result = av.frame_get_buffer(writer->frame, 0);
     return result < 0 ? video_error(err, result, "no memory for a frame") : 0;
 }
 
@@ -147,7 +150,7 @@ static int open_pictures(struct writer *writer, const struct picture *picture, s
 static int write_packets(struct writer *writer, struct error *err) {
     AVRational from = {writer->lease.time_base.num, writer->lease.time_base.den};
     for (;;) {
-        int result = avcodec_receive_packet(writer->encoder, writer->packet);
+        int result = avcodec.receive_packet(writer->encoder, writer->packet);
         if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) {
             return 0;
         }
@@ -157,9 +160,9 @@ static int write_packets(struct writer *writer, struct error *err) {
         AVPacket *packet = writer->packet;
         packet->pts = packet->dts = writer->lease.pts[writer->written++];
         packet->duration = 0;
-        av_packet_rescale_ts(packet, from, writer->format->streams[0]->time_base);
-        result = av_write_frame(writer->format, packet);
-        av_packet_unref(packet);
+        av.packet_rescale_ts(packet, from, writer->format->streams[0]->time_base);
+        result = av.write_frame(writer->format, packet);
+        av.packet_unref(packet);
         if (result < 0) {
             return cannot_write(writer, result, err);
         }
@@ -170,7 +173,7 @@ static int write_packets(struct writer *writer, struct error *err) {
 static int encode(struct writer *writer, struct error *err) {
     writer->frame->pts = writer->added;
     writer->frame->pict_type = writer->added ? AV_PICTURE_TYPE_NONE : AV_PICTURE_TYPE_I;
-    int result = avcodec_send_frame(writer->encoder, writer->frame);
+    int result = avcodec.send_frame(writer->encoder, writer->frame);
     if (result < 0) {
         return video_error(err, result, "a frame cannot be encoded");
     }
@@ -202,7 +205,7 @@ static int add_picture(struct writer *writer, int64_t at, const struct picture *
     if (writer->results > 0 && repeat(writer, at, err) < 0) {
         return -1;
     }
-    int result = av_frame_make_writable(writer->frame);
+    int result = av.frame_make_writable(writer->frame);
     if (result < 0) {
         return video_error(err, result, "no memory for a frame");
     }
@@ -214,7 +217,7 @@ static int finish_pictures(struct writer *writer, struct error *err) {
     if (repeat(writer, writer->lease.count, err) < 0) {
         return -1;
     }
-    (void)avcodec_send_frame(writer->encoder, NULL);
+    (void)avcodec.send_frame(writer->encoder, NULL);
     if (write_packets(writer, err) < 0) {
         return -1;
     }
@@ -222,8 +225,8 @@ static int finish_pictures(struct writer *writer, struct error *err) {
         return error_set(err, ERROR_BUG, "the encoder gave %lld packets for %lld frames",
                          (long long)writer->written, (long long)writer->added);
     }
-    int result = av_write_trailer(writer->format);
-    avio_flush(writer->io);
+    int result = av.write_trailer(writer->format);
+    avio.flush(writer->io);
     result = result < 0 ? result : writer->io->error;
     return result < 0 ? cannot_write(writer, result, err) : 0;
 }
@@ -305,10 +308,12 @@ void video_write_free(struct writer *writer) {
     if (!writer) {
         return;
     }
-    av_packet_free(&writer->packet);
-    av_frame_free(&writer->frame);
-    avcodec_free_context(&writer->encoder);
-    avformat_free_context(writer->format);
+    if (writer->packet) { /* pictures, for which libav is open */
+        av.packet_free(&writer->packet);
+        av.frame_free(&writer->frame);
+        avcodec.free_context(&writer->encoder);
+        avformat.free_context(writer->format);
+    }
     video_io_close(&writer->io);
     video_lease_release(&writer->lease);
     free(writer);

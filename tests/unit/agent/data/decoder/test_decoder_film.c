@@ -130,7 +130,7 @@ static void test_films(void) {
         {"long", "its answer is too long", ERROR_INVALID},
         {"item", "it sent an unexpected reply", ERROR_INVALID},
     };
-    struct decoder *decoder = decoder_new(DECODER_VIDEO_PATIENCE);
+    struct decoder *decoder = decoder_new_video(DECODER_VIDEO_PATIENCE);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char made[1000];
         struct decoder_files files = {.context = made,
@@ -171,7 +171,7 @@ static void test_no_films(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "decoder") == 0) {
+    if (argc > 1 && strcmp(argv[1], "decoder") == 0) {
         return be_decoder();
     }
     setenv(DECODER_PROGRAM, "/proc/self/exe", 1);
