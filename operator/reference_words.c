@@ -41,7 +41,7 @@ static void put_bounds(struct buffer *text, const json_t *schema) {
     put_number(text, ", at most ", json_object_get(schema, "maxProperties"), " entries");
 }
 
-static const char *type_told(const json_t *schema) {
+static const char *type_name(const json_t *schema) {
     static const struct {
         const char *type, *told;
     } names[] = {
@@ -67,7 +67,7 @@ char *reference_takes(const json_t *schema, const char *quote) {
     struct buffer text;
     buffer_init(&text, TEXT_BYTES_MAX);
     if (!options) {
-        put(&text, type_told(schema));
+        put(&text, type_name(schema));
         put_bounds(&text, schema);
         return buffer_take(&text, NULL);
     }

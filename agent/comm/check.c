@@ -161,12 +161,12 @@ static int gather_verdicts(struct comm *comm, void *context, struct error *err) 
     return comm_gather(comm, &check->mine, sizeof check->mine, check->all, err);
 }
 
-static int say_barrier(struct comm *comm, void *context UNUSED, struct error *err) {
+static int call_barrier(struct comm *comm, void *context UNUSED, struct error *err) {
     return comm_barrier(comm, err);
 }
 
 /* All ranks report the first rank that found an error. */
-static int judge(struct check *check, struct error *err) {
+static int compare_verdicts(struct check *check, struct error *err) {
     if (reducer_call(check->reducer, gather_verdicts, check, err) < 0) {
         return -1;
     }
@@ -201,14 +201,14 @@ static int prove(struct check *check, struct error *err) {
         return -1;
     }
     compare_random(check);
-    return judge(check, err);
+    return compare_verdicts(check, err);
 }
 
 static int time_round(struct check *check, double *ret_seconds, struct error *err) {
     for (size_t i = 0; i < check->count; i++) {
         check->values[i] = 1;
     }
-    if (reducer_call(check->reducer, say_barrier, NULL, err) < 0) {
+    if (reducer_call(check->reducer, call_barrier, NULL, err) < 0) {
         return -1;
     }
     int64_t start_ns = clock_monotonic_ns();
@@ -217,7 +217,7 @@ static int time_round(struct check *check, double *ret_seconds, struct error *er
     }
     check->mine.seconds = (double)(clock_monotonic_ns() - start_ns) / 1e9;
     compare_ones(check);
-    if (judge(check, err) < 0) {
+    if (compare_verdicts(check, err) < 0) {
         return -1;
     }
     double most = 0;

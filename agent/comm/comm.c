@@ -38,7 +38,7 @@ void comm_closep(struct comm **comm) {
     comm_close(*comm);
 }
 
-static int told(struct comm *comm, int result) {
+static int note_lost(struct comm *comm, int result) {
     if (result < 0) {
         atomic_store(&comm->is_lost, true);
     }
@@ -46,25 +46,25 @@ static int told(struct comm *comm, int result) {
 }
 
 int comm_reduce(struct comm *comm, float *values, size_t count, struct error *err) {
-    return told(comm, comm->ops->reduce(comm, values, count, err));
+    return note_lost(comm, comm->ops->reduce(comm, values, count, err));
 }
 
 int comm_reduce_device(struct comm *comm, float *values, size_t count, struct error *err) {
     assert(comm->ops->reduce_device);
-    return told(comm, comm->ops->reduce_device(comm, values, count, err));
+    return note_lost(comm, comm->ops->reduce_device(comm, values, count, err));
 }
 
 int comm_broadcast(struct comm *comm, void *bytes, size_t size, struct error *err) {
-    return told(comm, comm->ops->broadcast(comm, bytes, size, err));
+    return note_lost(comm, comm->ops->broadcast(comm, bytes, size, err));
 }
 
 int comm_gather(struct comm *comm, const void *mine, size_t size, void *all, struct error *err) {
     assert(size <= GATHER_MAX);
-    return told(comm, comm->ops->gather(comm, mine, size, all, err));
+    return note_lost(comm, comm->ops->gather(comm, mine, size, all, err));
 }
 
 int comm_barrier(struct comm *comm, struct error *err) {
-    return told(comm, comm->ops->barrier(comm, err));
+    return note_lost(comm, comm->ops->barrier(comm, err));
 }
 
 _Noreturn void comm_abandon(int exit_code) {

@@ -97,7 +97,7 @@ static bool is_begun(int code) {
 
 /* Waits until NCCL has finished the call; *ret_code is its result. False: timed out or cancelled.
  * For non-blocking communicators only. */
-static bool settle(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
+static bool await_call(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
     int64_t start_ns = clock_monotonic_ns();
     *ret_code = NCCL_IN_PROGRESS;
     for (;;) {
@@ -130,7 +130,7 @@ static int nccl_reduce_device(struct comm *comm, float *values, size_t count, st
     code = nccl->library.all_reduce(values, values, count, NCCL_FLOAT32, NCCL_SUM,
                                     nccl->communicator, nccl->stream);
     bool is_settling = nccl->library.init_rank_config && is_begun(code);
-    if (is_settling && !settle(nccl, 0, &code)) { /* the call was not on the stream yet */
+    if (is_settling && !await_call(nccl, 0, &code)) { /* the call was not on the stream yet */
         error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
         return give_up(nccl);
     }
@@ -170,7 +170,7 @@ static void end_communicator(struct nccl *nccl) {
     int code = NCCL_SUCCESS;
     if (nccl->library.init_rank_config) {
         code = nccl->library.finalize(nccl->communicator);
-        if (is_begun(code) && !settle(nccl, 1000 * FINALIZE_S, &code)) {
+        if (is_begun(code) && !await_call(nccl, 1000 * FINALIZE_S, &code)) {
             code = NCCL_IN_PROGRESS;
         }
     }
@@ -318,7 +318,7 @@ static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
     if (nccl->library.init_rank_config) {
         code = nccl->library.init_rank_config(&nccl->communicator, nccl->comm.size, id,
                                               nccl->comm.rank, &config);
-        if (is_begun(code) && !settle(nccl, patience_ms, &code)) {
+        if (is_begun(code) && !await_call(nccl, patience_ms, &code)) {
             error_of_meeting(err, patience_ms);
             return give_up(nccl);
         }
@@ -328,7 +328,7 @@ static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
     return code == NCCL_SUCCESS ? 0 : error_from_nccl(nccl, err, code, "ncclCommInitRank");
 }
 
-static int meet(struct nccl *nccl, struct error *err) {
+static int connect_ranks(struct nccl *nccl, struct error *err) {
     struct nccl_id id = {{0}};
     struct error mine = {0};
     int code = nccl->comm.rank == 0 ? nccl->library.get_id(&id) : NCCL_SUCCESS;
@@ -361,7 +361,7 @@ static int nccl_open(struct comm **ret_comm, struct error *err) {
         return 0;
     }
     int opened = open_gpu(nccl, &mine);
-    if (agree_on_readiness(nccl, &mine, err) < 0 || opened < 0 || meet(nccl, err) < 0) {
+    if (agree_on_readiness(nccl, &mine, err) < 0 || opened < 0 || connect_ranks(nccl, err) < 0) {
         return -1; /* like mpi's: this process ends, and mpirun ends the others */
     }
     *ret_comm = &nccl->comm;

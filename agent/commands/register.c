@@ -133,7 +133,7 @@ static int carry_out(const json_t *spec, struct error *err) {
     return registered_copy(&request, err) < 0 ? -1 : write_result(spec, origin, err);
 }
 
-static void say_last(const json_t *spec, const struct error *err) {
+static void write_last_message(const json_t *spec, const struct error *err) {
     AUTO(tree_freep)
     json_t *words =
         json_pack("{s:s, s:s}", "state", err->kind ? "Failed" : "Succeeded", "message", err->text);
@@ -167,6 +167,6 @@ int register_command(int argc, char **argv) {
         log_event(LOG_INFO, "registered: %s/%s/%s", tree_text(spec, "to", ""),
                   tree_text(spec, "name", ""), tree_text(spec, "version", ""));
     }
-    say_last(spec, &err);
+    write_last_message(spec, &err);
     return error_exit_code(&err);
 }

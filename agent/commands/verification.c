@@ -49,7 +49,7 @@ static int open_place(const char *volume, const char *given, bool writes, struct
 }
 
 /* Why result.json is missing. */
-static int say_unfinished(const struct checking *checking, struct error *err) {
+static int explain_missing_result(const struct checking *checking, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *owner = NULL;
     struct error ignored = {0};
@@ -73,7 +73,7 @@ static int read_result(struct checking *checking, struct error *why, struct erro
     buffer_init(&checking->text, RESULT_BYTES_MAX);
     if (store_get(checking->output, RESULT_NAME, &checking->text, NULL, &cause) < 0) {
         if (cause.kind == ERROR_NOT_FOUND) {
-            return say_unfinished(checking, err);
+            return explain_missing_result(checking, err);
         }
         *err = cause;
         return -1;

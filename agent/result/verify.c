@@ -45,7 +45,7 @@ static void note(struct verification *verification, enum verify_fault fault, con
     }
 }
 
-static int tell(const struct verification *verification, struct error *err) {
+static int report_progress(const struct verification *verification, struct error *err) {
     const struct verify_options *options = verification->options;
     return !options->progress || options->progress(options->context, &verification->report,
                                                    verification->files, verification->bytes)
@@ -89,7 +89,7 @@ static int check_file(struct verification *verification, const char *name, int64
     if (!is_same) {
         note(verification, why.kind == ERROR_NOT_FOUND ? VERIFY_MISSING : VERIFY_CHANGED, name);
     }
-    return tell(verification, err) < 0 ? -1 : is_same;
+    return report_progress(verification, err) < 0 ? -1 : is_same;
 }
 
 static int check_entry(struct verification *verification, const json_t *entry, struct error *err) {

@@ -36,7 +36,7 @@ int64_t serve_pause_ms(int64_t ends) {
 }
 
 /* The server may say anything; the words are a text of JSON. */
-static void tell(struct serve *serve, const struct process_group_end *end) {
+static void describe_end(struct serve *serve, const struct process_group_end *end) {
     char *words = serve->state.words;
     int size =
         snprintf(words, SERVE_WORDS_MAX, "exit code %d%s%s%s", end->code,
@@ -50,7 +50,7 @@ static int note_end(struct serve *serve, const struct process_group_end *end, in
     serve->in_a_row = was_good ? 1 : serve->in_a_row + 1;
     serve->due_ms = now_ms + serve_pause_ms(serve->in_a_row);
     serve->state.ends++;
-    tell(serve, end);
+    describe_end(serve, end);
     log_event(LOG_WARNING, "the model server has ended: %s", serve->state.words);
     return serve_state_write(serve->options->folder, &serve->state, err);
 }
@@ -71,18 +71,18 @@ static int start(struct serve *serve, int64_t now_ms, struct error *err) {
 }
 
 /* The folder of a worker that ended without a word may be removed. */
-static enum presence see_worker(const struct serve *serve) {
+static enum presence observe_worker(const struct serve *serve) {
     enum presence seen = presence_of(serve->options->folder, SERVE_AGENT);
     bool was_there = serve->worker != PRESENCE_NOT_YET;
     return seen == PRESENCE_NOT_YET && was_there ? PRESENCE_GONE : seen;
 }
 
-static void look_for_worker(struct serve *serve, int64_t now_ms) {
+static void check_worker(struct serve *serve, int64_t now_ms) {
     if (now_ms - serve->look_ms < LOOK_MS) {
         return;
     }
     serve->look_ms = now_ms;
-    serve->worker = see_worker(serve);
+    serve->worker = observe_worker(serve);
     bool is_over = serve->worker == PRESENCE_GONE ||
                    (serve->worker == PRESENCE_NOT_YET && serve->options->is_interrupted());
     if (is_over && !serve->stops) {
@@ -94,7 +94,7 @@ static void look_for_worker(struct serve *serve, int64_t now_ms) {
 static int step(struct serve *serve, struct error *err) {
     int64_t now_ms = clock_monotonic_ms();
     struct process_group_end end;
-    look_for_worker(serve, now_ms);
+    check_worker(serve, now_ms);
     while (process_group_poll(serve->group, now_ms, &end)) {
         if (!serve->stops && note_end(serve, &end, now_ms, err) < 0) {
             return -1;

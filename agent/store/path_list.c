@@ -153,14 +153,14 @@ static int read_pass(const struct listing *listing, struct keys *keys, DIR *entr
     return 0;
 }
 
-static int tell_left_out(const struct listing *listing, const char *name, struct error *err) {
+static int pass_left_out(const struct listing *listing, const char *name, struct error *err) {
     size_t length = strlen(name);
     const struct store_info info = {.is_left_out = true, .is_folder = name[length - 1] == '/'};
     return listing->wants_all ? listing->each(listing->context, name, &info, err) : 0;
 }
 
 /* A link to a folder is not followed, and nothing is missed if that folder is listed, too. */
-static int tell_folder_link(const struct listing *listing, const char *name, const char *spec_path,
+static int pass_folder_link(const struct listing *listing, const char *name, const char *spec_path,
                             struct error *err) {
     AUTO(text_freep) char *top = NULL;
     AUTO(text_freep) char *folder = NULL;
@@ -179,7 +179,7 @@ static int tell_folder_link(const struct listing *listing, const char *name, con
 
 /* A link counts if it points to a file of the volume; one that cannot be followed is passed on with
  * its fault. Like store_each. */
-static int tell_link(const struct listing *listing, const char *name, struct error *err) {
+static int pass_link(const struct listing *listing, const char *name, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
@@ -187,10 +187,10 @@ static int tell_link(const struct listing *listing, const char *name, struct err
     struct store_info info = {0};
     if (path_open(spec_path, &fd, &why) == 0) {
         if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-            return tell_folder_link(listing, name, spec_path, err);
+            return pass_folder_link(listing, name, spec_path, err);
         }
         if (!S_ISREG(status.st_mode)) {
-            return tell_left_out(listing, name, err);
+            return pass_left_out(listing, name, err);
         }
         path_folder_info(listing->store, &status, &info);
         return listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err);
@@ -204,8 +204,8 @@ static int tell_link(const struct listing *listing, const char *name, struct err
 }
 
 /* Fills in *ret_info of a regular file; only its open folder is queried. */
-static int look(const struct listing *listing, int folder_fd, const char *folder, const char *key,
-                struct store_info *ret_info, struct error *err) {
+static int stat_entry(const struct listing *listing, int folder_fd, const char *folder,
+                      const char *key, struct store_info *ret_info, struct error *err) {
     struct stat status;
     if (!listing->wants_infos) {
         return 1;
@@ -240,14 +240,14 @@ static int list_entry(const struct listing *listing, const struct level *level, 
                          listing->store->path, name, STORE_NAME_MAX);
     }
     if (key[length + 1] == KEY_LEFT_OUT) {
-        return tell_left_out(listing, name, err);
+        return pass_left_out(listing, name, err);
     }
     if (key[length - 1] != '/') {
         struct store_info info = {0};
         if (key[length + 1] == KEY_LINK) {
-            return tell_link(listing, name, err);
+            return pass_link(listing, name, err);
         }
-        int is_file = look(listing, level->fd, level->folder, key, &info, err);
+        int is_file = stat_entry(listing, level->fd, level->folder, key, &info, err);
         return is_file > 0
                    ? listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err)
                    : is_file;

@@ -36,7 +36,7 @@ static void drop(struct path_probe *probe) {
 }
 
 /* Queries the server itself, since a cached result does not show that it is alive. */
-static void look(const char *spec_path, struct error *err) {
+static void query_server(const char *spec_path, struct error *err) {
     AUTO(fd_closep) int fd = -1;
     struct statfs status;
     struct statx fresh;
@@ -50,7 +50,7 @@ static void look(const char *spec_path, struct error *err) {
 static void *run(void *argument) {
     struct path_probe *probe = argument;
     struct error result = {0};
-    look(probe->spec_path, &result);
+    query_server(probe->spec_path, &result);
     pthread_mutex_lock(&probe->lock);
     probe->result = result;
     probe->is_running = false;

@@ -63,7 +63,8 @@ static bool is_disk(const struct statfs *status) {
 }
 
 /* On some systems f_type is a signed 32-bit number. Opened for reading, a store creates nothing. */
-static void look_up(struct path_folder *store, const struct statfs *status, int fd, bool writes) {
+static void detect_file_system(struct path_folder *store, const struct statfs *status, int fd,
+                               bool writes) {
     enum creation creation = BY_LINK;
     int tick_ms = DISK_TICK_MS;
     store->has_inodes = store->has_changes = true;
@@ -110,7 +111,7 @@ static int path_folder_open(const char *spec_path, bool writes, struct store **r
         return error_from_errno(err, errno, "%s", spec_path);
     }
     struct path_folder *store = x_calloc(1, sizeof *store);
-    look_up(store, &status, fd, writes);
+    detect_file_system(store, &status, fd, writes);
     store->probe = path_probe_new(spec_path);
     pthread_mutex_init(&store->lock, NULL);
     *ret_store = &store->base;

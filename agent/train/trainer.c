@@ -65,8 +65,8 @@ static void format_loss(char text[static 32], double loss) {
 
 /* Reports figures of the epoch so far for the job's status (figures.h), and progress, to the gang
  * of this rank, if there is one. test_accuracy: NAN without a new value. */
-static void tell(const struct trainer *trainer, struct period *period, double speed,
-                 double test_accuracy) {
+static void report_figures(const struct trainer *trainer, struct period *period, double speed,
+                           double test_accuracy) {
     int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);
     if (trainer->comm->rank != 0) {
         return;
@@ -110,7 +110,7 @@ static void report(const struct trainer *trainer, const double values[static BES
 }
 
 /* Prints progress within an epoch. */
-static void say_step(const struct trainer *trainer, struct period *period) {
+static void print_step(const struct trainer *trainer, struct period *period) {
     char loss[32], accuracy[64];
     format_loss(loss, loss_of(trainer));
     format_accuracy(accuracy, "accuracy", accuracy_of(trainer));
@@ -148,7 +148,7 @@ static void keep_metrics(const struct trainer *trainer) {
 }
 
 /* At the end of an epoch. */
-static void say_bad(struct trainer *trainer) {
+static void print_bad_samples(struct trainer *trainer) {
     struct bad_sums *bad = &trainer->bad_sums;
     if (bad->train > 0) {
         trainer_say(trainer,
@@ -164,7 +164,7 @@ static void say_bad(struct trainer *trainer) {
     bad->train = 0;
 }
 
-static void say_heads(const struct trainer *trainer) {
+static void print_heads(const struct trainer *trainer) {
     char text[HEAD_TEXT_MAX];
     if (trainer->head_count > 1) {
         trainer_format_heads(trainer, trainer->head_sums, text);
@@ -180,7 +180,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
     }
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
-    tell(trainer, period, speed, accuracy);
+    report_figures(trainer, period, speed, accuracy);
     const double values[] = {[BEST_LOSS] = loss_of(trainer),
                              [BEST_TRAIN_ACCURACY] = accuracy_of(trainer),
                              [BEST_TEST_LOSS] = loss,
@@ -203,8 +203,8 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
                 (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
                 (long long)trainer->step, own, accuracies[0], test, accuracies[1],
                 rate_at(&trainer->rate, trainer->step - 1), speed);
-    say_heads(trainer);
-    say_bad(trainer);
+    print_heads(trainer);
+    print_bad_samples(trainer);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
     trainer->places = 0;
@@ -286,13 +286,13 @@ static int after_step(struct trainer *trainer, struct period *period, bool is_fi
         }
     } else {
         if (now_ms - period->told_ms >= TELL_EVERY_MS) {
-            tell(trainer, period, speed_of(period), NAN);
+            report_figures(trainer, period, speed_of(period), NAN);
         }
         if (now_ms - period->row_ms > METRICS_EVERY_MS) {
             add_row(trainer, period, NAN, NAN);
         }
         if (is_first || now_ms - period->said_ms > SAY_EVERY_MS) {
-            say_step(trainer, period);
+            print_step(trainer, period);
         }
     }
     return trainer->scalars[SCALAR_SAVE] > 0 ? save(trainer, err) : 0;

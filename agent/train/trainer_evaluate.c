@@ -79,7 +79,7 @@ static double total_of(const struct trainer *trainer, const struct sums *sums) {
     return total;
 }
 
-static void say_heads(const struct trainer *trainer, const struct sums *sums) {
+static void print_heads(const struct trainer *trainer, const struct sums *sums) {
     struct head_sums heads[HEADS_MAX] = {{0}};
     char text[HEAD_TEXT_MAX];
     for (size_t i = 0; i < trainer->head_count; i++) {
@@ -151,7 +151,7 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
         check_sums(trainer, &sums, err) < 0) {
         return -1;
     }
-    say_heads(trainer, &sums);
+    print_heads(trainer, &sums);
     const struct host_loss_sums *first = &sums.heads[MAX(trainer->accuracy_head, 0)];
     bool has_accuracy =
         trainer->accuracy_head >= 0 && trainer->graph.losses[trainer->accuracy_head].correct;

@@ -151,22 +151,22 @@ static void watch_bad(struct trainer *trainer, const struct bad_samples_policy *
     }
 }
 
-static void say_strays(const struct trainer *trainer, const char *what,
-                       const struct dataset *dataset) {
+static void print_strays(const struct trainer *trainer, const char *what,
+                         const struct dataset *dataset) {
     AUTO(text_freep) char *text = strays_text(&dataset->strays);
     if (text) {
         trainer_say(trainer, "%s: %s", what, text);
     }
 }
 
-static void say_notice(const struct trainer *trainer, const char *what,
-                       const struct dataset *dataset) {
+static void print_notice(const struct trainer *trainer, const char *what,
+                         const struct dataset *dataset) {
     if (dataset->notice) {
         trainer_say(trainer, "%s: %s", what, dataset->notice);
     }
 }
 
-static void say_progress(void *context, const char *line) {
+static void print_progress(void *context, const char *line) {
     trainer_say(context, "%s", line);
 }
 
@@ -191,7 +191,7 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
                                       .ignored = ignored_usual,
                                       .sees_files = trainer->comm->rank == 0,
                                       .is_stopped = trainer->job->is_stopped,
-                                      .say = say_progress,
+                                      .say = print_progress,
                                       .context = trainer};
     struct bad_samples_policy policy;
     if (bad_samples_read(data, &policy, err) < 0) {
@@ -210,11 +210,11 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
     if (test && dataset_open(test, &options, &trainer->test, err) < 0) {
         return opened_none(trainer, "data.test", err);
     }
-    say_strays(trainer, "data.train", trainer->train);
-    say_notice(trainer, "data.train", trainer->train);
+    print_strays(trainer, "data.train", trainer->train);
+    print_notice(trainer, "data.train", trainer->train);
     if (trainer->test) {
-        say_strays(trainer, "data.test", trainer->test);
-        say_notice(trainer, "data.test", trainer->test);
+        print_strays(trainer, "data.test", trainer->test);
+        print_notice(trainer, "data.test", trainer->test);
     }
     watch_bad(trainer, &policy);
     return augment_read(json_object_get(data, "augment"), json_object_get(data, "normalize"),

@@ -89,14 +89,14 @@ static int refuse(const struct trainer *trainer, const json_t *then, const json_
         *text ? text : "its volumes, or fields that an earlier release did not store");
 }
 
-static void say_restart(const struct trainer *trainer) {
+static void print_restart(const struct trainer *trainer) {
     trainer_say(trainer, "restart: what earlier trainings have made is thrown away");
 }
 
 static int replace(const struct trainer *trainer, const json_t *then, const char *text,
                    struct error *err) {
     const char *run = tree_text(then, "run", "");
-    say_restart(trainer);
+    print_restart(trainer);
     if (strlen(run) == 16 && strspn(run, "0123456789abcdef") == 16 &&
         discard(trainer, run, err) < 0) {
         return -1;
@@ -107,14 +107,14 @@ static int replace(const struct trainer *trainer, const json_t *then, const char
 /* Of a training whose .windlass is gone. result.json goes last: if this start dies before, the next
  * one still knows by it that the others are there. */
 static int discard_ownerless(const struct trainer *trainer, struct error *err) {
-    say_restart(trainer);
+    print_restart(trainer);
     return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_FILE, err);
 }
 
 /* Without an owner, .windlass was deleted: result.json still says whose results are there. What is
  * not a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a
  * training's results away. */
-static int settle_ownerless(const struct trainer *trainer, struct error *err) {
+static int check_ownerless(const struct trainer *trainer, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *result = NULL;
     struct error cause = {0};
@@ -150,7 +150,7 @@ static int settle_ownerless(const struct trainer *trainer, struct error *err) {
 }
 
 /* *ret_is_there: somebody has made it. */
-static int look_for_owner(const struct trainer *trainer, bool *ret_is_there, struct error *err) {
+static int find_owner(const struct trainer *trainer, bool *ret_is_there, struct error *err) {
     struct store_info info;
     struct error cause = {0};
     *ret_is_there = store_stat(trainer->store, OWNER, &info, &cause) == 0;
@@ -168,8 +168,8 @@ int trainer_own(const struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
     struct error ignored = {0};
     buffer_init(&there, OWNER_BYTES_MAX);
-    if (look_for_owner(trainer, &is_there, err) < 0 ||
-        (!is_there && settle_ownerless(trainer, err) < 0)) {
+    if (find_owner(trainer, &is_there, err) < 0 ||
+        (!is_there && check_ownerless(trainer, err) < 0)) {
         return -1;
     }
     /* The object is read to see who made it: the answer to our own request may have been lost. */

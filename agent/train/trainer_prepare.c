@@ -129,7 +129,7 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
 }
 
 /* Scores of a square, such as 256 bytes at 256 places, do not tell their axis of classes. */
-static void say_axis(const struct trainer *trainer, size_t head) {
+static void print_axis(const struct trainer *trainer, size_t head) {
     const struct shape *labels = &trainer->inputs[trainer->graph.losses[head].target].shape;
     if (trainer->heads[head].criterion.loss != TRAINING_CROSS_ENTROPY) {
         return;
@@ -194,7 +194,7 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
     bind(trainer, &trainer->prepared[0]);
     trainer->prepared[0].samples = samples;
     for (size_t i = 0; i < trainer->head_count; i++) {
-        say_axis(trainer, i);
+        print_axis(trainer, i);
     }
     return rate_read(json_object_get(spec, "schedule"), &options, &trainer->rate, err);
 }

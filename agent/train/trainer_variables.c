@@ -52,8 +52,8 @@ static void count(const struct trainer *trainer, struct role_amount *ret_trained
     ret_all->elements += frozen.elements;
 }
 
-static void say_list(const struct trainer *trainer, const char *what, const char *advice,
-                     const struct forms_list *list) {
+static void print_list(const struct trainer *trainer, const char *what, const char *advice,
+                       const struct forms_list *list) {
     char names[NAMES_BYTES] = "";
     size_t used = 0, named = MIN(list->count, ARRAY_LEN(list->names));
     for (size_t i = 0; i < named; i++) {
@@ -77,19 +77,21 @@ void trainer_say_forms(const struct trainer *trainer) {
                     "(%zu)",
                     forms->norms, forms->dropouts, forms->outputs);
     }
-    say_list(trainer, "the exporter has folded a BatchNormalization into these convolutions",
-             "its statistics are frozen in their weights, which are trained with their biases; to "
-             "train the norms themselves, export with " EXPORT,
-             &forms->folded);
-    say_list(trainer, "tied weights, each trained as one with another of equal elements",
-             "the exporter ties layers that are only copies of one, as nn.TransformerEncoder makes "
-             "them, too: to train these apart, export with " EXPORT,
-             &forms->tied);
-    say_list(trainer,
-             "the exporter has computed these from parameters, and they are trained as "
-             "weights of their own",
-             "if one is a formula of a parameter (a norm, a sum), export with " EXPORT,
-             &forms->computed);
+    print_list(
+        trainer, "the exporter has folded a BatchNormalization into these convolutions",
+        "its statistics are frozen in their weights, which are trained with their biases; to "
+        "train the norms themselves, export with " EXPORT,
+        &forms->folded);
+    print_list(
+        trainer, "tied weights, each trained as one with another of equal elements",
+        "the exporter ties layers that are only copies of one, as nn.TransformerEncoder makes "
+        "them, too: to train these apart, export with " EXPORT,
+        &forms->tied);
+    print_list(trainer,
+               "the exporter has computed these from parameters, and they are trained as "
+               "weights of their own",
+               "if one is a formula of a parameter (a norm, a sum), export with " EXPORT,
+               &forms->computed);
 }
 
 void trainer_send_variables(const struct trainer *trainer) {

@@ -55,8 +55,8 @@ static void print_hosts(const char (*hosts)[CHECK_HOST_MAX], int count) {
 
 /* A ring sends 2 (n - 1) / n of all bytes over each rank's link, which is the minimum of all
  * algorithms. */
-static void say_result(const struct comm *comm, const struct check_options *options,
-                       const struct check_result *result) {
+static void print_result(const struct comm *comm, const struct check_options *options,
+                         const struct check_result *result) {
     double bytes = (double)options->megabytes * 1e6 * 2 * (comm->size - 1) / comm->size;
     printf("%d rank%s on ", comm->size, comm->size == 1 ? "" : "s");
     print_hosts((const char(*)[CHECK_HOST_MAX])result->hosts, comm->size);
@@ -138,7 +138,7 @@ static int check_command(const char *name, struct check_options *options, struct
         return error_exit_code(err);
     }
     if (comm->rank == 0) {
-        say_result(comm, options, &result);
+        print_result(comm, options, &result);
     }
     free(result.hosts);
     return 0;

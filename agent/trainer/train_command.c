@@ -48,7 +48,7 @@ static int choose_threads(int64_t asked) {
     return (int)MIN(MAX(asked ? asked : count / here, 1), THREADS_MAX);
 }
 
-static void say(const char *line) {
+static void print_line(const char *line) {
     printf("%s\n", line);
     fflush(stdout);
 }
@@ -150,7 +150,7 @@ static int train_main(int argc, char **argv, struct error *err) {
                             .round = number_of("WINDLASS_ROUND"),
                             .threads = choose_threads(threads),
                             .is_stopped = is_stopped,
-                            .say = say};
+                            .say = print_line};
     if (!job.run || strlen(job.run) != 16 || strspn(job.run, "0123456789abcdef") != 16) {
         return error_set(err, ERROR_INVALID, "WINDLASS_RUN: 16 hexadecimal digits are expected");
     }

@@ -47,7 +47,7 @@ static bool find_dropped(const json_t *given, const json_t *stored,
 }
 
 /* Servers before 1.25 drop a field silently that their definition does not have. */
-static void tell_dropped(const struct resource_file *file, const json_t *stored) {
+static void warn_dropped(const struct resource_file *file, const json_t *stored) {
     char path[PATH_MAX_BYTES] = "spec";
     if (find_dropped(json_object_get(file->written, "spec"), json_object_get(stored, "spec"),
                      path)) {
@@ -103,7 +103,7 @@ static int ask(struct remote *remote, const struct remote_options *where,
     }
     AUTO(tree_freep) json_t *asked = as_written(file->written);
     if (remote_apply_dry(remote, asked, &stored, &why) == 0) {
-        tell_dropped(file, stored);
+        warn_dropped(file, stored);
         return 0;
     }
     AUTO(text_freep) char *shown = shown_text(why.text, strlen(why.text));

@@ -114,8 +114,8 @@ static int check_sandbox(const char *policy, struct error *err) {
                            policy);
 }
 
-static int settle(struct replica *replica, const char *level_name, const char *format_name,
-                  struct error *err) {
+static int apply_options(struct replica *replica, const char *level_name, const char *format_name,
+                         struct error *err) {
     replica->jobs.secret_files = true;
     replica->jobs.logs_json = strcmp(format_name, "json") == 0;
     return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
@@ -192,7 +192,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     };
     replica->is_usage = true;
     int result = options_read(argc, argv, &help, options, &words, err);
-    return result != 0 ? result : settle(replica, level_name, format_name, err);
+    return result != 0 ? result : apply_options(replica, level_name, format_name, err);
 }
 
 /* The reconcilers read it when jobs begin, long after the cluster is known. */

@@ -238,7 +238,7 @@ static int open_streams(struct reader *reader, const json_t *pods, struct error 
     return 0;
 }
 
-static int turn(struct reader *reader, int64_t wait_ms, struct error *err) {
+static int wait_events(struct reader *reader, int64_t wait_ms, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + wait_ms, now_ms;
     while ((now_ms = clock_monotonic_ms()) < end_ms) {
         if (loop_wait(reader->remote->loop, (int)MIN(end_ms - now_ms, INT_MAX), err) < 0) {
@@ -303,7 +303,7 @@ static int follow_all(struct reader *reader, struct error *err) {
         if (is_over && failure.kind == ERROR_NONE && count_open(reader) == 0) {
             return 0;
         }
-        if (turn(reader, LOOK_MS, err) < 0) {
+        if (wait_events(reader, LOOK_MS, err) < 0) {
             return -1;
         }
     }

@@ -105,8 +105,8 @@ static int review_access(const struct config *config, const json_t *user, json_t
 }
 
 /* 200, 401 or 403. */
-static int judge(const struct config *config, const char *token, int *ret_status,
-                 struct error *err) {
+static int check_token(const struct config *config, const char *token, int *ret_status,
+                       struct error *err) {
     AUTO(tree_freep) json_t *who = NULL;
     AUTO(tree_freep) json_t *may = NULL;
     if (review_token(config, token, &who, err) < 0) {
@@ -156,7 +156,7 @@ static int status_of(struct metrics_server *server, const struct server_request 
     if (!verdicts_may_review(&server->verdicts, digest, &request->source, now_ms)) {
         return 429;
     }
-    if (judge(server->config, token, &status, &err) < 0) {
+    if (check_token(server->config, token, &status, &err) < 0) {
         log_pairs(LOG_WARNING, "cannot ask who may read metrics", "error", err.text, NULL);
         return 503;
     }

@@ -60,7 +60,7 @@ static bool is_of_earlier_owner(const json_t *there, const json_t *wanted) {
            equal(tree_text(there, "metadata.ownerReferences[0].name", NULL), name);
 }
 
-static enum claim judge_controlled(const json_t *there, const json_t *controller,
+static enum claim controlled_claim(const json_t *there, const json_t *controller,
                                    const json_t *wanted, const json_t *owner) {
     if (equal(tree_text(controller, "uid", NULL), tree_text(owner, "metadata.uid", NULL))) {
         if (has_labels(there, wanted, owner)) {
@@ -83,7 +83,7 @@ enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *
     }
     const json_t *controller = controller_of(there);
     if (controller) {
-        return judge_controlled(there, controller, wanted, owner);
+        return controlled_claim(there, controller, wanted, owner);
     }
     if (has_same_owner(there, wanted)) {
         return CLAIM_OURS;

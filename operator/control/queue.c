@@ -114,7 +114,7 @@ void queue_forget(struct queue *queue, const char *key) {
 }
 
 /* Drops invalid entries until the top of the heap is valid. */
-static void settle(struct queue *queue) {
+static void drop_invalid(struct queue *queue) {
     while (queue->count) {
         const json_t *order = json_object_get(queue->due, queue->heap[0].key);
         if (order && (uint64_t)json_integer_value(order) == queue->heap[0].order) {
@@ -125,7 +125,7 @@ static void settle(struct queue *queue) {
 }
 
 int64_t queue_next_ms(struct queue *queue) {
-    settle(queue);
+    drop_invalid(queue);
     return queue->count ? queue->heap[0].due_ms : INT64_MAX;
 }
 

@@ -268,7 +268,7 @@ static struct waiter *choose(const struct region *region, bool by_failures, int6
     return best;
 }
 
-static const char *give(struct retry_pace *pace, struct waiter *waiter, bool is_more) {
+static const char *grant_turn(struct retry_pace *pace, struct waiter *waiter, bool is_more) {
     waiter->stage = STAGE_MAY;
     waiter->is_more = is_more;
     pace->turn = waiter->region->next;
@@ -334,14 +334,14 @@ const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms) {
     }
     if (waiter) {
         pace->more_ms = now_ms;
-        return give(pace, waiter, true);
+        return grant_turn(pace, waiter, true);
     }
     save_few(pace, now_ms);
     if (pace->spent_ms + RETRY_PACE_MS <= now_ms) {
         waiter = choose_due(pace, now_ms);
         pace->spent_ms += waiter ? RETRY_PACE_MS : 0;
     }
-    return waiter ? give(pace, waiter, false) : NULL;
+    return waiter ? grant_turn(pace, waiter, false) : NULL;
 }
 
 static int64_t first_due_ms(const struct region *region) {

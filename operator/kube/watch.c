@@ -48,7 +48,7 @@ struct watch {
     struct error trouble;
 };
 
-static void tell(struct watch *watch, enum cluster_event event, const json_t *object) {
+static void notify(struct watch *watch, enum cluster_event event, const json_t *object) {
     watch->listener(watch->context, event, object);
 }
 
@@ -94,19 +94,19 @@ static void set_text(char **place, const char *text) {
 }
 
 /* LISTING, once per list: a list in several requests may begin with any of them. */
-static void tell_listing(struct watch *watch) {
+static void notify_listing(struct watch *watch) {
     if (!watch->is_told) {
         watch->is_told = true;
-        tell(watch, CLUSTER_LISTING, watch->of_kind);
+        notify(watch, CLUSTER_LISTING, watch->of_kind);
     }
 }
 
-static void tell_listed(struct watch *watch, const char *version) {
+static void notify_listed(struct watch *watch, const char *version) {
     watch->is_answered = watch->is_listed = true;
     watch->is_paged = watch->is_told = false;
     watch->pages = 0;
     set_text(&watch->resource_version, version);
-    tell(watch, CLUSTER_LISTED, watch->of_kind);
+    notify(watch, CLUSTER_LISTED, watch->of_kind);
 }
 
 /* ---- list ---- */
@@ -119,13 +119,13 @@ static int on_item(void *context, const char *text, size_t size, struct error *e
     }
     /* Items of a list have no kind and apiVersion. */
     json_object_update_missing(object, watch->of_kind);
-    tell(watch, CLUSTER_APPLIED, object);
+    notify(watch, CLUSTER_APPLIED, object);
     return 0;
 }
 
 static int on_list_data(void *context, const char *data, size_t size, struct error *err) {
     struct watch *watch = context;
-    tell_listing(watch);
+    notify_listing(watch);
     return stream_items_feed(&watch->items, data, size, on_item, watch, err);
 }
 
@@ -148,7 +148,7 @@ static int take_page(struct watch *watch, struct error *err) {
     watch->has_many = tree_integer(envelope, "metadata.remainingItemCount", 0) > WATCH_PAGE;
     set_text(&watch->next_page, *next_page ? next_page : NULL);
     if (!*next_page) {
-        tell_listed(watch, version);
+        notify_listed(watch, version);
     }
     return 0;
 }
@@ -157,8 +157,8 @@ static int take_page(struct watch *watch, struct error *err) {
 static void take_absence(struct watch *watch) {
     watch->backoff = (struct backoff){0};
     error_clear(&watch->trouble);
-    tell_listing(watch);
-    tell_listed(watch, NULL);
+    notify_listing(watch);
+    notify_listed(watch, NULL);
     pause_for(watch, ABSENT_EVERY_MS);
 }
 
@@ -253,7 +253,7 @@ static void list(struct watch *watch) {
 
 /* ---- watch ---- */
 
-static void settle(void *context) {
+static void clear_trouble(void *context) {
     struct watch *watch = context;
     error_clear(&watch->trouble);
 }
@@ -277,7 +277,7 @@ static void take_bookmark(struct watch *watch, const json_t *object) {
     if (watch->is_initial && ends && strcmp(ends, "true") == 0) {
         loop_unset(watch->loop, &watch->initial);
         watch->is_initial = false;
-        tell_listed(watch, tree_text(object, "metadata.resourceVersion", ""));
+        notify_listed(watch, tree_text(object, "metadata.resourceVersion", ""));
     }
 }
 
@@ -291,7 +291,7 @@ static bool skips(struct watch *watch, const char *text, size_t size) {
         return false;
     }
     AUTO(text_freep) char *told = x_printf("%llu", (unsigned long long)identity.version);
-    settle(watch);
+    clear_trouble(watch);
     set_text(&watch->resource_version, told);
     return true;
 }
@@ -310,10 +310,10 @@ static int on_line(void *context, const char *text, size_t size, struct error *e
     if (event.type == STREAM_ERROR) {
         return client_error((int)tree_integer(object, "code", 500), object, err);
     }
-    settle(watch);
+    clear_trouble(watch);
     if (watch->is_initial) {
         watch->is_answered = true;
-        tell_listing(watch);
+        notify_listing(watch);
         loop_set(watch->loop, &watch->initial, WATCH_INITIAL_MS);
     } else {
         set_text(&watch->resource_version, event.resource_version);
@@ -323,7 +323,7 @@ static int on_line(void *context, const char *text, size_t size, struct error *e
         return 0;
     }
     json_object_update_missing(object, watch->of_kind);
-    tell(watch, event.type == STREAM_DELETED ? CLUSTER_DELETED : CLUSTER_APPLIED, object);
+    notify(watch, event.type == STREAM_DELETED ? CLUSTER_DELETED : CLUSTER_APPLIED, object);
     return 0;
 }
 
@@ -389,7 +389,7 @@ static void follow(struct watch *watch) {
     stream_lines_release(&watch->lines);
     stream_lines_init(&watch->lines, CLIENT_OBJECT_MAX);
     watch->opened_ms = clock_monotonic_ms();
-    watch->settled = (struct loop_timer){.fire = settle, .context = watch};
+    watch->settled = (struct loop_timer){.fire = clear_trouble, .context = watch};
     loop_set(watch->loop, &watch->settled, SETTLED_MS);
     if (watch->is_initial) {
         watch->is_told = false;

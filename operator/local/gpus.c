@@ -28,7 +28,7 @@ static void read_list(struct local_gpus *gpus, const char *list) {
 }
 
 /* /dev/nvidia0, but not /dev/nvidiactl. Only their number matters, not their order. */
-static void look(struct local_gpus *gpus) {
+static void find_devices(struct local_gpus *gpus) {
     static const char start[] = "/dev/nvidia";
     glob_t found = {0};
     if (glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0) {
@@ -50,7 +50,7 @@ struct local_gpus *local_gpus_find(void) {
     if (visible) {
         read_list(gpus, visible);
     } else {
-        look(gpus);
+        find_devices(gpus);
     }
     return gpus;
 }

@@ -35,7 +35,7 @@ static void note(struct left_files *left, const char *path, int64_t bytes) {
 }
 
 /* path: of the folder, from the working folder on; "" or with a slash at the end. Takes fd over. */
-static void look(struct search *search, int fd, const char *path, int depth) {
+static void search_folder(struct search *search, int fd, const char *path, int depth) {
     DIR *folder = fdopendir(fd);
     if (!folder) {
         close(fd);
@@ -56,7 +56,7 @@ static void look(struct search *search, int fd, const char *path, int depth) {
             AUTO(text_freep) char *below = x_printf("%s%s/", path, name);
             int next = openat(dirfd(folder), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (next >= 0) {
-                look(search, next, below, depth + 1);
+                search_folder(search, next, below, depth + 1);
             }
         }
     }
@@ -116,7 +116,7 @@ void left_files_find(const char *state_folder, struct left_files *ret_left) {
                      ? -1
                      : open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
-            look(&search, fd, "", 0);
+            search_folder(&search, fd, "", 0);
         }
         if (left.count > before) {
             keep(&left, state_folder, work, entry->d_name);

@@ -300,7 +300,7 @@ static void local_list(struct cluster *cluster, const json_t *like, const char *
 }
 
 /* A done may write again: the next wait reports that result. */
-static void tell_results(struct local *local) {
+static void deliver_results(struct local *local) {
     struct result *results = TAKE(local->results);
     size_t count = local->result_count;
     local->result_count = 0;
@@ -407,7 +407,7 @@ static void end_orphans(const struct local *local) {
     free(pods);
 }
 
-static void tell_ended(struct local *local, struct running *ended) {
+static void record_ended(struct local *local, struct running *ended) {
     set_pod_status(local, ended->object, local_pod_status(ended->pod));
     const json_t *object = local_objects_find_like(local->objects, ended->object);
     if (tree_get(object, "metadata.deletionTimestamp")) {
@@ -435,7 +435,7 @@ static void collect_pods(struct local *local) {
         end_orphans(local);
     }
     for (size_t i = 0; i < count; i++) {
-        tell_ended(local, &ended[i]);
+        record_ended(local, &ended[i]);
     }
     free(ended);
 }
@@ -452,7 +452,7 @@ static int local_wait(struct cluster *cluster, int timeout_ms, cluster_listener 
         return -1;
     }
     start_pods(local);
-    tell_results(local);
+    deliver_results(local);
     enum cluster_event event;
     json_t *object;
     while (local_objects_next_event(local->objects, &event, &object)) {

@@ -151,7 +151,7 @@ static void begin_exec(struct probe *probe, int64_t now_ms) {
     }
 }
 
-static void look_at_exec(struct probe *probe, int64_t now_ms) {
+static void check_exec(struct probe *probe, int64_t now_ms) {
     struct error why = {0};
     int ended = probe_exec_look(probe->exec, &why);
     if (ended > 0) {
@@ -223,7 +223,7 @@ int prober_step(struct prober *prober, int64_t now_ms, struct error *err) {
     }
     for (struct probe *probe = prober->probes; probe; probe = probe->next) {
         if (probe_exec_runs(probe->exec)) {
-            look_at_exec(probe, now_ms);
+            check_exec(probe, now_ms);
         }
     }
     while (report_dead(prober)) {

@@ -48,7 +48,7 @@ static bool holds_path(const char *member) {
 }
 
 /* "data/photos", a member path: data, and any number of $(data). */
-static void look(struct search *search, const char *member, const char *text) {
+static void scan_text(struct search *search, const char *member, const char *text) {
     size_t first = strcspn(text, "/");
     if (holds_path(member) && (text[first] == '/' || strcmp(member, "path") == 0)) {
         declare(search, text, first);
@@ -63,7 +63,7 @@ static void walk(struct search *search, const char *member, const json_t *value)
     json_t *child;
     size_t i;
     if (json_is_string(value)) {
-        look(search, member, json_string_value(value));
+        scan_text(search, member, json_string_value(value));
     }
     json_array_foreach(value, i, child) {
         walk(search, NULL, child);

@@ -16,7 +16,7 @@ _Noreturn static void fail(const struct error *err) {
     comm_abandon(1);
 }
 
-static int say_barrier(struct comm *of, void *context UNUSED, struct error *err) {
+static int call_barrier(struct comm *of, void *context UNUSED, struct error *err) {
     return comm_barrier(of, err);
 }
 
@@ -33,7 +33,7 @@ static int gather_most(struct comm *of, void *context, struct error *err) {
 /* Waits at a barrier; returns the time after it. */
 static int64_t begin_ns(struct reducer *reducer) {
     struct error err = {0};
-    if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
+    if (reducer_call(reducer, call_barrier, NULL, &err) < 0) {
         fail(&err);
     }
     return clock_monotonic_ns();

@@ -77,7 +77,7 @@ static bool is_required(void) {
 
 static pthread_once_t said_once = PTHREAD_ONCE_INIT;
 
-static void say_unconfined(void) {
+static void warn_unconfined(void) {
     log_event(LOG_WARNING,
               "files are decoded in a separate process, but this container's runtime or kernel "
               "refuses it a part of its confinement (" DECODER_POLICY
@@ -97,7 +97,7 @@ static int check_confined(int64_t parts, struct error *err) {
                          " is required: allow it in the container's seccomp profile, or set auto",
                          names);
     }
-    pthread_once(&said_once, say_unconfined);
+    pthread_once(&said_once, warn_unconfined);
     return 0;
 }
 
@@ -218,8 +218,8 @@ static int receive(struct decoder *decoder, int patience_ms, struct decoder_mess
     return 0;
 }
 
-static int hear(struct decoder *decoder, const struct decoder_wait *wait,
-                struct decoder_message *message, struct error *err) {
+static int receive_message(struct decoder *decoder, const struct decoder_wait *wait,
+                           struct decoder_message *message, struct error *err) {
     size_t size = 0;
     const char *why = NULL;
     *message = (struct decoder_message){.kind = 0};
@@ -243,7 +243,8 @@ static int hear(struct decoder *decoder, const struct decoder_wait *wait,
     return 0;
 }
 
-static int say(struct decoder *decoder, struct decoder_message *message, struct error *err) {
+static int send_message(struct decoder *decoder, struct decoder_message *message,
+                        struct error *err) {
     message->magic = DECODER_MAGIC;
     message->number = decoder->number;
     /* It is read before the next one is sent; a full socket is one that is not read. */
@@ -265,7 +266,7 @@ static int begin(struct decoder *decoder, struct error *err) {
         return -1;
     }
     /* It has read nothing of a user yet: this is the machine's fault. */
-    if (hear(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {
+    if (receive_message(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {
         decoder_process_stop(&decoder->process, NULL);
         decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
         return error_set(err, ERROR_UNAVAILABLE, "the decoder does not start: %s", cause.text);
@@ -321,7 +322,7 @@ static int serve(struct decoder *decoder, struct service *service,
         return error_set(err, ERROR_CANCELLED, "the storage failed while a video was decoded");
     }
     struct decoder_message bytes = {.kind = DECODER_BYTES, .values = {got}};
-    return say(decoder, &bytes, err);
+    return send_message(decoder, &bytes, err);
 }
 
 static void begin_wait(struct decoder_wait *wait, struct service *service) {
@@ -343,11 +344,11 @@ static int call(struct decoder *decoder, struct service service, struct decoder_
     struct decoder_wait wait = {.call = message->kind, .number = ++decoder->number};
     begin_wait(&wait, &service);
     decoder_process_limit(&decoder->process, decoder->patience.processor_seconds);
-    if (say(decoder, message, err) < 0) {
+    if (send_message(decoder, message, err) < 0) {
         return -1;
     }
     for (;;) {
-        if (hear(decoder, &wait, message, err) < 0) {
+        if (receive_message(decoder, &wait, message, err) < 0) {
             return -1;
         }
         if (message->kind == DECODER_FAILURE) {

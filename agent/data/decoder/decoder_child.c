@@ -26,11 +26,11 @@ struct decoder_child {
     const struct decoder_videos *videos; /* NULL: pictures alone */
 };
 
-static bool hear(struct decoder_message *message) {
+static bool receive_message(struct decoder_message *message) {
     return recv(DECODER_SOCKET_FD, message, sizeof *message, 0) == (ssize_t)sizeof *message;
 }
 
-static void say(const struct decoder_child *child, struct decoder_message *message) {
+static void send_message(const struct decoder_child *child, struct decoder_message *message) {
     message->magic = DECODER_MAGIC;
     message->number = child->number;
     if (send(DECODER_SOCKET_FD, message, sizeof *message, MSG_NOSIGNAL) !=
@@ -41,8 +41,8 @@ static void say(const struct decoder_child *child, struct decoder_message *messa
 
 /* Asks the parent, which answers how many bytes it gave or took; -1: the storage failed. */
 static int64_t ask(const struct decoder_child *child, struct decoder_message *message) {
-    say(child, message);
-    if (!hear(message) || message->kind != DECODER_BYTES) {
+    send_message(child, message);
+    if (!receive_message(message) || message->kind != DECODER_BYTES) {
         _exit(0);
     }
     return message->values[0];
@@ -163,7 +163,7 @@ static void answer_call(struct decoder_child *child, const struct decoder_messag
         snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, err.text);
         utf8_repair(answer.text);
     }
-    say(child, &answer);
+    send_message(child, &answer);
 }
 
 int decoder_child_run(const struct decoder_videos *videos) {
@@ -181,8 +181,8 @@ int decoder_child_run(const struct decoder_videos *videos) {
     }
     struct decoder_message message = {.kind = DECODER_HELLO,
                                       .values = {confine_enter(MEMORY_BYTES)}};
-    say(&child, &message);
-    while (hear(&message)) {
+    send_message(&child, &message);
+    while (receive_message(&message)) {
         child.number = message.number;
         answer_call(&child, &message);
     }

@@ -139,7 +139,7 @@ static bool wait_ms(struct list *list, int64_t ms) {
 
 /* Reads the object of that name. 1: our bytes; 2: another coordinator's page, adopted; 0:
  * absent. */
-static int look(struct list *list, const char *text, size_t size, struct error *err) {
+static int read_back(struct list *list, const char *text, size_t size, struct error *err) {
     AUTO(list_page_release) struct list_page page = {0};
     int found = fetch_page(list, (int64_t)list->told.pages, &page, err);
     if (found <= 0) {
@@ -165,7 +165,7 @@ static int try_store(struct list *list, const char *name, const char *text, size
         return -1;
     }
     struct error ignored = {0};
-    int found = look(list, text, size, &ignored);
+    int found = read_back(list, text, size, &ignored);
     if (found < 0 && ignored.kind == ERROR_INVALID) {
         *err = ignored;
         return -1;

@@ -122,8 +122,8 @@ static void make_print(const struct walk *walk, const struct store_info *info,
 }
 
 /* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */
-static int tell(struct walk *walk, const char *name, const char *cursor, const char *fault,
-                const char *print, struct error *err) {
+static int add_file(struct walk *walk, const char *name, const char *cursor, const char *fault,
+                    const char *print, struct error *err) {
     char why[OUTPUT_NAME_WHY_MAX];
     AUTO(text_freep) char *legible = make_legible(fault ? fault : "");
     size_t length = strlen(name);
@@ -201,7 +201,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
     if (info) { /* catch_up lists without; it passes nothing on */
         make_print(walk, info, print);
     }
-    return tell(walk, name, cursor, info ? info->fault : NULL, print, err);
+    return add_file(walk, name, cursor, info ? info->fault : NULL, print, err);
 }
 
 /* The cursor of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
@@ -228,7 +228,7 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     bool is_fault = text && key[rest] == 'f';
     AUTO(text_freep) char *name_cursor = make_cursor(name);
     AUTO(text_freep) char *cursor = x_printf("%.*s %s", 2 * TIME_BYTES, place, name_cursor);
-    return tell(walk, name, cursor, is_fault ? text : NULL, is_fault ? NULL : text, err);
+    return add_file(walk, name, cursor, is_fault ? text : NULL, is_fault ? NULL : text, err);
 }
 
 /* Results in the input's folder are skipped. */
@@ -341,7 +341,7 @@ static void forget_named(struct named *named) {
     named->count = 0;
 }
 
-static int tell_named(struct walk *walk, struct error *err) {
+static int add_named(struct walk *walk, struct error *err) {
     struct named *named = walk->named;
     int result = walk->store ? store_ask(walk->store, named->objects, named->count, err) : 0;
     for (size_t i = 0; i < named->count && result == 0; i++) {
@@ -352,8 +352,8 @@ static int tell_named(struct walk *walk, struct error *err) {
         } else if (object->is_known) {
             snprintf(print, sizeof print, "absent");
         }
-        result =
-            tell(walk, named->names[i], named->cursors[i], NULL, walk->store ? print : NULL, err);
+        result = add_file(walk, named->names[i], named->cursors[i], NULL,
+                          walk->store ? print : NULL, err);
     }
     forget_named(named);
     return result;
@@ -363,7 +363,7 @@ static int on_manifest(void *context, const char *path, const char *cursor, stru
     struct walk *walk = context;
     struct named *named = walk->named;
     if (walk->catches_up) {
-        int result = tell(walk, path, cursor, NULL, NULL, err);
+        int result = add_file(walk, path, cursor, NULL, NULL, err);
         if (result == 0 && strcmp(cursor, walk->after) == 0) {
             walk->catches_up = false;
             return error_set(err, ERROR_CANCELLED, "all names before are known");
@@ -373,7 +373,7 @@ static int on_manifest(void *context, const char *path, const char *cursor, stru
     named->names[named->count] = x_strdup(path);
     named->cursors[named->count] = x_strdup(cursor);
     named->objects[named->count] = (struct store_asked){.name = named->names[named->count]};
-    return ++named->count == STORE_ASK_MAX ? tell_named(walk, err) : 0;
+    return ++named->count == STORE_ASK_MAX ? add_named(walk, err) : 0;
 }
 
 /* A manifest that has changed since is found by the second reading. */
@@ -391,7 +391,7 @@ static int read_manifest(struct walk *walk, const char *manifest, struct error *
         walk->catches_up = false;
     }
     return input_manifest_read(manifest, after, on_manifest, walk, err) < 0 ? -1
-                                                                            : tell_named(walk, err);
+                                                                            : add_named(walk, err);
 }
 
 /* A folder that is missing is found by the workers, who fail each of its items. */

@@ -106,7 +106,7 @@ int files_reader_open(const json_t *spec, const json_t *lines, struct input_read
 
 /* Reads several files at once: over a network each would otherwise wait for the response to the one
  * before. */
-static void look_ahead(struct input_reader *reader, size_t first) {
+static void read_ahead(struct input_reader *reader, size_t first) {
     size_t large = 0;
     reader->ahead_first = first;
     reader->ahead_count = 0;
@@ -140,7 +140,7 @@ static const struct store_peeked *find_ahead(struct input_reader *reader, size_t
         if (reader->are_large) {
             return NULL;
         }
-        look_ahead(reader, index);
+        read_ahead(reader, index);
     }
     const struct store_peeked *found = &reader->ahead[index - reader->ahead_first];
     return found->is_whole ? found : NULL;

@@ -209,8 +209,8 @@ static int changed(const struct input_reader *reader, const char *name, struct e
 }
 
 /* Decides whether an error is the item's fault or fails with *err. */
-static int judge(struct input_reader *reader, const char *name, const struct error *cause,
-                 struct error *err) {
+static int assign_fault(struct input_reader *reader, const char *name, const struct error *cause,
+                        struct error *err) {
     if (cause->kind == ERROR_CONFLICT) {
         return changed(reader, name, err);
     }
@@ -230,7 +230,7 @@ static int begin_line(struct input_reader *reader, const json_t *line, struct er
     reader->held.count = 0;
     reader->fault[0] = 0;
     if (npy_open(reader->source.store, name, &reader->npy, &info, &cause) < 0) {
-        return judge(reader, name, &cause, err);
+        return assign_fault(reader, name, &cause, err);
     }
     bool is_same = strcmp(info.token, json_string_value(json_array_get(line, 3))) == 0;
     return is_same && number_of(line, 2) <= reader->npy.dims[0] ? 0 : changed(reader, name, err);
@@ -246,7 +246,7 @@ static int hold(struct input_reader *reader, const json_t *line, struct error *e
     const struct npy_object object = {reader->source.store, name_of(line), &reader->npy,
                                       json_string_value(json_array_get(line, 3))};
     if (npy_read(&object, reader->held, &reader->values, &cause) < 0) {
-        return judge(reader, name_of(line), &cause, err);
+        return assign_fault(reader, name_of(line), &cause, err);
     }
     return 0;
 }

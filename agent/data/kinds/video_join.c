@@ -229,7 +229,7 @@ static int put_in_place(const struct video_join *join, const char *temporary, co
 }
 
 /* What the film lacks is known from the listing, unless another container had to be taken. */
-static void tell_lost(const struct video_join *join, const json_t *lost) {
+static void add_lost(const struct video_join *join, const json_t *lost) {
     size_t i;
     json_t *row;
     json_array_foreach((json_t *)(uintptr_t)lost, i, row) {
@@ -272,7 +272,7 @@ static int join_planned(const struct video_join *join, const struct video_film *
     if (join->output) { /* it has been renamed */
         free(TAKE(joining.temporary));
     }
-    tell_lost(join, lost);
+    add_lost(join, lost);
     *ret_name = TAKE(name);
     return 0;
 }

@@ -380,7 +380,7 @@ static size_t count_ahead(struct column_reader *reader, bool *ret_ends) {
 }
 
 /* Looks at more levels of the page, which has entries. */
-static int look_ahead(struct column_reader *reader, struct error *err) {
+static int peek_levels(struct column_reader *reader, struct error *err) {
     bool has_prefixes = reader->page.values.encoding == PARQUET_DELTA_BYTE_ARRAY;
     size_t most = has_prefixes ? PREFIX_WINDOW : COLUMN_READER_WINDOW;
     reader->ahead_at = 0;
@@ -410,7 +410,7 @@ static int take_lists(struct column_reader *reader, struct error *err) {
                 return -1;
             }
         }
-        if (reader->ahead_at == reader->ahead_count && look_ahead(reader, err) < 0) {
+        if (reader->ahead_at == reader->ahead_count && peek_levels(reader, err) < 0) {
             return -1;
         }
         size_t count = count_ahead(reader, &ends);

@@ -52,7 +52,7 @@ static int sum(const struct part *part, uint32_t *ret_crc, struct error *err) {
     return 0;
 }
 
-static int say_broken(const struct part *part, struct error *err) {
+static int refuse_changed(const struct part *part, struct error *err) {
     return error_set(err, ERROR_INVALID, "%s/%s: differs from what was committed",
                      store_path(part->store), part->name);
 }
@@ -67,7 +67,7 @@ int part_check(const struct part *part, bool *ret_broken, struct error *err) {
         return -1;
     }
     *ret_broken = info.size_bytes != part->size_bytes || crc != part->crc;
-    return *ret_broken ? say_broken(part, err) : 0;
+    return *ret_broken ? refuse_changed(part, err) : 0;
 }
 
 int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken,
@@ -85,7 +85,7 @@ int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken
     }
     if (got != size || digest_crc32c(0, room, got) != part->crc) {
         *ret_broken = true;
-        return say_broken(part, err);
+        return refuse_changed(part, err);
     }
     part->bytes = room;
     return 0;

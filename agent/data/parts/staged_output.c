@@ -84,7 +84,7 @@ static bool is_text(const struct staged_output *staged) {
 
 /* No other try has this name: an object with the same bytes is ours, and only the response was
  * lost. */
-static int look_again(const struct staged_output *staged, struct error *err) {
+static int check_stored(const struct staged_output *staged, struct error *err) {
     struct part part = staged_output_part(staged);
     struct error cause = {0};
     bool is_broken = false;
@@ -111,7 +111,7 @@ int staged_output_close(struct staged_output *staged, struct error *err) {
                                 : store_put(staged->store, staged->name, bytes, staged->bytes.size,
                                             STORE_CREATE, &cause);
     if (result < 0 && cause.kind == ERROR_CONFLICT) {
-        result = look_again(staged, &cause);
+        result = check_stored(staged, &cause);
     }
     if (result < 0) {
         *err = cause;

@@ -44,7 +44,7 @@ static size_t find(const struct row_columns *columns, const char *name) {
     return SIZE_MAX;
 }
 
-static int give(struct rows_writer *writer, const char *text, struct error *err) {
+static int write_text(struct rows_writer *writer, const char *text, struct error *err) {
     return writer->options.take(writer->options.context, text, strlen(text), err);
 }
 
@@ -70,7 +70,7 @@ static int coco_open(const struct rows_form_options *options, struct rows_writer
                            "spec.output.format: COCO holds boxes of pictures, the results have "
                            "none: postprocess type: Boxes is expected");
     }
-    result = result < 0 ? -1 : give(writer, "{\"annotations\":[", err);
+    result = result < 0 ? -1 : write_text(writer, "{\"annotations\":[", err);
     if (result < 0) {
         coco_free(writer);
         return -1;
@@ -203,14 +203,15 @@ static int give_categories(struct rows_writer *writer, struct error *err) {
                                               (json_int_t)strtoll(number, NULL, 10), "name", name));
     }
     AUTO(text_freep) char *text = json_dumps(list, JSON_COMPACT);
-    return give(writer, text, err);
+    return write_text(writer, text, err);
 }
 
 static int coco_finish(struct rows_writer *writer, struct error *err) {
-    return give(writer, "\n],\"images\":[", err) < 0 || give_images(writer, err) < 0 ||
-                   give(writer, "\n],\"categories\":", err) < 0 || give_categories(writer, err) < 0
+    return write_text(writer, "\n],\"images\":[", err) < 0 || give_images(writer, err) < 0 ||
+                   write_text(writer, "\n],\"categories\":", err) < 0 ||
+                   give_categories(writer, err) < 0
                ? -1
-               : give(writer, "}\n", err);
+               : write_text(writer, "}\n", err);
 }
 
 const struct rows_form rows_coco = {

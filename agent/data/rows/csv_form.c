@@ -120,7 +120,7 @@ static bool is_wanted(const struct rows_writer *writer, size_t column) {
     return !writer->options.only_heads || writer->options.columns->columns[column].is_head;
 }
 
-static int give(struct rows_writer *writer, size_t most, struct error *err) {
+static int flush_above(struct rows_writer *writer, size_t most, struct error *err) {
     if (writer->text.size <= most) {
         return 0;
     }
@@ -152,7 +152,7 @@ static int csv_row(struct rows_writer *writer, const struct row_cells *cells, st
     if (wanted == 1 && writer->text.size == before && add(writer, "\"\"", 2, err) < 0) {
         return -1;
     }
-    return add(writer, "\r\n", 2, err) < 0 ? -1 : give(writer, TAKE_BYTES, err);
+    return add(writer, "\r\n", 2, err) < 0 ? -1 : flush_above(writer, TAKE_BYTES, err);
 }
 
 static int csv_open(const struct rows_form_options *options, struct rows_writer **ret_writer,
@@ -169,7 +169,7 @@ static int csv_open(const struct rows_form_options *options, struct rows_writer 
 }
 
 static int csv_finish(struct rows_writer *writer, struct error *err) {
-    return give(writer, 0, err);
+    return flush_above(writer, 0, err);
 }
 
 const struct rows_form rows_csv = {

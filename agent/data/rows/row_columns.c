@@ -139,8 +139,8 @@ static bool is_float(const struct row_columns *columns, const struct row_column 
     return columns->are_of_network && !column->is_head ? number->is_short_float : number->is_float;
 }
 
-static unsigned see_number(const struct row_columns *columns, const struct row_column *column,
-                           const char *value, const char *end) {
+static unsigned classify_number(const struct row_columns *columns, const struct row_column *column,
+                                const char *value, const char *end) {
     struct row_number number;
     row_number_read(value, end, &number);
     unsigned seen = number.is_integer ? SEEN_INTEGER : SEEN_FRACTION;
@@ -151,7 +151,7 @@ static unsigned see_number(const struct row_columns *columns, const struct row_c
 }
 
 /* A string that UTF-8 cannot hold (a lone surrogate), or with a NUL, stays JSON. */
-static unsigned see_text(const char *value, size_t size) {
+static unsigned classify_text(const char *value, size_t size) {
     if (!memchr(value, '\\', size)) {
         return SEEN_TEXT;
     }
@@ -159,8 +159,8 @@ static unsigned see_text(const char *value, size_t size) {
     return text ? SEEN_TEXT : SEEN_OTHER;
 }
 
-static unsigned see_element(const struct row_columns *columns, const struct row_column *column,
-                            const char **at, const char *end) {
+static unsigned classify_element(const struct row_columns *columns, const struct row_column *column,
+                                 const char **at, const char *end) {
     struct row_number number;
     if (**at == 'n') {
         *at += strlen("null");
@@ -174,8 +174,8 @@ static unsigned see_element(const struct row_columns *columns, const struct row_
 }
 
 /* A list of numbers and nulls; everything else is JSON. */
-static unsigned see_list(const struct row_columns *columns, const char *value, const char *end,
-                         struct row_column *column) {
+static unsigned classify_list(const struct row_columns *columns, const char *value, const char *end,
+                              struct row_column *column) {
     const char *at = jsontext_space(value + 1, end);
     unsigned seen = SEEN_LIST;
     int64_t count = 0;
@@ -183,7 +183,7 @@ static unsigned see_list(const struct row_columns *columns, const char *value, c
         if (!strchr("-0123456789n", *at)) {
             return SEEN_OTHER;
         }
-        seen |= see_element(columns, column, &at, end);
+        seen |= classify_element(columns, column, &at, end);
         count++;
         at = jsontext_space(at, end);
         at = jsontext_space(at + (at < end && *at == ','), end);
@@ -193,8 +193,8 @@ static unsigned see_list(const struct row_columns *columns, const char *value, c
     return seen;
 }
 
-static unsigned see_value(const struct row_columns *columns, const struct jsontext_member *member,
-                          struct row_column *column) {
+static unsigned classify_value(const struct row_columns *columns,
+                               const struct jsontext_member *member, struct row_column *column) {
     const char *end = member->value + member->value_size;
     switch (*member->value) {
     case 'n':
@@ -203,13 +203,13 @@ static unsigned see_value(const struct row_columns *columns, const struct jsonte
     case 'f':
         return SEEN_BOOLEAN;
     case '"':
-        return see_text(member->value, member->value_size);
+        return classify_text(member->value, member->value_size);
     case '[':
-        return see_list(columns, member->value, end, column);
+        return classify_list(columns, member->value, end, column);
     case '{':
         return SEEN_OTHER;
     default:
-        return see_number(columns, column, member->value, end);
+        return classify_number(columns, column, member->value, end);
     }
 }
 
@@ -235,8 +235,8 @@ static struct row_column *make_column(struct row_columns *columns,
     return add_column(columns, json_string_value(name), member->name, member->name_size);
 }
 
-static int see_member(struct row_columns *columns, const struct jsontext_member *member,
-                      size_t hint, struct error *err) {
+static int classify_member(struct row_columns *columns, const struct jsontext_member *member,
+                           size_t hint, struct error *err) {
     struct row_column *column = row_columns_find(columns, member, hint);
     if (!column) {
         column = make_column(columns, member, err);
@@ -249,7 +249,7 @@ static int see_member(struct row_columns *columns, const struct jsontext_member 
                          (long long)columns->rows + 1, column->name);
     }
     column->row = columns->rows;
-    column->seen |= see_value(columns, member, column);
+    column->seen |= classify_value(columns, member, column);
     /* (An empty text is null where a type is given: an empty field of CSV.) */
     bool is_empty = column->is_given && column->type != ROW_TEXT && column->type != ROW_JSON &&
                     member->value_size == 2 && *member->value == '"';
@@ -264,7 +264,7 @@ int row_columns_see(struct row_columns *columns, const char *row, size_t size, s
         return refuse(columns, "is not a JSON object", err);
     }
     for (size_t i = 0; jsontext_member(&at, end, &member); i++) {
-        if (see_member(columns, &member, i, err) < 0) {
+        if (classify_member(columns, &member, i, err) < 0) {
             return -1;
         }
     }

@@ -215,7 +215,7 @@ static int too_many(struct error *err) {
 }
 
 /* Adds the line of the key in pass->last, whose ranges are complete. */
-static int tell(struct pass *pass, struct error *err) {
+static int add_line(struct pass *pass, struct error *err) {
     if (pass->last.size == 0) {
         return 0;
     }
@@ -245,7 +245,7 @@ static int on_sorted(void *context, const char *sorted, size_t size, struct erro
     size_t file = (size_t)take_number(place, 4);
     bool is_same = pass->last.size == key_size && memcmp(pass->last.data, sorted, key_size) == 0;
     if (!is_same &&
-        (tell(pass, err) < 0 || buffer_append(&pass->last, sorted, key_size, err) < 0)) {
+        (add_line(pass, err) < 0 || buffer_append(&pass->last, sorted, key_size, err) < 0)) {
         return -1;
     }
     struct error full = {0};
@@ -287,7 +287,7 @@ static int run_pass(struct pass *pass, struct error *err) {
     const char *pattern = tree_text(pass->listing->spec, "input.table.pattern", "");
     if (read_columns(pass, err) < 0 ||
         source_list(pass->source, pattern, NULL, on_file, pass, err) < 0 ||
-        sorter_run(pass->sorter, on_sorted, pass, err) < 0 || tell(pass, err) < 0) {
+        sorter_run(pass->sorter, on_sorted, pass, err) < 0 || add_line(pass, err) < 0) {
         return -1;
     }
     return pass->lines ? 0 : error_set(err, ERROR_INVALID, "there are no rows");

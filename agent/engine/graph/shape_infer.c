@@ -70,7 +70,7 @@ static struct tensor fact_tensor(const struct fact *fact) {
 }
 
 /* An empty value is known without running a kernel. */
-static bool settle_empty(const struct node *node, struct fact *outputs, struct arena *arena) {
+static bool mark_empty_known(const struct node *node, struct fact *outputs, struct arena *arena) {
     bool all_empty = true;
     for (int i = 0; i < node->output_count; i++) {
         if (shape_count(&outputs[i].shape) == 0) {
@@ -83,8 +83,8 @@ static bool settle_empty(const struct node *node, struct fact *outputs, struct a
 }
 
 /* A view of a known value is known at any size, so reshaped weights stay constants. */
-static bool settle_view(const struct node *node, const struct fact *const *inputs,
-                        struct fact *outputs) {
+static bool mark_view_known(const struct node *node, const struct fact *const *inputs,
+                            struct fact *outputs) {
     bool is_view = (node->op->flags & OP_VIEW) && node->output_count == 1 && inputs[0]->known;
     if (is_view) {
         outputs[0].known = inputs[0]->known;
@@ -175,8 +175,9 @@ static int infer_node(struct inference *inference, const struct node *node,
     }
     if (check_types(node, inputs, err) < 0 || node->op->infer(node, inputs, outputs, err) < 0 ||
         check_outputs(node, outputs, err) < 0 ||
-        (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
-         is_foldable(node, inputs, outputs) && fold(inference, node, inputs, outputs, err) < 0)) {
+        (!mark_empty_known(node, outputs, inference->arena) &&
+         !mark_view_known(node, inputs, outputs) && is_foldable(node, inputs, outputs) &&
+         fold(inference, node, inputs, outputs, err) < 0)) {
         return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
     }
     for (int i = 0; i < node->output_count; i++) {
@@ -252,7 +253,8 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
         shape_count(&outputs[0].shape) > MIN(*budget, MAX(size, SHAPE_KNOWN_ELEMENTS_MAX))) {
         return;
     }
-    if (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
+    if (!mark_empty_known(node, outputs, inference->arena) &&
+        !mark_view_known(node, inputs, outputs) &&
         fold(inference, node, inputs, outputs, &err) < 0) {
         return;
     }

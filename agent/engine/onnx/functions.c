@@ -166,7 +166,7 @@ static size_t count_fields(struct protobuf message) {
 }
 
 /* Before the work: calls that expand to nothing take time, too. */
-static int look(const struct call *call, size_t looks, struct error *err) {
+static int charge_work(const struct call *call, size_t looks, struct error *err) {
     struct node_list *list = call->list;
     if (looks > FUNCTIONS_LOOKS_MAX - list->looks) {
         return error_set(err, ERROR_UNSUPPORTED,
@@ -195,7 +195,7 @@ static int put_value(const struct call *call, uint32_t field, struct protobuf na
     if (protobuf_size(name) == 0) {
         return put_text(out, field, "", err);
     }
-    if (look(call, 2 * call->function->ports + call->fields, err) < 0) {
+    if (charge_work(call, 2 * call->function->ports + call->fields, err) < 0) {
         return -1;
     }
     int input = index_of(call->function->head, FUNCTION_INPUT, name);
@@ -256,7 +256,8 @@ static int put_attribute(const struct call *call, struct protobuf attribute, str
     if (protobuf_size(reference) == 0) {
         return put_bytes(out, NODE_ATTRIBUTE, attribute.at, protobuf_size(attribute), err);
     }
-    if (look(call, protobuf_size(call->node) + protobuf_size(call->function->head), err) < 0) {
+    if (charge_work(call, protobuf_size(call->node) + protobuf_size(call->function->head), err) <
+        0) {
         return -1;
     }
     struct protobuf value = find_attribute(call->node, NODE_ATTRIBUTE, reference);
@@ -373,7 +374,7 @@ static int expand(const struct call *call, struct error *err) {
         return error_set(err, ERROR_UNSUPPORTED, "more than %d calls of functions",
                          GRAPH_NODES_MAX);
     }
-    if (look(call, protobuf_size(call->function->message), err) < 0 ||
+    if (charge_work(call, protobuf_size(call->function->message), err) < 0 ||
         check_versions(call, err) < 0) {
         return -1;
     }

@@ -101,7 +101,7 @@ void connectivity_begin(struct connectivity *connectivity, const struct gang_tab
 }
 
 /* A reset also proves that the other side responds. */
-static void look_at(struct target *target, int64_t now_ms) {
+static void check_target(struct target *target, int64_t now_ms) {
     struct pollfd poll_fd = {.fd = target->fd, .events = POLLOUT};
     int why = 0;
     socklen_t size = sizeof why;
@@ -145,7 +145,7 @@ enum connectivity_state connectivity_poll(struct connectivity *connectivity, int
     for (size_t i = 0; i < connectivity->count; i++) {
         struct target *target = &connectivity->targets[i];
         if (!target->is_reached) {
-            look_at(target, now_ms);
+            check_target(target, now_ms);
         }
         missing = target->is_reached ? missing : target;
     }

@@ -105,7 +105,7 @@ static int64_t doubled(int64_t first_ms, int times) {
 
 /* A command line that is wrong stays so. A program that has once done something is started again,
  * whatever its code and words. */
-static void judge(struct gang *gang) {
+static void recognize_usage_error(struct gang *gang) {
     struct gang_failure *failure = &gang->failure;
     if (failure->cause == GANG_CAUSE_APP && !gang->has_progressed &&
         usage_error_is(failure->code, failure->detail)) {
@@ -120,7 +120,7 @@ static void judge(struct gang *gang) {
 
 /* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
-    judge(gang);
+    recognize_usage_error(gang);
     enum gang_cause cause = gang->failure.cause;
     bool is_counted = gang_cause_is_counted(cause);
     gang->last_failure = gang->failure;
@@ -192,7 +192,7 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
 
 /* The command has ended with 0. A member that is silent may bring its reports when it is back; if
  * it is lost instead, that is the cause. */
-static void settle(struct gang *gang, int64_t now_ms) {
+static void conclude_command(struct gang *gang, int64_t now_ms) {
     struct gang_proof_reason reason;
     enum gang_proof_state state = gang_settled(gang, &reason);
     bool is_late = now_ms - gang->command_ended_ms >= GANG_EXPLAIN_COMMAND_MS;
@@ -345,7 +345,7 @@ static int64_t hang_at_ms(const struct gang *gang) {
 
 static void check_ranks(struct gang *gang, int64_t now_ms) {
     if (gang->command_ended_ms >= 0) {
-        settle(gang, now_ms);
+        conclude_command(gang, now_ms);
         if (gang->state != GANG_STATE_RUNNING) {
             return;
         }

@@ -36,7 +36,7 @@ static int64_t find(const struct checkpoint_search *look) {
     return -1;
 }
 
-static void look_for_kept(struct proof_thread *self) {
+static void run_search(struct proof_thread *self) {
     struct checkpoint_search *look = (struct checkpoint_search *)self;
     look->step = find(look);
 }
@@ -46,7 +46,7 @@ struct checkpoint_search *checkpoint_search_start(const char *path, const char *
     look->path = x_strdup(path);
     look->prefix = x_printf(".windlass/%s/", run_name);
     look->step = -1;
-    if (!proof_thread_start(&look->thread, look_for_kept, release)) {
+    if (!proof_thread_start(&look->thread, run_search, release)) {
         log_event(LOG_WARNING, "cannot see which checkpoints are stored: no thread can be started");
     }
     return look;

@@ -113,8 +113,8 @@ struct slot {
 };
 
 /* INVALID: what is there does not count. */
-static int look_at(const struct ended_place *place, struct store *store, int64_t attempt,
-                   struct slot *slot, struct error *err) {
+static int read_slot(const struct ended_place *place, struct store *store, int64_t attempt,
+                     struct slot *slot, struct error *err) {
     AUTO(text_freep) char *name = name_of(place, attempt, slot->number);
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, ENDED_BYTES_MAX);
@@ -124,12 +124,12 @@ static int look_at(const struct ended_place *place, struct store *store, int64_t
                             err);
 }
 
-static int look_up(const struct ended_place *place, struct store *store, int64_t attempt,
-                   struct slot *ret_slot, struct error *err) {
+static int find_slot(const struct ended_place *place, struct store *store, int64_t attempt,
+                     struct slot *ret_slot, struct error *err) {
     *ret_slot = (struct slot){0};
     for (; ret_slot->number < NAMES_MAX; ret_slot->number++) {
         struct error why = {0};
-        ret_slot->is_decided = look_at(place, store, attempt, ret_slot, &why) == 0;
+        ret_slot->is_decided = read_slot(place, store, attempt, ret_slot, &why) == 0;
         if (ret_slot->is_decided || why.kind == ERROR_NOT_FOUND) {
             ret_slot->how = ret_slot->is_decided ? STORE_REPLACE : STORE_CREATE;
             return 0;
@@ -174,7 +174,7 @@ static int decide(const struct ended_place *place, struct store *store, int64_t 
             *err = why;
             return -1;
         }
-        if (result < 0 && look_up(place, store, attempt, ret_slot, err) < 0) {
+        if (result < 0 && find_slot(place, store, attempt, ret_slot, err) < 0) {
             return -1;
         }
         if (ret_slot->is_decided) {
@@ -204,7 +204,7 @@ int ended_put(const struct ended_place *place, const struct ended *ended, struct
 int ended_take_back(const struct ended_place *place, int64_t attempt, struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
     struct slot slot;
-    if (open_place(place, &store, err) < 0 || look_up(place, store, attempt, &slot, err) < 0) {
+    if (open_place(place, &store, err) < 0 || find_slot(place, store, attempt, &slot, err) < 0) {
         return -1;
     }
     ended_free(slot.ended);
@@ -219,7 +219,7 @@ static int find_newest(const struct ended_place *place, struct store *store, int
     int64_t attempt = place->attempt;
     *ret_slot = (struct slot){0};
     while (!ret_slot->is_decided && --attempt >= lowest) {
-        if (look_up(place, store, attempt, ret_slot, err) < 0) {
+        if (find_slot(place, store, attempt, ret_slot, err) < 0) {
             return -1;
         }
     }

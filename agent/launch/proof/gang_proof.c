@@ -239,7 +239,7 @@ static const char wrong_size[] = "spec.command ended with 0, but the ranks of on
 static const char overfull[] = "spec.command ended with 0, but it started too many ranks, or too "
                                "many mpiruns at a time, to know that all have ended well";
 
-static void tell_failure(const struct launch *launch, struct gang_proof_reason *reason) {
+static void describe_failure(const struct launch *launch, struct gang_proof_reason *reason) {
     const struct gang_proof_reason *failure = &launch->failure;
     *reason = *failure;
     snprintf(reason->detail, sizeof reason->detail,
@@ -275,7 +275,7 @@ static void name_missing(const struct launch *launch, struct gang_proof_reason *
     }
 }
 
-static void tell_missing(const struct launch *launch, struct gang_proof_reason *reason) {
+static void describe_missing(const struct launch *launch, struct gang_proof_reason *reason) {
     char missing[200] = "";
     int size = launch->size ? launch->size : launch->running + launch->done;
     *reason = (struct gang_proof_reason){0, -1, -1, ""};
@@ -291,7 +291,7 @@ enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wante
     *reason = (struct gang_proof_reason){0, -1, -1, ""};
     for (int i = 0; i < proof->count; i++) {
         if (proof->launches[i].failed > 0) {
-            tell_failure(&proof->launches[i], reason);
+            describe_failure(&proof->launches[i], reason);
             return GANG_PROOF_FAILED;
         }
     }
@@ -306,7 +306,7 @@ enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wante
         return GANG_PROOF_FAILED;
     }
     if (proof->count > 0) {
-        tell_missing(&proof->launches[0], reason);
+        describe_missing(&proof->launches[0], reason);
         return GANG_PROOF_OPEN;
     }
     if (proof->largest_whole < wanted) {

@@ -141,7 +141,7 @@ static void take_back(struct result_check *check) {
     }
 }
 
-static void look(struct proof_thread *self) {
+static void run_check(struct proof_thread *self) {
     struct result_check *check = (struct result_check *)self;
     struct error *err = &check->end.err;
     int64_t until_ms = clock_monotonic_ms() + check->patience_ms;
@@ -184,7 +184,7 @@ struct result_check *result_check_start(const struct result_check_options *optio
     copy_place(check, &options->ended);
     check->origin = result_origin_hold(options->origin);
     check->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
-    if (!proof_thread_start(&check->thread, look, release)) {
+    if (!proof_thread_start(&check->thread, run_check, release)) {
         error_set(&check->end.err, ERROR_UNAVAILABLE, "cannot start a thread");
     }
     return check;

@@ -339,7 +339,7 @@ static int await(struct rank *rank) {
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-static void tell(const struct rank *rank, struct agent_request request) {
+static void send_request(const struct rank *rank, struct agent_request request) {
     AUTO(text_freep) char *words = NULL;
     int code = 0;
     struct error err = {0};
@@ -402,7 +402,7 @@ static int run(struct rank *rank, char **words) {
         if (err.kind == ERROR_INVALID) {
             struct agent_request missing = request_of(rank, AGENT_REQUEST_MISSING);
             missing.text = err.text;
-            tell(rank, missing);
+            send_request(rank, missing);
         }
         return NOT_FOUND;
     }
@@ -415,7 +415,7 @@ static int run(struct rank *rank, char **words) {
         exited.code = code;
         exited.text = last;
         exited.is_told = was_told_to_end(rank);
-        tell(rank, exited);
+        send_request(rank, exited);
     }
     /* A thread that waits for a dead store ends with this process. */
     if (spool_free(rank->spool, LOG_END_MS) == 0) {

@@ -91,7 +91,7 @@ struct reporter *reporter_new(int rank, struct error *err) {
 
 /* ---- sending reports ------------------------------------------------------------------------ */
 
-static void tell(struct reporter *reporter) {
+static void send_reports(struct reporter *reporter) {
     struct agent_request request = {
         .kind = AGENT_REQUEST_REPORT, .rank = reporter->rank, .text = reporter->found.data};
     AUTO(text_freep) char *words = NULL;
@@ -112,7 +112,7 @@ static void add(struct reporter *reporter, const struct metric *metric) {
     struct error err = {0};
     char text[METRIC_TEXT_MAX];
     if (reporter->found.size + METRIC_TEXT_MAX > FOUND_MAX) {
-        tell(reporter);
+        send_reports(reporter);
     }
     metric_write(metric, text);
     if (buffer_printf(&reporter->found, &err, "%s\n", text) < 0) {
@@ -164,7 +164,7 @@ static void cut(struct reporter *reporter, struct cutter *cutter, const char *da
 void reporter_add_output(struct reporter *reporter, const char *data, size_t size) {
     if (reporter && reporter->reads_output) {
         cut(reporter, &reporter->output, data, size);
-        tell(reporter);
+        send_reports(reporter);
     }
 }
 
@@ -186,7 +186,7 @@ static bool is_the_same(const struct reporter *reporter, int fd, const struct st
     return got < 0 || ((size_t)got == size && memcmp(mark, reporter->mark, size) == 0);
 }
 
-static void look(struct reporter *reporter) {
+static void read_metric_file(struct reporter *reporter) {
     struct stat file;
     char data[READ_MAX];
     AUTO(fd_closep) int fd = open_file(reporter, &file);
@@ -203,7 +203,7 @@ static void look(struct reporter *reporter) {
     while ((got = pread(fd, data, sizeof data, reporter->read)) > 0) {
         reporter->read += got;
         cut(reporter, &reporter->written, data, (size_t)got);
-        tell(reporter);
+        send_reports(reporter);
     }
     keep_mark(reporter, fd);
 }
@@ -212,7 +212,7 @@ void reporter_read_file(struct reporter *reporter) {
     int64_t now_ms = clock_monotonic_ms();
     if (reporter_has_file(reporter) &&
         (reporter->looked_ms == 0 || now_ms - reporter->looked_ms >= REPORTER_POLL_MS)) {
-        look(reporter);
+        read_metric_file(reporter);
         reporter->looked_ms = clock_monotonic_ms();
     }
 }
@@ -222,13 +222,13 @@ void reporter_free(struct reporter *reporter) {
         return;
     }
     if (reporter->path) {
-        look(reporter);
+        read_metric_file(reporter);
     }
     if (reporter->reads_output) {
         end_line(reporter, &reporter->output);
     }
     end_line(reporter, &reporter->written);
-    tell(reporter);
+    send_reports(reporter);
     pattern_free(reporter->pattern);
     buffer_release(&reporter->found);
     free(reporter);

@@ -70,7 +70,7 @@ static int make_outputs(struct coordinator *coordinator, struct error *err) {
                         coordinator->outputs, err);
 }
 
-static int look_again(struct coordinator *coordinator, struct error *err) {
+static int check_input_again(struct coordinator *coordinator, struct error *err) {
     return rerun_look_again(&coordinator->prepared, coordinator->job, err);
 }
 
@@ -204,7 +204,7 @@ static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct
     return 0;
 }
 
-static void tell_lost(struct coordinator *coordinator) {
+static void note_lost(struct coordinator *coordinator) {
     const struct prepared_job *prepared = &coordinator->prepared;
     if (prepared->listing && prepared->media->lost) {
         run_progress_lose(&coordinator->dispatcher.progress,
@@ -217,7 +217,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
         return -1;
     }
     coordinator->is_listed = true;
-    tell_lost(coordinator);
+    note_lost(coordinator);
     rerun_follow(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
     struct run_progress *progress = &coordinator->dispatcher.progress;
@@ -338,7 +338,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     struct error cause = {0};
     free(TAKE(coordinator->parts.places));
     if (run_on_journal(coordinator, make_outputs, &cause) == 0) {
-        tell_lost(coordinator);
+        note_lost(coordinator);
         return 1;
     }
     if (cause.kind != ERROR_CANCELLED && was_outrun(coordinator)) {
@@ -364,8 +364,8 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
 
 /* A job is successful only with its report and summary, as summary_write_all needs them, and with
  * the result.json that names them. */
-static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
-                        struct error *err) {
+static int write_reports(struct coordinator *coordinator, const struct error *outcome,
+                         struct error *err) {
     struct run_progress *progress = &coordinator->dispatcher.progress;
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
@@ -423,13 +423,13 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     bool is_untouched = whole != NULL;
     json_decref(whole);
     if (ledger && !coordinator->is_superseded && !is_untouched &&
-        tell_in_full(coordinator, outcome, &untold) < 0 && !outcome->kind) {
+        write_reports(coordinator, outcome, &untold) < 0 && !outcome->kind) {
         struct error ignored = {0};
         *outcome = untold;
         progress->state = PROGRESS_FAILED;
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
         if (exit_code_of(outcome, coordinator->is_listed) == 1) { /* the summary said success */
-            (void)!tell_in_full(coordinator, outcome, &ignored);
+            (void)!write_reports(coordinator, outcome, &ignored);
         }
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s",
@@ -441,7 +441,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     summary_leave_message(words, is_verdict ? 0 : progress->kept);
 }
 
-static void say_farewell(struct coordinator *coordinator) {
+static void dismiss_workers(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
     dispatcher_dismiss(&coordinator->dispatcher);
@@ -463,17 +463,17 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
-static void say_again(const struct job *job, json_t *words, const char *why) {
+static void repeat_ending(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
     summary_leave_message(words, /* kept= */ 0);
 }
 
-static int say_finished(const struct coordinator *coordinator) {
+static int report_finished(const struct coordinator *coordinator) {
     json_t *words = coordinator->finished;
     json_object_set_new(words, "message",
                         json_string("nothing to do: an earlier run has finished this job"));
     json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
-    say_again(coordinator->job, words, "nothing to do: this run has already ended");
+    repeat_ending(coordinator->job, words, "nothing to do: this run has already ended");
     return 0;
 }
 
@@ -484,7 +484,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     coordinator->finished = rerun_recall(&coordinator->prepared, coordinator->job);
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        return say_finished(coordinator);
+        return report_finished(coordinator);
     }
     coordinator->prepared.is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
@@ -495,10 +495,12 @@ static int run(struct coordinator *coordinator, struct error *err) {
     }
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        say_again(coordinator->job, coordinator->finished, "another coordinator has finished it");
+        repeat_ending(coordinator->job, coordinator->finished,
+                      "another coordinator has finished it");
         return 0;
     }
-    return coordinator->prepared.is_foreign ? run_on_journal(coordinator, look_again, err) : 0;
+    return coordinator->prepared.is_foreign ? run_on_journal(coordinator, check_input_again, err)
+                                            : 0;
 }
 
 /* After SIGTERM: stores what was accepted. */
@@ -550,7 +552,7 @@ int coordinator_run(const struct job *job) {
     if (server_open(&options, server, &err) == 0 &&
         (words = background_service_look_back(*server, job, &code, &err))) {
         bool is_told = tree_bool(words, "report", false);
-        say_again(job, words, "an earlier coordinator has ended it");
+        repeat_ending(job, words, "an earlier coordinator has ended it");
         if (code == 0 && is_told) {
             background_service_tidy_ended(*server, job);
         }
@@ -578,7 +580,7 @@ int coordinator_run(const struct job *job) {
         _exit(exit_code_of(&err, coordinator.is_listed));
     }
     if (err.kind != ERROR_CANCELLED) {
-        say_farewell(&coordinator);
+        dismiss_workers(&coordinator);
     }
     if (result == 0 && coordinator.is_told) {
         bool was_killed = coordinator.dispatcher.losses > 0 || coordinator.dispatcher.gone ||

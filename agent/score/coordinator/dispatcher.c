@@ -103,7 +103,7 @@ static enum ledger_decision report(struct dispatcher *dispatcher, const struct l
 }
 
 /* A mini-batch whose description is too long for a message counts as a failed try. */
-static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
+static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
     struct connection *connection = dispatcher->connection_of[lease->worker];
     struct prepared_job *prepared = dispatcher->prepared;
     struct error err = {0};
@@ -190,7 +190,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
            !journal_is_full(journal_of(dispatcher)) &&
            ledger_grant(ledger_of(dispatcher), now_ms, &lease)) {
         run_progress_start(&dispatcher->progress, now_ms);
-        give(dispatcher, &lease);
+        hand_out(dispatcher, &lease);
     }
     flush(dispatcher);
 }

@@ -448,8 +448,8 @@ static bool has_cells(const struct publishing *publishing, const struct commit_h
     return record->type < COMMIT_END && journal_counts(publishing->journal, head, record);
 }
 
-static int see_first(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int resolve_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
     if (!has_cells(publishing, head, record)) {
         return 0;
@@ -500,7 +500,7 @@ static int publish(struct journal *journal, bool all, struct error *err) {
     publishing.resolver = record_resolver_new(publishing.cells);
     publishing.room = x_malloc(ROOM_BYTES);
     publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
-    int result = commit_replay(journal->log, see_first, &publishing, err) < 0
+    int result = commit_replay(journal->log, resolve_record, &publishing, err) < 0
                      ? -1
                      : commit_replay(journal->log, publish_record, &publishing, err);
     record_resolver_free(publishing.resolver);

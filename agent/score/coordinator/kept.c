@@ -28,8 +28,8 @@ struct collecting {
     int64_t first; /* the item at which the current record begins */
 };
 
-static int see_first(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int resolve_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
     struct collecting *collecting = context;
     return journal_counts(&collecting->prepared->journal, head, record)
                ? record_resolver_add(collecting->resolver, record, err)
@@ -76,8 +76,8 @@ static void note_dropped(struct collecting *collecting, const struct commit_reco
 }
 
 /* Of the second reading. */
-static int see_again(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int collect_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
     struct collecting *collecting = context;
     struct prepared_job *prepared = collecting->prepared;
     bool has_results = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
@@ -111,9 +111,9 @@ int kept_collect(struct prepared_job *prepared, const struct job *job, struct ke
         .job = job,
         .resolver = record_resolver_new(ledger_cells(journal->ledger)),
         .bits = {.bits = x_calloc((size_t)prepared->items / 8 + 1, 1), .count = prepared->items}};
-    int result = commit_replay(journal->log, see_first, &collecting, err) < 0
+    int result = commit_replay(journal->log, resolve_record, &collecting, err) < 0
                      ? -1
-                     : commit_replay(journal->log, see_again, &collecting, err);
+                     : commit_replay(journal->log, collect_record, &collecting, err);
     record_resolver_free(collecting.resolver);
     if (result < 0) {
         free(collecting.bits.bits);

@@ -30,8 +30,8 @@ static bool goes_on(const struct generation *known, const struct job *job) {
 }
 
 /* The claim, which follows, reads the same commits. */
-static int look(struct prepared_job *prepared, const struct job *job, struct store *output,
-                struct error *err) {
+static int scan_commits(struct prepared_job *prepared, const struct job *job, struct store *output,
+                        struct error *err) {
     prepared->seen = prepared->seen ? prepared->seen : commit_seen_new(COMMIT_SEEN_BYTES);
     return generation_scan(output, job->run, job->uid, prepared->seen, &prepared->known, err);
 }
@@ -44,7 +44,7 @@ static int read_snapshot(struct prepared_job *prepared, const struct job *job, j
     if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
         return 0; /* not there yet, or said when it is opened for writing */
     }
-    if (look(prepared, job, output, err) < 0) {
+    if (scan_commits(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     return goes_on(known, job) ? run_file_read(output, known->home, known->number, ret_run, err)
@@ -93,7 +93,7 @@ int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *
     if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
         return 0; /* as in read_snapshot */
     }
-    if (!known->is_there && look(prepared, job, output, err) < 0) {
+    if (!known->is_there && scan_commits(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     if (!known->is_there || begins_anew(known, job)) {
@@ -150,7 +150,7 @@ int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *r
     AUTO(tree_freep) json_t *then = NULL;
     /* What was read for the paths holds, if there was anything: rerun_open sees whether another
      * generation has begun since. */
-    if (!known->is_there && look(prepared, job, prepared->output, err) < 0) {
+    if (!known->is_there && scan_commits(prepared, job, prepared->output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     prepared->begins = begins_anew(known, job);
@@ -195,7 +195,7 @@ bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job
 
 /* All results may be committed, and the coordinator have died before or while it made the outputs:
  * then they are made from the commits first. */
-static int look_for_outputs(struct prepared_job *prepared, struct error *err) {
+static int check_outputs(struct prepared_job *prepared, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     prepared->has_outputs = false;
     return generation_is_whole(generation) ? kept_has_outputs(prepared, &prepared->has_outputs, err)
@@ -225,7 +225,7 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
             return error_context(err, "spec.output.path");
         }
     }
-    if (look_for_outputs(prepared, err) < 0) {
+    if (check_outputs(prepared, err) < 0) {
         return -1;
     }
     if (!prepared->has_outputs && stale_unsay(prepared->output, generation->number > 0, err) < 0) {

@@ -332,7 +332,7 @@ static int add_earlier(struct sweeping *sweeping, int64_t number, struct error *
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-static int settle(struct sweeping *sweeping, struct error *err) {
+static int remove_if_stale(struct sweeping *sweeping, struct error *err) {
     struct store *output = sweeping->prepared->output;
     AUTO(text_freep) char *name = TAKE(sweeping->name);
     bool is_stale = sweeping->is_old;
@@ -350,7 +350,7 @@ static int on_key(void *context, const char *key, size_t size, struct error *err
     size_t length = strlen(key) + 1;
     char mark = key[length];
     if (!sweeping->name || strcmp(sweeping->name, key) != 0) {
-        if (settle(sweeping, err) < 0) {
+        if (remove_if_stale(sweeping, err) < 0) {
             return -1;
         }
         sweeping->name = x_strdup(key);
@@ -402,7 +402,7 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
         sorter_run(sweeping->sorter, on_key, sweeping, err) < 0) {
         return -1;
     }
-    return settle(sweeping, err);
+    return remove_if_stale(sweeping, err);
 }
 
 int stale_remove(struct prepared_job *prepared, const struct job *job, const json_t *outputs,

@@ -121,7 +121,7 @@ static int split(const char *path, char **ret_folder, const char **ret_name, str
     return 0;
 }
 
-static int look_at_trigger(const char *path, struct watcher_observation *seen, struct error *err) {
+static int observe_trigger(const char *path, struct watcher_observation *seen, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
     AUTO(store_freep) struct store *store = NULL;
     AUTO(buffer_release) struct buffer text;
@@ -255,7 +255,7 @@ static int walk_input(const json_t *spec, struct walk *walk, struct error *err) 
     return 0;
 }
 
-static int look_at_input(const json_t *spec, struct watcher_observation *seen, struct error *err) {
+static int observe_input(const json_t *spec, struct watcher_observation *seen, struct error *err) {
     struct walk walk = {0};
     buffer_init(&walk.fold.text, 4 * FOLD_BYTES);
     int result = walk_input(spec, &walk, err);
@@ -274,8 +274,8 @@ int watcher_observe(const struct watcher_options *options, struct watcher_observ
     const char *trigger = tree_text(options->spec, "trigger.path", NULL);
     struct watcher_observation seen = {0};
     struct error cause = {0};
-    int result = trigger ? look_at_trigger(trigger, &seen, &cause)
-                         : look_at_input(options->spec, &seen, &cause);
+    int result = trigger ? observe_trigger(trigger, &seen, &cause)
+                         : observe_input(options->spec, &seen, &cause);
     if (result < 0 && cause.kind != ERROR_NOT_FOUND) {
         watcher_observation_release(&seen);
         *err = cause;

@@ -215,7 +215,7 @@ int own_server_port(const struct own_server *server) {
 
 /* ---- how it fares --------------------------------------------------------------------------- */
 
-static int judge(struct own_server *server, int64_t answers, struct error *err) {
+static int check_end(struct own_server *server, int64_t answers, struct error *err) {
     const struct serve_state *state = &server->state;
     bool has_answered = answers > 0;
     enum error_kind kind = has_answered ? ERROR_UNAVAILABLE : ERROR_INVALID;
@@ -240,7 +240,7 @@ static int take_state(struct own_server *server, const struct serve_state *state
     server->in_a_row = answers > server->answers ? 1 : server->in_a_row + (int)MIN(ends, 100);
     server->answers = answers;
     log_event(LOG_WARNING, "the model server has ended: %s", state->words);
-    return judge(server, answers, err);
+    return check_end(server, answers, err);
 }
 
 int own_server_look(struct own_server *server, int64_t answers, struct error *err) {

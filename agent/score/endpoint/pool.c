@@ -63,7 +63,7 @@ static void finish(struct pool *pool, struct pool_ask *ask, enum pool_end end) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void say(struct pool *pool, const char *url, const char *what) {
+static void warn(struct pool *pool, const char *url, const char *what) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms - pool->told_ms >= TOLD_MS) {
         pool->told_ms = now_ms;
@@ -127,7 +127,7 @@ static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) 
     } else {
         backends_denied(&pool->servers, ask->own.server, clock_monotonic_ms());
     }
-    say(pool, url, ask->cause);
+    warn(pool, url, ask->cause);
     try_again(pool, ask, /* is_try= */ true);
 }
 
@@ -174,7 +174,7 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     case REACTION_BROKEN:
         backends_erred(&pool->servers, ask->own.server, /* has_answered= */ true, now_ms);
         request_metrics_add(&pool->metrics, REQUESTS_BROKEN, 1);
-        say(pool, url, ask->cause);
+        warn(pool, url, ask->cause);
         try_again(pool, ask, /* is_try= */ true);
         return;
     case REACTION_REFUSED:
@@ -217,7 +217,7 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
     } else {
         backends_broke(&pool->servers, ask->own.server, now_ms);
     }
-    say(pool, url, err->text);
+    warn(pool, url, err->text);
     try_again(pool, ask, is_sent || ask->own.without != 0);
 }
 
@@ -371,7 +371,7 @@ static void check_away(struct pool *pool) {
     }
 }
 
-static void look_around(struct pool *pool, int64_t now_ms) {
+static void run_checks(struct pool *pool, int64_t now_ms) {
     if (now_ms - pool->look_ms < LOOK_MS) {
         return;
     }
@@ -403,7 +403,7 @@ static void on_probed(void *context, const struct http_answer *answer, bool is_s
         end_all(pool, ERROR_INVALID, err->text);
     } else {
         snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
-        say(pool, pool->servers.of[pool->probed].url, err->text);
+        warn(pool, pool->servers.of[pool->probed].url, err->text);
     }
 }
 
@@ -461,7 +461,7 @@ static void *run(void *context) {
     struct error err = {0};
     while (take_inbox(pool) && err.kind == ERROR_NONE) {
         int64_t now_ms = clock_monotonic_ms();
-        look_around(pool, now_ms);
+        run_checks(pool, now_ms);
         if (pool->ended.kind) {
             drop_waiting(pool, /* drops_all= */ true, POOL_AWAY);
         }

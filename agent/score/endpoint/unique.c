@@ -93,7 +93,7 @@ static int on_line(void *context, const char *line, size_t size, const char *cur
     }
 }
 
-static int look_through(struct look *look, struct error *err) {
+static int scan_input(struct look *look, struct error *err) {
     struct input_listing listing = {.spec = look->spec};
     look->lines = look->bad = 0;
     return look->kind->list(&listing, on_line, look, err);
@@ -113,7 +113,7 @@ static int find_twice(struct look *look, struct error *err) {
         }
         look->twice = look->hashes[i];
         free(TAKE(look->id));
-        if (look_through(look, err) < 0) {
+        if (scan_input(look, err) < 0) {
             return -1;
         }
     }
@@ -126,7 +126,7 @@ int unique_check(const json_t *spec, const struct input_kind *kind, struct error
     json_object_del(large, "miniBatchSize");
     struct look look = {.spec = large, .kind = kind};
     endpoint_request_init(&look.request);
-    int result = look_through(&look, err);
+    int result = scan_input(&look, err);
     if (result == 0 && look.bad > 0) {
         log_event(LOG_WARNING,
                   "%lld of %lld lines are invalid requests and will fail; the first is %s",

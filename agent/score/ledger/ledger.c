@@ -41,8 +41,8 @@ static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64
     return lease.twin >= 0;
 }
 
-static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
-                       enum ledger_decision decision, const char *cause) {
+static void record_revoked(struct ledger *ledger, const struct ledger_lease *lease,
+                           enum ledger_decision decision, const char *cause) {
     ledger->taken =
         cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
     struct ledger_revoked *taken = &ledger->taken[ledger->taken_count++];
@@ -62,7 +62,7 @@ static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) 
         slot->stuck_lease = lease.lease;
     }
     slots_drop(&ledger->slots, index, /* is_late= */ false, now_ms);
-    tell_taken(ledger, &lease, LEDGER_IGNORED, "");
+    record_revoked(ledger, &lease, LEDGER_IGNORED, "");
 }
 
 /* Revokes leases of these cells: another worker was faster. */
@@ -232,7 +232,7 @@ static void lose_slot(struct ledger *ledger, int index) {
         if (is_head) {
             enum ledger_decision decision = end_badly(ledger, &lease, goes_on, &lost);
             bool is_last = decision == LEDGER_FAILED;
-            tell_taken(ledger, &lease, decision, is_last ? lost.cause : "its worker was lost");
+            record_revoked(ledger, &lease, decision, is_last ? lost.cause : "its worker was lost");
         } else if (!goes_on) {
             cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
         }
@@ -376,7 +376,7 @@ void ledger_limit(struct ledger *ledger, int32_t cells) {
 
 /* ---- revoking ------------------------------------------------------------------------------- */
 
-static bool take_told(struct ledger *ledger, struct ledger_revoked *ret_revoked) {
+static bool next_revoked(struct ledger *ledger, struct ledger_revoked *ret_revoked) {
     if (ledger->taken_next == ledger->taken_count) {
         ledger->taken_next = ledger->taken_count = 0;
         return false;
@@ -390,7 +390,7 @@ static bool take_told(struct ledger *ledger, struct ledger_revoked *ret_revoked)
 static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
     struct ledger_lease lease = ledger_view(ledger, index);
     bool goes_on = drop_lease(ledger, index, /* is_late= */ true, now_ms);
-    tell_taken(ledger, &lease, LEDGER_IGNORED, "");
+    record_revoked(ledger, &lease, LEDGER_IGNORED, "");
     if (!goes_on) {
         cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
     }
@@ -437,13 +437,13 @@ bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms,
                          struct ledger_revoked *ret_revoked) {
     int32_t lease = -1;
     int slot = -1;
-    if (take_told(ledger, ret_revoked) || take_expired(ledger, now_ms, ret_revoked)) {
+    if (next_revoked(ledger, ret_revoked) || take_expired(ledger, now_ms, ret_revoked)) {
         return true;
     }
     if (next_slow(ledger, &lease, &slot) <= now_ms &&
         ledger->slots.of[ledger->slots.leases[lease].slot].head != lease) {
         take_back(ledger, lease, now_ms);
-        return take_told(ledger, ret_revoked);
+        return next_revoked(ledger, ret_revoked);
     }
     return false;
 }

@@ -39,7 +39,7 @@ void ledger_free(struct ledger *ledger) {
 
 /* ---- the input, and what earlier coordinators did ------------------------------------------- */
 
-static int say_behind(const struct ledger *ledger, int64_t cell, struct error *err) {
+static int refuse_cell(const struct ledger *ledger, int64_t cell, struct error *err) {
     return error_set(err, ERROR_INVALID,
                      "the commits name mini-batch %lld, but the input has only %lld",
                      (long long)cell, (long long)ledger->cells.known);
@@ -58,7 +58,7 @@ int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_l
     ledger->items += MAX(items, 0);
     ledger->is_all = is_last;
     return is_last && (int64_t)ledger->cells.count > ledger->cells.known
-               ? say_behind(ledger, (int64_t)ledger->cells.count - 1, err)
+               ? refuse_cell(ledger, (int64_t)ledger->cells.count - 1, err)
                : 0;
 }
 
@@ -80,7 +80,7 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
     }
     int64_t end = record->first + record->cells;
     if (ledger->is_all && end > ledger->cells.known) {
-        return say_behind(ledger, end - 1, err);
+        return refuse_cell(ledger, end - 1, err);
     }
     cells_cover(&ledger->cells, end);
     for (int64_t i = record->first; i < end; i++) {
@@ -153,7 +153,7 @@ bool ledger_is_committed(const struct ledger *ledger) {
 
 enum threshold { WITHIN, OVER_ERRORS, OVER_BATCHES, OVER_PERCENT };
 
-static enum threshold judge(const struct ledger *ledger) {
+static enum threshold exceeded_threshold(const struct ledger *ledger) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
     bool knows_all = ledger->is_all && cells->never_leased == 0;
@@ -168,14 +168,14 @@ static enum threshold judge(const struct ledger *ledger) {
 }
 
 bool ledger_is_over(const struct ledger *ledger) {
-    return judge(ledger) != WITHIN;
+    return exceeded_threshold(ledger) != WITHIN;
 }
 
 int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
     char over[160];
-    switch (judge(ledger)) {
+    switch (exceeded_threshold(ledger)) {
     case WITHIN:
         return 0;
     case OVER_ERRORS:

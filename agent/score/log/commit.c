@@ -60,8 +60,8 @@ static bool is_ending(struct commit_log *log) {
 
 /* Determines who wrote the object. 1: we did, byte for byte; 0: another; -1 with *err: it cannot be
  * determined now. */
-static int look(struct commit_log *log, const char *name, const char *text, size_t size,
-                struct buffer *there, struct error *err) {
+static int compare_stored(struct commit_log *log, const char *name, const char *text, size_t size,
+                          struct buffer *there, struct error *err) {
     buffer_clear(there);
     if (store_get(log->store, name, there, NULL, err) < 0) {
         return -1;
@@ -91,7 +91,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
         if (put == 0 && store_can(log->store).creates) {
             return 1;
         }
-        int whose = look(log, name, text, size, there, &unread);
+        int whose = compare_stored(log, name, text, size, there, &unread);
         if (whose >= 0) {
             return whose;
         }

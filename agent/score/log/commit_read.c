@@ -79,7 +79,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
 }
 
 /* Reads twice as many as the last time, if all of those existed; there is nothing after the end. */
-static void look_ahead(struct commit_reader *reader) {
+static void read_ahead(struct commit_reader *reader) {
     struct commit_ahead *ahead = &reader->ahead;
     int64_t left = reader->end ? reader->end - reader->next : STORE_PEEK_MAX;
     int count = MAX(ahead->count, 1);
@@ -113,7 +113,7 @@ static bool take_ahead(struct commit_reader *reader, struct buffer *text) {
         return false;
     }
     if (reader->next >= ahead->first + ahead->count) {
-        look_ahead(reader);
+        read_ahead(reader);
     }
     int64_t at = reader->next - ahead->first;
     const struct store_peeked *object = &ahead->objects[at];

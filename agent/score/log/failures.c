@@ -104,7 +104,7 @@ static struct part part_of(struct store *output, const char *run,
     return part;
 }
 
-static int tell_pair(const json_t *pair, failures_each *each, void *context, struct error *err) {
+static int pass_pair(const json_t *pair, failures_each *each, void *context, struct error *err) {
     const json_t *index = json_array_get(pair, 0), *cause = json_array_get(pair, 1);
     if (json_array_size(pair) != 2 || !json_is_integer(index) || json_integer_value(index) < 0 ||
         !json_is_string(cause)) {
@@ -115,12 +115,12 @@ static int tell_pair(const json_t *pair, failures_each *each, void *context, str
 }
 
 /* Passes the complete lines to `each`, and drops them. */
-static int tell_lines(struct buffer *text, failures_each *each, void *context, struct error *err) {
+static int pass_lines(struct buffer *text, failures_each *each, void *context, struct error *err) {
     size_t at = 0;
     for (const char *end; (end = memchr(text->data + at, '\n', text->size - at));) {
         size_t size = (size_t)(end - text->data) - at;
         AUTO(tree_freep) json_t *pair = json_loadb(text->data + at, size, 0, NULL);
-        if (tell_pair(pair, each, context, err) < 0) {
+        if (pass_pair(pair, each, context, err) < 0) {
             return -1;
         }
         at += size + 1;
@@ -143,7 +143,7 @@ static int read_object(const struct part *part, failures_each *each, void *conte
             return -1;
         }
         at += (int64_t)size;
-        if (tell_lines(&text, each, context, err) < 0) {
+        if (pass_lines(&text, each, context, err) < 0) {
             return -1;
         }
     }
@@ -170,7 +170,7 @@ int failures_read(struct store *output, const char *run, const struct commit_rec
     size_t i;
     json_t *pair;
     json_array_foreach(record->failures, i, pair) {
-        if (tell_pair(pair, each, context, err) < 0) {
+        if (pass_pair(pair, each, context, err) < 0) {
             return -1;
         }
     }

@@ -100,8 +100,8 @@ int generation_see(struct generation *generation, const struct commit_head *head
     return 0;
 }
 
-static int see(void *context, const struct commit_head *head, const struct commit_record *record,
-               struct error *err) {
+static int on_record(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
     return generation_see(context, head, record, err);
 }
 
@@ -114,7 +114,7 @@ int generation_scan(struct store *output, const char *run, const char *uid,
     }
     struct commit_identity identity = {
         .run = generation.home, .uid = uid, .job = "scan", .seen = seen};
-    if (generation.is_there && commit_scan(output, &identity, see, &generation, err) < 0) {
+    if (generation.is_there && commit_scan(output, &identity, on_record, &generation, err) < 0) {
         return -1;
     }
     *ret_generation = generation;

@@ -7,7 +7,7 @@
 
 #define FIELD "spec.scorer.onnx.output"
 
-static void tell(const struct output_choice *choice) {
+static void notify_chosen(const struct output_choice *choice) {
     if (choice->index >= 0 && choice->kind->chosen) {
         choice->kind->chosen(choice->state, choice->session, (size_t)choice->index);
     }
@@ -31,7 +31,7 @@ void output_choice_init(struct output_choice *choice, const json_t *spec,
     if (!choice->name && choice->count == 1) {
         choice->index = 0;
     }
-    tell(choice);
+    notify_chosen(choice);
 }
 
 static bool fits(const struct output_choice *choice, const struct tensor *output, int64_t items) {
@@ -144,7 +144,7 @@ int output_choice_take(struct output_choice *choice, const struct tensor *output
     }
     if (choice->index < 0) {
         choice->index = index;
-        tell(choice);
+        notify_chosen(choice);
     }
     *ret_output = &outputs[index];
     return 0;

@@ -64,8 +64,8 @@ static bool counts(const struct writing *writing, const struct commit_head *head
     return !is_given_up || !uid || strcmp(head->uid, uid) == 0;
 }
 
-static int see_first(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int resolve_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
     struct writing *writing = context;
     if (counts(writing, head, record) && record_resolver_add(writing->resolver, record, err) < 0) {
         return error_context(err, "commit %lld", (long long)head->number);
@@ -92,7 +92,7 @@ static int add_error(const struct failing *failing, const struct report_failure 
                : table_flush(&writing->errors, UPLOAD_AT, err);
 }
 
-static int see_failed(void *context, int64_t index, const char *cause, size_t size,
+static int add_failed(void *context, int64_t index, const char *cause, size_t size,
                       struct error *err) {
     const struct failing *failing = context;
     struct writing *writing = failing->writing;
@@ -130,7 +130,7 @@ static int add_failures(struct writing *writing, const struct commit_record *rec
         error_set(&writing->broken, ERROR_INVALID, "%s", cause.text);
         told.failures_bytes = 0; /* only the part in the record */
     }
-    return failures_read(writing->output, writing->options->run, &told, see_failed, &failing, err);
+    return failures_read(writing->output, writing->options->run, &told, add_failed, &failing, err);
 }
 
 /* Adds the record to mini_batches.csv and failed.jsonl. */
@@ -143,8 +143,8 @@ static int add_lines(struct writing *writing, const struct commit_record *record
                : add_failures(writing, record, err);
 }
 
-static int see_again(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err UNUSED) {
+static int add_record(void *context, const struct commit_head *head,
+                      const struct commit_record *record, struct error *err UNUSED) {
     struct writing *writing = context;
     int64_t own_cells =
         counts(writing, head, record) ? record_resolver_next(writing->resolver, record) : 0;
@@ -185,7 +185,7 @@ static int write_page(struct store *output, const struct writing *writing, struc
 static int write_all(struct writing *writing, struct store *output, struct commit_log *log,
                      struct error *err) {
     struct error *trouble = &writing->trouble;
-    if (commit_replay(log, see_first, writing, err) < 0) {
+    if (commit_replay(log, resolve_record, writing, err) < 0) {
         return -1;
     }
     if (table_open(&writing->batches, output, "mini_batches.csv", report_batches_head, trouble) ==
@@ -195,7 +195,7 @@ static int write_all(struct writing *writing, struct store *output, struct commi
     if (writing->options->errors_name && !trouble->kind) {
         (void)!table_open(&writing->errors, output, writing->options->errors_name, "", trouble);
     }
-    if (commit_replay(log, see_again, writing, err) < 0) {
+    if (commit_replay(log, add_record, writing, err) < 0) {
         return -1;
     }
     facts_finish(writing->facts);

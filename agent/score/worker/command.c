@@ -236,7 +236,7 @@ static void bury(struct command *command, const char *why) {
              command->said.last_error);
 }
 
-static int say_dead(const struct command *command, struct error *err) {
+static int fail_dead(const struct command *command, struct error *err) {
     return error_set(err, ERROR_FAILED, "the program %s", command->death);
 }
 
@@ -261,7 +261,7 @@ static bool is_never(const struct command *command UNUSED, int64_t id UNUSED) {
 }
 
 /* Handles every event of the process once. 0: continue. -1: it is dead. */
-static int turn(struct command *command, int64_t timeout_ms, struct error *err) {
+static int poll_once(struct command *command, int64_t timeout_ms, struct error *err) {
     struct process *process = &command->process;
     struct pollfd polls[] = {
         {process->out, POLLIN, 0},
@@ -282,7 +282,7 @@ static int turn(struct command *command, int64_t timeout_ms, struct error *err) 
         struct pollfd end = {process->fd, POLLIN, 0};
         if (poll(&end, 1, 500) == 0) {
             bury(command, "closed its stdout");
-            return say_dead(command, err);
+            return fail_dead(command, err);
         }
         polls[2].revents = POLLIN;
     }
@@ -295,17 +295,17 @@ static int turn(struct command *command, int64_t timeout_ms, struct error *err) 
     }
     if (polls[2].revents) {
         bury(command, NULL); /* this also reads its earlier answers */
-        return say_dead(command, err);
+        return fail_dead(command, err);
     }
     return 0;
 }
 
-static int look_until(struct command *command, is_done *done, int64_t id, int64_t until_ms,
+static int poll_until(struct command *command, is_done *done, int64_t id, int64_t until_ms,
                       struct error *err) {
     while (!done(command, id)) {
         int64_t now_ms = clock_monotonic_ms();
         if (!command->is_alive) {
-            return say_dead(command, err);
+            return fail_dead(command, err);
         }
         if (command->options.ends && atomic_load(command->options.ends)) {
             bury(command, "was killed");
@@ -314,7 +314,7 @@ static int look_until(struct command *command, is_done *done, int64_t id, int64_
         struct error problem = {0};
         int64_t left_ms = until_ms - now_ms;
         left_ms = command->options.ends ? MIN(left_ms, COMMAND_ENDS_MS) : left_ms;
-        if (turn(command, left_ms, &problem) < 0) {
+        if (poll_once(command, left_ms, &problem) < 0) {
             if (done(command, id)) {
                 return 0; /* it answered before it ended */
             }
@@ -376,7 +376,7 @@ static int initialise(struct command *command, struct error *err) {
         return -1;
     }
     int64_t until_ms = command->started_ms + command->options.init_timeout_ms;
-    if (look_until(command, is_initialised, -1, until_ms, err) < 0) {
+    if (poll_until(command, is_initialised, -1, until_ms, err) < 0) {
         if (err->kind == ERROR_TIMEOUT) {
             time_out(command, "did not report that it is ready", command->started_ms, err);
         }
@@ -444,7 +444,7 @@ int command_send(struct command *command, const struct command_request *request,
     }
     assert(asked && (!other || other->id != request->id));
     if (!command->is_alive) {
-        return say_dead(command, err);
+        return fail_dead(command, err);
     }
     if (memchr(request->items, '\n', request->size)) {
         return error_set(err, ERROR_BUG, "items with a newline");
@@ -475,7 +475,7 @@ int command_send(struct command *command, const struct command_request *request,
 int command_wait(struct command *command, int64_t id, int64_t until_ms,
                  struct command_answer **ret_answer, struct error *err) {
     command_answer_release(&command->answer);
-    if (look_until(command, is_answered, id, until_ms, err) < 0) {
+    if (poll_until(command, is_answered, id, until_ms, err) < 0) {
         if (err->kind == ERROR_TIMEOUT) {
             time_out(command, "no answer", command->asked_ms, err);
         }
@@ -495,7 +495,7 @@ int command_wait(struct command *command, int64_t id, int64_t until_ms,
 
 int command_listen(struct command *command, int64_t until_ms, struct error *err) {
     struct error problem = {0};
-    look_until(command, is_never, -1, until_ms, &problem);
+    poll_until(command, is_never, -1, until_ms, &problem);
     if (problem.kind != ERROR_TIMEOUT) {
         *err = problem;
         return -1;
@@ -509,7 +509,7 @@ void command_stop(struct command *command, int64_t until_ms) {
         buffer_release(&command->out);
         command->out_at = 0;
         fd_closep(&command->process.in);
-        look_until(command, is_never, -1, until_ms, &ignored);
+        poll_until(command, is_never, -1, until_ms, &ignored);
     }
     bury(command, "was killed");
     forget(command);

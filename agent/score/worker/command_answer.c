@@ -149,7 +149,7 @@ static bool count_more(struct command_answer *answer, size_t count) {
 }
 
 /* The line, or the arrays behind it, is complete. */
-static void settle(struct command_answer *answer, bool has_more) {
+static void complete_answer(struct command_answer *answer, bool has_more) {
     if (answer->error || has_more) {
         return;
     }
@@ -204,7 +204,7 @@ int64_t command_answer_line(struct command_answer *answer, const struct command_
         if (count_more(answer, count_results(&message->results))) {
             keep_piece(answer, &message->results, "", 0);
         }
-        settle(answer, message->has_more);
+        complete_answer(answer, message->has_more);
     }
     return bytes;
 }
@@ -226,7 +226,7 @@ void command_answer_body(struct command_answer *answer, const char *bytes, size_
         if (count_more(answer, rows)) {
             keep_piece(answer, &text, bytes, size);
         }
-        settle(answer, answer->has_more);
+        complete_answer(answer, answer->has_more);
     }
 }
 

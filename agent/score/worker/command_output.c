@@ -13,8 +13,8 @@ void command_output_release(struct command_output *said) {
     buffer_release(&said->error_line);
 }
 
-static void tell(struct command_output *said, enum command_stream stream, const char *text,
-                 size_t size) {
+static void pass_on(struct command_output *said, enum command_stream stream, const char *text,
+                    size_t size) {
     if (said->say) {
         said->say(said->context, stream, text, MIN(size, COMMAND_NOISE_MAX));
     }
@@ -27,12 +27,12 @@ static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t s
     last[COMMAND_WORDS_MAX - 1] = 0;
 }
 
-static void tell_how_many_more(struct command_output *said) {
+static void report_skipped(struct command_output *said) {
     int64_t more = said->noise_lines - COMMAND_NOISE_PER_SECOND;
     if (more > 0) {
         char text[80];
         int size = snprintf(text, sizeof text, "(%lld more lines of stdout)", (long long)more);
-        tell(said, COMMAND_STDOUT, text, (size_t)size);
+        pass_on(said, COMMAND_STDOUT, text, (size_t)size);
     }
     said->noise_lines = 0;
 }
@@ -44,11 +44,11 @@ void command_output_noise(struct command_output *said, const char *text, size_t 
     }
     keep(said->last_noise, text, size);
     if (now_ms - said->noise_from_ms >= 1000) {
-        tell_how_many_more(said);
+        report_skipped(said);
         said->noise_from_ms = now_ms;
     }
     if (++said->noise_lines <= COMMAND_NOISE_PER_SECOND) {
-        tell(said, COMMAND_STDOUT, text, size);
+        pass_on(said, COMMAND_STDOUT, text, size);
     }
 }
 
@@ -56,7 +56,7 @@ static void on_error_line(struct command_output *said, const char *text, size_t 
     if (size > 0) {
         keep(said->last_error, text, size);
     }
-    tell(said, COMMAND_STDERR, text, size);
+    pass_on(said, COMMAND_STDERR, text, size);
 }
 
 void command_output_error(struct command_output *said, const char *data, size_t size) {
@@ -84,7 +84,7 @@ void command_output_end(struct command_output *said) {
         on_error_line(said, said->error_line.data, said->error_line.size);
         buffer_clear(&said->error_line);
     }
-    tell_how_many_more(said);
+    report_skipped(said);
 }
 
 void command_output_clear(struct command_output *said) {

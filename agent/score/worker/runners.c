@@ -92,8 +92,8 @@ struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) 
 }
 
 /* Reports an event of a runner's lease, not a result. The caller holds the lock. */
-static void tell_word(struct runner *runner, int64_t epoch, int64_t lease,
-                      enum message_event word) {
+static void report_event(struct runner *runner, int64_t epoch, int64_t lease,
+                         enum message_event word) {
     struct scoring_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
     add_report(runner->all, report);
     runner->all->options.wake(runner->all->options.context);
@@ -105,8 +105,8 @@ static void on_waits(void *context, bool waits) {
     pthread_mutex_lock(&runner->all->lock);
     runner->is_begun = !waits;
     runner->started_ms = clock_monotonic_ms();
-    tell_word(runner, runner->running_epoch, runner->running,
-              waits ? MESSAGE_WAITS : MESSAGE_BEGINS);
+    report_event(runner, runner->running_epoch, runner->running,
+                 waits ? MESSAGE_WAITS : MESSAGE_BEGINS);
     pthread_mutex_unlock(&runner->all->lock);
 }
 
@@ -139,7 +139,7 @@ static void run_next(struct runner *runner) {
     }
     if (runner->head_waits) {
         runner->head_waits = false;
-        tell_word(runner, lease.epoch, lease.lease, MESSAGE_BEGINS);
+        report_event(runner, lease.epoch, lease.lease, MESSAGE_BEGINS);
     }
     runner->running = lease.lease;
     runner->running_epoch = lease.epoch;
@@ -267,7 +267,7 @@ static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
     if (runner->queue_count == 1) {
         if (runner->running >= 0 && runner->is_orphan) {
             runner->head_waits = true;
-            tell_word(runner, lease->epoch, lease->lease, MESSAGE_WAITS);
+            report_event(runner, lease->epoch, lease->lease, MESSAGE_WAITS);
         }
         pthread_cond_signal(&runner->changed);
     }
@@ -311,7 +311,7 @@ static void cancel(struct runner *runner, int64_t lease) {
             json_decref(queued->work);
             memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
             if (i == 0 && runner->head_waits && runner->queue_count > 0) {
-                tell_word(runner, queued->epoch, queued->lease, MESSAGE_WAITS);
+                report_event(runner, queued->epoch, queued->lease, MESSAGE_WAITS);
             }
             runner->head_waits = runner->head_waits && runner->queue_count > 0;
             return;

@@ -280,7 +280,7 @@ static void hand_over(struct worker *worker) {
 }
 
 /* The work between events. */
-static void look_around(struct worker *worker) {
+static void run_periodic(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     struct runners_status view = runners_status(worker->runners);
     if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
@@ -411,7 +411,7 @@ static int stay_connected(struct worker *worker, struct error *err) {
     watch_events(worker);
     while (worker->exit_code < 0 && result == 0) {
         result = socket_service(worker->socket, SERVICE_MS, err);
-        look_around(worker);
+        run_periodic(worker);
     }
     hand_over(worker);
     notice_stop(TAKE(worker->notice));

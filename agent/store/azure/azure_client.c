@@ -226,7 +226,7 @@ static int64_t back_off_ms(struct azure_client *client, const struct azure_call 
 }
 
 /* Ends a try: the call is over, or waits for its next try. */
-static void settle(struct azure_call *call, int retry_after_s) {
+static void finish_try(struct azure_call *call, int retry_after_s) {
     struct azure_client *client = call->client;
     int64_t now_ms = clock_monotonic_ms();
     bool again = false;
@@ -261,7 +261,7 @@ static void ended(void *context, const struct http_answer *answer, bool is_sent,
     } else {
         call->err = *err;
     }
-    settle(call, answer ? answer->retry_after_s : 0);
+    finish_try(call, answer ? answer->retry_after_s : 0);
 }
 
 static int take(void *context, const char *data, size_t size, struct error *err) {
@@ -364,7 +364,7 @@ static void begin_try(struct azure_client *client, struct azure_call *call) {
     call->code[0] = 0;
     call->err = (struct error){0};
     if (try_once(client, call, &call->err) < 0) {
-        settle(call, 0);
+        finish_try(call, 0);
     }
 }
 

@@ -42,7 +42,7 @@ static const char *find_hidden(const char *below) {
 
 /* part: of the name. Names below a hidden folder follow each other: the folder is passed on once.
  */
-static int tell_hidden(struct listing *listing, char *name, const char *part, struct error *err) {
+static int pass_hidden(struct listing *listing, char *name, const char *part, struct error *err) {
     char *end = name + (part - name) + strcspn(part, "/");
     const struct store_info info = {.is_left_out = true, .is_folder = *end == '/'};
     end[*end == '/'] = 0;
@@ -83,8 +83,8 @@ static size_t size_to_show(const char *name) {
 }
 
 /* Passes on a blob that comes after those before it. */
-static int tell_new(struct listing *listing, const struct blob_entry *entry, const char *name,
-                    const char *fault, struct error *err) {
+static int pass_blob(struct listing *listing, const struct blob_entry *entry, const char *name,
+                     const char *fault, struct error *err) {
     struct store_info info = {0};
     if (fault) {
         snprintf(listing->fault, sizeof listing->fault, "%.300s/%s: %s", listing->store->path, name,
@@ -101,7 +101,7 @@ static int tell_new(struct listing *listing, const struct blob_entry *entry, con
     return result < 0 ? -1 : 0;
 }
 
-static int tell(void *context, const struct blob_entry *entry, struct error *err) {
+static int pass_entry(void *context, const struct blob_entry *entry, struct error *err) {
     struct listing *listing = context;
     const char *path = listing->store->path;
     size_t length = strlen(entry->name);
@@ -120,7 +120,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
     snprintf(name, sizeof name, "%.*s", (int)size_to_show(whole), whole);
     const char *hidden = find_hidden(name + listing->hidden_from);
     if (hidden) {
-        return tell_hidden(listing, name, hidden, err);
+        return pass_hidden(listing, name, hidden, err);
     }
     bool is_again = fault && strcmp(name, listing->last) == 0; /* of two that are cut */
     if (is_again || (listing->after && strcmp(name, listing->after) <= 0)) {
@@ -134,7 +134,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
                          path, name, listing->last);
     }
     snprintf(listing->last, sizeof listing->last, "%s", name);
-    return tell_new(listing, entry, name, fault, err);
+    return pass_blob(listing, entry, name, fault, err);
 }
 
 /* Reads a page from *marker on ("": the first), and sets *marker to the next page (NULL: none). */
@@ -156,7 +156,7 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
     }
     const char *next = NULL;
     struct error cause = {0};
-    if (blob_list_read(listing->page, call.received, tell, listing, &next, &cause) < 0) {
+    if (blob_list_read(listing->page, call.received, pass_entry, listing, &next, &cause) < 0) {
         *err = cause;
         return text_starts(cause.text, "not a list")
                    ? error_context(err, "%s", listing->store->path)

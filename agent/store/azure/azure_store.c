@@ -16,8 +16,8 @@ static void place_free(struct azure_folder *store) {
 
 /* Sends a request that changes nothing but needs all the required rights: a reader reads a blob
  * that does not exist; a writer replaces one with a token that no blob has. */
-static int look(struct azure_account *account, const char *path, bool writes, int64_t deadline_ms,
-                struct error *err) {
+static int probe_rights(struct azure_account *account, const char *path, bool writes,
+                        int64_t deadline_ms, struct error *err) {
     struct azure_call call = {.method = "HEAD",
                               .name = ".windlass-probe",
                               .shown = "",
@@ -57,7 +57,7 @@ static int azure_open(const char *spec_path, bool writes, struct store **ret_sto
         error_set(err, ERROR_DENIED, "%s: this account is read-only (spec.stores[].readOnly)",
                   path);
     } else {
-        (void)look(store->account, path, writes, /* deadline_ms= */ 0, err);
+        (void)probe_rights(store->account, path, writes, /* deadline_ms= */ 0, err);
     }
     if (err->kind) {
         place_free(store);
@@ -76,7 +76,8 @@ static struct store_can azure_can(const struct store *base UNUSED) {
 }
 
 static int azure_probe(struct store *base, int timeout_ms, struct error *err) {
-    return look(azure_of(base), base->path, base->writes, clock_monotonic_ms() + timeout_ms, err);
+    return probe_rights(azure_of(base), base->path, base->writes, clock_monotonic_ms() + timeout_ms,
+                        err);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static char *label_fault(const struct text_rows *rows, const json_t *field) {
                     rows->classes ? "one of classes" : "a class, a whole number from 0");
 }
 
-static void see_class(struct text_rows *rows, int32_t label) {
+static void note_class(struct text_rows *rows, int32_t label) {
     rows->class_count = MAX(rows->class_count, label + 1);
     rows->has_first_class |= label == 0;
 }
@@ -229,7 +229,7 @@ static char *place_labels(struct text_rows *rows, const json_t *words, const jso
     fault = fault ? fault : text_words_place(rows, &given, own);
     for (int32_t i = 0; !fault && i < row->count; i++) {
         row->counted += own[i] >= 0;
-        see_class(rows, own[i]);
+        note_class(rows, own[i]);
     }
     free(classes);
     return fault;
@@ -257,7 +257,7 @@ static char *fill_row(struct text_rows *rows, const json_t *object, struct text_
     if (fault || *ret_result < 0 || rows->has_words) {
         return fault || *ret_result < 0 ? fault : place_labels(rows, words, field, row);
     }
-    see_class(rows, row->label);
+    note_class(rows, row->label);
     return NULL;
 }
 

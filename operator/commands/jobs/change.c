@@ -28,7 +28,7 @@ static const char *const done[] = {[CHANGE_CANCEL] = "cancelled",
                                    [CHANGE_RERUN] = "runs again from the beginning",
                                    [CHANGE_DELETE] = "deleted"};
 
-static void tell(const char *name, const struct request *request) {
+static void print_change(const char *name, const struct request *request) {
     printf("%s %s%s\n", name, done[request->change], request->dry ? " (dry run)" : "");
     fflush(stdout);
 }
@@ -157,7 +157,7 @@ static int run_again(const struct job_found *found, const struct request *reques
                          "%s has succeeded: windlass rerun %s runs it from the beginning", name,
                          name);
     }
-    tell(name, request);
+    print_change(name, request);
     return request->dry ? 0 : start_again(found->run, !is_resumed, ret_code, err);
 }
 
@@ -199,7 +199,7 @@ static int change_one(const struct request *request, const char *name, int *ret_
         result = stop_run(&found, request, err);
     }
     if (result == 0) {
-        tell(name, request);
+        print_change(name, request);
     }
     return result;
 }

@@ -27,7 +27,7 @@ static bool is_reached(const struct request *request, const json_t *job) {
 }
 
 /* A look at the job, after a pause of the place. */
-static int look(const char *name, struct job_found *found, struct error *err) {
+static int poll_job(const char *name, struct job_found *found, struct error *err) {
     struct error why = {0};
     if (found->run) {
         if (run_list_wait(found->run, LOOK_HERE_MS, &why) < 0 && why.kind != ERROR_TIMEOUT) {
@@ -69,7 +69,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
                              object_state(json_object_get(found.job, "status")),
                              (long long)request->timeout_s);
         }
-        if (look(name, &found, err) < 0) {
+        if (poll_job(name, &found, err) < 0) {
             return -1;
         }
     }

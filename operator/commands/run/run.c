@@ -200,8 +200,8 @@ static int find_volumes(struct run *run, struct error *err) {
     return 0;
 }
 
-static void hear_failure(void *context, const char *key, const struct error *err, int64_t retry_ms,
-                         int failures) {
+static void on_failure(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                       int failures) {
     struct run *run = context;
     (void)key;
     if (retry_ms < 0 || failures >= FAILURES_MAX) {
@@ -253,8 +253,8 @@ static int start(struct run *run, struct error *err) {
                                     .gpus = has_gpus ? run->machine_gpus : NULL};
     if (kind_set_new(run->row, &run->kind_options, &run->kinds, err) < 0 ||
         open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
-        controller_new(run->cluster, kind_set_kinds(run->kinds), hear_failure, run,
-                       &run->controller, err) < 0) {
+        controller_new(run->cluster, kind_set_kinds(run->kinds), on_failure, run, &run->controller,
+                       err) < 0) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
@@ -503,7 +503,7 @@ static void release(struct run *run) {
 }
 
 /* --dry-run. */
-static int tell(struct run *run) {
+static int print_dry_run(struct run *run) {
     const char *name;
     json_t *folder;
     printf("%s: %s %s would run here\n", run->file, run->row->loop->name, run->name);
@@ -513,14 +513,14 @@ static int tell(struct run *run) {
     return fflush(stdout) == 0 ? 0 : 3;
 }
 
-static int go(struct run *run) {
+static int run_job(struct run *run) {
     struct error err = {0};
     int code = 0;
     bool is_fine = load(run, &err) == 0 &&
                    run_state_make(run->options.state, run->name, &run->state_folder, &err) == 0 &&
                    find_volumes(run, &err) == 0;
     if (is_fine && run->options.dry_run) {
-        return tell(run);
+        return print_dry_run(run);
     }
     if (!is_fine || start(run, &err) < 0 || watch(run, &err) < 0) {
         progress_line_clear(&run->progress);
@@ -566,7 +566,7 @@ static int run_all(const struct run_options *options, struct resource_files *fil
                           .options = *options,
                           .file = TAKE(files->at[i].path),
                           .object = TAKE(files->at[i].object)};
-        code = go(&run);
+        code = run_job(&run);
         release(&run);
     }
     return code;

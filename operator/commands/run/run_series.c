@@ -19,7 +19,7 @@ void run_series_release(struct run_series *series) {
     free(series->waits);
 }
 
-static void tell_end(struct run_series *series, const json_t *run) {
+static void print_end(struct run_series *series, const json_t *run) {
     const char *name = tree_text(run, "metadata.name", "");
     const json_t *status = json_object_get(run, "status");
     int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
@@ -47,7 +47,7 @@ static void show_run(struct run_series *series, const json_t *run, int64_t now_m
 }
 
 /* Prints the reason for waiting once for each due time. */
-static void tell_waiting(struct run_series *series, const json_t *job) {
+static void print_waiting(struct run_series *series, const json_t *job) {
     const json_t *condition = object_succeeded(json_object_get(job, "status"));
     const char *reason = tree_text(condition, "reason", "");
     const char *message = tree_text(condition, "message", "");
@@ -81,13 +81,13 @@ void run_series_show(struct run_series *series, const struct cluster *cluster,
             continue;
         }
         if (ending_is_final(json_object_get(run, "status"))) {
-            tell_end(series, run);
+            print_end(series, run);
         } else {
             show_run(series, run, now_ms);
             is_waiting = false;
         }
     }
     if (is_waiting) {
-        tell_waiting(series, job);
+        print_waiting(series, job);
     }
 }

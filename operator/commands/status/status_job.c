@@ -76,7 +76,7 @@ static void update_one(struct live *live, json_t *job, char ret_why[static LIVE_
 }
 
 /* why: of figures that are not live; "": they are. */
-static void tell_figures(const char *why) {
+static void print_figures_age(const char *why) {
     if (*why) {
         printf("  figures as of the last write of the status: %s\n", why);
     }
@@ -106,7 +106,7 @@ static int print_made(struct remote *remote, struct live *live, const json_t *jo
     }
     if (text) {
         printf("\n%s", text);
-        tell_figures(not_live);
+        print_figures_age(not_live);
     }
     fflush(stdout);
     return 0;
@@ -145,7 +145,7 @@ void status_job_print(const json_t *job, const json_t *pods, const char *not_liv
     text_table_age(object_age_ms(job, clock_wall_ms()), age);
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(object_succeeded(status), "message", "no controller has seen it yet"), age);
-    tell_figures(not_live);
+    print_figures_age(not_live);
     print_outputs(status);
     ending_print_said(stdout, status);
     ending_print_retired(stdout, status);

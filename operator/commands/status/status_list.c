@@ -192,7 +192,7 @@ static int list_once(struct remote *remote, struct follower *follower, struct er
     return 0;
 }
 
-static void hear(void *context, enum cluster_event event, const json_t *job) {
+static void on_event(void *context, enum cluster_event event, const json_t *job) {
     struct follower *follower = context;
     if (event == CLUSTER_APPLIED && has_changed(follower->versions, job)) {
         add_row(follower->table, job, follower->all, clock_wall_ms());
@@ -234,7 +234,7 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
                                               .kind = kind_rows[count]->loop->name,
                                               .namespace = remote->namespace,
                                               .may_be_absent = count > 0,
-                                              .listener = hear,
+                                              .listener = on_event,
                                               .context = follower};
         result = watch_new(&options, remote->client, remote->loop, &watches[count], err);
     }

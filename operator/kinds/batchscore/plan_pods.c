@@ -404,7 +404,7 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
 
 /* A job whose coordinator runs, but whose workers all wait or all die of the same cause, is not
  * running. */
-static void tell_about_workers(struct batchscore_plan *plan, int wanted) {
+static void report_workers(struct batchscore_plan *plan, int wanted) {
     const struct pod_phase *waiting = NULL, *killed = NULL;
     int killed_count = 0;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
@@ -438,7 +438,7 @@ static void tell_about_workers(struct batchscore_plan *plan, int wanted) {
     }
 }
 
-static void tell_failing(struct batchscore_plan *plan, const struct pod_phase *culprit) {
+static void report_failing(struct batchscore_plan *plan, const struct pod_phase *culprit) {
     AUTO(text_freep) char *cause = job_plan_termination_message(culprit);
     if (job_plan_ran_out_of_memory(culprit)) {
         conditions_set(
@@ -472,14 +472,14 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
     struct slot *slots = fold_slots(plan);
     const struct pod_phase *culprit = find_failing(plan, slots);
     if (culprit) {
-        tell_failing(plan, culprit);
+        report_failing(plan, culprit);
     } else {
         retire(plan, slots);
     }
     if (!culprit && there) {
         int wanted = workers_wanted(plan);
         plan_workers(plan, slots, wanted);
-        tell_about_workers(plan, wanted);
+        report_workers(plan, wanted);
         batchscore_tell_retired(plan);
     }
     free(slots);

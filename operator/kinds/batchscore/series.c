@@ -61,7 +61,7 @@ static void drop_watchers(struct batchscore_plan *plan) {
     }
 }
 
-static void say(struct batchscore_plan *plan, const char *reason, const char *text) {
+static void set_reason(struct batchscore_plan *plan, const char *reason, const char *text) {
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s", text);
     plan->job.conditions.pods_requested = true;
 }
@@ -95,7 +95,7 @@ static void start_run(struct series *series, const struct series_start *start) {
     job_plan_event(&plan->job, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
                    tree_text(run, "spec.output.path", ""));
     AUTO(text_freep) char *text = x_printf("run %s starts", name);
-    say(plan, "Running", text);
+    set_reason(plan, "Running", text);
     plan->job.conditions.pods_requested = false;
 }
 
@@ -117,7 +117,7 @@ static void plan_schedule(struct series *series) {
     const struct batchscore_schedule *schedule = plan->schedule;
     if (!schedule || !schedule->zone) {
         const char *problem = schedule ? schedule->problem.text : "spec.schedule: is not read";
-        say(plan, "ScheduleInvalid", problem);
+        set_reason(plan, "ScheduleInvalid", problem);
         conditions_stall(&plan->job.conditions, "ScheduleInvalid", problem);
         return;
     }
@@ -140,7 +140,7 @@ static void plan_schedule(struct series *series) {
         job_plan_wake(&plan->job, 1000 * next_s);
     }
     AUTO(text_freep) char *text = x_printf("the next run is due at %s", next);
-    say(plan, "Scheduled", text);
+    set_reason(plan, "Scheduled", text);
 }
 
 /* ---- trigger and rerun ---------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static void make_watcher(struct series *series, int64_t number, int attempt, int
     json_array_append_new(plan->job.result.create, pod);
 }
 
-static void tell_armed(struct series *series) {
+static void report_armed(struct series *series) {
     const char *trigger = tree_text(series->plan->spec.job.json, "trigger.path", NULL);
     const json_t *newest = json_array_get(series->lines, 0);
     AUTO(text_freep)
@@ -174,7 +174,7 @@ static void tell_armed(struct series *series) {
                           : x_printf("%s; the last run, %s: %s", before,
                                      tree_text(newest, "name", ""), tree_text(newest, "state", ""));
     }
-    say(series->plan, "Armed", text);
+    set_reason(series->plan, "Armed", text);
 }
 
 /* Reads the message of a watcher that has found something. False: it is not valid. */
@@ -218,7 +218,7 @@ static void watcher_ended(struct series *series, const struct pod_phase *watcher
     char *text = x_printf("pod %s, which waits, ended with exit code %d%s%.40s%s%.300s",
                           watcher->name, watcher->exit_code, *watcher->reason ? ", " : "",
                           watcher->reason, *why ? ": " : "", why);
-    say(plan, "Armed", text);
+    set_reason(plan, "Armed", text);
     if (watcher->exit_code == 2) {
         conditions_stall(&plan->job.conditions, "WatchFailed", text);
     }
@@ -229,7 +229,7 @@ static void watcher_ended(struct series *series, const struct pod_phase *watcher
     }
 }
 
-static void tell_waiting(struct series *series, const struct pod_phase *watcher) {
+static void report_waiting(struct series *series, const struct pod_phase *watcher) {
     struct batchscore_plan *plan = series->plan;
     bool for_mounts = waiting_is_for_mounts(watcher, plan->job.now_ms);
     struct waiting waiting = {
@@ -238,7 +238,7 @@ static void tell_waiting(struct series *series, const struct pod_phase *watcher)
             for_mounts ? tree_text(plan->job.observed->mounts, watcher->name, NULL) : NULL,
         .before = conditions_before(plan->job.observed->object),
     };
-    tell_armed(series);
+    report_armed(series);
     if (*watcher->reason || for_mounts || watcher->is_unscheduled) {
         waiting_tell(&waiting, &plan->job.conditions);
     }
@@ -274,7 +274,7 @@ static void plan_watch(struct series *series) {
     int64_t number = series_number(series->lines) + 1;
     int attempts = 0;
     const struct pod_phase *watcher = find_watcher(plan, number, &attempts);
-    tell_armed(series);
+    report_armed(series);
     if (!watcher) {
         make_watcher(series, number, attempts + 1, 0);
         plan->job.conditions.pods_requested = false;
@@ -282,7 +282,7 @@ static void plan_watch(struct series *series) {
     }
     switch (watcher->stage) {
     case POD_PHASE_WAITING:
-        tell_waiting(series, watcher);
+        report_waiting(series, watcher);
         return;
     case POD_PHASE_RUNNING:
         return;
@@ -316,7 +316,7 @@ static void follow(const struct series *series) {
 }
 
 /* Sends one event for each run that has ended. */
-static void tell_ends(const struct series *series) {
+static void report_ends(const struct series *series) {
     const json_t *before = tree_get(series->plan->job.observed->object, "status.runs");
     for (size_t i = 0; i < json_array_size(series->lines); i++) {
         const json_t *line = json_array_get(series->lines, i);
@@ -337,13 +337,13 @@ void series_decide(struct batchscore_plan *plan) {
     struct series series = {.plan = plan, .lines = series_lines(object, plan->runs)};
     plan->job.conditions.runs = series.lines;
     read_runs(&series);
-    tell_ends(&series);
+    report_ends(&series);
     drop_old(&series);
     if (series.current) {
         AUTO(text_freep)
         char *text =
             x_printf("run %s is under way", tree_text(series.current, "metadata.name", ""));
-        say(plan, "Running", text);
+        set_reason(plan, "Running", text);
         follow(&series);
     }
     if (tree_bool(object, "spec.suspend", false)) {

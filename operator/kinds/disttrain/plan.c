@@ -88,7 +88,7 @@ static bool is_stopped(struct disttrain_plan *gang) {
     return true;
 }
 
-static void judge(struct job_plan *job) {
+static void apply_verdict(struct job_plan *job) {
     struct disttrain_plan *gang = gang_of(job);
     disttrain_verdict(gang);
     (void)is_stopped(gang); /* sets the conditions */
@@ -111,7 +111,7 @@ static bool is_running(const struct job_plan *job) {
 }
 
 static const struct job_plan_course_ops course = {
-    .verdict = judge,
+    .verdict = apply_verdict,
     .how_far = steps_done,
     .suspend = suspend,
     .pods = make_gang,

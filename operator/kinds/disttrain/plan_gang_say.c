@@ -25,7 +25,7 @@ static bool is_deaf(struct disttrain_plan *gang) {
     return gang->job.now_ms >= hub->running_ms + DEAF_MS;
 }
 
-static void tell_hub(struct disttrain_plan *gang) {
+static void report_hub(struct disttrain_plan *gang) {
     static const char *const states[][2] = {{"Gathering", "the workers register"},
                                             {"Preparing", "the workers prepare"},
                                             {"Running", "the workers train"},
@@ -73,7 +73,7 @@ static const struct pod_phase *find_waiting(const struct disttrain_plan *gang,
 }
 
 /* Kueue holds the pods back: until their turn, or because Kueue does not know them. */
-static bool tell_turn(struct disttrain_plan *gang, const struct pod_phase *waiting) {
+static bool report_queued(struct disttrain_plan *gang, const struct pod_phase *waiting) {
     struct conditions *conditions = &gang->job.conditions;
     if (disttrain_is_unseen(gang, waiting, GANG_UNSEEN_MS)) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
@@ -98,7 +98,7 @@ static bool tell_turn(struct disttrain_plan *gang, const struct pod_phase *waiti
 }
 
 /* Kueue counts a pod on an unreachable node, and would delete its successor. */
-static bool tell_old_pod(struct disttrain_plan *gang, const struct gang_place *places) {
+static bool report_old_pod(struct disttrain_plan *gang, const struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
         if (places[i].is_counted && newest->stage == POD_PHASE_DEAD && newest->gone_ms > 0) {
@@ -115,8 +115,8 @@ static bool tell_old_pod(struct disttrain_plan *gang, const struct gang_place *p
 }
 
 /* Reports that this pod has no node, so that nothing starts, or no other pod is created. */
-static void tell_missing(struct disttrain_plan *gang, const struct gang_place *places,
-                         const struct pod_phase *waiting, int running) {
+static void report_missing(struct disttrain_plan *gang, const struct gang_place *places,
+                           const struct pod_phase *waiting, int running) {
     struct conditions *conditions = &gang->job.conditions;
     int least = gang->spec.min_workers, all = gang->spec.workers;
     bool is_incomplete = running > 0 && running < least;
@@ -137,17 +137,17 @@ static void tell_missing(struct disttrain_plan *gang, const struct gang_place *p
 }
 
 /* While the program does not run, the message names the missing pods. */
-static void tell_waiting(struct disttrain_plan *gang, const struct gang_place *places) {
+static void report_waiting(struct disttrain_plan *gang, const struct gang_place *places) {
     int running;
     const struct pod_phase *waiting = find_waiting(gang, places, &running);
     if (strcmp(gang->job.conditions.reason, "Running") == 0 ||
-        strcmp(gang->job.conditions.reason, "Unreachable") == 0 || tell_old_pod(gang, places) ||
-        !waiting || tell_turn(gang, waiting)) {
+        strcmp(gang->job.conditions.reason, "Unreachable") == 0 || report_old_pod(gang, places) ||
+        !waiting || report_queued(gang, waiting)) {
         return;
     }
     job_plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
     if (waiting->is_unscheduled && strcmp(gang->job.conditions.reason, "VolumeFailed") != 0) {
-        tell_missing(gang, places, waiting, running);
+        report_missing(gang, places, waiting, running);
     }
 }
 
@@ -173,7 +173,7 @@ void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places)
     } else if (!hub) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "Pending", "the workers are made");
     } else if (hub->stage == POD_PHASE_RUNNING) {
-        tell_hub(gang);
+        report_hub(gang);
     } else if (hub->stage == POD_PHASE_WAITING) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "Pending", "the workers start");
     } else if (hub->stage == POD_PHASE_LEAVING) {
@@ -187,7 +187,7 @@ void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places)
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "Restarting",
                        "pod %.80s, which led the others, is replaced: %.400s", hub->name, words);
     }
-    tell_waiting(gang, places);
+    report_waiting(gang, places);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ static bool makes_policy(struct job_plan *plan, const struct credentials *fresh)
     return true;
 }
 
-static void tell_refused_policy(struct job_plan *plan, const struct credentials *fresh) {
+static void report_refused_policy(struct job_plan *plan, const struct credentials *fresh) {
     if (policy_of(plan) && fresh && fresh->policy_refused) {
         job_plan_tell(
             plan, "Warning", "NetworkPolicyRefused",
@@ -110,7 +110,7 @@ static bool credentials(struct job_plan *plan) {
             return false;
         }
         if (created) {
-            tell_refused_policy(plan, is_fresh ? fresh : NULL);
+            report_refused_policy(plan, is_fresh ? fresh : NULL);
             record(plan, recorded, plan->endpoint.certificate_sha256, true);
             return true;
         }
@@ -295,7 +295,7 @@ static bool is_told_by_maker(const struct job_plan *plan, bool is_warning) {
 }
 
 /* One event per transition. */
-static void tell_transitions(struct job_plan *plan) {
+static void report_transitions(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const struct conditions *conditions = &plan->conditions;
     const char *before = tree_text(conditions_find(object, "Succeeded"), "reason", "");
@@ -325,5 +325,5 @@ void job_plan_conclude(struct job_plan *plan) {
     } else {
         job_plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
     }
-    tell_transitions(plan);
+    report_transitions(plan);
 }

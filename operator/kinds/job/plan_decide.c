@@ -14,7 +14,7 @@ static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops
 }
 
 /* A change that is not accepted, once. */
-static void tell_change(struct job_plan *job) {
+static void report_change(struct job_plan *job) {
     const char *fields = job->observed->changed_fields;
     const json_t *before = conditions_find(job->observed->object, "SpecChanged");
     if (!fields || !*fields) {
@@ -50,7 +50,7 @@ static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *op
     } else {
         conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", job->problem.text);
     }
-    tell_change(job);
+    report_change(job);
     if (job->conditions.state != CONDITIONS_UNDER_WAY) {
         ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
     }

@@ -12,8 +12,8 @@
 /* ---- pods ---- */
 
 /* One event for each pod that is replaced, with its end. */
-static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
-                          const json_t *pod_new) {
+static void report_replaced(struct job_plan *plan, const struct pod_phase *phase,
+                            const json_t *pod_new) {
     const char *next = tree_text(pod_new, "metadata.name", "");
     if (phase->stage == POD_PHASE_SUCCEEDED) {
         return;
@@ -50,7 +50,7 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
         json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
     }
     if (before) {
-        tell_replaced(plan, before, pod_new);
+        report_replaced(plan, before, pod_new);
     }
     json_array_append_new(plan->result.create, pod_new);
 }

@@ -23,7 +23,7 @@ static const char *const config_reasons[] = {"CreateContainerConfigError", "Crea
                                              "RunContainerError", NULL};
 static const char *const setup_reasons[] = {"ContainerCreating", "PodInitializing", "", NULL};
 
-static void tell_unscheduled(const struct waiting *waiting, struct conditions *conditions) {
+static void report_unscheduled(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     bool gpus = phase->wants_gpus;
     if (strcasestr(phase->message, "persistentvolumeclaim")) {
@@ -43,7 +43,7 @@ static void tell_unscheduled(const struct waiting *waiting, struct conditions *c
 }
 
 /* The registry's message comes with ErrImagePull; the ImagePullBackOff that follows has none. */
-static void tell_image(const struct waiting *waiting, struct conditions *conditions) {
+static void report_image(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     const char *before = tree_text(waiting->before, "message", "");
     bool told = strcmp(tree_text(waiting->before, "reason", ""), "ImagePullFailed") == 0;
@@ -64,9 +64,9 @@ bool waiting_is_for_config(const struct pod_phase *phase) {
 void waiting_tell(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     if (phase->is_unscheduled) {
-        tell_unscheduled(waiting, conditions);
+        report_unscheduled(waiting, conditions);
     } else if (is_one_of(phase->reason, image_reasons)) {
-        tell_image(waiting, conditions);
+        report_image(waiting, conditions);
     } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "ConfigFailed",
                        "pod %.80s cannot be started: %.400s", phase->name,

@@ -60,7 +60,7 @@ static void report_write_failures(struct sweep_plan *plan) {
 }
 
 /* Reports the first change that is wanted now and was refused before. */
-static void tell_refused_change(struct sweep_plan *plan) {
+static void report_refused_change(struct sweep_plan *plan) {
     for (size_t i = 0; i < json_array_size(plan->job.result.apply); i++) {
         const char *name =
             tree_text(json_array_get(plan->job.result.apply, i), "metadata.name", "");
@@ -80,7 +80,7 @@ static void tell_refused_change(struct sweep_plan *plan) {
 
 /* Why trials do not run: the first of them, which most often stands for all. When none runs, it is
  * the Sweep's own reason. */
-static void tell_waiting(struct sweep_plan *plan) {
+static void report_waiting(struct sweep_plan *plan) {
     struct conditions *conditions = &plan->job.conditions;
     const struct trial_row *first = plan->first_waiting;
     conditions->progresses = plan->running > plan->waiting;
@@ -108,9 +108,9 @@ static void run_trials(struct sweep_plan *plan) {
                    "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                    (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                    tree_text(plan->best, "trial", ""));
-    tell_waiting(plan);
+    report_waiting(plan);
     report_write_failures(plan);
-    tell_refused_change(plan);
+    report_refused_change(plan);
 }
 
 static void under_way(struct sweep_plan *plan) {
@@ -129,7 +129,7 @@ static void under_way(struct sweep_plan *plan) {
         sweep_stop_all(plan, why[end]);
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Stopping",
                        "%lld trials are being stopped: %s", (long long)plan->running, why[end]);
-        tell_refused_change(plan);
+        report_refused_change(plan);
     } else {
         sweep_conclude(plan, end);
         if (plan->job.conditions.state == CONDITIONS_UNDER_WAY) {
@@ -253,7 +253,7 @@ static void clean_up(struct job_plan *job, bool succeeded UNUSED, bool all UNUSE
 }
 
 /* The end, or another reason to wait. */
-static void tell_news(struct job_plan *job) {
+static void report_news(struct job_plan *job) {
     const struct conditions *conditions = &job->conditions;
     if (conditions->state != CONDITIONS_UNDER_WAY) {
         bool is_well = conditions->state == CONDITIONS_SUCCEEDED;
@@ -302,7 +302,7 @@ static const struct job_plan_ops ops = {
     .read_spec = read_spec,
     .go_on = go_on,
     .clean_up = clean_up,
-    .conclude = tell_news,
+    .conclude = report_news,
     .status = make_status,
 };
 

@@ -10,7 +10,7 @@
 
 /* ---- progress ---- */
 
-static json_t *tell_best(const struct trial_row *best) {
+static json_t *describe_best(const struct trial_row *best) {
     char text[SPACE_NUMBER_MAX], last[SPACE_NUMBER_MAX] = "nan";
     snprintf(text, sizeof text, "%.9g", best->best);
     if (!isnan(best->last)) {
@@ -31,7 +31,7 @@ static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *be
     bool is_gone = before && !sweep_find_row(plan->observed, tree_integer(before, "index", -1));
     double value = strtod(tree_text(before, "value", "nan"), NULL);
     if (chosen && chosen->state == TRIAL_COMPLETED) {
-        return tell_best(chosen);
+        return describe_best(chosen);
     }
     if (before && registered >= 0 && tree_integer(before, "index", -1) == registered) {
         return json_incref(before);
@@ -40,7 +40,7 @@ static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *be
                                  sweep_score(plan->spec.goal, best->best))) {
         return json_incref(before);
     }
-    return best ? tell_best(best) : NULL;
+    return best ? describe_best(best) : NULL;
 }
 
 enum { ALIKE_SURE = 3 }; /* of a failure that no point avoids */
@@ -156,7 +156,7 @@ static void fail(struct sweep_plan *plan, const char *reason, const char *format
 }
 
 /* "; on the front: s-0001, s-0004", or nothing with one objective. Owned. */
-static char *tell_front(const struct sweep_plan *plan) {
+static char *describe_front(const struct sweep_plan *plan) {
     struct front_objectives objectives = sweep_objectives(&plan->spec);
     char names[200] = "";
     size_t used = 0;
@@ -194,7 +194,7 @@ static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *reg
         }
         used += (size_t)length;
     }
-    AUTO(text_freep) char *front = tell_front(plan);
+    AUTO(text_freep) char *front = describe_front(plan);
     conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
                    "%sthe best of %lld trials is %s with %s %s%s%.250s: %s%s",
                    end == SWEEP_END_LATE                               ? "the deadline came; "

@@ -52,7 +52,7 @@ static void fail(struct sweep_plan *plan, const char *how, const char *cause) {
         tree_text(plan->best, "trial", ""), how, cause);
 }
 
-static void say(struct sweep_plan *plan, const char *how, const char *why) {
+static void set_registering(struct sweep_plan *plan, const char *how, const char *why) {
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Registering",
                    "the best trial, %.60s, %s%.300s", tree_text(plan->best, "trial", ""), how, why);
 }
@@ -84,7 +84,7 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
         attempt.number++;
     }
     json_array_append_new(plan->job.result.create, pod);
-    say(plan, how, why);
+    set_registering(plan, how, why);
 }
 
 /* Creates the next attempt when it is due. */
@@ -93,7 +93,7 @@ static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
         make(plan, "is registered anew: ", why);
     } else {
         job_plan_wake(&plan->job, due_ms);
-        say(plan, "is registered anew soon: ", why);
+        set_registering(plan, "is registered anew soon: ", why);
     }
 }
 
@@ -147,7 +147,7 @@ static void waits(struct sweep_plan *plan) {
     AUTO(text_freep)
     char *why = newest->born_ms > 0 ? x_printf("%.240s; it is waited for until %s", cause, until)
                                     : x_strdup(cause);
-    say(plan, "is to be registered: ", why);
+    set_registering(plan, "is to be registered: ", why);
 }
 
 /* When it started, or was created if that is not known; 0: neither is known. */
@@ -166,7 +166,7 @@ static void runs(struct sweep_plan *plan) {
     int64_t since_ms = run_since_ms(&plan->registrar);
     char since[21];
     if (since_ms <= 0) {
-        say(plan, "is registered", "");
+        set_registering(plan, "is registered", "");
         return;
     }
     clock_format(since_ms, since);
@@ -180,7 +180,7 @@ static void runs(struct sweep_plan *plan) {
     }
     job_plan_wake(&plan->job, since_ms + RUN_MS);
     AUTO(text_freep) char *why = x_printf("its pod has run since %s", since);
-    say(plan, "is registered: ", why);
+    set_registering(plan, "is registered: ", why);
 }
 
 static void leaves(struct sweep_plan *plan) {
@@ -188,7 +188,7 @@ static void leaves(struct sweep_plan *plan) {
     if (newest->gone_ms > 0) {
         replace(plan, newest->gone_ms + JOB_PLAN_LOST_MS, "its pod is leaving");
     } else {
-        say(plan, "is registered, ", "and the pod's node is not heard from");
+        set_registering(plan, "is registered, ", "and the pod's node is not heard from");
     }
 }
 

@@ -83,7 +83,7 @@ static struct sweep **find(struct state *state, const char *namespace, const cha
     return link;
 }
 
-static void tell_running(const struct state *state) {
+static void count_running(const struct state *state) {
     int64_t running = 0;
     for (const struct sweep *sweep = state->first; sweep; sweep = sweep->next) {
         running += sweep->running;
@@ -96,7 +96,7 @@ static void forget(struct state *state, const struct reconcile *request) {
     if (sweep) {
         *link = sweep->next;
         sweep_free(sweep);
-        tell_running(state);
+        count_running(state);
     }
 }
 
@@ -266,7 +266,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     job_carry_out(request, &sweep->write_failures, &sweep->status, &plan);
     note_thought(sweep, &plan, took_ns);
     sweep->running = tree_integer(plan.status, "trials.running", 0);
-    tell_running(state);
+    count_running(state);
     if (plan.has_more && json_array_size(plan.create) > 0) { /* none was postponed */
         status_write_requeue(request, RECONCILE_EVERY_MS);
     }

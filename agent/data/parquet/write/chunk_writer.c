@@ -198,7 +198,7 @@ static int put_page(struct chunk_writer *chunk, int64_t dictionary, struct buffe
 }
 
 /* A dictionary that has grown to half of the values does not pay. */
-static void judge_table(struct chunk_writer *chunk) {
+static void review_dictionary(struct chunk_writer *chunk) {
     bool pays = chunk->table.count <= chunk->indices.count / 2 || chunk->indices.count == 0;
     chunk->has_table_pages = chunk->has_table_pages || chunk->has_table;
     chunk->has_plain = chunk->has_plain || !chunk->has_table;
@@ -219,7 +219,7 @@ static int end_page(struct chunk_writer *chunk, struct error *err) {
         return -1;
     }
     chunk->entries += (int64_t)chunk->defined.count;
-    judge_table(chunk);
+    review_dictionary(chunk);
     chunk->has_table = chunk->has_table || is_empty;
     chunk->defined.count = chunk->repeated.count = chunk->indices.count = 0;
     buffer_clear(&chunk->values);
@@ -316,7 +316,7 @@ static bool is_less(const struct chunk_writer *chunk, const struct parquet_list 
                : ((const double *)list->values)[a] < ((const double *)list->values)[b];
 }
 
-static void see_element(struct chunk_writer *chunk, const struct parquet_list *list, size_t at) {
+static void note_element(struct chunk_writer *chunk, const struct parquet_list *list, size_t at) {
     char value[sizeof(double)];
     size_t size = put_element(chunk, list, at, value);
     value_range_see(&chunk->range, chunk->type, value, size);
@@ -343,8 +343,8 @@ static int add_elements(struct chunk_writer *chunk, const struct parquet_list *l
     }
     chunk->values.size = before + size;
     if (low != SIZE_MAX) {
-        see_element(chunk, list, low);
-        see_element(chunk, list, high);
+        note_element(chunk, list, low);
+        note_element(chunk, list, high);
     }
     return 0;
 }

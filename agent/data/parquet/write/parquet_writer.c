@@ -61,17 +61,18 @@ struct chunk_writer *parquet_writer_column(struct parquet_writer *writer, size_t
     return writer->chunks[column];
 }
 
-static int give(struct parquet_writer *writer, const void *data, size_t size, struct error *err) {
+static int write_out(struct parquet_writer *writer, const void *data, size_t size,
+                     struct error *err) {
     writer->bytes += (int64_t)size;
     return writer->options.take(writer->options.context, data, size, err);
 }
 
 static int begin_file(struct parquet_writer *writer, struct error *err) {
-    return writer->bytes ? 0 : give(writer, PARQUET_MAGIC, strlen(PARQUET_MAGIC), err);
+    return writer->bytes ? 0 : write_out(writer, PARQUET_MAGIC, strlen(PARQUET_MAGIC), err);
 }
 
 static int take_chunk(void *context, const void *data, size_t size, struct error *err) {
-    return give(context, data, size, err);
+    return write_out(context, data, size, err);
 }
 
 /* ---- row groups ----------------------------------------------------------------------------- */
@@ -287,5 +288,5 @@ int parquet_writer_finish(struct parquet_writer *writer, struct error *err) {
     return buffer_append(&end, &size, sizeof size, err) < 0 ||
                    buffer_append(&end, PARQUET_MAGIC, strlen(PARQUET_MAGIC), err) < 0
                ? -1
-               : give(writer, end.data, end.size, err);
+               : write_out(writer, end.data, end.size, err);
 }

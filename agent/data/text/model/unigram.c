@@ -80,7 +80,7 @@ static void add_unknown(const struct unigram *model, const char *data, size_t si
 
 /* Turns the best way around: at the first byte of each of its tokens, `start` is the token's end.
  */
-static void turn(struct way *ways, size_t size) {
+static void reverse(struct way *ways, size_t size) {
     int32_t end = (int32_t)size;
     struct way way = ways[end];
     while (end > 0) {
@@ -126,7 +126,7 @@ static int unigram_encode(const struct text_model *base, const char *data, size_
         step(model, data, size, at, ways);
     }
     int result = 0;
-    turn(ways, size);
+    reverse(ways, size);
     for (size_t at = 0; at < size && result == 0; at = (size_t)ways[at].start) {
         if (ways[at].id < 0) {
             result = error_set(err, ERROR_INVALID,

@@ -111,7 +111,7 @@ static int rank_of_output(const struct expansion *expansion, const struct node *
     }
 }
 
-static void learn_from(struct expansion *expansion, const struct node *node) {
+static void infer_outputs(struct expansion *expansion, const struct node *node) {
     enum tensor_type inputs[NODE_PORTS_MAX];
     struct error err = {0};
     for (int i = 0; i < node->input_count; i++) {
@@ -143,7 +143,7 @@ static const struct value_facts *facts_of(struct expansion *expansion, int value
                                  is_known && next->has_shape ? next->shape.rank : -1};
     }
     for (; expansion->facts_of_nodes < graph->node_count; expansion->facts_of_nodes++) {
-        learn_from(expansion, &graph->nodes[expansion->facts_of_nodes]);
+        infer_outputs(expansion, &graph->nodes[expansion->facts_of_nodes]);
     }
     return &expansion->facts[value];
 }

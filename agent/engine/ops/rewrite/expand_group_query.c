@@ -91,7 +91,7 @@ static void find_places(struct expansion *expansion, const struct node *node,
     g->places = expand_binary(expansion, OP_ADD, g->begins, range(expansion, length));
 }
 
-static int turned(struct expansion *expansion, const struct node *node, int x, int cos, int sin) {
+static int rotated(struct expansion *expansion, const struct node *node, int x, int cos, int sin) {
     const struct value *table = &expansion->builder.graph.values[node->inputs[COS]];
     bool is_known = (table->is_input || table->is_constant) && table->has_shape &&
                     table->shape.rank == 2 && table->shape.dims[1] > 0 &&
@@ -104,12 +104,12 @@ static int turned(struct expansion *expansion, const struct node *node, int x, i
     return rotary_turn(expansion, &r);
 }
 
-static void turn(struct expansion *expansion, const struct node *node, struct group_query *g) {
+static void rotate(struct expansion *expansion, const struct node *node, struct group_query *g) {
     int places = expand_input(node, PLACES) >= 0 ? node->inputs[PLACES] : g->places;
     int cos = rotary_angles(expansion, node->inputs[COS], places, 1);
     int sin = rotary_angles(expansion, node->inputs[SIN], places, 1);
-    g->a.q = turned(expansion, node, g->a.q, cos, sin);
-    g->a.k = turned(expansion, node, g->a.k, cos, sin);
+    g->a.q = rotated(expansion, node, g->a.q, cos, sin);
+    g->a.k = rotated(expansion, node, g->a.k, cos, sin);
 }
 
 /* The places of the new cache. */
@@ -189,7 +189,7 @@ int expand_group_query(struct expansion *expansion, const struct node *node, boo
     take_parts(expansion, node, &g.a);
     find_places(expansion, node, &g);
     if (node_integer(node, "do_rotary", 0)) {
-        turn(expansion, node, &g);
+        rotate(expansion, node, &g);
     }
     if (expand_input(node, PAST_KEY) >= 0) {
         struct cache cache = plan_cache(expansion, node, &g);

@@ -24,7 +24,7 @@ static int node(struct builder *builder, enum op_id id, int a, int b) {
 }
 
 /* The node that reads output and target: it must not broadcast. */
-static int meet(struct builder *builder, enum op_id id, int y, int target) {
+static int add_same_shape(struct builder *builder, enum op_id id, int y, int target) {
     const struct attribute alike = {
         .name = ATTRIBUTE_ALIKE, .kind = ATTRIBUTE_INTEGER, .integer = 1};
     return add(builder, id, y, target, &alike);
@@ -32,7 +32,7 @@ static int meet(struct builder *builder, enum op_id id, int y, int target) {
 
 /* q a - q^2 / 2, where a = |y - t| and q is the smaller one of a and 1. */
 static int huber(struct builder *builder, int y, int target) {
-    int difference = node(builder, OP_ABS, meet(builder, OP_SUB, y, target), -1);
+    int difference = node(builder, OP_ABS, add_same_shape(builder, OP_SUB, y, target), -1);
     int near = node(builder, OP_MIN, difference, builder_number(builder, 1));
     int square =
         node(builder, OP_MUL, node(builder, OP_MUL, near, near), builder_number(builder, 0.5f));
@@ -42,7 +42,7 @@ static int huber(struct builder *builder, int y, int target) {
 /* log(1 + e^y) - t y, which no y lets overflow. */
 static int binary(struct builder *builder, int y, int target) {
     return node(builder, OP_SUB, node(builder, OP_SOFTPLUS, y, -1),
-                meet(builder, OP_MUL, y, target));
+                add_same_shape(builder, OP_MUL, y, target));
 }
 
 /* (y, target, scale) -> loss: the formula of a loss without an internal operator. */

@@ -285,7 +285,7 @@ static int scan_round(struct scanning *scanning, int64_t round, struct error *er
     return result;
 }
 
-static void turn(struct gathered *gathered) {
+static void reverse(struct gathered *gathered) {
     for (size_t i = 0; i < gathered->count / 2; i++) {
         struct parcel *first = gathered->items[i];
         gathered->items[i] = gathered->items[gathered->count - 1 - i];
@@ -305,7 +305,7 @@ static int scan_all(struct scanning *scanning, struct error *err) {
     }
     for (size_t i = 0; i < scanning->gathered_count; i++) {
         if (listed(call, "scan_output_directions", i)) {
-            turn(&scanning->gathered[i]);
+            reverse(&scanning->gathered[i]);
         }
         if (join(&call->bodies[0], scanning->states + i, &scanning->gathered[i],
                  listed(call, "scan_output_axes", i), &call->outputs[scanning->states + i],

@@ -463,8 +463,8 @@ int stages_run_items(struct stages *stages, struct parcel *const *inputs, struct
 }
 
 /* What the caller or the model owns is copied: the caller keeps results for longer. */
-static int give(struct parcel **item, struct tensor *ret_tensor, const char *name,
-                struct error *err) {
+static int move_output(struct parcel **item, struct tensor *ret_tensor, const char *name,
+                       struct error *err) {
     if ((*item)->kind != PARCEL_TENSOR) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "output \"%.64s\" is %s: only tensors are given out", name,
@@ -519,7 +519,8 @@ int stages_run(struct stages *stages, const struct tensor *inputs, struct tensor
     }
     result = result < 0 ? -1 : stages_run_items(stages, items, stages->results, err);
     for (size_t i = 0; i < graph->output_count && result == 0; i++) {
-        result = give(&stages->results[i], &outputs[i], graph->values[graph->outputs[i]].name, err);
+        result = move_output(&stages->results[i], &outputs[i],
+                             graph->values[graph->outputs[i]].name, err);
     }
     parcel_release_all(items, graph->input_count);
     free(items);

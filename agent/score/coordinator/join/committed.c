@@ -49,16 +49,16 @@ struct committed {
 
 /* ---- places of the records ------------------------------------------------------------------ */
 
-static int see_first(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int resolve_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
     struct committed *committed = context;
     return journal_counts(committed->journal, head, record)
                ? record_resolver_add(committed->resolver, record, err)
                : 0;
 }
 
-static int see_again(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+static int index_record(void *context, const struct commit_head *head,
+                        const struct commit_record *record, struct error *err) {
     struct committed *committed = context;
     committed->index = head->number == committed->number ? committed->index + 1 : 0;
     committed->number = head->number;
@@ -83,9 +83,9 @@ static int find_records(struct committed *committed, struct error *err) {
     committed->number = -1;
     committed->resolver = record_resolver_new(committed->cells);
     committed->places = x_calloc((size_t)MAX(committed->cells, 1), sizeof *committed->places);
-    int result = commit_replay(committed->journal->log, see_first, committed, err);
+    int result = commit_replay(committed->journal->log, resolve_record, committed, err);
     if (result == 0) {
-        result = commit_replay(committed->journal->log, see_again, committed, err);
+        result = commit_replay(committed->journal->log, index_record, committed, err);
     }
     record_resolver_free(TAKE(committed->resolver));
     return result;
@@ -165,7 +165,7 @@ static const struct committed_row *row_in_memory(const struct committed *committ
 }
 
 /* The next objects from this cell on, as far as their commits are in memory. */
-static void look_ahead(struct committed *committed, int64_t cell) {
+static void read_ahead(struct committed *committed, int64_t cell) {
     struct ahead *ahead = &committed->ahead;
     ahead->count = ahead->next = 0;
     if (!ahead->data) {
@@ -202,7 +202,7 @@ static const char *bytes_ahead(struct committed *committed, const struct committ
         ahead->next++;
     }
     if (ahead->next == ahead->count) {
-        look_ahead(committed, row->first);
+        read_ahead(committed, row->first);
     }
     const struct store_peeked *object = &ahead->objects[ahead->next];
     return ahead->next < ahead->count && ahead->cells[ahead->next] == row->first &&

@@ -38,7 +38,7 @@ static int note_listed(void *context, const char *name, const struct store_info 
 }
 
 /* A listing may be a minute old: the file itself decides. */
-static int look_at(void *context, const struct output_line *line, struct error *err) {
+static int check_output(void *context, const struct output_line *line, struct error *err) {
     struct looking *looking = context;
     struct store_info info = {0};
     struct error why = {0};
@@ -56,7 +56,7 @@ static int look_at(void *context, const struct output_line *line, struct error *
 }
 
 /* One listing instead of a question for each file, unless that misses one. */
-static int look(struct looking *looking, struct error *err) {
+static int check_all(struct looking *looking, struct error *err) {
     struct output_lines_sum sum;
     looking->found = looking->absent = 0;
     looking->sized = name_set_new(/* folds= */ false);
@@ -67,12 +67,13 @@ static int look(struct looking *looking, struct error *err) {
     name_set_free(TAKE(looking->sized));
     return result < 0 || looking->found >= sum.count
                ? result
-               : output_lines_read(looking->output, OUTPUT_LINES_NAME, look_at, looking, &sum, err);
+               : output_lines_read(looking->output, OUTPUT_LINES_NAME, check_output, looking, &sum,
+                                   err);
 }
 
 int present_ensure(struct prepared_job *prepared, struct error *err) {
     struct looking looking = {.output = prepared->output};
-    if (look(&looking, err) < 0) {
+    if (check_all(&looking, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     if (looking.absent == 0) {
@@ -85,7 +86,7 @@ int present_ensure(struct prepared_job *prepared, struct error *err) {
     if (journal_publish_all(&prepared->journal, err) < 0) {
         return -1;
     }
-    if (look(&looking, err) < 0) {
+    if (check_all(&looking, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     return looking.absent == 0

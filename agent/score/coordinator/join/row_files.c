@@ -139,7 +139,7 @@ static int commit_files(struct making *making, json_t *files, json_t *outputs, s
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static int see_row(struct making *making, const char *row, size_t size, struct error *err) {
+static int scan_row(struct making *making, const char *row, size_t size, struct error *err) {
     rows_numbers_see(&making->numbers, row, size);
     return row_columns_see(&making->columns, row, size, err);
 }
@@ -273,7 +273,7 @@ static int make_form(struct making *making, struct error *err) {
     AUTO(tree_freep) json_t *heads = row_heads_names(spec);
     row_columns_init(&making->columns, heads, tree_get(spec, "output.types"));
     making->columns.are_of_network = tree_get(spec, "scorer.onnx");
-    if (each_row(making, see_row, err) < 0) {
+    if (each_row(making, scan_row, err) < 0) {
         return -1;
     }
     row_columns_end(&making->columns);

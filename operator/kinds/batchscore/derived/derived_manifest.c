@@ -257,7 +257,7 @@ static json_t *object_of(const struct kind_score *job, json_t *scorer, json_t *o
                      WORKERS, "volumes", job->volumes);
 }
 
-static char *say(const struct kind_score *job, const struct derived_result *result) {
+static char *describe(const struct kind_score *job, const struct derived_result *result) {
     static const char *const units[] = {"picture", "film", "table", "text", "array"};
     AUTO(text_freep) char *shape = show_input(find_input(job->network));
     AUTO(text_freep) char *becomes = derived_result_say(job, result);
@@ -296,6 +296,6 @@ int derived_manifest(const struct kind_score *job, struct kind_scored *ret_made,
         .object = object,
         .remarks = json_pack("{s:s, s:s, s:s, s:s}", "", about, "spec.volumes", about_volumes,
                              "spec.errorThreshold", about_errors, "spec.workers", about_workers),
-        .said = say(job, &result)};
+        .said = describe(job, &result)};
     return 0;
 }

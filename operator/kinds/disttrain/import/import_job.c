@@ -189,7 +189,7 @@ static void take_limits(struct import *import) {
 }
 
 /* Reports the fields that the import does not know. */
-static void look_for_others(struct import *import) {
+static void report_unknown(struct import *import) {
     static const char *const known[] = {
         "nodeCount",        "mountVolumes",        "containerSettings",     "jobPreparation",
         "inputDirectories", "outputDirectories",   "environmentVariables",  "secrets",
@@ -357,7 +357,7 @@ int import_job(const json_t *job, const char *name, char **ret_text, struct erro
     take_secrets(&import);
     take_logs(&import);
     take_limits(&import);
-    look_for_others(&import);
+    report_unknown(&import);
     AUTO(buffer_release) struct buffer text, escaped;
     buffer_init(&text, TEXT_MAX);
     buffer_init(&escaped, 6 * TEXT_MAX);

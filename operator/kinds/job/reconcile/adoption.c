@@ -178,8 +178,8 @@ static bool note_lost(const struct reconcile *request, struct adoption *adoption
 }
 
 /* False: some objects had no room. */
-static bool look(const struct reconcile *request, struct adoption *adoption,
-                 const char *const *kinds) {
+static bool find_lost(const struct reconcile *request, struct adoption *adoption,
+                      const char *const *kinds) {
     bool has_room = true;
     for (; *kinds && has_room; kinds++) {
         AUTO(tree_freep)
@@ -210,7 +210,7 @@ static void ask(struct reconcile *request, struct adoption_row *row) {
 }
 
 /* Somebody else gave it its owner back, or it is gone: the cluster need not be asked. */
-static void see(struct reconcile *request, struct adoption_row *row) {
+static void check_cache(struct reconcile *request, struct adoption_row *row) {
     AUTO(tree_freep)
     json_t *there =
         cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
@@ -223,8 +223,8 @@ static void see(struct reconcile *request, struct adoption_row *row) {
     }
 }
 
-static void judge(struct reconcile *request, struct adoption_row *row,
-                  const struct credentials *made) {
+static void decide(struct reconcile *request, struct adoption_row *row,
+                   const struct credentials *made) {
     AUTO(tree_freep) json_t *there = TAKE(row->there);
     bool is_it = strcmp(tree_text(there, "metadata.uid", ""), row->uid) == 0;
     enum claim claim =
@@ -234,7 +234,7 @@ static void judge(struct reconcile *request, struct adoption_row *row,
         cache_put(request->cache, there); /* the watch is late, or knows of a later loss */
         note_given(row);
         row->stage = ADOPTION_SEEN;
-        see(request, row);
+        check_cache(request, row);
     } else if (claim == CLAIM_ADOPT) {
         reconcile_write(request, CLUSTER_MERGE, claim_adoption(there, request->object));
         row->stage = ADOPTION_TAKING;
@@ -246,20 +246,20 @@ static void judge(struct reconcile *request, struct adoption_row *row,
 /* The job goes on meanwhile. */
 static void try_later(struct reconcile *request, struct adoption_row *row) {
     if (request->monotonic_ms >= row->not_before_ms) {
-        see(request, row);
+        check_cache(request, row);
     } else {
         status_write_requeue(request, row->not_before_ms - request->monotonic_ms);
     }
 }
 
-static void settle(struct reconcile *request, struct adoption_row *row,
-                   const struct credentials *made) {
+static void advance(struct reconcile *request, struct adoption_row *row,
+                    const struct credentials *made) {
     switch (row->stage) {
     case ADOPTION_SEEN:
-        see(request, row);
+        check_cache(request, row);
         break;
     case ADOPTION_FOUND:
-        judge(request, row, made);
+        decide(request, row, made);
         break;
     case ADOPTION_LATER:
         try_later(request, row);
@@ -276,9 +276,9 @@ bool adoption_settle(struct reconcile *request, struct adoption *adoption, const
                      const struct credentials *made) {
     bool has_room;
     do { /* with no row open, nothing would lead to the pass that looks for the others */
-        has_room = look(request, adoption, kinds);
+        has_room = find_lost(request, adoption, kinds);
         for (size_t i = 0; i < adoption->count; i++) {
-            settle(request, &adoption->at[i], made);
+            advance(request, &adoption->at[i], made);
         }
     } while (!has_room && count_open(adoption) == 0);
     return count_open(adoption) > 0;

@@ -19,7 +19,7 @@ void holders_mark(const struct reconcile *request, json_t *object) {
 
 /* The cache keeps of an object's owners only the controller, and not all labels: so it shows only
  * what is clear. */
-static bool judge_cached(const struct reconcile *request, struct refusal *row) {
+static bool decide_by_cache(const struct reconcile *request, struct refusal *row) {
     AUTO(tree_freep)
     json_t *there =
         cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
@@ -113,7 +113,8 @@ static bool is_stale(const struct reconcile *request, const struct refusal *row)
                   tree_text(row->there, "metadata.uid", "?")) == 0;
 }
 
-static void settle(struct reconcile *request, struct refusal *row, const struct credentials *made) {
+static void advance(struct reconcile *request, struct refusal *row,
+                    const struct credentials *made) {
     if (row->of != REFUSAL_OF_CREATION) {
         return;
     }
@@ -126,7 +127,7 @@ static void settle(struct reconcile *request, struct refusal *row, const struct 
     }
     if (row->is_known) {
         act(request, row);
-    } else if (may_ask(row) && !judge_cached(request, row)) {
+    } else if (may_ask(row) && !decide_by_cache(request, row)) {
         ask(request, row);
     }
 }
@@ -134,7 +135,7 @@ static void settle(struct reconcile *request, struct refusal *row, const struct 
 void holders_settle(struct reconcile *request, struct refusals *record,
                     const struct credentials *made) {
     for (size_t i = 0; i < record->count; i++) {
-        settle(request, &record->at[i], made);
+        advance(request, &record->at[i], made);
     }
 }
 

@@ -70,7 +70,7 @@ static bool is_of_revision(const struct pin *pin, const json_t *object) {
 }
 
 /* Who has the name of what is to be stored. */
-static void judge(struct pin *pin, const struct found *found) {
+static void decide_store(struct pin *pin, const struct found *found) {
     const char *uid = tree_text(pin->revision, "metadata.ownerReferences[0].uid", "");
     if (found->err) {
         pin->store = PIN_IN_DOUBT;
@@ -134,7 +134,7 @@ static bool ask(struct reconcile *request, struct pin *pin, const json_t *object
 
 void pin_found(struct pin *pin, const struct found *found) {
     if (pin->store == PIN_WHOSE && is_of_revision(pin, found->like)) {
-        judge(pin, found);
+        decide_store(pin, found);
         return;
     }
     if (pin->question != PIN_ASKED) { /* about a revision that is no longer wanted */
@@ -280,7 +280,7 @@ static void move_record(struct reconcile *request, struct pin *pin, const json_t
 }
 
 /* The spec is the accepted one. A revision that somebody has deleted is stored again. */
-static void settle_same(struct reconcile *request, struct pin *pin, const json_t *service) {
+static void keep_accepted(struct reconcile *request, struct pin *pin, const json_t *service) {
     const json_t *object = request->object;
     const char *hash = tree_text(object, "status.specHash", "");
     forget_change(pin);
@@ -314,8 +314,8 @@ static bool is_same(const struct pin *pin, const json_t *object, const json_t *a
 }
 
 /* The object to plan with, owned. object: with another spec than the accepted one. */
-static json_t *settle_other(struct reconcile *request, struct pin *pin, const json_t *object,
-                            const json_t *accepted) {
+static json_t *choose_spec(struct reconcile *request, struct pin *pin, const json_t *object,
+                           const json_t *accepted) {
     AUTO(tree_freep) json_t *changed = with_change(pin, object, accepted);
     if (!changed) {
         forget_change(pin);
@@ -342,7 +342,7 @@ bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rul
         &(struct spec_snapshot_known){request->object, seen->pods, seen->credentials},
         seen->service);
     if (!is_other(pin, object)) {
-        settle_same(request, pin, seen->service);
+        keep_accepted(request, pin, seen->service);
         return true;
     }
     if (!ask(request, pin, object, seen->service)) {
@@ -356,9 +356,9 @@ bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rul
                                      accepted_apply(object, pin->accepted, rules->mutable_fields));
     pin->is_accepted = true;
     if (is_same(pin, object, accepted)) {
-        settle_same(request, pin, seen->service);
+        keep_accepted(request, pin, seen->service);
     } else {
-        *ret_object = settle_other(request, pin, object, accepted);
+        *ret_object = choose_spec(request, pin, object, accepted);
     }
     return true;
 }

@@ -350,7 +350,7 @@ void job_delete_owned(struct reconcile *request, const char *const *kinds) {
 
 /* Sends the events of a status with its write, also when that was postponed; events of objects that
  * are neither created nor changed are dropped. */
-static void tell_events(struct reconcile *request, const struct plan_result *plan,
+static void send_events(struct reconcile *request, const struct plan_result *plan,
                         bool with_status) {
     for (size_t i = 0; i < plan->event_count; i++) {
         const struct plan_event *event = &plan->events[i];
@@ -375,7 +375,7 @@ void job_carry_out(struct reconcile *request, const struct refusals *refusals,
     make_all(request, refusals, plan->create);
     write_all(request, refusals, plan->apply);
     delete_all(request, refusals, plan);
-    tell_events(request, plan, status_write(request, status, plan->status));
+    send_events(request, plan, status_write(request, status, plan->status));
 }
 
 /* ---- one pass ---- */
@@ -457,7 +457,7 @@ static void forget_finished(struct state *state, const struct reconcile *request
 }
 
 /* False: an object that is the job's has to be adopted first. */
-static bool settle_owned(struct reconcile *request, struct kept *kept) {
+static bool adopt_owned(struct reconcile *request, struct kept *kept) {
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
     ensured_settle(request, &kept->ensured, &kept->write_failures);
     if (adoption_settle(request, &kept->adoption, owned, kept->credentials)) {
@@ -505,7 +505,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         job_credentials_free(TAKE(kept->credentials)); /* in use */
         other_leader_note_begun(&kept->other);
     }
-    if (!settle_owned(request, kept)) {
+    if (!adopt_owned(request, kept)) {
         return 0;
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);

@@ -157,7 +157,7 @@ static bool is_there(const struct looking *looking, const double *units) {
 }
 
 /* Replaces units by those of the values that they map to. */
-static void judge(const struct looking *looking, struct candidate *candidate) {
+static void evaluate(const struct looking *looking, struct candidate *candidate) {
     space_snap(looking->space, candidate->units);
     if (is_there(looking, candidate->units)) {
         candidate->worth = -1;
@@ -179,7 +179,7 @@ static bool step(const struct looking *looking, struct candidate *at, int parame
     for (int side = -1; side <= 1; side += 2) {
         struct candidate next = *at;
         next.units[parameter] = fmin(fmax(next.units[parameter] + side * size, 0), 1);
-        judge(looking, &next);
+        evaluate(looking, &next);
         if (next.worth > at->worth) {
             *at = next;
             moved = true;
@@ -216,7 +216,7 @@ static size_t candidates(const struct looking *looking, uint64_t seed, int64_t i
                       seed ^ (uint64_t)index << 32 ^ CANDIDATE_SEED);
     for (size_t i = 0; i < count; i++) {
         space_points_at(&points, (int64_t)i, list[i].units);
-        judge(looking, &list[i]);
+        evaluate(looking, &list[i]);
     }
     return count;
 }

@@ -76,7 +76,7 @@ static bool reshape(struct strided *s, const struct shape *shape) {
 
 /* ---- nodes that move elements ---------------------------------------------------------------- */
 
-static bool turn(const struct step *step, struct strided *s) {
+static bool transpose(const struct step *step, struct strided *s) {
     struct error err = {0};
     int order[TENSOR_RANK_MAX];
     struct strided from = *s;
@@ -171,7 +171,7 @@ static bool go_back(const struct schedule *schedule, const struct step *step, in
                     struct strided *s) {
     switch (step->node->op->id) {
     case OP_TRANSPOSE:
-        return turn(step, s);
+        return transpose(step, s);
     case OP_SLICE:
         return cut(schedule, step, s);
     case OP_SPLIT:

@@ -42,7 +42,7 @@ static float reflect(float at, int64_t size, bool aligns) {
 
 /* Moves the position into the image; for zeros, pixel_at does the work. NaN becomes the first
  * pixel. */
-static float settle(const struct grid_sample *params, float at, int64_t size) {
+static float clamp_to_image(const struct grid_sample *params, float at, int64_t size) {
     if (params->border == SAMPLE_ZEROS) {
         return at;
     }
@@ -81,9 +81,9 @@ static float cubic_at(const struct grid_sample *params, const struct image *imag
     cubic_weights(row - top, down);
     cubic_weights(column - left, right);
     for (int i = 0; i < 4; i++) {
-        float r = settle(params, top - 1 + (float)i, image->height);
+        float r = clamp_to_image(params, top - 1 + (float)i, image->height);
         for (int k = 0; k < 4; k++) {
-            float c = settle(params, left - 1 + (float)k, image->width);
+            float c = clamp_to_image(params, left - 1 + (float)k, image->width);
             sum += down[i] * right[k] * pixel_at(image, nearbyintf(r), nearbyintf(c));
         }
     }
@@ -99,8 +99,8 @@ static void grid_body(void *context, int64_t first, int64_t last) {
         int64_t n = index / work->places, place = index % work->places;
         float column = to_pixels(work->grid[2 * index], dims[3], work->params.aligns);
         float row = to_pixels(work->grid[2 * index + 1], dims[2], work->params.aligns);
-        float settled_row = settle(&work->params, row, dims[2]);
-        float settled_column = settle(&work->params, column, dims[3]);
+        float settled_row = clamp_to_image(&work->params, row, dims[2]);
+        float settled_column = clamp_to_image(&work->params, column, dims[3]);
         for (int64_t k = 0; k < c; k++) {
             const struct image image = {(const float *)work->x->data + (n * c + k) * pixels,
                                         dims[2], dims[3]};

@@ -264,7 +264,7 @@ static void take(const struct lane *lane, int input, float *to) {
     }
 }
 
-static void give(const struct lane *lane, int output, const float *from) {
+static void copy_out(const struct lane *lane, int output, const float *from) {
     if (lane->work->outputs[output]) {
         memcpy(lane->work->outputs[output] + state_at(lane), from,
                (size_t)lane->work->r.hidden * sizeof *from);
@@ -307,8 +307,8 @@ static void sequences_body(void *context, int64_t first, int64_t last) {
         for (int64_t n = lane.length; n-- > 0;) {
             back_step(&lane, n);
         }
-        give(&lane, DH0, lane.h);
-        give(&lane, DC0, lane.c);
+        copy_out(&lane, DH0, lane.h);
+        copy_out(&lane, DC0, lane.c);
     }
 }
 
