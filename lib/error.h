@@ -16,7 +16,7 @@
 /* The kind says what the caller should do, not where it came from. */
 enum error_kind {
     ERROR_NONE = 0,
-    ERROR_INVALID,     /* the user's input is wrong: tell the user, do not retry */
+    ERROR_INVALID,     /* the user's input is wrong: report it, do not retry */
     ERROR_NOT_FOUND,   /* the named thing does not exist */
     ERROR_CONFLICT,    /* another writer was first: read again */
     ERROR_GONE,        /* the position in a stream is lost: list again */

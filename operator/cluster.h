@@ -26,8 +26,8 @@ typedef void cluster_listener(void *context, enum cluster_event event, const jso
 
 enum cluster_verb {
     /* Creates a new object; never modifies an existing one. CONFLICT when the name exists already,
-     * even if an earlier try of ours, whose answer was lost, created it: the caller can tell by
-     * the uid in ownerReferences. */
+     * even if an earlier try of ours, whose answer was lost, created it: the uid in
+     * ownerReferences shows it. */
     CLUSTER_CREATE,
     /* Changes an object, or creates it (server-side apply with our field manager, forced). Fields
      * that others set and we do not mention stay. Fields that we set and no longer mention may be

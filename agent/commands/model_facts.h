@@ -1,5 +1,5 @@
 /* model_facts.h: what a network takes and gives, as far as names, types, shapes and a run on zeros
- * tell: for `model check` and for `windlass score`, which asks it. */
+ * show it: for `model check`, and for `windlass score`, which runs that. */
 #pragma once
 
 #include "agent/engine/session.h"
@@ -16,7 +16,7 @@
 /* An object, owned, of a network with inputs and outputs:
  *   items   what an item is
  *   inputs  [{name, type, shape: [-1, 3, 224, 224], from, isDefault: fed so by default, state: the
- *            output that it gets, constant: the value, if its name tells it; of what is given step
+ *            output that it gets, constant: the value, if its name gives it; of what is given step
  *            by step freeAxes: of a step, size: its numbers, if one is free}]
  *   hasStates   items go through the network step by step
  *   isBlazeFace its outputs are those of BlazeFace, of which there is one training

@@ -61,7 +61,7 @@ void training_optimizer_norm_graph(int64_t count, struct graph *ret_graph);
 void training_optimizer_sum_graph(int64_t count, struct graph *ret_graph);
 
 /* Finds where the samples are in what each dropout reads (sequences first, heads of attention), and
- * tells its nodes. To be called once, before training_open, with the types and shapes of the
+ * notes it in its nodes. To be called once, before training_open, with the types and shapes of the
  * network's inputs; their first axis is the samples', of the size that a step has: it matters only
  * for networks that run with no other. ERROR_UNSUPPORTED: names a
  * dropout of which the graph does not show this. */

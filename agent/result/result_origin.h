@@ -1,7 +1,7 @@
 /* result_origin.h: the part of result.json that says where a result comes from: the job, its
- * manifest, images and program, as the operator has told this pod (docs/pod-contract.md); and the
- * whole result of a DistTrain: of a training, whose files its record names (store/finished.h), and
- * of a command, whose files are all that its outputs have. */
+ * manifest, images and program, as the operator has passed them to this pod (docs/pod-contract.md);
+ * and the whole result of a DistTrain: of a training, whose files its record names
+ * (store/finished.h), and of a command, whose files are all that its outputs have. */
 #pragma once
 
 #include "agent/result/result_file.h"

@@ -119,7 +119,7 @@ NODISCARD int store_list_infos(struct store *store, const char *prefix, const ch
 
 /* Like store_list_infos, and with what all of these skip: names that begin with a dot (for a folder
  * one name with a slash at its end, whatever is in it), pipes, sockets and devices. They have
- * is_left_out, and all else is 0. Our own names, ".windlass...", are not told. */
+ * is_left_out, and all else is 0. Our own names, ".windlass...", are skipped. */
 NODISCARD int store_list_all(struct store *store, const char *prefix, const char *after,
                              store_each *each, void *context, struct error *err);
 

@@ -28,7 +28,7 @@ struct train_job {
     bool (*is_stopped)(void); /* stop requested: a last checkpoint, then CANCELLED; or NULL */
     /* Prints a line for people, given without a newline. Called on rank 0 only. */
     void (*say)(const char *line);
-    /* The same, called on any rank, by any thread: names a bad sample. NULL: not told. */
+    /* The same, called on any rank, by any thread: names a bad sample. NULL: not reported. */
     void (*note)(int rank, const char *line);
     /* Set to true if the training ends because of bad samples (dataset/bad_samples.h). Or NULL. */
     bool *has_bad_data;

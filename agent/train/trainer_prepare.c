@@ -128,7 +128,7 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
     return result;
 }
 
-/* Scores of a square, such as 256 bytes at 256 places, do not tell their axis of classes. */
+/* Scores of a square, such as 256 bytes at 256 places, do not show their axis of classes. */
 static void print_axis(const struct trainer *trainer, size_t head) {
     const struct shape *labels = &trainer->inputs[trainer->graph.losses[head].target].shape;
     if (trainer->heads[head].criterion.loss != TRAINING_CROSS_ENTROPY) {

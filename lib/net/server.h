@@ -61,7 +61,7 @@ struct server_options {
     const char *read_token; /* NULL: everybody may read */
 };
 
-/* 403, which tells nothing but the header that is missing. Not 401: through the API server's proxy
+/* 403, which names only the missing header. Not 401: through the API server's proxy
  * that would mean to clients that the API server refuses their own credentials. */
 struct server_page server_page_closed(void);
 /* A page for readers alone: the body, or server_page_closed for all others. */

@@ -31,7 +31,7 @@ struct client {
     struct client_call *calls;
     struct loop_timer flush; /* sends waiting calls */
     struct server_warnings warnings;
-    server_warnings_tell *warn;
+    server_warnings_each *warn;
     void *warn_context;
     bool is_doubtful; /* a call timed out: open connections may be dead */
 };
@@ -105,8 +105,8 @@ static void read_warnings(struct client *client, const struct http_answer *http)
     }
 }
 
-void client_on_warning(struct client *client, server_warnings_tell *tell, void *context) {
-    client->warn = tell;
+void client_on_warning(struct client *client, server_warnings_each *each, void *context) {
+    client->warn = each;
     client->warn_context = context;
 }
 

@@ -50,8 +50,8 @@ NODISCARD int client_open(const struct config *config, struct loop *loop,
 void client_free(struct client *client); /* drops the calls under way without calling their done */
 void client_freep(struct client **client);
 
-/* tell gets each warning of the server once (server_warnings.h). Without it they are ignored. */
-void client_on_warning(struct client *client, server_warnings_tell *tell, void *context);
+/* each gets each warning of the server once (server_warnings.h). Without it they are ignored. */
+void client_on_warning(struct client *client, server_warnings_each *each, void *context);
 
 /* done is always called, from a later loop_wait. The call is valid until then, or until
  * client_cancel. */

@@ -53,7 +53,7 @@ static const char *read_quoted(const char *at, char text[static SERVER_WARNING_T
 }
 
 void server_warnings_read(struct server_warnings *warnings, const char *value,
-                          server_warnings_tell *tell, void *context) {
+                          server_warnings_each *each, void *context) {
     for (int i = 0; value && i < SERVER_WARNINGS_OF_ANSWER; i++) {
         char text[SERVER_WARNING_TEXT_MAX + 1];
         value += strspn(value, " \t,");
@@ -63,7 +63,7 @@ void server_warnings_read(struct server_warnings *warnings, const char *value,
             return;
         }
         if (*text && is_new(warnings, text)) {
-            tell(context, text);
+            each(context, text);
         }
         const char *date = value + strspn(value, " ");
         if (*date == '"') { /* the optional date */

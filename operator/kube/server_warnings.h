@@ -5,7 +5,7 @@
 #include "lib/base.h"
 
 enum {
-    SERVER_WARNINGS_MAX = 256, /* texts that are remembered; further ones are not told */
+    SERVER_WARNINGS_MAX = 256, /* texts that are remembered; further ones are dropped */
     SERVER_WARNING_TEXT_MAX = 512,
     SERVER_WARNINGS_OF_ANSWER = 32, /* that are looked at */
 };
@@ -16,11 +16,11 @@ struct server_warnings {
 };
 
 /* text: valid for the call; at most SERVER_WARNING_TEXT_MAX bytes. */
-typedef void server_warnings_tell(void *context, const char *text);
+typedef void server_warnings_each(void *context, const char *text);
 /* Logs the text as a warning. context is not used. */
 void server_warnings_log(void *context, const char *text);
 
-/* Reads the value of one header, `299 - "text", 299 - "text"` (RFC 7234, 5.5), and tells the texts
- * that are new. What is not of that form is ignored from there on. */
+/* Reads the value of one header, `299 - "text", 299 - "text"` (RFC 7234, 5.5), and passes on
+ * the texts that are new. What is not of that form is ignored from there on. */
 void server_warnings_read(struct server_warnings *warnings, const char *value,
-                          server_warnings_tell *tell, void *context);
+                          server_warnings_each *each, void *context);

@@ -39,7 +39,7 @@ struct watch {
     bool is_paged;     /* the rest of a list is read in pages, because reading it at once failed */
     bool is_told;      /* LISTING was reported for the list that is being read */
     bool has_no_lists; /* the next list is not a watch that begins with the objects that exist */
-    bool is_initial;   /* the watch tells the objects that exist; then changes */
+    bool is_initial;   /* the watch sends the objects that exist; then changes */
     struct loop_timer initial; /* runs while is_initial */
     struct stream_items items;
     struct stream_lines lines;
@@ -258,7 +258,7 @@ static void clear_trouble(void *context) {
     error_clear(&watch->trouble);
 }
 
-/* No server takes so long between two of the objects that it has; but one whose etcd tells no
+/* No server takes so long between two of the objects that it has; but one whose etcd reports no
  * progress may never say that these were all. */
 static void give_up_initial(void *context) {
     struct watch *watch = context;
@@ -281,7 +281,7 @@ static void take_bookmark(struct watch *watch, const json_t *object) {
     }
 }
 
-/* The answer to our own write has told that version: most events of a job that begins. */
+/* The answer to our own write had that version: most events of a job that begins. */
 static bool skips(struct watch *watch, const char *text, size_t size) {
     struct stream_identity identity = {0};
     if (watch->knows && !watch->is_initial) {
@@ -332,7 +332,7 @@ static int on_watch_data(void *context, const char *data, size_t size, struct er
     return stream_lines_feed(&watch->lines, data, size, on_line, watch, err);
 }
 
-/* The objects that exist were not told to their end: the next try reads a list. */
+/* The objects that exist were not sent to their end: the next try reads a list. */
 static bool was_initial(struct watch *watch) {
     bool was = watch->is_initial;
     loop_unset(watch->loop, &watch->initial);

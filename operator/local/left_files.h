@@ -11,7 +11,7 @@
 enum { LEFT_FILES_NAMES = 3, LEFT_FILES_MAX = 100000 /* entries that are looked at */ };
 
 struct left_files {
-    size_t count; /* of files; 0: nothing to tell */
+    size_t count; /* of files; 0: nothing to report */
     int64_t bytes;
     char *names;  /* the first ones, "a.txt, b/c.bin"; owned, and so is the next */
     char *folder; /* where they are kept: STATE/left, or left-2, ... */

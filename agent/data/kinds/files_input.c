@@ -34,7 +34,7 @@ struct walk {
     struct sorter *sorter; /* order Modified */
     const char *after;     /* a cursor, in plain bytes */
     bool catches_up;       /* names up to `after` only count for names that collide with them */
-    struct named *named;   /* of a manifest, those that are not told yet */
+    struct named *named;   /* of a manifest, those that are not added yet */
     struct buffer text;
     input_line *line;
     void *context;
@@ -121,7 +121,7 @@ static void make_print(const struct walk *walk, const struct store_info *info,
     fingerprint_make(info, !walk->store || store_can(walk->store).is_local, is_young, ret_print);
 }
 
-/* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */
+/* fault: of a link; NULL: none. print: of the file, NULL: this storage has none. */
 static int add_file(struct walk *walk, const char *name, const char *cursor, const char *fault,
                     const char *print, struct error *err) {
     char why[OUTPUT_NAME_WHY_MAX];

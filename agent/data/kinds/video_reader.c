@@ -92,7 +92,7 @@ static int begin_lease(struct reader *reader, const json_t *work, struct error *
         *err = cause;
         return -1;
     }
-    return 0; /* if it was lost, the first frame will tell */
+    return 0; /* if it was lost, the first frame will fail */
 }
 
 static struct reader *reader_new(const char *spec_path) {

@@ -58,7 +58,7 @@ static int put_object(struct buffer *out, const json_t *object, struct error *er
     return put(out, "}", err);
 }
 
-/* Nine digits tell every float from all others, 17 every double. */
+/* Nine digits distinguish all floats, 17 all doubles. */
 static int put_real(struct buffer *out, double value, struct error *err) {
     char text[40];
     bool is_float = (double)(float)value == value;

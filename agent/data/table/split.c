@@ -15,7 +15,7 @@ static size_t find(const char *data, size_t at, size_t end, char byte) {
 }
 
 /* Outside quotes at `at`: the quote in [at, end) that opens a field, or end. begins: a field begins
- * at `at`; at other places the byte before tells whether one begins. */
+ * at `at`; at other places the byte before shows whether one begins. */
 static size_t outside_end(const char *data, size_t at, size_t end, bool begins) {
     for (size_t quote = find(data, at, end, '"'); quote < end;
          quote = find(data, quote + 1, end, '"')) {

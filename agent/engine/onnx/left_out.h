@@ -1,4 +1,4 @@
-/* left_out.h: what a note tells people about a model: outputs of classical models that the engine
+/* left_out.h: a note for people about a model: outputs of classical models that the engine
  * does not support (lists of maps, strings), which are left out if useful outputs remain; and
  * BatchNormalization in training mode. Used by graph_proto.c.
  *

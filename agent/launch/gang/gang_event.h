@@ -54,7 +54,7 @@ enum gang_action_kind {
     GANG_ACTION_CONFIGURE, /* send the table of these members to them; they answer READY */
     GANG_ACTION_START,     /* all are ready: start the processes */
     GANG_ACTION_STOP,      /* end all processes of that round and earlier ones; answer STOPPED */
-    GANG_ACTION_NOTICE,    /* tell the programs that STOP follows within `seconds` */
+    GANG_ACTION_NOTICE,    /* notify the programs that STOP follows within `seconds` */
     GANG_ACTION_CHECK,     /* all ranks have ended with 0: check what they stored; CHECKED follows
                               for the same round */
     GANG_ACTION_LOOK,      /* find out what is kept; gang_looked follows for the same round (0: none

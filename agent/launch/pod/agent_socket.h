@@ -37,7 +37,7 @@ struct agent_request {
     pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
     int rank, code;
     int size;     /* of the rank's launch (gang_proof.h); 0: unknown */
-    bool is_told; /* a signal from outside of its process group told it to end */
+    bool is_told; /* a signal from outside of its process group asked it to end */
     /* The launch that the rank belongs to: letters, digits and . _ - @ */
     char launch[AGENT_SOCKET_LAUNCH_MAX];
 };

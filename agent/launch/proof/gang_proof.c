@@ -207,7 +207,7 @@ static void note_failure(struct launch *launch, const struct gang_rank_report *r
     }
     *failure = (struct gang_proof_reason){report->index, report->rank, report->code, ""};
     snprintf(failure->detail, sizeof failure->detail, "%s%s%.200s",
-             report->is_told ? "a signal told it to end" : "",
+             report->is_told ? "a signal asked it to end" : "",
              report->is_told && report->detail && *report->detail ? ": " : "",
              report->detail ? report->detail : "");
 }

@@ -116,7 +116,7 @@ static void drop_launcher_variables(void) {
     }
 }
 
-/* Tells the agent that the rank starts. Variables that are already set are kept. */
+/* Notifies the agent that the rank starts. Variables that are already set are kept. */
 static int get_variables(const struct rank *rank, struct error *err) {
     struct agent_request request = request_of(rank, AGENT_REQUEST_VARIABLES);
     AUTO(text_freep) char *words = NULL;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The Makefile builds it, and tells the assembler its folder. */
+/* The Makefile builds it, and passes its folder to the assembler. */
 __asm__(".section .rodata\n"
         ".hidden preload_library\n.global preload_library\n"
         "preload_library: .incbin \"windlass-preload.so\"\n"

@@ -60,7 +60,7 @@ NODISCARD int rerun_find_base(struct prepared_job *prepared, const struct job *j
  * has changed. */
 NODISCARD int rerun_look_again(struct prepared_job *prepared, const struct job *job,
                                struct error *err);
-/* Call it when the list may have grown: tells in /progress and in the log what a rerun has found:
+/* Call it when the list may have grown: reports in /progress and in the log what a rerun has found:
  * "data/out: 2 new, 1 changed, 0 tried again, 3 removed, 1000 kept". */
 void rerun_follow(const struct prepared_job *prepared, const struct job *job,
                   struct run_progress *progress);

@@ -207,7 +207,7 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     if (json_array_size(progress->lost) > 0) {
         json_object_set_new(tree, "lost", json_deep_copy(progress->lost));
     }
-    if (progress->knows_storage) { /* tells the operator whether it may replace us while we may be
+    if (progress->knows_storage) { /* shows the operator whether it may replace us while we may be
                                       alive */
         json_object_set_new(tree, "exclusive", json_boolean(progress->excludes));
     }

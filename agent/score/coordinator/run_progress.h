@@ -60,7 +60,7 @@ void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_
  * it if it is new. */
 void run_progress_lose(struct run_progress *progress, const json_t *lost);
 
-/* A worker tells what its requests have cost so far; metrics NULL: nothing. */
+/* A worker reports what its requests have cost so far; metrics NULL: nothing. */
 void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
 double run_progress_rate(const struct run_progress *progress, int64_t now_ms);

@@ -20,7 +20,7 @@ struct summary {
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
     int exit_code;                 /* of the coordinator */
-    struct prepared_job *prepared; /* tells the names of failed items; NULL: they have none */
+    struct prepared_job *prepared; /* has the names of failed items; NULL: they have none */
     bool has_report;               /* set by summary_write_all: the report exists, too */
     char sha256[65];               /* set by summary_write: of the bytes that were written */
 };

@@ -102,7 +102,7 @@ static void start_clock(struct slots *slots, int index, int64_t now_ms) {
     }
 }
 
-/* started_ms is kept while it waits: it tells how long the lease has made no progress. */
+/* started_ms is kept while it waits: it shows how long the lease has made no progress. */
 void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
     struct ledger_slot *slot = &slots->of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;

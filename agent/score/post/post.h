@@ -50,7 +50,7 @@ void post_files(const struct post *post, json_t *files);
 /* The network that the results come from; it must outlive the post, or at least its last use. Call
  * this once, before the functions below. */
 void post_bind(struct post *post, const struct session *session);
-/* Whether only a run of the network can tell which outputs to take, or that none has the name. */
+/* Whether only a run of the network shows which outputs to take, or that none has the name. */
 bool post_is_open(const struct post *post);
 /* Without a run. INVALID: the network has no output of a name that the spec gives. */
 NODISCARD int post_check(const struct post *post, struct error *err);

@@ -57,7 +57,7 @@ static void text_files(const struct post_state *state, json_t *files) {
     labels_add_digest(&state->characters, FIELD "labels", files);
 }
 
-/* LAYOUT_AUTO: the shape does not tell, or is another one. */
+/* LAYOUT_AUTO: the shape does not determine it, or is another one. */
 static enum layout find_layout(const struct post_state *state, const struct shape *shape,
                                int64_t items) {
     bool is_first = shape->dims[0] == items, is_second = shape->dims[1] == items;

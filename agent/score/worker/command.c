@@ -367,7 +367,7 @@ static int send_init(struct command *command, struct error *err) {
     AUTO(text_freep) char *text = json_dumps(tree, JSON_COMPACT);
     return text ? queue_line(command, text, strlen(text), err)
                 : error_set(err, ERROR_INVALID,
-                            "the worker's name, which init tells the program, is not UTF-8");
+                            "the worker's name, which init passes to the program, is not UTF-8");
 }
 
 static int initialise(struct command *command, struct error *err) {

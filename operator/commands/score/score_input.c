@@ -210,7 +210,7 @@ static const bool *takes_of(const char *items, const char **ret_what) {
     return takers[i].takes;
 }
 
-/* Tells the chosen files from the others. */
+/* A pattern that separates the chosen files from the others. */
 static int find_pattern(const struct census *there, const struct choice *choice, const char *shown,
                         struct score_input *input, struct error *err) {
     AUTO(text_freep) char *list = show(there);

@@ -166,7 +166,7 @@ static void make_coordinator(struct batchscore_plan *plan, int attempt) {
     } else {
         job_plan_mark_alone(pod);
     }
-    batchscore_tell_coordinator(plan, pod);
+    batchscore_report_coordinator(plan, pod);
     job_plan_make_pod(&plan->job, pod, plan->coordinator, plan->coordinator_failures);
 }
 
@@ -206,7 +206,7 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
     }
     switch (newest->stage) {
     case POD_PHASE_WAITING:
-        job_plan_tell_waiting(&plan->job, newest, 0, 0);
+        job_plan_report_waiting(&plan->job, newest, 0, 0);
         return true;
     case POD_PHASE_RUNNING:
         coordinator_runs(plan);
@@ -395,7 +395,7 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
                                         newest->attempt + 1 + tried);
         }
         if (slots[i].deaths > 0) {
-            batchscore_tell_worker(newest, slots[i].deaths, failures_max(plan, newest), pod);
+            batchscore_report_worker(newest, slots[i].deaths, failures_max(plan, newest), pod);
         }
         job_plan_make_pod(&plan->job, pod, newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
@@ -427,7 +427,7 @@ static void report_workers(struct batchscore_plan *plan, int wanted) {
         return;
     }
     if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
-        job_plan_tell_waiting(&plan->job, waiting, 0, wanted);
+        job_plan_report_waiting(&plan->job, waiting, 0, wanted);
     } else if (killed_count >= OUT_OF_MEMORY_MIN) {
         conditions_set(
             &plan->job.conditions, CONDITIONS_UNDER_WAY, "OutOfMemory",
@@ -480,7 +480,7 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
         int wanted = workers_wanted(plan);
         plan_workers(plan, slots, wanted);
         report_workers(plan, wanted);
-        batchscore_tell_retired(plan);
+        batchscore_report_retired(plan);
     }
     free(slots);
 }

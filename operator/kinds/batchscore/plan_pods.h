@@ -36,10 +36,10 @@ void batchscore_retire(struct batchscore_plan *plan, int index, const struct pod
                        int deaths);
 /* For summary.json (agent/score/coordinator/retired.h): a worker's pod learns how the one before
  * it ended, and a coordinator's which slots are retired. */
-void batchscore_tell_worker(const struct pod_phase *before, int deaths, int most, json_t *pod);
-void batchscore_tell_coordinator(const struct batchscore_plan *plan, json_t *pod);
+void batchscore_report_worker(const struct pod_phase *before, int deaths, int most, json_t *pod);
+void batchscore_report_coordinator(const struct batchscore_plan *plan, json_t *pod);
 /* After all of them: says in the message of a running job how many there are. */
-void batchscore_tell_retired(struct batchscore_plan *plan);
+void batchscore_report_retired(struct batchscore_plan *plan);
 
 /* The verdict of the coordinator, if it has ended with one. */
 void batchscore_verdict(struct batchscore_plan *plan);

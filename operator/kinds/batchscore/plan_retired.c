@@ -27,15 +27,15 @@ void batchscore_retire(struct batchscore_plan *plan, int index, const struct pod
                                     "reason", *newest->reason ? newest->reason : NULL, "message",
                                     words ? clean.message : NULL));
     if (!is_known(plan, newest->name)) {
-        job_plan_tell(&plan->job, "Warning", "WorkerRetired",
-                      "slot %d of the workers is given up after %d deaths in a row without a "
-                      "finished mini-batch; pod %.80s ended with exit code %d%s%.40s%s%.300s",
-                      index, deaths, newest->name, newest->exit_code, *newest->reason ? ", " : "",
-                      newest->reason, words ? ": " : "", clean.message);
+        job_plan_report(&plan->job, "Warning", "WorkerRetired",
+                        "slot %d of the workers is given up after %d deaths in a row without a "
+                        "finished mini-batch; pod %.80s ended with exit code %d%s%.40s%s%.300s",
+                        index, deaths, newest->name, newest->exit_code, *newest->reason ? ", " : "",
+                        newest->reason, words ? ": " : "", clean.message);
     }
 }
 
-void batchscore_tell_retired(struct batchscore_plan *plan) {
+void batchscore_report_retired(struct batchscore_plan *plan) {
     struct conditions *conditions = &plan->job.conditions;
     const json_t *first = json_array_get(plan->retired, 0);
     if (!first || strcmp(conditions->reason, "Running") != 0 ||
@@ -50,7 +50,7 @@ void batchscore_tell_retired(struct batchscore_plan *plan) {
                    tree_text(first, "message", tree_text(first, "reason", "")));
 }
 
-void batchscore_tell_worker(const struct pod_phase *before, int deaths, int most, json_t *pod) {
+void batchscore_report_worker(const struct pod_phase *before, int deaths, int most, json_t *pod) {
     AUTO(text_freep) char *count = x_printf("%d/%d", deaths, most);
     AUTO(text_freep) char *words = job_plan_find_message(before);
     AUTO(text_freep)
@@ -62,7 +62,7 @@ void batchscore_tell_worker(const struct pod_phase *before, int deaths, int most
     batchscore_add_text(pod, "WINDLASS_BEFORE", text);
 }
 
-void batchscore_tell_coordinator(const struct batchscore_plan *plan, json_t *pod) {
+void batchscore_report_coordinator(const struct batchscore_plan *plan, json_t *pod) {
     const json_t *rows = tree_get(plan->job.observed->object, "status.retired");
     if (json_array_size(rows) > 0) {
         AUTO(text_freep) char *text = tree_canonical(rows);

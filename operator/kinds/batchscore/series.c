@@ -72,7 +72,7 @@ static void refuse(struct series *series, const struct series_start *start, cons
     if (json_array_size(series->lines) > SERIES_RUNS_KEPT) {
         json_array_remove(series->lines, SERIES_RUNS_KEPT);
     }
-    job_plan_tell(&plan->job, "Warning", "RunRefused", "%s", problem);
+    job_plan_report(&plan->job, "Warning", "RunRefused", "%s", problem);
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Armed", "no run was started: %s",
                    problem);
     plan->job.conditions.pods_requested = true;
@@ -240,7 +240,7 @@ static void report_waiting(struct series *series, const struct pod_phase *watche
     };
     report_armed(series);
     if (*watcher->reason || for_mounts || watcher->is_unscheduled) {
-        waiting_tell(&waiting, &plan->job.conditions);
+        waiting_report(&waiting, &plan->job.conditions);
     }
     if (watcher->placed_ms > 0 && !for_mounts) {
         job_plan_wake(&plan->job, watcher->placed_ms + WAITING_MOUNT_MS);
@@ -325,10 +325,11 @@ static void report_ends(const struct series *series) {
             continue;
         }
         bool is_well = strcmp(tree_text(line, "state", ""), "Completed") == 0;
-        job_plan_tell(&series->plan->job, is_well ? "Normal" : "Warning",
-                      is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
-                      tree_text(line, "name", ""), tree_text(line, "state", ""),
-                      json_object_get(line, "message") ? ": " : "", tree_text(line, "message", ""));
+        job_plan_report(&series->plan->job, is_well ? "Normal" : "Warning",
+                        is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
+                        tree_text(line, "name", ""), tree_text(line, "state", ""),
+                        json_object_get(line, "message") ? ": " : "",
+                        tree_text(line, "message", ""));
     }
 }
 

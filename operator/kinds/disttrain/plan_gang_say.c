@@ -145,7 +145,7 @@ static void report_waiting(struct disttrain_plan *gang, const struct gang_place 
         !waiting || report_queued(gang, waiting)) {
         return;
     }
-    job_plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
+    job_plan_report_waiting(&gang->job, waiting, running, gang->spec.workers);
     if (waiting->is_unscheduled && strcmp(gang->job.conditions.reason, "VolumeFailed") != 0) {
         report_missing(gang, places, waiting, running);
     }

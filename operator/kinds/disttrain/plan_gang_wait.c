@@ -80,7 +80,7 @@ static void decide(struct disttrain_plan *gang, const struct gang_place *places)
         "go, and come again at %s: %.400s",
         (long long)gang->spec.start_deadline_seconds, again, missing);
     if (strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0) {
-        job_plan_tell(job, "Warning", "GangIncomplete", "%s", job->conditions.message);
+        job_plan_report(job, "Warning", "GangIncomplete", "%s", job->conditions.message);
     }
     job_plan_wake(job, job->now_ms + 1);
 }

@@ -13,7 +13,7 @@
 
 enum { IMAGE_ID_MAX = 512, ROLES_MAX = 8 };
 
-/* What runs, as the nodes tell it: role -> imageID, for status.images. */
+/* What runs, as the nodes report it: role -> imageID, for status.images. */
 static json_t *read_images(const json_t *pods) {
     json_t *images = json_object();
     for (size_t i = 0; i < json_array_size(pods); i++) {
@@ -76,11 +76,11 @@ static void add_event(struct job_plan *plan, const struct plan_event *event, con
     conditions_set(&note, CONDITIONS_UNDER_WAY, event->reason, "%s", text);
     struct plan_event told = *event;
     told.note = note.message;
-    plan_result_tell(&plan->result, &told);
+    plan_result_add_event(&plan->result, &told);
 }
 
-void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
-                   ...) {
+void job_plan_report(struct job_plan *plan, const char *type, const char *reason,
+                     const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add_event(plan, &(struct plan_event){.type = type, .reason = (char *)reason}, format,

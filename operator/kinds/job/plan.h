@@ -101,12 +101,12 @@ int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t 
 /* Asks for another pass at that time. */
 void job_plan_wake(struct job_plan *plan, int64_t at_ms);
 /* Adds a Kubernetes Event. job_plan_event's is sent after the object named `of` is written,
- * job_plan_tell's after the status is written. type: "Normal" or "Warning", a string literal;
+ * job_plan_report's after the status is written. type: "Normal" or "Warning", a string literal;
  * reason: one word in CamelCase. Texts other than type are copied. */
 void job_plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
                     const char *format, ...) PRINTF_LIKE(5, 6);
-void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
-                   ...) PRINTF_LIKE(4, 5);
+void job_plan_report(struct job_plan *plan, const char *type, const char *reason,
+                     const char *format, ...) PRINTF_LIKE(4, 5);
 /* Asks the result to delete that pod, or the job's Service if it exists. */
 void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
 void job_plan_remove_service(struct job_plan *plan);

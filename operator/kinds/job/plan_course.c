@@ -73,7 +73,7 @@ static bool makes_policy(struct job_plan *plan, const struct credentials *fresh)
 
 static void report_refused_policy(struct job_plan *plan, const struct credentials *fresh) {
     if (policy_of(plan) && fresh && fresh->policy_refused) {
-        job_plan_tell(
+        job_plan_report(
             plan, "Warning", "NetworkPolicyRefused",
             "the job has no NetworkPolicy, and every pod may connect to its pods: %.300s; "
             "allow the controller to create networkpolicies, or start it with "
@@ -304,16 +304,16 @@ static void report_transitions(struct job_plan *plan) {
         warning |= strcmp(conditions->reason, *each) == 0;
     }
     if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
-        job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+        job_plan_report(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
     if (is_news(plan) && !is_told_by_maker(plan, warning)) {
-        job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
-                      conditions->message);
+        job_plan_report(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
+                        conditions->message);
     }
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     if (conditions->stalled && strcmp(conditions->stalled, stalled) != 0 &&
         strcmp(conditions->stalled, conditions->reason) != 0) {
-        job_plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
+        job_plan_report(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
     }
 }
 

@@ -22,7 +22,7 @@ static void report_change(struct job_plan *job) {
     }
     conditions_note_change(&job->conditions, fields);
     if (strcmp(tree_text(before, "status", ""), "True") != 0) {
-        job_plan_tell(job, "Warning", "SpecChanged", "%s", job->conditions.spec_changed);
+        job_plan_report(job, "Warning", "SpecChanged", "%s", job->conditions.spec_changed);
     }
 }
 

@@ -135,8 +135,8 @@ bool job_plan_is_held_long(struct job_plan *plan, const struct pod_phase *phase)
     return plan->now_ms >= phase->over_ms + HELD_MS;
 }
 
-void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
-                           int wanted) {
+void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
+                             int wanted) {
     bool for_mounts = waiting_is_for_mounts(phase, plan->now_ms);
     int64_t settled_ms = phase->placed_ms > 0 ? phase->placed_ms + WAITING_CONFIG_MS : 0;
     struct waiting waiting = {
@@ -147,7 +147,7 @@ void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase,
         .mount_problem = for_mounts ? tree_text(plan->observed->mounts, phase->name, NULL) : NULL,
         .before = conditions_before(plan->observed->object),
     };
-    waiting_tell(&waiting, &plan->conditions);
+    waiting_report(&waiting, &plan->conditions);
     if (waiting_is_for_config(phase)) {
         job_plan_wake(plan, settled_ms);
     }

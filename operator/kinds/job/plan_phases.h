@@ -30,5 +30,5 @@ bool job_plan_ran_out_of_memory(const struct pod_phase *phase);
  * (job_observed.leaving); its other times are on the wall clock as it is now. */
 struct pod_phase job_plan_read_pod(const struct job_plan *plan, const json_t *pod);
 /* Reports why that pod does not run yet (waiting.h). */
-void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
-                           int wanted);
+void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
+                             int wanted);

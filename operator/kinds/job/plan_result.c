@@ -49,7 +49,7 @@ bool plan_result_deletes(const struct plan_result *result, struct object_key key
     return false;
 }
 
-void plan_result_tell(struct plan_result *result, const struct plan_event *event) {
+void plan_result_add_event(struct plan_result *result, const struct plan_event *event) {
     size_t count = result->event_count + 1;
     result->events = x_realloc_array(result->events, count, sizeof *result->events);
     result->events[count - 1] = (struct plan_event){.type = event->type,

@@ -41,4 +41,4 @@ void plan_result_clear(struct plan_result *result);
 void plan_result_delete(struct plan_result *result, const char *api_version, struct object_key key);
 bool plan_result_deletes(const struct plan_result *result, struct object_key key);
 /* Texts are copied; of: NULL for none. */
-void plan_result_tell(struct plan_result *result, const struct plan_event *event);
+void plan_result_add_event(struct plan_result *result, const struct plan_event *event);

@@ -71,7 +71,7 @@ static const struct failure_row {
      " exists and is not this job's; delete it, or give the job another name", false, false, true,
      true},
     {WRITE_FAILURE_UNKNOWN, "Denied",
-     " must not run beside another, and the cluster does not tell whether it has ended: ", true,
+     " must not run beside another, and the cluster does not report whether it has ended: ", true,
      false, false, false},
     {WRITE_FAILURE_HELD, "NameTaken",
      " was taken out of this job (its labels or its owner were changed), may still run, and must "

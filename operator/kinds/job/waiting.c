@@ -61,7 +61,7 @@ bool waiting_is_for_config(const struct pod_phase *phase) {
     return is_one_of(phase->reason, config_reasons);
 }
 
-void waiting_tell(const struct waiting *waiting, struct conditions *conditions) {
+void waiting_report(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     if (phase->is_unscheduled) {
         report_unscheduled(waiting, conditions);

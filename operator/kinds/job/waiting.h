@@ -13,7 +13,7 @@ struct waiting {
 };
 
 /* WaitingForGPU, WaitingForNodes, ImagePullFailed, VolumeFailed, ConfigFailed, or Pending. */
-void waiting_tell(const struct waiting *waiting, struct conditions *conditions);
+void waiting_report(const struct waiting *waiting, struct conditions *conditions);
 
 /* Right after a pod was placed, the kubelet may not find an object that it finds at its next pass
  * (a Secret that is not in its cache yet). Until this time that is not a ConfigFailed. */

@@ -8,7 +8,7 @@ enum write_failure_why {
                             */
     WRITE_FAILURE_TAKEN,   /* an object of that name exists and belongs to something else */
     WRITE_FAILURE_HELD,    /* an object of the job of which two must not run was taken out of it */
-    WRITE_FAILURE_UNKNOWN, /* such an object, and the cluster does not tell whether it has ended */
+    WRITE_FAILURE_UNKNOWN, /* such an object, the cluster does not report whether it has ended */
     WRITE_FAILURE_DENIED,  /* not allowed at the moment: a quota, a policy, our permissions */
     WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless */
     WRITE_FAILURE_MISSING, /* the cluster does not know the kind */

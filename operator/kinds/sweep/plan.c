@@ -257,16 +257,16 @@ static void report_news(struct job_plan *job) {
     const struct conditions *conditions = &job->conditions;
     if (conditions->state != CONDITIONS_UNDER_WAY) {
         bool is_well = conditions->state == CONDITIONS_SUCCEEDED;
-        job_plan_tell(job, is_well ? "Normal" : "Warning", conditions->reason, "%s",
-                      conditions->message);
+        job_plan_report(job, is_well ? "Normal" : "Warning", conditions->reason, "%s",
+                        conditions->message);
         return;
     }
     const json_t *object = job->observed->object;
     const char *before = tree_text(conditions_before(object), "reason", "");
     if (conditions_waits(object, conditions) && strcmp(before, conditions->reason) != 0) {
         bool is_patient = text_starts(conditions->reason, "WaitingFor");
-        job_plan_tell(job, is_patient ? "Normal" : "Warning", conditions->reason, "%s",
-                      conditions->message);
+        job_plan_report(job, is_patient ? "Normal" : "Warning", conditions->reason, "%s",
+                        conditions->message);
     }
 }
 

@@ -117,13 +117,13 @@ static char *why_waiting(const struct sweep_plan *plan) {
                               .is_placed_lately =
                                   newest->placed_ms > 0 &&
                                   plan->job.now_ms < newest->placed_ms + WAITING_CONFIG_MS};
-    if (newest->is_unscheduled) { /* it is not a worker, so waiting_tell's text does not apply */
+    if (newest->is_unscheduled) { /* it is not a worker, so waiting_report's text does not apply */
         const char *words = *newest->message ? newest->message : newest->reason;
         int length = (int)strlen(words) - text_ends(words, ".");
         return x_printf("no node for pod %s: %.*s", newest->name, MIN(length, 200), words);
     }
     struct conditions told = {0};
-    waiting_tell(&waiting, &told);
+    waiting_report(&waiting, &told);
     return x_strdup(told.message);
 }
 

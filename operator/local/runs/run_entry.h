@@ -1,5 +1,5 @@
-/* run_entry.h: what a `windlass run` tells about itself while it runs, so that other commands find
- * it by its name: two files in a folder of the user's.
+/* run_entry.h: what a `windlass run` records about itself while it runs, so that other commands
+ * find it by its name: two files in a folder of the user's.
  *
  *     BASE/runs/ID.lock  locked (fcntl) by the run as long as it lives, also by kill -9: the kernel
  *                        lets go of it, and says who holds it

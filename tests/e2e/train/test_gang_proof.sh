@@ -89,7 +89,7 @@ stranger() {
     pid=$!
     until_true 60 test -e "$work/halted/out/rank-3" && sleep 0.5 && halt halted
     wait $pid
-    grep -qE 'halted failed: worker 0, rank [0-3] ended with exit code [0-9]+.*: a signal told it to end.*spec.command ended with 0 all the same' "$work/halted/said"
+    grep -qE 'halted failed: worker 0, rank [0-3] ended with exit code [0-9]+.*: a signal asked it to end.*spec.command ended with 0 all the same' "$work/halted/said"
 }
 is_kept() { compgen -G "$work/$1/out/trained/.windlass/*/checkpoint/*" >/dev/null; }
 training() {
@@ -129,7 +129,7 @@ wrong() {
     check "mpirun is killed and the script ends with 0" fails shot 'mpirun -np 2 bash -c "touch $1/has-begun; sleep 60" & until [ -e $1/has-begun ]; do sleep 0.1; done; kill -9 $!; exit 0' \
         'failed: worker 0, rank [01] ended with exit code (137|143) '; show shot
     check "a second try of fewer ranks is not enough" fails fewer 'mpirun -np 4 false; mpirun -np 2 true' 'rank [0-3] ended with exit code 1: '; show fewer
-    check "mpirun ends its ranks after a time limit" fails timed 'mpirun --timeout 2 -np 2 sleep 60; exit 0' 'failed: worker 0, rank [01] ended with exit code [0-9]+.*: a signal told it to end'; show timed
+    check "mpirun ends its ranks after a time limit" fails timed 'mpirun --timeout 2 -np 2 sleep 60; exit 0' 'failed: worker 0, rank [01] ended with exit code [0-9]+.*: a signal asked it to end'; show timed
     check "MPI_Abort with 0" fails aborted "mpirun -np 2 $work/abort; exit 0" 'failed: worker 0, rank [01] '; show aborted
 }
 right() {

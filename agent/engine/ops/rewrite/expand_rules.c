@@ -96,7 +96,7 @@ int expand_pad(struct expansion *expansion, const struct node *node, bool *ret_d
 }
 
 /* How many axes at the end are normalized together: the attribute says so if it is negative, else
- * the rank of x must be known. The scale does not tell it: it may be broadcast. */
+ * the rank of x must be known. The scale does not show it: it may be broadcast. */
 static int64_t find_normalized(struct expansion *expansion, const struct node *node) {
     int64_t axis = node_integer(node, "axis", -1);
     int rank = axis < 0 ? -1 : expand_rank(expansion, node->inputs[0]);

@@ -145,7 +145,7 @@ static void set_tokenizer(const struct kind_score *job, struct derived_lack *lac
 
 /* ---- pictures ------------------------------------------------------------------------------- */
 
-/* Bytes are 0 to 255; of other types nothing tells it. */
+/* Bytes are 0 to 255; of other types it is unknown. */
 static void set_range(const struct kind_score *job, struct derived_lack *lack, json_t *onnx) {
     const json_t *input = find_input(job->network);
     bool has_bytes = strcmp(tree_text(input, "type", ""), "uint8") == 0;
@@ -290,7 +290,8 @@ int derived_manifest(const struct kind_score *job, struct kind_scored *ret_made,
     json_object_update_recursive(object, (json_t *)job->asked);
     if (lack.text) {
         json_decref(object);
-        return error_set(err, ERROR_INVALID, "the network does not tell all; add %s", lack.text);
+        return error_set(err, ERROR_INVALID,
+                         "not everything can be detected from the network; add %s", lack.text);
     }
     *ret_made = (struct kind_scored){
         .object = object,

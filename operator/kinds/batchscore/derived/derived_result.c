@@ -63,7 +63,7 @@ static bool is_named(const char *name, const char *const *words) {
     return words[i];
 }
 
-/* An output [n, c] may be classes, numbers or a vector. NULL: nothing tells which. */
+/* An output [n, c] may be classes, numbers or a vector. NULL: it cannot be detected. */
 static const char *guess_row(const json_t *output, const json_t *fits) {
     static const char *const classes[] = {"logit", "prob", "class", "score", NULL};
     static const char *const vectors[] = {"embed", "hidden_state", "pooler", "feature", NULL};

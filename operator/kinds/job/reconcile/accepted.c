@@ -118,9 +118,9 @@ static void append_parts(const json_t *ours, const json_t *theirs, const char *f
     }
 }
 
-void accepted_tell_fields(const json_t *object, const json_t *spec,
-                          const char *const *mutable_fields,
-                          char ret_fields[static ACCEPTED_FIELDS_MAX]) {
+void accepted_name_changes(const json_t *object, const json_t *spec,
+                           const char *const *mutable_fields,
+                           char ret_fields[static ACCEPTED_FIELDS_MAX]) {
     AUTO(tree_freep) json_t *applied = accepted_apply(object, spec, mutable_fields);
     AUTO(tree_freep) json_t *all = json_copy(json_object_get(applied, "spec"));
     const json_t *theirs = json_object_get(object, "spec");

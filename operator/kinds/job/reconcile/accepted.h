@@ -33,6 +33,6 @@ json_t *accepted_apply(const json_t *object, const json_t *spec, const char *con
  * is. Owned. */
 json_t *accepted_fill(const struct schema *schema, json_t *applied_new);
 /* The fields whose change is not accepted: "miniBatchSize, workers.gpus". */
-void accepted_tell_fields(const json_t *object, const json_t *spec,
-                          const char *const *mutable_fields,
-                          char ret_fields[static ACCEPTED_FIELDS_MAX]);
+void accepted_name_changes(const json_t *object, const json_t *spec,
+                           const char *const *mutable_fields,
+                           char ret_fields[static ACCEPTED_FIELDS_MAX]);

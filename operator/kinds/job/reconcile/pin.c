@@ -322,8 +322,8 @@ static json_t *choose_spec(struct reconcile *request, struct pin *pin, const jso
     }
     AUTO(tree_freep) json_t *taken = changed ? take(request, pin, accepted, changed) : NULL;
     const json_t *kept = taken ? changed : accepted;
-    accepted_tell_fields(object, json_object_get(kept, "spec"), pin->rules->mutable_fields,
-                         pin->fields);
+    accepted_name_changes(object, json_object_get(kept, "spec"), pin->rules->mutable_fields,
+                          pin->fields);
     return json_incref(taken ? taken : (json_t *)accepted);
 }
 
@@ -413,7 +413,7 @@ void pin_note(struct pin *pin, const struct written *written) {
         return;
     }
     if (written->verb == CLUSTER_DELETE) {
-        pin->store = PIN_WRITE; /* if it failed, the creation will tell */
+        pin->store = PIN_WRITE; /* if it failed, the creation will fail */
     } else if (!written->err) {
         drop(pin, true);
     } else if (written->err->kind == ERROR_CONFLICT) {

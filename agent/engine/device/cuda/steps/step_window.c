@@ -66,7 +66,7 @@ int pool_prepare(struct preparation *prepare, struct error *err) {
     const struct shape *x = &task->inputs[0].shape;
     struct window window;
     if (task->output_count > 1 && !task->outputs[1].is_absent) {
-        return preparation_refuse(err, "a pool that tells where its maxima were");
+        return preparation_refuse(err, "a pool with the output Indices");
     }
     if (window_of_pool(task->node, prepare->inputs, &window, err) < 0) {
         return -1;

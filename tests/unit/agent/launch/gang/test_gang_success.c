@@ -190,8 +190,8 @@ static void a_rank_fails_and_the_command_does_not(void) {
         bool is_told;
         const char *says;
     } rows[] = {{7, false, "no such file (spec.command ended with 0 all the same"},
-                {143, true, "a signal told it to end: no such file (spec.command"},
-                {0, true, "a signal told it to end: no such file (spec.command"}};
+                {143, true, "a signal asked it to end: no such file (spec.command"},
+                {0, true, "a signal asked it to end: no such file (spec.command"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang *gang = running(false);
         starts(gang, "one", 4, 10);

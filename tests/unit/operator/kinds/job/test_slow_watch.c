@@ -448,7 +448,7 @@ static void check_no_second(void) {
 }
 
 static bool is_unknown(void) {
-    return holds(job(), "does not tell whether it has ended: may not list pods");
+    return holds(job(), "does not report whether it has ended: may not list pods");
 }
 
 static bool has_no_worker(void) {

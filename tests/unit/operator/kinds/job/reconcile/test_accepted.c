@@ -66,7 +66,7 @@ static void test_what_is_a_change(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *object = job(rows[i].spec, hash, rows[i].generation);
         CHECK_INT(accepted_is_changed(object, mutable_fields), rows[i].is_changed);
-        accepted_tell_fields(object, spec, mutable_fields, fields);
+        accepted_name_changes(object, spec, mutable_fields, fields);
         CHECK_STR(fields, rows[i].fields);
         AUTO(tree_freep) json_t *applied = accepted_apply(object, spec, mutable_fields);
         char theirs[65];
@@ -89,7 +89,7 @@ static void test_many_fields_fit(void) {
         json_object_set_new(json_object_get(object, "spec"), name, json_integer(1));
     }
     char fields[ACCEPTED_FIELDS_MAX];
-    accepted_tell_fields(object, spec, mutable_fields, fields);
+    accepted_name_changes(object, spec, mutable_fields, fields);
     CHECK(strlen(fields) < ACCEPTED_FIELDS_MAX && strlen(fields) > 200);
 }
 
