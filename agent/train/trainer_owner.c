@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose results are in the output: OUTPUT/.windlass/owner. */
+#include "agent/result/result_file.h"
 #include "agent/train/record/metrics_log.h"
 #include "agent/train/trainer_kept.h"
 #include "agent/train/trainer_state.h"
@@ -10,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNER_BYTES_MAX = 64 << 10, RESULT_BYTES_MAX = 4 << 20, CHANGES_BYTES = 320 };
+enum { OWNER_BYTES_MAX = 64 << 10, CHANGES_BYTES = 320 };
 #define OWNER ".windlass/owner"
-#define RESULT_FILE "result.json"
 
 /* Our owner object: {"run","job","at","restart","trainer"}. restart: the text under which the
  * output was made anew; trainer: the fields of the spec that decide the result. */
@@ -51,7 +51,7 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
     struct checkpoint_place place = {store, prefix};
     int64_t generation = 0;
     if (checkpoint_claim(&place, "restart", &generation, err) < 0 ||
-        store_remove(store, RESULT_FILE, err) < 0 || discard_files(trainer, err) < 0) {
+        store_remove(store, RESULT_NAME, err) < 0 || discard_files(trainer, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
@@ -66,7 +66,7 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
 /* The result of an earlier start would be taken for this one's, until this one has ended. Its files
  * stay: while nothing better is there, model.onnx is still used. */
 int trainer_forget_result(const struct trainer *trainer, struct error *err) {
-    return store_remove(trainer->store, RESULT_FILE, err) < 0
+    return store_remove(trainer->store, RESULT_NAME, err) < 0
                ? -1
                : store_remove(trainer->store, "result.intoto.jsonl", err);
 }
@@ -108,7 +108,7 @@ static int replace(const struct trainer *trainer, const json_t *then, const char
  * one still knows by it that the others are there. */
 static int discard_ownerless(const struct trainer *trainer, struct error *err) {
     print_restart(trainer);
-    return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_FILE, err);
+    return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_NAME, err);
 }
 
 /* Without an owner, .windlass was deleted: result.json still says whose results are there. What is
@@ -119,7 +119,7 @@ static int check_ownerless(const struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *result = NULL;
     struct error cause = {0};
     buffer_init(&text, RESULT_BYTES_MAX);
-    if (store_get(trainer->store, RESULT_FILE, &text, NULL, &cause) < 0) {
+    if (store_get(trainer->store, RESULT_NAME, &text, NULL, &cause) < 0) {
         bool is_none = cause.kind == ERROR_NOT_FOUND || cause.kind == ERROR_INVALID;
         *err = is_none ? *err : cause;
         return is_none ? 0 : -1;
@@ -130,9 +130,9 @@ static int check_ownerless(const struct trainer *trainer, struct error *err) {
     if (!kind || !run) {
         return 0;
     }
-    if (strcmp(kind, "DistTrain") != 0) {
+    if (strcmp(kind, RESULT_DISTTRAIN) != 0) {
         return error_set(err, ERROR_INVALID,
-                         "%s holds the result of %.40s %.60s (" RESULT_FILE
+                         "%s holds the result of %.40s %.60s (" RESULT_NAME
                          "): choose another output",
                          store_path(trainer->store), kind, name);
     }
@@ -141,12 +141,12 @@ static int check_ownerless(const struct trainer *trainer, struct error *err) {
     }
     return strcmp(run, trainer->job->run) == 0
                ? 0
-               : error_set(err, ERROR_INVALID,
-                           "%s holds the results of job %.60s (" RESULT_FILE
-                           "), begun with something "
-                           "else, and .windlass is gone: rerun with --restart (annotation "
-                           "windlass.dev/restart), or choose another output",
-                           store_path(trainer->store), name);
+               : error_set(
+                     err, ERROR_INVALID,
+                     "%s holds the results of job %.60s (" RESULT_NAME "), started with a "
+                     "different spec, and .windlass is gone: rerun with --restart (annotation "
+                     "windlass.dev/restart), or choose another output",
+                     store_path(trainer->store), name);
 }
 
 /* *ret_is_there: somebody has made it. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A kind is one row: outside operator/kinds/ no source of operator/ and lib/ names one, in code, in
 # strings or in includes. Comments may, and so may paths below examples/ in texts of help.
-# agent/ is not checked: a pod gets its part of a spec (WINDLASS_SPEC) and never asks for a
-# kind; its messages about that part may say "DistTrain".
+# agent/ decides nothing by a kind: a pod gets its part of a spec (WINDLASS_SPEC) and a subcommand.
+# Its messages may mention kinds; a kind's name as a value is in agent/result/result_file.h alone,
+# since result.json records it.
 cd "$(dirname "$0")/../.." || exit 3
 
 # Prints a line for each line of the file that names a kind.
@@ -16,6 +17,12 @@ find_names() { # FILE, NAME TO SHOW
           gsub(/examples\/[A-Za-z0-9_\/.-]*/, "", line)
           if (line ~ /BatchScore|DistTrain|Sweep|batchscore|disttrain|sweep|is_gang|is_sweep/)
               printf "not ok %s:%d names a kind: %s\n", file, NR, $0 }' "$1"
+}
+
+# The same for agent/: a text that is a kind's name and nothing else, or a predicate of kinds.
+find_values() { # FILE, NAME TO SHOW
+    awk -v file="$2" '/"(BatchScore|DistTrain|Sweep)"|is_gang\>|is_sweep\>/ {
+        printf "not ok %s:%d decides by a kind: %s\n", file, NR, $0 }' "$1"
 }
 
 # This check can fail: of these lines it finds exactly those that end with "bad".
@@ -35,10 +42,19 @@ if [ "$(grep -c . <<<"$found")" -ne 4 ] || grep -qv 'bad$' <<<"$found"; then
     exit 1
 fi
 
+sample='"this works only in pods of a DistTrain"
+if (strcmp(kind, "Sweep") == 0) { // bad'
+found=$(find_values <(echo "$sample") sample)
+[[ $found == *'sample:2 '*bad ]] || { echo "not ok kinds: the check of agent/ finds: $found"; exit 1; }
+
 out=$(
     git ls-files -co --exclude-standard 'operator/*.c' 'operator/*.h' 'lib/*.c' 'lib/*.h' |
         grep -v '^operator/kinds/' | while read -r file; do
         [ -f "$file" ] && find_names "$file" "$file"
+    done
+    git ls-files -co --exclude-standard 'agent/*.c' 'agent/*.h' |
+        grep -vxF agent/result/result_file.h | while read -r file; do
+        [ -f "$file" ] && find_values "$file" "$file"
     done
 )
 [ -z "$out" ] || { echo "$out"; exit 1; }

@@ -74,7 +74,7 @@ rm -r "$work/out/lost/.windlass"
 training lost 2
 run lost
 check "without .windlass another training is refused (code $code)" eval '[ $code -ne 0 ] && verify lost'
-check "by name" grep -qF "out/lost holds the results of job lost (result.json), begun with something else, and .windlass is gone: rerun with --restart" "$work/lost.log"
+check "by name" grep -qF "out/lost holds the results of job lost (result.json), started with a different spec, and .windlass is gone: rerun with --restart" "$work/lost.log"
 sed -i.kept 's/"kind": "DistTrain"/"kind": "BatchScore"/' "$work/out/lost/result.json"
 run lost --restart
 check "and a BatchScore's result is not for a training to replace (code $code)" eval '[ $code -ne 0 ] && grep -qF "out/lost holds the result of BatchScore lost (result.json): choose another output" "$work/lost.log"'
@@ -117,7 +117,7 @@ mkdir -p "$work/out/trained/model.onnx/in-the-way"
 run trained
 check "a later training that fails leaves no result" eval '[ $code -ne 0 ] && [ ! -e "$work/out/trained/result.json" ] && [ ! -e "$work/out/trained/result.intoto.jsonl" ]'
 verify trained
-check "and verify says so" eval '[ $? -ne 0 ] && ! verify trained; grep -q "has no result.json: job trained is in work there or has not succeeded" "$work/verified"'
+check "and verify says so" eval '[ $? -ne 0 ] && ! verify trained; grep -q "has no result.json: job trained is still running there or has not succeeded" "$work/verified"'
 rm -rf "$work/out/trained"
 
 training rsa 1 'signingKey: {secretName: results, key: rsa.pem}'
