@@ -119,7 +119,7 @@ archive() { # NAME FOLDER
 # What a tag names changes from day to day; an image of this machine does not.
 by_digest() { # VARIABLE
     [[ ${!1} =~ ^localhost/|@sha256:[0-9a-f]{64}$ ]] ||
-        fail "$1=${!1} is not an image by digest: NAME@sha256:... (skopeo inspect docker://${!1} tells it)"
+        fail "$1=${!1} is not an image by digest: NAME@sha256:... (skopeo inspect docker://${!1} shows it)"
 }
 
 what=${1:?build, push, archive or layout}

@@ -1,4 +1,4 @@
-"""Boosted trees that tell benign biopsies from malignant ones (scikit-learn's breast cancer data: Wolberg, Street and
+"""Boosted trees that distinguish benign biopsies from malignant ones (scikit-learn's breast cancer data: Wolberg, Street and
 Mangasarian 1995). It trains on the same 400 of the 569 rows as ../../trees and tests on the others after every ten trees. A
 line on standard output is all that a Sweep needs. The best number of trees is written to the output MODEL as ONNX,
 with Debian's python3-onnx; scores.csv holds scikit-learn's own results for the test rows."""
