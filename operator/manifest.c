@@ -213,7 +213,8 @@ static int read_key(const struct builder *builder, const yaml_event_t *event, co
         return refuse(builder, line, err, "the name of a field has a NUL character");
     }
     if (event->data.scalar.plain_implicit && strcmp(key, "<<") == 0) {
-        return refuse(builder, line, err, "merge keys (<<) are not taken: write the fields out");
+        return refuse(builder, line, err,
+                      "merge keys (<<) are not supported: write the fields out");
     }
     if (event->data.scalar.plain_implicit && scalar_is_ambiguous(key)) {
         return error_set(err, ERROR_INVALID,

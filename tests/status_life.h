@@ -1,5 +1,5 @@
 /* status_life.h: what holds from one status of a job to the next, whatever happens to the job. With
- * LIVES=FILE every status that a tool could tell from the one before is appended to FILE, one JSON
+ * LIVES=FILE every status that differs for a tool from the one before is appended to FILE, one JSON
  * line each: {"kind", "life": number, "generation", "status"}, for tests/e2e/cluster/test_lives.sh.
  */
 #pragma once

@@ -53,7 +53,7 @@ static float random_number(int rank, size_t i) {
 static void wrong(struct check *check, const char *what, size_t i, double wanted) {
     if (!check->mine.wrong[0]) {
         snprintf(check->mine.wrong, sizeof check->mine.wrong,
-                 "%s: number %zu of %zu is %.9g, wanted %.9g", what, i, check->count,
+                 "%s: number %zu of %zu is %.9g, expected %.9g", what, i, check->count,
                  (double)check->values[i], wanted);
     }
 }

@@ -33,7 +33,7 @@ static int error_from_driver(const struct nccl *nccl, struct error *err, int cod
                              const char *what) {
     const char *text = NULL;
     if (nccl->library.driver_error_string(code, &text) != DRIVER_SUCCESS || !text) {
-        text = "an error without a name";
+        text = "an unnamed error";
     }
     return error_set(err, ERROR_UNAVAILABLE, "comm \"nccl\": %s: %s (CUDA error %d)", what, text,
                      code);
@@ -84,7 +84,7 @@ static int await_stream(struct nccl *nccl, struct error *err) {
             return give_up(nccl);
         }
         if (atomic_load(&nccl->comm.is_lost)) {
-            error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
+            error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was aborted");
             return give_up(nccl);
         }
         pause_since(start_ns);
@@ -121,7 +121,7 @@ static int nccl_reduce_device(struct comm *comm, float *values, size_t count, st
         return 0;
     }
     if (!nccl->communicator) {
-        return error_set(err, ERROR_BUG, "comm \"nccl\": it was given up before");
+        return error_set(err, ERROR_BUG, "comm \"nccl\": it was aborted earlier");
     }
     int code = nccl->library.context_set(nccl->context); /* for this thread */
     if (code != DRIVER_SUCCESS) {
@@ -131,7 +131,7 @@ static int nccl_reduce_device(struct comm *comm, float *values, size_t count, st
                                     nccl->communicator, nccl->stream);
     bool is_settling = nccl->library.init_rank_config && is_begun(code);
     if (is_settling && !await_call(nccl, 0, &code)) { /* the call was not on the stream yet */
-        error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
+        error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was aborted");
         return give_up(nccl);
     }
     if (code != NCCL_SUCCESS) {

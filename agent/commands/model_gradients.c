@@ -219,8 +219,8 @@ static int check_names(const struct training_graph *graph, struct error *err) {
         for (size_t k = i + 1; k < graph->variable_count; k++) {
             AUTO(text_freep) char *other = value_file_name(values[graph->variables[k]].name);
             if (strcmp(name, other) == 0) {
-                return error_set(err, ERROR_UNSUPPORTED, "two weights would be one file, %.64s",
-                                 name);
+                return error_set(err, ERROR_UNSUPPORTED,
+                                 "two weights would be written to one file, %.64s", name);
             }
         }
     }

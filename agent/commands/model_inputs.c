@@ -13,8 +13,8 @@ static int parse_shape(const char *text, struct shape *ret_shape, struct error *
         long long size = strtoll(at, &end, 10);
         bool ends_well = *end == 0 || (*end == 'x' && end[1]);
         if (end == at || size < 1 || !ends_well || shape.rank == TENSOR_RANK_MAX) {
-            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is not a shape like 1x3x512x512",
-                             text);
+            return error_set(err, ERROR_INVALID,
+                             "--shape \"%s\": expected a shape such as 1x3x512x512", text);
         }
         shape.dims[shape.rank++] = size;
         at = *end ? end + 1 : end;

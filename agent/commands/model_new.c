@@ -15,7 +15,7 @@ static int parse_sample(const char *text, int64_t shape[3], struct error *err) {
         char *end;
         shape[i] = strtoll(at, &end, 10);
         if (end == at || *end != (i < 2 ? 'x' : 0)) {
-            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is not a shape like 1x28x28",
+            return error_set(err, ERROR_INVALID, "--shape \"%s\": expected a shape such as 1x28x28",
                              text);
         }
         at = end + 1;

@@ -50,14 +50,14 @@ static int compare(const char *name, const struct tensor *seen, const struct ten
     meant.type = is_bfloat ? TENSOR_BFLOAT16 : wanted->type;
     wanted = &meant;
     if (seen->type != wanted->type || !shape_equal(&seen->shape, &wanted->shape)) {
-        return error_set(err, ERROR_FAILED, "output %s is %s %s, wanted %s %s", name,
+        return error_set(err, ERROR_FAILED, "output %s is %s %s, expected %s %s", name,
                          tensor_type_name(seen->type), seen_shape, tensor_type_name(wanted->type),
                          wanted_shape);
     }
     int64_t count = shape_count(&seen->shape);
     for (int64_t i = 0; i < count; i++) {
         if (!is_same(seen, wanted, i)) {
-            return error_set(err, ERROR_FAILED, "output %s: element %lld is %g, wanted %g", name,
+            return error_set(err, ERROR_FAILED, "output %s: element %lld is %g, expected %g", name,
                              (long long)i, tensor_number(seen, i), tensor_number(wanted, i));
         }
     }
@@ -93,7 +93,7 @@ static int fit(struct session *session, size_t count, struct tensor *inputs, str
         if (!fits && shape.rank >= 0) {
             counts->is_misfit = true;
             return error_set(err, ERROR_UNSUPPORTED,
-                             "the case's input %s has another shape than its model says", name);
+                             "the case's input %s has another shape than its model declares", name);
         }
     }
     return 0;

@@ -61,10 +61,11 @@ static int explain_missing_result(const struct checking *checking, struct error 
                          "or a release without result.json made it",
                          checking->given);
     }
-    return error_set(err, ERROR_INVALID,
-                     "%s has no result.json: job %s is in work there or has not succeeded (see "
-                     ".windlass/%s), or a release without result.json made it",
-                     checking->given, tree_text(owner, "job", "?"), tree_text(owner, "run", "?"));
+    return error_set(
+        err, ERROR_INVALID,
+        "%s has no result.json: job %s is still running there or has not succeeded (see "
+        ".windlass/%s), or a release without result.json made it",
+        checking->given, tree_text(owner, "job", "?"), tree_text(owner, "run", "?"));
 }
 
 /* 1: read; 0: there is one, but it is not a result: noted in *why. */

@@ -24,7 +24,7 @@ struct store_info {
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     int64_t changed_ns;          /* of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
-    /* Of a link that leads to nothing in the volume, or a blob with a name that is none here: why;
+    /* Of a link that leads to nothing in the volume, or a blob with an invalid name: why;
      * all else is 0. Else NULL. Borrowed. */
     const char *fault;
     bool is_folder;   /* ... of a link to a folder, or left out */

@@ -97,7 +97,7 @@ static int check_sums(const struct trainer *trainer, const struct sums *sums, st
     for (size_t i = 0; i < trainer->head_count; i++) {
         const char *name = trainer->heads[i].name;
         if (!(sums->heads[i].weight > 0)) {
-            error_set(err, ERROR_INVALID, "data.test: no sample counts; %lld are bad",
+            error_set(err, ERROR_INVALID, "data.test: no sample can be used; %lld are bad",
                       (long long)sums->heads[0].bad);
             return name ? error_context(err, "output \"%.64s\"", name) : -1;
         }

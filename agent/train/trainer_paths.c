@@ -194,7 +194,7 @@ static int find(const struct trainer *trainer, json_t **ret_paths, struct error 
  * may still be in it. */
 static int share(struct comm *comm, json_t **paths, struct error *err) {
     if (atomic_load(&comm->is_lost)) {
-        return error_set(err, ERROR_UNAVAILABLE, "the ranks have lost each other");
+        return error_set(err, ERROR_UNAVAILABLE, "the ranks have lost their connection");
     }
     AUTO(text_freep) char *text = *paths ? json_dumps(*paths, JSON_COMPACT) : NULL;
     int64_t size = text ? (int64_t)strlen(text) : 0;

@@ -16,7 +16,7 @@ struct kind_score {
     const char *list;         /* a file with their names in the folder; NULL: all by the pattern */
     const char *table_format; /* CSV, TSV, JSONLines, Parquet */
     const json_t *header;     /* the table's columns; NULL: unknown */
-    const json_t *key;        /* of these, those that tell its rows apart; NULL: none is named */
+    const json_t *key;        /* of these, those that identify its rows; NULL: none is named */
     const json_t *columns;    /* of these, those that the network takes; NULL: not said */
     const char *tokenizer;    /* NULL: there is none */
     const char *rows, *file;  /* the format and the name of the file of rows; NULL: not said */

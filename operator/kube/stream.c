@@ -280,7 +280,7 @@ static bool is_text(const char *at, const char *end, const char *text) {
            memcmp(at + 1, text, length) == 0;
 }
 
-/* The number in a text of digits; 0: it is none. */
+/* The number in a text of digits; 0: it is not a number. */
 static uint64_t read_version(const char *at, const char *end) {
     enum { DIGITS_MAX = 18 };
     uint64_t version = 0;

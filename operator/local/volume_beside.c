@@ -35,7 +35,7 @@ static void declare(struct search *search, const char *text, size_t length) {
 }
 
 /* Whether a member of that name holds a path VOLUME/path/in/it. A pattern or an argument of a
- * command is none, though it may look like one. */
+ * command does not, though it may look like a path. */
 static bool holds_path(const char *member) {
     static const char *const members[] = {"path",  "manifest", "labels",   "images",
                                           "masks", "samples",  "tokenizer"};

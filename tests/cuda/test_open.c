@@ -33,7 +33,7 @@ static void test_an_old_driver(void) {
 static void test_no_gpu(void) {
     emulated_cards(0, 13000, cudaErrorNoDevice);
     unsetenv("CUDA_VISIBLE_DEVICES");
-    refuses("there is a driver, but no GPU to be seen; `nvidia-smi -L`");
+    refuses("there is a driver, but it finds no GPU; `nvidia-smi -L`");
     setenv("CUDA_VISIBLE_DEVICES", "7", 1);
     emulated_cards(0, 13000, cudaErrorNoDevice);
     refuses("no GPU to be seen (CUDA_VISIBLE_DEVICES is \"7\"); `nvidia-smi -L`");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any value of a Warning header: strings are short, not empty, and told once. */
+/* Any value of a Warning header: strings are short, not empty, and passed on once. */
 #include "operator/kube/server_warnings.h"
 
 #include <stdlib.h>

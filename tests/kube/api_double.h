@@ -1,6 +1,6 @@
 /* api_double.h: what an API server does with objects, behind script_server.h: it stores, refuses
- * taken names and stale versions, tells watches, and knows no kind. A hook may answer instead, and
- * every request is counted. For states in which a real server cannot be put for ten minutes. */
+ * taken names and stale versions, notifies watches, and knows no kind. A hook may answer instead,
+ * and every request is counted. For states in which a real server cannot be put for ten minutes. */
 #pragma once
 
 #include "lib/tree.h"
@@ -29,7 +29,7 @@ void api_double_put(struct api_double *api, const char *plural, json_t *object_n
 json_t *api_double_find(struct api_double *api, const char *plural, const char *name);
 /* All objects of a kind: name -> object; borrowed. */
 json_t *api_double_all(struct api_double *api, const char *plural);
-/* Tells every watch where it is, as servers do once a minute. */
+/* Sends every watch a bookmark, as servers do once a minute. */
 void api_double_bookmark(struct api_double *api);
 void api_double_cut_watches(struct api_double *api);
 

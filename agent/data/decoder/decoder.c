@@ -205,7 +205,7 @@ static int receive(struct decoder *decoder, int patience_ms, struct decoder_mess
         }
         int ready = poll(&wanted, 1, LOOK_MS);
         if (ready > 0) {
-            /* MSG_TRUNC: the size of a packet that is too large, which then is not sound. */
+            /* MSG_TRUNC: the size of a packet that is too large, which then is invalid. */
             ssize_t got = recv(wanted.fd, message, sizeof *message, MSG_TRUNC | MSG_DONTWAIT);
             *ret_size = got > 0 ? (size_t)got : 0;
             return got > 0 ? 1 : -1;
@@ -237,7 +237,7 @@ static int receive_message(struct decoder *decoder, const struct decoder_wait *w
         return interrupt(decoder, err, ERROR_UNAVAILABLE, "the decoder was silent for too long");
     }
     if (!decoder_message_check(message, size, wait, &why)) {
-        AUTO(text_freep) char *text = x_printf("the decoder's message is not sound: %s", why);
+        AUTO(text_freep) char *text = x_printf("invalid message from the decoder: %s", why);
         return lose(decoder, err, text);
     }
     return 0;
@@ -269,7 +269,7 @@ static int begin(struct decoder *decoder, struct error *err) {
     if (receive_message(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {
         decoder_process_stop(&decoder->process, NULL);
         decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
-        return error_set(err, ERROR_UNAVAILABLE, "the decoder does not start: %s", cause.text);
+        return error_set(err, ERROR_UNAVAILABLE, "the decoder cannot start: %s", cause.text);
     }
     if (check_confined(hello.values[0], err) < 0) {
         decoder_process_stop(&decoder->process, NULL);
@@ -308,8 +308,8 @@ static int serve(struct decoder *decoder, struct service *service,
     if (*budget < 0) {
         decoder->is_slow = true;
         return lose(decoder, err,
-                    is_write ? "the decoder wrote the film again and again"
-                             : "the decoder read the file again and again");
+                    is_write ? "the decoder wrote the film too often"
+                             : "the decoder read the file too often");
     }
     if (is_write) {
         const struct decoder_files *files = service->files;

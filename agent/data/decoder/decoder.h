@@ -66,7 +66,7 @@ struct decoder_files {
     int64_t source_count;
     int64_t total_bytes; /* of all sources, about: the call reads so many some times over */
     int64_t write_max;   /* bytes of what it makes; 0: nothing */
-    /* As decoder_source's; bytes behind a source's end are none. */
+    /* As decoder_source's; bytes behind a source's end are 0. */
     int64_t (*read)(void *context, int64_t source, int64_t offset, void *data, size_t size);
     /* Within write_max. -1: as a failed read. */
     int (*write)(void *context, int64_t offset, const void *data, size_t size);

@@ -143,7 +143,7 @@ static int decode(struct decoder_child *child, const struct decoder_message *cal
         return decode_image(child, call, answer, err);
     }
     if (!child->videos) {
-        return error_set(err, ERROR_UNSUPPORTED, "this program reads no videos");
+        return error_set(err, ERROR_UNSUPPORTED, "this program cannot read videos");
     }
     return call->kind == DECODER_VIDEO_OPEN   ? open_video(child, call, err)
            : call->kind == DECODER_VIDEO_NEXT ? next_frame(child, answer, err)

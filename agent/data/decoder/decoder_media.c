@@ -63,7 +63,7 @@ static int read_plan(struct decoder_child *child, size_t size, char *plan, struc
         int64_t got =
             decoder_child_read_source(child, FILM_PLAN, (int64_t)done, plan + done, size - done);
         if (got <= 0) {
-            return error_set(err, ERROR_INVALID, "the plan of the film is cut off");
+            return error_set(err, ERROR_INVALID, "the film's plan is truncated");
         }
         done += (size_t)got;
     }
@@ -92,7 +92,7 @@ static int join_film(struct decoder_child *child, const json_t *request, int64_t
         .files = {
             .context = child, .read = decoder_child_read_source, .write = decoder_child_write}};
     if ((size - used) / sizeof *film.parts < (size_t)video_film_cells(&film)) {
-        return error_set(err, ERROR_INVALID, "the plan of the film is cut off");
+        return error_set(err, ERROR_INVALID, "the film's plan is truncated");
     }
     struct video_film_result result;
     struct error cause = {0};

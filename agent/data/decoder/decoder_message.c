@@ -31,28 +31,28 @@ static const char *check_read(const struct decoder_message *message,
     int64_t offset = message->values[0], size = message->values[1], source = message->values[2];
     if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT &&
         wait->call != DECODER_FILM) {
-        return "it reads although nothing can be read";
+        return "unexpected read";
     }
     if (source < 0 || (source > 0 && source >= wait->source_count)) {
-        return "it reads what there is not";
+        return "read of a file that does not exist";
     }
     /* How long the other sources are, who reads them knows. */
     if (offset < 0 || (source == 0 && offset > wait->source_bytes)) {
-        return "it reads outside of the file";
+        return "read outside of the file";
     }
-    return size > 0 && size <= DECODER_RANGE_BYTES ? NULL : "it reads too many bytes";
+    return size > 0 && size <= DECODER_RANGE_BYTES ? NULL : "read of too many bytes";
 }
 
 static const char *check_write(const struct decoder_message *message,
                                const struct decoder_wait *wait) {
     int64_t offset = message->values[0], size = message->values[1];
     if (wait->call != DECODER_FILM || wait->write_max == 0) {
-        return "it writes although nothing can be written";
+        return "unexpected write";
     }
     if (size <= 0 || size > DECODER_RANGE_BYTES) {
-        return "it writes too many bytes";
+        return "write of too many bytes";
     }
-    return offset >= 0 && offset <= wait->write_max - size ? NULL : "it writes outside of the file";
+    return offset >= 0 && offset <= wait->write_max - size ? NULL : "write outside of the file";
 }
 
 static const char *check_answer(const struct decoder_message *message,
@@ -60,48 +60,48 @@ static const char *check_answer(const struct decoder_message *message,
     int64_t result = message->values[0], width = message->values[1], height = message->values[2];
     struct error ignored = {0};
     if (wait->call == DECODER_VIDEO_OPEN) {
-        return result == READER_END ? NULL : "it sent an unexpected reply";
+        return result == READER_END ? NULL : "unexpected answer";
     }
     if (wait->call == DECODER_FILM) {
-        return result != READER_END                         ? "it sent an unexpected reply"
+        return result != READER_END                         ? "unexpected answer"
                : width >= 0 && width <= DECODER_REPLY_BYTES ? NULL
-                                                            : "its answer is too long";
+                                                            : "answer too long";
     }
     if (wait->call == DECODER_IMAGE && result != READER_ITEM) {
-        return "it sent an unexpected reply";
+        return "unexpected answer";
     }
     if (result != READER_END && result != READER_ITEM && result != READER_FAULT) {
-        return "it sent an unexpected reply";
+        return "unexpected answer";
     }
     return result != READER_ITEM || picture_check_size(width, height, &ignored) == 0
                ? NULL
-               : "its picture has no possible size";
+               : "invalid size of a picture";
 }
 
 static const char *find_fault(const struct decoder_message *message, size_t size,
                               const struct decoder_wait *wait) {
     if (size != sizeof *message || message->magic != DECODER_MAGIC) {
-        return "it is not a message of a decoder";
+        return "wrong size or magic";
     }
     if (message->number != wait->number) {
-        return "it belongs to another call";
+        return "it answers another call";
     }
     bool is_begun = wait->call != DECODER_HELLO;
     switch (message->kind) {
     case DECODER_HELLO:
-        return is_begun ? "it begins twice" : NULL;
+        return is_begun ? "a second hello" : NULL;
     case DECODER_READ:
         return check_read(message, wait);
     case DECODER_WRITE:
         return check_write(message, wait);
     case DECODER_ANSWER:
-        return is_begun ? check_answer(message, wait) : "it answers before it has begun";
+        return is_begun ? check_answer(message, wait) : "an answer before hello";
     case DECODER_FAILURE:
-        return !is_about_file(message->error_kind)             ? "its error is of no possible kind"
-               : !is_line(message->text, sizeof message->text) ? "its error is not a line of text"
+        return !is_about_file(message->error_kind)             ? "invalid kind of error"
+               : !is_line(message->text, sizeof message->text) ? "its error is not one line of text"
                                                                : NULL;
     default:
-        return "it is of an unknown kind";
+        return "unknown kind of message";
     }
 }
 

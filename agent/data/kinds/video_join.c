@@ -108,7 +108,7 @@ static int64_t read_part(struct joining *joining, int64_t cell, int64_t offset, 
     if (cell < joining->cell || joining->film.parts[cell].is_failed ||
         joining->film.parts[cell].cells < 1) {
         return error_set(&joining->failure, ERROR_INVALID,
-                         "the parts of the film are read in no possible order");
+                         "the parts of the film are read in an invalid order");
     }
     struct part part = parts_at(parts, cell);
     if (cell > joining->cell &&

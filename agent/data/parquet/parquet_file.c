@@ -63,7 +63,7 @@ static void read_chunks(struct footer *footer, const struct thrift_field *field,
     struct thrift_field of;
     size_t count = thrift_reader_list(&footer->reader, field, &of);
     if (count != footer->file->schema.leaves) {
-        thrift_reader_fail(&footer->reader, "a row group has not all columns");
+        thrift_reader_fail(&footer->reader, "a row group lacks columns");
     }
     for (size_t i = 0; i < count && !footer->reader.fault; i++) {
         read_chunk(footer, &of, &chunks[i]);
@@ -116,7 +116,7 @@ static int read_groups(struct footer *footer, const struct thrift_field *field, 
         read_group(footer, &of, group, file->chunks + i * leaves);
         group->first = file->rows;
         if (group->rows > PARQUET_ROWS_MAX - file->rows) {
-            thrift_reader_fail(&footer->reader, "row groups of more rows than can be");
+            thrift_reader_fail(&footer->reader, "row groups with too many rows");
             break;
         }
         file->rows += group->rows;
@@ -154,7 +154,7 @@ static const char *chunk_fault(const struct parquet_leaf *column, const struct p
         return "it has no bytes for its rows";
     }
     return chunk->values < group->rows || (!column->list_definition && chunk->values > group->rows)
-               ? "it has another number of values than its row group has rows"
+               ? "it does not have as many values as its row group has rows"
                : NULL;
 }
 
@@ -190,7 +190,7 @@ static int check_overlaps(const struct parquet_file *file, struct error *err) {
     for (size_t i = 1; i < some && result == 0; i++) {
         if (chunks[i - 1]->start + chunks[i - 1]->size > chunks[i]->start) {
             size_t number = (size_t)(MAX(chunks[i], chunks[i - 1]) - file->chunks);
-            result = bad_chunk(file, number, "its bytes are another column's, too", err);
+            result = bad_chunk(file, number, "its bytes overlap another column's", err);
         }
     }
     free(chunks);
@@ -247,7 +247,7 @@ static int read_footer(struct parquet_file *file, const char *data, size_t size,
         what = "there are no columns";
     }
     if (!what && footer.rows_said != file->rows) {
-        what = "its row groups have another number of rows than it says";
+        what = "its row groups do not have the number of rows that it declares";
     }
     return what ? error_set(err, ERROR_INVALID, "damaged footer: %s", what) : 0;
 }

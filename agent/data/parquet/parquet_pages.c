@@ -150,7 +150,7 @@ static const char *check_head(const struct parquet_pages *stream,
     if (head->values < 0 || (is_v2 && (head->rows < 0 || head->rows > head->values)) ||
         head->level_bytes[0] < 0 || head->level_bytes[1] < 0 || levels > head->packed_bytes ||
         levels > head->unpacked_bytes) {
-        return "a page whose head has numbers that cannot be";
+        return "a page header with invalid numbers";
     }
     return NULL;
 }
@@ -175,7 +175,7 @@ int parquet_pages_head(struct parquet_pages *stream, struct parquet_page_head *r
             return what ? error_set(err, ERROR_INVALID, "damaged: %s", what) : 1;
         }
         if (size == (size_t)left || size >= PARQUET_PAGES_HEAD_MAX) {
-            return error_set(err, ERROR_INVALID, "damaged head of a page: %s", reader.fault);
+            return error_set(err, ERROR_INVALID, "damaged page header: %s", reader.fault);
         }
     }
 }
@@ -190,7 +190,7 @@ int parquet_pages_body(struct parquet_pages *stream, const struct parquet_page_h
     }
     stream->at += head->packed_bytes;
     if (head->has_crc && parquet_unpack_crc(*ret_body, size) != head->crc) {
-        return error_set(err, ERROR_INVALID, "damaged: a page has another CRC than its head says");
+        return error_set(err, ERROR_INVALID, "damaged: a page does not have the CRC of its header");
     }
     return 0;
 }

@@ -426,7 +426,7 @@ static int walk_tree(struct walk *walk, struct parquet_schema *schema, struct er
         }
     }
     return walk->at == walk->count ? check_names(schema, err)
-                                   : bad_schema(walk, "has elements of no group");
+                                   : bad_schema(walk, "has elements outside of its groups");
 }
 
 int parquet_schema_read(struct thrift_reader *reader, const struct thrift_field *field,

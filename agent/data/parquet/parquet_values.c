@@ -48,7 +48,7 @@ static int damaged(struct error *err, const char *what) {
     return error_set(err, ERROR_INVALID, "damaged: %s", what);
 }
 
-static const char few_values[] = "a page has fewer values than its head says";
+static const char few_values[] = "a page has fewer values than its header declares";
 
 /* ---- PLAIN ---------------------------------------------------------------------------------- */
 
@@ -323,7 +323,7 @@ static int open_delta(struct parquet_values *values, struct delta_packed *delta,
         return 0;
     }
     if (!delta_packed_open(values->at, (size_t)(values->end - values->at), delta)) {
-        return damaged(err, "the head of a page's differences");
+        return damaged(err, "the header of delta-encoded values");
     }
     const uint8_t *end = is_before ? delta_packed_end(*delta) : values->at;
     if (!end) {

@@ -103,7 +103,7 @@ static bool is_word(const struct row_cell *text, const char *word) {
     return text->text_size == strlen(word) && memcmp(text->text, word, text->text_size) == 0;
 }
 
-/* Converts to a Boolean, Integer or Number; false: it is none. */
+/* Converts to a Boolean, Integer or Number; false: it is not one of these. */
 static bool convert(const struct row_cell *text, enum row_type type, struct row_cell *cell) {
     struct row_number number = {0};
     bool is_number = type != ROW_BOOLEAN && read_number(text, &number);
@@ -209,7 +209,7 @@ static int read_member(struct row_cells *cells, const struct jsontext_member *me
     }
     return column && (is_null || read_found(cells, column, member, cell))
                ? 0
-               : error_set(err, ERROR_BUG, "row %lld is not the one that was seen before",
+               : error_set(err, ERROR_BUG, "row %lld differs between two readings",
                            (long long)cells->rows + 1);
 }
 

@@ -26,7 +26,7 @@ static void add_rows(struct row_places *places, const char *file, size_t size, i
     places->rows += rows;
 }
 
-/* Reads a number below 10^18 that ends at `stop`; NULL: it is none. */
+/* Reads a number below 10^18 that ends at `stop`; NULL: it is not one. */
 static const char *read_count(const char *at, const char *end, char stop, int64_t *ret_count) {
     const char *first = at;
     int64_t count = 0;

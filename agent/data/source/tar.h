@@ -41,5 +41,5 @@ struct tar_member {
 NODISCARD int tar_next(struct tar *tar, struct tar_member *ret_member, struct error *err);
 /* Bytes of a member that are in the window; NULL: they are not. Borrowed until the next call. */
 const char *tar_peek(const struct tar *tar, int64_t offset, size_t size);
-/* The name in a header block, for messages; "" if it is none. Pure. */
+/* The name in a header block, for messages; "" if it is not a name. Pure. */
 void tar_block_name(const char block[TAR_BLOCK], char name[static TAR_NAME_MAX]);

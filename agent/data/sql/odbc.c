@@ -69,7 +69,7 @@ static int complain(const struct odbc_query *query, short kind, void *handle, st
     /* psqlodbc reports a refused login as a connection that failed. */
     bool is_login = words.size && strstr(words.data, "authentication failed");
     error_set(err, is_login ? ERROR_DENIED : kind_of(code.size ? code.data : ""), "%s (%s)",
-              words.size ? words.data : "the driver says nothing", code.size ? code.data : "-");
+              words.size ? words.data : "the driver gave no reason", code.size ? code.data : "-");
     buffer_release(&words);
     buffer_release(&code);
     return -1;

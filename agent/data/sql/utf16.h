@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Of UTF-8; what is none becomes U+FFFD. Ends with a 0. *ret_count: without it; may be NULL. The
+/* Of UTF-8; invalid bytes become U+FFFD. Ends with a 0. *ret_count: without it; may be NULL. The
  * caller frees. */
 uint16_t *utf16_from_text(const char *text, size_t *ret_count);
 /* Appends `count` units as UTF-8; a surrogate without its other half becomes U+FFFD. */

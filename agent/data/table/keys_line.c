@@ -60,8 +60,8 @@ static int load(const json_t *line, const char *output, json_t **ret_at, struct 
     AUTO(tree_freep) json_t *at = NULL;
     if (strcmp(crc, wanted) != 0 || tree_parse(bytes, text.size, text.size, &at, &ignored) < 0 ||
         !are_ranges(at)) {
-        return error_set(err, ERROR_INVALID, "spec.output.path: %s/%s is not what was listed",
-                         output, name);
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s/%s has changed since it was listed", output, name);
     }
     *ret_at = TAKE(at);
     return 0;

@@ -113,23 +113,23 @@ static bool is_fraction(struct fraction value) {
 
 static const char *check_head(const struct head *head) {
     if (head->magic != MAGIC) {
-        return "it does not begin as one";
+        return "wrong magic";
     }
     if (head->frame_count < 1 || head->frame_count > VIDEO_FRAMES_MAX || head->key_count < 0 ||
         head->key_count > VIDEO_FRAMES_MAX || head->section_count < 0 ||
         head->section_count > head->frame_count) {
-        return "its counts are not possible";
+        return "invalid counts";
     }
     if (head->width < 1 || head->height < 1 || head->width > MEDIA_SIDE_MAX ||
         head->height > MEDIA_SIDE_MAX || (int64_t)head->width * head->height > MEDIA_PIXELS_MAX) {
-        return "its pictures have no possible size";
+        return "invalid size of its pictures";
     }
     if (!is_fraction(head->time_base) || !is_fraction(head->frame_rate) ||
         !is_fraction(head->sample_aspect) || head->last_duration < 1 ||
         !is_time(head->last_duration)) {
-        return "its units of time are not possible";
+        return "invalid units of time";
     }
-    return memchr(head->damage, 0, sizeof head->damage) ? NULL : "its text does not end";
+    return memchr(head->damage, 0, sizeof head->damage) ? NULL : "its text has no end";
 }
 
 static const char *check_frames(const struct video_index *index) {
@@ -140,7 +140,7 @@ static const char *check_frames(const struct video_index *index) {
         }
         if (frame->packet < 0 || frame->packet >= VIDEO_FRAMES_MAX || frame->key < -1 ||
             frame->key >= index->key_count) {
-            return "a frame is of no possible packet";
+            return "a frame with an invalid packet";
         }
     }
     for (int64_t i = 0; i < index->key_count; i++) {
@@ -148,12 +148,12 @@ static const char *check_frames(const struct video_index *index) {
         if (key->packet < 0 || key->packet >= VIDEO_FRAMES_MAX ||
             (i > 0 && key->packet <= index->keys[i - 1].packet) || !is_time_or_none(key->pts) ||
             !is_time_or_none(key->dts) || key->position < VIDEO_UNKNOWN) {
-            return "a keyframe is of no possible packet";
+            return "a keyframe with an invalid packet";
         }
     }
     for (int64_t i = 0; i < index->section_count; i++) {
         if (!is_time(index->sections[i])) {
-            return "a section has no possible time";
+            return "a section with an invalid time";
         }
     }
     return NULL;
@@ -174,7 +174,7 @@ int video_listing_unpack(struct video_index *index, const char *bytes, size_t si
     *index = (struct video_index){0};
     if (size < sizeof head) {
         return error_set(err, ERROR_INVALID,
-                         "invalid listing of the film from the decoder: it is cut off");
+                         "invalid listing of the film from the decoder: it is truncated");
     }
     memcpy(&head, bytes, sizeof head);
     const char *why = check_head(&head);
@@ -187,7 +187,7 @@ int video_listing_unpack(struct video_index *index, const char *bytes, size_t si
                   (size_t)head.section_count * sizeof *index->sections;
     if (size < used) {
         return error_set(err, ERROR_INVALID,
-                         "invalid listing of the film from the decoder: it is cut off");
+                         "invalid listing of the film from the decoder: it is truncated");
     }
     *index = (struct video_index){.width = head.width,
                                   .height = head.height,

@@ -201,8 +201,7 @@ static void plan_subtitles(struct video_tracks *tracks, const struct video_file 
         video_subtitles_free(subtitles);
         tracks->fates[index] = TRACK_ENCODED;
         if (codec == AV_CODEC_ID_ASS || codec == AV_CODEC_ID_SSA) {
-            lose_track(tracks, file, index,
-                       "their words are kept, their places and styles are not");
+            lose_track(tracks, file, index, "their text is kept, positions and styles are not");
         }
         return;
     }
@@ -258,10 +257,10 @@ static void lose_of_pictures(struct video_tracks *tracks, const AVStream *stream
     if (codec->field_order != AV_FIELD_UNKNOWN && codec->field_order != AV_FIELD_PROGRESSIVE) {
         lose(tracks, "interlacing",
              "both fields of a frame are scored as one picture, and the "
-             "film says that it is progressive");
+             "film is marked as progressive");
     }
     if (is_transparent(stream)) {
-        lose(tracks, "transparency", "left out: networks get the colours alone");
+        lose(tracks, "transparency", "left out: networks get only the colours");
     }
     if (codec->color_trc == AVCOL_TRC_SMPTE2084 || codec->color_trc == AVCOL_TRC_ARIB_STD_B67) {
         lose(tracks, "high dynamic range",
@@ -270,7 +269,7 @@ static void lose_of_pictures(struct video_tracks *tracks, const AVStream *stream
     if (av.stream_get_side_data(stream, AV_PKT_DATA_STEREO3D, NULL) ||
         av.stream_get_side_data(stream, AV_PKT_DATA_SPHERICAL, NULL)) {
         lose(tracks, "stereo or spherical layout",
-             "the pictures are scored as they are, and the film does not name their layout");
+             "the pictures are scored as they are, and the film does not declare their layout");
     }
 }
 

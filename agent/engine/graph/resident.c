@@ -27,8 +27,8 @@ int resident_file_read(const struct resident_file *file, size_t offset, void *re
         }
         if (got == 0) {
             return error_set(err, ERROR_UNAVAILABLE,
-                             "ends after %zu bytes, it had %zu when it was opened: it has been "
-                             "changed since",
+                             "ends after %zu bytes, it had %zu when it was opened: it was "
+                             "changed meanwhile",
                              offset, file->size);
         }
         at += got;
@@ -160,8 +160,8 @@ static int reload(struct value *value, const struct resident_file *file, struct 
     }
     if (sum_of(value) != value->sum) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "has other bytes at %zu than when it was opened: it has been changed "
-                         "since",
+                         "has other bytes at %zu than when it was opened: it was changed "
+                         "meanwhile",
                          offset);
     }
     value->is_evicted = false;

@@ -64,7 +64,8 @@ static int read_type(struct protobuf message, struct value *value, struct error 
             continue;
         }
         if (kind.number != TYPE_TENSOR || kind.type != PROTOBUF_BYTES) {
-            return error_set(err, ERROR_UNSUPPORTED, "it is a map or a sparse tensor");
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "it is a map or a sparse tensor, a tensor is expected");
         }
         while ((more = protobuf_next(&kind.bytes, &field, err)) > 0) {
             int result = 0;
@@ -160,8 +161,8 @@ int build_find(struct build *build, const char *name, int *ret_index, struct err
     }
     const struct value *value = &build->outer->graph->values[outer];
     if (value->is_string) {
-        return error_set(err, ERROR_UNSUPPORTED, "\"%.64s\" is strings, which no body can read",
-                         name);
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "\"%.64s\" holds strings, which a body cannot read", name);
     }
     /* Its type may not be known yet; a run sees what it is. */
     *ret_index = add_value(build, &(struct value){.name = value->name, .is_input = true});
@@ -223,7 +224,7 @@ int build_add_input(struct build *build, struct protobuf message, struct error *
     }
     if (declared.is_list && !build->outer) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "input \"%.64s\" is a sequence or an optional: only tensors are given",
+                         "input \"%.64s\" is a sequence or an optional: only tensors can be inputs",
                          text);
     }
     if (build_define(build, name, &index, err) < 0) {

@@ -63,7 +63,7 @@ static int add_dims(struct shape *shape, const struct protobuf_field *field, str
             return -1;
         }
         if (shape->rank == TENSOR_RANK_MAX || (int64_t)size < 0) {
-            return error_set(err, ERROR_INVALID, "its dimensions are not sound");
+            return error_set(err, ERROR_INVALID, "its dimensions are invalid");
         }
         shape->dims[shape->rank++] = (int64_t)size;
         if (!is_packed) {

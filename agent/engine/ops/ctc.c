@@ -169,7 +169,7 @@ int ctc_shape_of(const struct shape *scores, const struct shape *labels, int64_t
         shape_format(scores, text);
         shape_format(labels, other);
         return error_set(err, ERROR_INVALID,
-                         "CTC wants scores [samples, steps, classes] and labels [samples, labels], "
+                         "CTC needs scores [samples, steps, classes] and labels [samples, labels], "
                          "not %s and %s",
                          text, other);
     }

@@ -62,8 +62,8 @@ static int prepare(struct session *session, bool is_staged, struct error *err) {
         const struct value *output = &graph->values[graph->outputs[i]];
         if (output->is_list) {
             return error_set(err, ERROR_UNSUPPORTED,
-                             "output \"%.64s\" is a sequence or an optional: only tensors are "
-                             "given out",
+                             "output \"%.64s\" is a sequence or an optional: only tensors can "
+                             "be outputs",
                              output->name);
         }
     }

@@ -98,8 +98,7 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
         /* It was without the hub for too long and has ended its programs. */
         struct gang_failure why = {
             .cause = GANG_CAUSE_LOST, .index = event->index, .rank = -1, .code = -1};
-        gang_fail_round(gang, &why, "it was without the hub for too long and ended its programs",
-                        now_ms);
+        gang_fail_round(gang, &why, "it lost its hub for too long and ended its programs", now_ms);
     } else if (!belongs && event->round) {
         member->running_round = MAX(event->round, member->running_round);
         gang_queue_stop(gang, event->index, now_ms);

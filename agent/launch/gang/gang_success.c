@@ -84,8 +84,8 @@ enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_re
     enum gang_proof_state state = gang_proof_state(gang->proof, wanted, reason);
     if (state == GANG_PROOF_WHOLE && gang->open_spawns > 0) { /* ranks may have started there */
         snprintf(reason->detail, sizeof reason->detail,
-                 "spec.command ended with 0, but the end of %d of the commands that it started on "
-                 "other workers (by ssh) is not known",
+                 "spec.command ended with 0, but the exit codes of %d of the commands that it "
+                 "started on other workers (by ssh) are unknown",
                  gang->open_spawns);
         state = GANG_PROOF_OPEN;
     }

@@ -108,7 +108,7 @@ static int find_ended(const struct launch_job *job, const struct ended_place *pl
         *err = why;
         return -1;
     }
-    log_event(LOG_WARNING, "cannot see whether all ranks have ended already: %s", why.text);
+    log_event(LOG_WARNING, "cannot check whether all ranks have ended already: %s", why.text);
     return 0;
 }
 

@@ -110,7 +110,7 @@ NODISCARD int member_start(struct member *member, int id, int slot, char *const 
                            size_t assigned, struct error *err);
 void member_prepare(struct member *member);                    /* starts spec.prepare, if any */
 void member_start_round(struct member *member, int64_t round); /* starts the pod's processes */
-/* The variables that mpirun's ranks have and its own environment has not, as a JSON object; the
+/* The variables that mpirun's ranks have and its own environment lacks, as a JSON object; the
  * caller frees. NULL: one is not UTF-8. */
 char *member_variables(struct member *member);
 

@@ -21,7 +21,7 @@ enum {
 enum agent_request_kind {
     AGENT_REQUEST_START,     /* start a command. text: its command line; host: the pod's address */
     AGENT_REQUEST_ALIVE,     /* does the agent's event loop run? */
-    AGENT_REQUEST_VARIABLES, /* a rank starts: the variables that it has and mpirun has not, a JSON
+    AGENT_REQUEST_VARIABLES, /* a rank starts: the variables that it has and mpirun lacks, a JSON
                                 object. rank, size, launch; rank -1: not a rank */
     AGENT_REQUEST_EXITED,  /* a rank has ended. rank, size, launch, code, is_told; text: the end of
                               its output */

@@ -32,7 +32,7 @@ static int64_t find(const struct checkpoint_search *look) {
     if (err.kind == ERROR_NOT_FOUND) {
         return 0;
     }
-    log_event(LOG_WARNING, "cannot see which checkpoints are stored: %s", err.text);
+    log_event(LOG_WARNING, "cannot list the stored checkpoints: %s", err.text);
     return -1;
 }
 
@@ -47,7 +47,7 @@ struct checkpoint_search *checkpoint_search_start(const char *path, const char *
     look->prefix = x_printf(".windlass/%s/", run_name);
     look->step = -1;
     if (!proof_thread_start(&look->thread, run_search, release)) {
-        log_event(LOG_WARNING, "cannot see which checkpoints are stored: no thread can be started");
+        log_event(LOG_WARNING, "cannot list the stored checkpoints: no thread can be started");
     }
     return look;
 }

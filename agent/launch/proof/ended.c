@@ -182,7 +182,7 @@ static int decide(const struct ended_place *place, struct store *store, int64_t 
         }
     }
     return result < 0 ? error_set(err, ERROR_UNAVAILABLE,
-                                  "%s: its record of the end comes and goes", place->path)
+                                  "%s: its record of the end appears and disappears", place->path)
                       : 0;
 }
 

@@ -43,7 +43,7 @@ static const char *skip_spaces(const char *at) {
     return at + strspn(at, " \t");
 }
 
-/* Reads a value that ends where one may end; returns its end, NULL: it is none. */
+/* Reads a value that ends where one may end; returns its end, NULL: it is not one. */
 static const char *read_value(const char *at, double *ret_value) {
     static const char *const words[] = {"nan", "infinity", "inf"};
     char text[NUMBER_MAX + 1];
@@ -124,7 +124,7 @@ size_t metric_scan(const char *line, struct metric ret_found[static METRIC_SCAN_
         if (end && metric_is_name(metric.name)) {
             count = put(ret_found, count, &metric);
         }
-        /* A name that is none cannot have one inside: what is before a name is not in names. */
+        /* What is not a name cannot have one inside: what is before a name is not in names. */
         at += end ? end - at : 1;
     }
     return count;

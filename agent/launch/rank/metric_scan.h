@@ -7,7 +7,7 @@
  *
  * A line {"name": "loss", "value": 0.3, "step": 7} is that one metric (metric_line.h). VALUE is a
  * decimal number, nan or inf, up to a space, a bracket, "|", ";" or a comma before no digit:
- * "0.5%", "0.5s", "3/10", "1,234" and "12:30:45" are none. Colours of a terminal are skipped. Of a
+ * "0.5%", "0.5s", "3/10", "1,234" and "12:30:45" are not. Colours of a terminal are skipped. Of a
  * name that is there twice the last counts. Pure. */
 #pragma once
 

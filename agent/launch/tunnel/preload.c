@@ -61,7 +61,7 @@ static long call(long number, long a, long b, long c, long d, long e) {
     __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
     return x0;
 #else
-#error "system calls of this processor are not known here"
+#error "system calls of this processor are unknown"
 #endif
 }
 

@@ -238,7 +238,7 @@ static bool finish_connecting(struct tunnel_stream *stream) {
         return true;
     }
     if (stream->open_port) {
-        log_event(LOG_WARNING, "port %d: what listens there lets in strangers of the cluster, too",
+        log_event(LOG_WARNING, "port %d: its listener is open to the whole cluster",
                   stream->open_port);
     }
     side_put(&stream->pod, &is_open, sizeof is_open);

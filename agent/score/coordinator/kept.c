@@ -267,7 +267,7 @@ int kept_mark(struct prepared_job *prepared, const struct kept_bits *bits, struc
         return -1;
     }
     if (!tree) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: what this run has just stored is not there",
+        return error_set(err, ERROR_UNAVAILABLE, "%s: what this run has just stored is missing",
                          store_path(prepared->output));
     }
     json_object_del(tree, unswept);

@@ -127,7 +127,7 @@ static int compare(struct prepared_job *prepared, const struct job *job, const j
         return 0;
     }
     return refuse(job, known,
-                  tree_get(then, "spec") ? "a volume of the spec is another one"
+                  tree_get(then, "spec") ? "a volume of the spec has changed"
                                          : "its fields are not known (another release, or it "
                                            "ended before it began)",
                   err);
@@ -250,7 +250,7 @@ static int on_line(void *context, const struct output_line *line, struct error *
     AUTO(text_freep) char *sized = sized_name(line->name, line->size_bytes);
     return name_set_add(prepared->sizes, 's', sized, strlen(sized))
                ? 0
-               : error_set(err, ERROR_EXHAUSTED, "more files than have room");
+               : error_set(err, ERROR_EXHAUSTED, "too many files to list");
 }
 
 static int read_sizes(struct prepared_job *prepared, struct error *err) {

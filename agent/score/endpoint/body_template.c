@@ -81,7 +81,7 @@ static int fill_text(const char *text, const json_t *values, struct buffer *body
             return -1;
         } else if (text == before) {
             return error_set(err, ERROR_INVALID,
-                             "spec.scorer.endpoint.request.template: a brace is alone before "
+                             "spec.scorer.endpoint.request.template: unmatched brace before "
                              "\"%.40s\": write {column}, or {{ and }} for braces",
                              text);
         }

@@ -19,7 +19,7 @@ NODISCARD int endpoint_form_read(const json_t *spec, struct endpoint_form *ret_f
                                  struct error *err);
 /* Whether items are lines of a batch file: then failed ones are lines of an error file. */
 bool endpoint_form_is_batch(const json_t *spec);
-/* INVALID: the item is none that can be asked. Reads the files of
+/* INVALID: the item cannot be asked. Reads the files of
  * input.files. */
 NODISCARD int endpoint_form_request(const struct endpoint_form *form, const struct item *item,
                                     struct endpoint_request *request, struct error *err);

@@ -182,12 +182,14 @@ static int fit_several(struct fitting *fitting, const json_t *schema, const json
     if (one && count_fitting(fitting, one, value) != 1) {
         return refuse(fitting, "does not fit exactly one of oneOf");
     }
-    return not &&fit(&own, not, value) == 0 ? refuse(fitting, "fits what not excludes") : 0;
+    return not &&fit(&own, not, value) == 0 ? refuse(fitting, "fits the schema of not") : 0;
 }
 
 static int fit(struct fitting *fitting, const json_t *schema, const json_t *value) {
     if (json_is_boolean(schema)) {
-        return json_is_true(schema) ? 0 : refuse(fitting, "nothing may be here");
+        return json_is_true(schema)
+                   ? 0
+                   : refuse(fitting, "no value is allowed here (the schema false)");
     }
     if (fitting->depth >= DEPTH_MAX) {
         return refuse(fitting, "the schema is deeper than %d", DEPTH_MAX);

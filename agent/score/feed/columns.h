@@ -34,6 +34,6 @@ void columns_free(struct columns *columns);
 void columns_add_names(const struct columns *columns, json_t *names);
 
 /* Reads a row, an object, into one slice per input, borrowed until the next call. row NULL: it is
- * none, and has failed. INVALID, naming column and input: the item has failed. */
+ * not an object, and has failed. INVALID, naming column and input: the item has failed. */
 NODISCARD int columns_read(struct columns *columns, const json_t *row,
                            const struct npy_slice **ret_slices, struct error *err);

@@ -31,7 +31,8 @@ struct feed_options {
 
 struct feed_item {
     const struct item *item;
-    const json_t *row; /* the object of an ITEM_JSON; NULL: it is none, or another type of item */
+    const json_t
+        *row; /* the object of an ITEM_JSON; NULL: it is not an object, or another type of item */
 };
 
 /* Where the tokens of an item's text are in the network's inputs. */

@@ -300,7 +300,7 @@ static int find_items(struct feeds *feeds, struct error *err) {
     }
     return is_found ? 0
                     : error_set(err, ERROR_INVALID,
-                                FIELD ": no input of the network gets anything of the items");
+                                FIELD ": no input of the network depends on the items");
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -223,7 +223,7 @@ int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_wor
 static void lose_slot(struct ledger *ledger, int index) {
     struct ledger_slot *slot = &ledger->slots.of[index];
     static const struct bad_end lost = {.fault = LEDGER_MACHINE,
-                                        .cause = "its workers were lost again and again"};
+                                        .cause = "too many of its workers were lost"};
     slot->is_present = false;
     slot->stuck_lease = -1;
     for (bool is_head = true; slot->held; is_head = false) {

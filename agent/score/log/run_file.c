@@ -115,7 +115,7 @@ int run_file_check_worker(const json_t *then, const json_t *now, const char *wor
     run_file_describe_change(then, now, field, change);
     return error_set(err, ERROR_INVALID,
                      "spec.%s changed while the job ran: worker %s has loaded a file with %s; "
-                     "restore the file, or start the job anew with another output",
+                     "restore the file, or run the job with another output",
                      field, worker, change);
 }
 

@@ -94,7 +94,7 @@ static double number_at(const struct tensor *output, int64_t at) {
                                           : tensor_number(output, at);
 }
 
-/* The class of one pixel; -1: a value that is none. */
+/* The class of one pixel; -1: an invalid value. */
 static int find_class(const struct post_state *state, const struct tensor *output,
                       const struct grid *grid, int64_t at, struct error *err) {
     double best = number_at(output, at);

@@ -164,7 +164,7 @@ static int find_folder(const char *folder, json_t *found, struct error *err) {
     }
     if (search.unseen) {
         log_event(LOG_WARNING,
-                  "spec.scorer.command: %s: what is behind it is not compared; put the files "
+                  "spec.scorer.command: %s: its target is not compared; put the files "
                   "themselves there",
                   search.unseen);
     }

@@ -51,7 +51,7 @@ bool command_message_read(const char *line, size_t size, struct command_message 
 /* The text of a JSON string, or the JSON text itself, as one line of at most 500 bytes. The caller
  * frees. */
 char *command_slice_text(const struct command_slice *slice);
-/* A whole number of at most 18 digits; -1: it is none. */
+/* A whole number of at most 18 digits; -1: it is not one. */
 int64_t command_slice_count(const struct command_slice *slice);
 bool command_slice_is(const struct command_slice *slice, const char *json);
 /* Reads the value at *at, and white space around it, into the slice. */

@@ -224,7 +224,7 @@ static int check_code(struct scorer *scorer, struct error *err) {
         run_file_describe_change(scorer->files, now, field, change);
         return error_set(err, ERROR_INVALID,
                          "spec.%s changed while the job ran: a program that starts now would read "
-                         "a file with %s; restore the file, or start the job anew with another "
+                         "a file with %s; restore the file, or run the job with another "
                          "output",
                          field, change);
     }

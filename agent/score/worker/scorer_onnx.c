@@ -41,7 +41,7 @@ struct scorer {
     struct row_heads *heads;   /* NULL: rows have none */
 };
 
-/* Fields for pictures beside items that are none. */
+/* Fields for pictures beside other items. */
 static int check_fields(const struct scorer *scorer, struct error *err) {
     const struct preprocess *given = &scorer->preprocess;
     bool is_given = given->width || given->height || given->multiple_of != 1 || given->is_bgr ||

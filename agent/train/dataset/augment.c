@@ -71,7 +71,7 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
     bool moves = augment->crop || augment->size || augment->pad || augment->flip;
     if (moves && dataset_input_extras(dataset)) {
         return error_set(err, ERROR_INVALID,
-                         "augment: the samples have %zu inputs, and it would change one of them",
+                         "augment: needs samples with one input, these have %zu",
                          1 + dataset_input_extras(dataset));
     }
     for (size_t i = 0; moves && i < dataset->extra_count; i++) {
@@ -144,7 +144,7 @@ int augment_read(const json_t *object, const json_t *normalize, const struct dat
     }
     if (normalize && dataset_input_extras(dataset)) {
         return error_set(err, ERROR_INVALID,
-                         "normalize: the samples have %zu inputs, and it would change one of them",
+                         "normalize: needs samples with one input, these have %zu",
                          1 + dataset_input_extras(dataset));
     }
     for (size_t i = 0; i < dataset->extra_count; i++) {

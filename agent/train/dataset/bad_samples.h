@@ -2,8 +2,8 @@
  *
  *   {onBadSample: Fail | Skip, maxBadSamples: 100}
  *
- * A sample is bad by its bytes: its file or row is damaged, of an unknown format, or has a number
- * that is none (NaN, Infinity). Errors of the machine or the storage are not bad samples.
+ * A sample is bad by its bytes: its file or row is damaged, of an unknown format, or has NaN
+ * or Infinity in the place of a number. Errors of the machine or the storage are not bad samples.
  *
  * Fail: the first one ends the training. Skip: in training its place in the epoch gets another
  * sample, drawn by a pure function of seed, epoch and place, so that every number of ranks and

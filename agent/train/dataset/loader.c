@@ -157,7 +157,7 @@ static int read_place(struct loader *loader, struct piece *piece, int64_t place,
         index = bad_samples_substitute(options->seed, epoch, count, place, attempt);
     }
     piece->is_bad_data = true;
-    return error_set(err, ERROR_INVALID, "%d samples in turn are bad (data.onBadSample: Skip)",
+    return error_set(err, ERROR_INVALID, "%d samples in a row are bad (data.onBadSample: Skip)",
                      BAD_SAMPLES_DRAWS);
 }
 

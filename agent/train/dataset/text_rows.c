@@ -80,7 +80,7 @@ static bool find_number(const struct text_rows *rows, const json_t *field, int64
     return !end || !*end;
 }
 
-/* A class; -1: it is none; -2: a word's that does not count. The loss leaves such
+/* A class; -1: it is not a class; -2: a word's that does not count. The loss leaves such
  * places out by their number; if they were counted here, they would make it too small. */
 static int32_t class_of(const struct text_rows *rows, const json_t *field) {
     int64_t number = -1;

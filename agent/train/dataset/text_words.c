@@ -108,10 +108,10 @@ char *text_words_place(struct text_rows *rows, const struct text_words *words, i
         const char *word = json_string_value(json_array_get(words->words, i));
         size_t own = match_word(rows, word, bare + at, count - at);
         if (own == 0) {
-            fault =
-                x_printf("word %zu, \"%.40s\", has no tokens, or others alone than in the text, "
-                         "so its class has no place",
-                         i + 1, word);
+            fault = x_printf(
+                "word %zu, \"%.40s\", has no tokens, or other tokens alone than in the text, "
+                "so its class belongs to none",
+                i + 1, word);
         } else if (at >= from && at < from + kept) {
             labels[(size_t)start + at - from] = words->classes[i];
         }

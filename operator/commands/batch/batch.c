@@ -52,7 +52,7 @@ static int make(const struct request *request, const char *path, char **ret_text
         return error_set(err, ERROR_INVALID, "--url says where the model server is");
     }
     if (!realpath(path, found) || access(found, R_OK) < 0) {
-        return error_set(err, ERROR_INVALID, "%s: there is no such file that can be read", path);
+        return error_set(err, ERROR_INVALID, "%s: cannot read the file", path);
     }
     char *base = strrchr(found, '/');
     *base++ = 0;
@@ -124,8 +124,8 @@ int batch_command(int argc, char **argv) {
          &request.concurrency},
         {"key", 0, OPTION_TEXT, "SECRET/KEY", "An API key: the file DIR/SECRET/KEY of --secrets.",
          &request.key},
-        {"secrets", 0, OPTION_TEXT, "DIR", "As of windlass run.", &request.secrets},
-        {"state", 0, OPTION_TEXT, "DIR", "As of windlass run.", &request.state},
+        {"secrets", 0, OPTION_TEXT, "DIR", "As in windlass run.", &request.secrets},
+        {"state", 0, OPTION_TEXT, "DIR", "As in windlass run.", &request.state},
         {"restart", 0, OPTION_FLAG, NULL, "Ask for everything again.", &request.restarts},
         {"print", 0, OPTION_FLAG, NULL, "Print the manifest, and run nothing.", &request.prints},
         {0},

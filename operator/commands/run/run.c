@@ -422,7 +422,7 @@ static void note_failed_index(struct run *run) {
     }
 }
 
-/* What is to be deleted with the run is not deleted unseen: a success without it is none. */
+/* What is to be deleted with the run is not deleted unseen: a success without it does not count. */
 static int finish_ended(struct run *run, const struct ending *ending) {
     struct left_files left = {0};
     bool is_success =

@@ -372,15 +372,16 @@ int score_without_manifest(int argc, char **argv) {
         return 2;
     }
     if (argc > WORDS_MAX) { /* a shell may make thousands of one pattern */
-        fprintf(stderr,
-                "windlass score: more than %d words; give the folder of the files, and --pattern "
-                "'*.jpg' if not all of it is meant\n",
-                WORDS_MAX);
+        fprintf(
+            stderr,
+            "windlass score: more than %d arguments; give the folder of the files, and --pattern "
+            "'*.jpg' if not all of it is meant\n",
+            WORDS_MAX);
         return 2;
     }
     for (int i = 1; i < argc; i++) {
         if (utf8_valid_size(argv[i], strlen(argv[i])) < strlen(argv[i])) {
-            fprintf(stderr, "windlass score: word %d is not UTF-8, which a manifest wants\n", i);
+            fprintf(stderr, "windlass score: argument %d is not UTF-8, as a manifest must be\n", i);
             return 2;
         }
     }
@@ -397,7 +398,7 @@ int score_without_manifest(int argc, char **argv) {
          &request.top},
         {"columns", 0, OPTION_TEXT, "A,B,...", "Tables: the columns that it takes, in its order.",
          &request.columns},
-        {"key", 0, OPTION_TEXT, "A,...", "Tables: the columns that tell rows apart.", &request.key},
+        {"key", 0, OPTION_TEXT, "A,...", "Tables: the columns that identify a row.", &request.key},
         {"tokenizer", 0, OPTION_TEXT, "FILE", "Texts: default: tokenizer.json beside the network.",
          &request.tokenizer},
         {"pattern", 0, OPTION_TEXT, "'*.jpg'", "Which files of the folder.", &request.pattern},
@@ -408,9 +409,9 @@ int score_without_manifest(int argc, char **argv) {
         {"save", 0, OPTION_TEXT, "FILE", "Write the manifest (- prints it), and run nothing.",
          &request.save},
         {"name", 0, OPTION_TEXT, "NAME", "The job's name (default: the output's).", &request.name},
-        {"workers", 'w', OPTION_INTEGER, "N", "As of windlass run.", &request.workers},
-        {"state", 0, OPTION_TEXT, "DIR", "As of windlass run.", &request.state},
-        {"restart", 0, OPTION_FLAG, NULL, "As of windlass run.", &request.restarts},
+        {"workers", 'w', OPTION_INTEGER, "N", "As in windlass run.", &request.workers},
+        {"state", 0, OPTION_TEXT, "DIR", "As in windlass run.", &request.state},
+        {"restart", 0, OPTION_FLAG, NULL, "As in windlass run.", &request.restarts},
         {0},
     };
     const struct cli_command command = {

@@ -85,7 +85,7 @@ int score_ask(const char *model, json_t **ret_facts, struct error *err) {
     if (code != 0) {
         const char *why = last_line(words);
         return error_set(err, code == USAGE ? ERROR_INVALID : ERROR_UNAVAILABLE, "%s",
-                         *why ? why : "windlass-agent did not end as it should");
+                         *why ? why : "windlass-agent failed without a message");
     }
     return tree_parse(answer, strlen(answer), ANSWER_BYTES_MAX, ret_facts, err);
 }

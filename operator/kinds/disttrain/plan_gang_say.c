@@ -29,7 +29,7 @@ static void report_hub(struct disttrain_plan *gang) {
     static const char *const states[][2] = {{"Gathering", "the workers register"},
                                             {"Preparing", "the workers prepare"},
                                             {"Running", "the workers train"},
-                                            {"Stopping", "all that runs is ended"},
+                                            {"Stopping", "the programs are ended"},
                                             {"Restarting", "all start again"}};
     struct conditions *conditions = &gang->job.conditions;
     const json_t *before = conditions_before(gang->job.observed->object);
@@ -77,8 +77,8 @@ static bool report_queued(struct disttrain_plan *gang, const struct pod_phase *w
     struct conditions *conditions = &gang->job.conditions;
     if (disttrain_is_unseen(gang, waiting, GANG_UNSEEN_MS)) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
-                       "spec.gang is Kueue, and Kueue takes no notice of pod %.80s. Install %s",
-                       waiting->name, gang_scheduler_needs(GANG_KUEUE));
+                       "spec.gang is Kueue, and Kueue ignores pod %.80s. Install %s", waiting->name,
+                       gang_scheduler_needs(GANG_KUEUE));
         conditions_stall(conditions, "GangUnavailable", conditions->message);
         return true;
     }

@@ -18,9 +18,10 @@ static int check_names(const json_t *spec, struct error *err) {
                               "$(NAME) would refer to; give it another name");
         }
         if (tree_find(tree_get(spec, "trial.volumes"), "name", name)) {
-            return job_refuse(err, field,
-                              "is a volume's of trial, too, whose folder $(NAME) is; give it "
-                              "another name");
+            return job_refuse(
+                err, field,
+                "is also a volume of trial, and $(NAME) is that volume's folder; give it "
+                "another name");
         }
     }
     return 0;

@@ -160,7 +160,7 @@ static void refuse_other(struct sweep_plan *plan, const char *name) {
     conditions_set(
         &plan->job.conditions, CONDITIONS_UNDER_WAY, "WarmStartDiffers",
         "spec.warmStart: Sweep %.60s is about %.128s (%s), and this one about %.128s (%s): "
-        "its trials say nothing here; take it out",
+        "its trials do not apply here; take it out",
         name, tree_text(theirs, "metric", "?"), tree_text(theirs, "goal", "?"), spec->metric,
         goal_names[spec->goal]);
     conditions_stall(&plan->job.conditions, "WarmStartDiffers", plan->job.conditions.message);

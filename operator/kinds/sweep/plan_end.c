@@ -226,7 +226,7 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     } else if (plan->last_failed && !plan->last_failed->is_silent) {
         fail(plan, "TrialsFailed", "no trial completed");
     } else {
-        fail(plan, "ObjectiveMissing", "no trial said a value of %s", plan->spec.metric);
+        fail(plan, "ObjectiveMissing", "no trial reported a value of %s", plan->spec.metric);
     }
 }
 

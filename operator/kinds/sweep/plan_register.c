@@ -90,10 +90,10 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
 /* Creates the next attempt when it is due. */
 static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
     if (plan->job.now_ms >= due_ms) {
-        make(plan, "is registered anew: ", why);
+        make(plan, "is registered again: ", why);
     } else {
         job_plan_wake(&plan->job, due_ms);
-        set_registering(plan, "is registered anew soon: ", why);
+        set_registering(plan, "is registered again soon: ", why);
     }
 }
 
@@ -188,7 +188,7 @@ static void leaves(struct sweep_plan *plan) {
     if (newest->gone_ms > 0) {
         replace(plan, newest->gone_ms + JOB_PLAN_LOST_MS, "its pod is leaving");
     } else {
-        set_registering(plan, "is registered, ", "and the pod's node is not heard from");
+        set_registering(plan, "is registered, ", "and the pod's node does not respond");
     }
 }
 

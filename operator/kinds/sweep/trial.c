@@ -157,13 +157,13 @@ static int check_own(const json_t *trial, struct error *err) {
     static const struct {
         const char *field, *sentence;
     } rows[] = {
-        {"suspend", "is for the sweep to say; suspend that"},
-        {"stop", "is for the sweep to say; take it out"},
-        {"metrics.objective", "is what spec.objective says; take it out"},
-        {"metrics.goal", "is what spec.objective says; take it out"},
-        {"metrics.also", "is what spec.objective.also says; take it out"},
-        {"metrics.evaluationInterval", "is what spec.earlyStopping says; take it out"},
-        {"metrics.delayEvaluation", "is what spec.earlyStopping says; take it out"},
+        {"suspend", "is set by the sweep; suspend the sweep"},
+        {"stop", "is set by the sweep; take it out"},
+        {"metrics.objective", "is set by spec.objective; take it out"},
+        {"metrics.goal", "is set by spec.objective; take it out"},
+        {"metrics.also", "is set by spec.objective.also; take it out"},
+        {"metrics.evaluationInterval", "is set by spec.earlyStopping; take it out"},
+        {"metrics.delayEvaluation", "is set by spec.earlyStopping; take it out"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (tree_get(trial, rows[i].field)) {

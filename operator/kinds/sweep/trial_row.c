@@ -38,10 +38,11 @@ static char *missing(const json_t *trial, const char *metric) {
                ? x_printf("no metric %s after %lld reports; there are: %s (objective.metric names "
                           "it, trial.metrics.pattern finds it)",
                           metric, (long long)tree_integer(objective, "otherReports", 0), names)
-               : x_printf("no metric %s, nor any other: no line of its output, no file and no "
-                          "windlass-agent metric said one (trial.metrics.pattern says which lines "
-                          "are metrics)",
-                          metric);
+               : x_printf(
+                     "no metric %s, nor any other: no line of its output, no file and no "
+                     "windlass-agent metric reported one (trial.metrics.pattern says which lines "
+                     "are metrics)",
+                     metric);
 }
 
 /* The ends of a trial's own program and settings, which another start would meet again; a search

@@ -177,7 +177,7 @@ json_t *run_list_job(const struct run_item *item) {
     const char *outcome = tree_text(item->record, "outcome", "Killed");
     AUTO(text_freep)
     char *text = x_printf("%s; windlass resume %s goes on",
-                          tree_text(item->record, "message", "the run has left no end"),
+                          tree_text(item->record, "message", "the run left no record of its end"),
                           tree_text(item->record, "name", ""));
     json_t *condition = json_pack("{s:s, s:s, s:s, s:s, s:s*}", "type", "Succeeded", "status",
                                   "False", "reason", outcome, "message", text, "lastTransitionTime",

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-# Refused by name: operators, attributes or values that we have not, or where runtimes are at odds (ONNX Runtime's wrap
+# Refused by name: operators, attributes or values that we lack, or where runtimes are at odds (ONNX Runtime's wrap
 # gives zeros beyond one round). With the message.
 REFUSED = {
     "resize-antialias": "antialias",

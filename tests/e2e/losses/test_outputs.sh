@@ -81,7 +81,7 @@ check "nor labels of one" refused 'the network has 3 outputs, and losses are giv
 check "a loss without labels" refused 'losses[1]: output "age": data.train has no labels of this name' "$usual" '"outputs": [{"name": "kind", "path": "data/kind.npy"}]'
 check "classes where numbers are wanted" refused 'losses, output "kind": loss: Huber does not fit targets that are classes' \
     '[{"output": "kind", "loss": "Huber"}, {"output": "age", "loss": "Huber"}, {"output": "tags"}]' "$outputs"
-check "labels of another shape" refused 'node "tags": cross entropy wants' "$usual" "${outputs/tags.npy/kind.npy}"
+check "labels of another shape" refused 'node "tags": cross entropy needs' "$usual" "${outputs/tags.npy/kind.npy}"
 network=crowd
 check "more outputs than losses are allowed" refused 'losses: the network has 9 outputs, and at most 8 are trained' '[{"output": "out0"}]' "$outputs"
 exit $((failures > 0))

@@ -113,7 +113,7 @@ check "and the counts, the program and the input" jq -e '.counts.items == {total
     and .input.items == 8 and (.input.sha256 | length) == 64 and (.program.sha256 | length) == 64' "$result"
 check "a failed job has no result.json" [ ! -e "$work/data/swapped/result.json" ]
 check "verify says so, with 2" [ "$(verdict swapped)" = "2$(cat "$work/said")" ]
-check "and whose output it is" grep -q 'job swapped is in work there or has not succeeded' "$work/said"
+check "and whose output it is" grep -q 'job swapped is still running there or has not succeeded' "$work/said"
 echo x >"$work/data/plain/stale"
 check "a file of no run is found" [ "$(verdict plain)" = "1 does not hold" ]
 check "and named" grep -q '^not made by this run *stale$' "$work/said"

@@ -107,7 +107,7 @@ stale() {
     touch "$work/code/stale/fails"
     run stale --restart
     check "it is gone when its job is run again and fails" eval '[ $code -eq 1 ] && ! names stale | grep -q result'
-    check "and verify says so" eval '[ "$(verdict stale | cut -c1)" = 2 ] && grep -q "has no result.json: job stale is in work there or has not succeeded" "$work/said-stale"'
+    check "and verify says so" eval '[ "$(verdict stale | cut -c1)" = 2 ] && grep -q "has no result.json: job stale is still running there or has not succeeded" "$work/said-stale"'
     show stale
 }
 film() {

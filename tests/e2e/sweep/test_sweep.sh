@@ -181,7 +181,7 @@ show median
 manifest misspelt acc 2 1 <<<'maxFailedTrials: 4'
 run misspelt --workers 4
 missing() {
-    [ $code -eq 1 ] && says misspelt '^windlass: misspelt failed: no trial said a value of accuracy; the last one, misspelt-000[0-3]: no metric accuracy after 2 reports; there are: acc [(]objective.metric names it, trial.metrics.pattern finds it[)]$' &&
+    [ $code -eq 1 ] && says misspelt '^windlass: misspelt failed: no trial reported a value of accuracy; the last one, misspelt-000[0-3]: no metric accuracy after 2 reports; there are: acc [(]objective.metric names it, trial.metrics.pattern finds it[)]$' &&
         says misspelt '^  next: set spec.objective.metric to a metric that the trials report$' && says misspelt '^ +misspelt-0000 +Failed '
 }
 check "of a metric that never comes, those that did are named" missing; show misspelt

@@ -216,7 +216,7 @@ sums() {
 [ -z "$mpi" ] || check "mpirun over three pods without ssh, ranks with their secret" sums
 show
 mpirun_has_none() { grep -q '^OMPI_MCA_' "$out/env.command" && ! grep -q -e '^HUSH=' -e '^WINDLASS_INDEX=' "$out/env.command"; }
-[ -z "$mpi" ] || check "which mpirun has not" mpirun_has_none
+[ -z "$mpi" ] || check "which mpirun lacks" mpirun_has_none
 ranks_kept() {
     local i
     for i in 0 1 2 3 4 5; do [ "$(kept 00$i | grep -v '^-- ')" = "rank $i of 6 in pod $((i / 2)): 15 quiet" ] || return 1; done

@@ -62,5 +62,5 @@ axis() { # the log of a training names the axis taken for the classes only where
         ! grep -qF 'both fit the labels' "$work/tags.log"
 }
 check "as many classes as tokens: the log tells which axis is taken for the classes" axis
-check "a class per token where the network has one per text, too" refused "cross entropy wants" first x tags
+check "a class per token where the network has one per text, too" refused "cross entropy needs" first x tags
 exit $((failures > 0))

@@ -4,7 +4,7 @@
 
 #include "tests/unit/operator/asking_refusals.h"
 
-/* Of a JSON patch of a status; NULL: it is none. */
+/* Of a JSON patch of a status; NULL: it is not one. */
 static json_t *status_of(const struct api_request *request) {
     json_t *operation = strcmp(request->part, "status") == 0
                             ? (json_t *)(uintptr_t)tree_find(request->body, "path", "/status")

@@ -47,7 +47,7 @@ static void test_excerpts(void) {
         {"env: [{name: T, value: \"a\n  b\", vlaue: c}]", /* the end of a secret of two lines */
          {"env[0].vlaue: is wrong"},
          "     2 | ...\n"},
-        {"env:\n  - name: T\n    value: s3cret\n    valueFrom: {}", /* its name is none */
+        {"env:\n  - name: T\n    value: s3cret\n    valueFrom: {}", /* its name is not one */
          {"env[0].name: is wrong"},
          "     2 |   - name: T\n       |           ^\n"},
         {"env:\n  - value: |\n      s3cret\n    name: T", /* a block ends before the next line */

@@ -302,7 +302,8 @@ static int read_merge(struct bpe *model, const json_t *item, uint32_t rank, stru
         id = vocabulary_find(&model->vocabulary, both, first.size + rest);
     }
     if (id == VOCABULARY_NONE) {
-        return error_set(err, ERROR_INVALID, "it, or what it makes, is not in the vocabulary");
+        return error_set(err, ERROR_INVALID,
+                         "its tokens, or the merged one, are not in the vocabulary");
     }
     merges_add(&model->merges,
                (struct merge){(uint64_t)(uint32_t)one << 32 | (uint32_t)other, rank, id});
@@ -342,7 +343,8 @@ static int read_settings(struct bpe *model, const json_t *tree, struct error *er
     struct setting_text unknown;
     const json_t *dropout = json_object_get(tree, "dropout");
     if (dropout && !json_is_null(dropout) && json_number_value(dropout) != 0) {
-        return error_set(err, ERROR_UNSUPPORTED, "dropout is not supported: tokens would be drawn");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "dropout is not supported: it makes tokens random");
     }
     if (setting_bool(tree, "byte_fallback", false, &model->has_bytes, err) < 0 ||
         setting_bool(tree, "fuse_unk", false, &model->is_fused, err) < 0 ||

@@ -34,7 +34,7 @@ static int word_level_encode(const struct text_model *base, const char *data, si
     id = id == VOCABULARY_NONE ? model->unknown : id;
     if (id == VOCABULARY_NONE) {
         return error_set(err, ERROR_INVALID,
-                         "model: a word is not in the vocabulary, and unk_token neither");
+                         "model: a word is not in the vocabulary, and neither is unk_token");
     }
     text_ids_add(ids, id);
     return 0;

@@ -7,7 +7,7 @@
 #include "agent/data/text/passage.h"
 
 struct precompiled;
-/* The map in base64. INVALID: it is none. */
+/* The map in base64. INVALID: it is not a map. */
 NODISCARD int precompiled_new(const char *base64, struct precompiled **ret_precompiled,
                               struct error *err);
 void precompiled_free(struct precompiled *precompiled); /* accepts NULL */

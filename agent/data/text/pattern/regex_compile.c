@@ -92,7 +92,7 @@ static int compile_rest(struct compiling *compiling, const struct regex_node *no
     if (node->max < 0) {
         if (may_be_empty(compiling->tree, node->left)) {
             return error_set(err, ERROR_UNSUPPORTED,
-                             "repeats any number of times what may be empty");
+                             "an unlimited repetition of what may be empty is not supported");
         }
         if (emit_choice(compiling, &split, err) < 0 || compile(compiling, node->left, err) < 0 ||
             emit(compiling, (struct regex_step){REGEX_JUMP, split, 0, 0}, err) < 0) {

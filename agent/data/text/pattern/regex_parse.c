@@ -76,7 +76,7 @@ static bool read_hex(struct parsing *parsing, int most, unsigned *ret_code) {
     return count > 0;
 }
 
-/* Behind a backslash: a character. 0: it is none. */
+/* Behind a backslash: a character. 0: it is not one. */
 static int read_escaped(struct parsing *parsing, unsigned *ret_code, struct error *err) {
     static const char from[] = "tnrfvae", to[] = "\t\n\r\f\v\a\033";
     const char *found = *parsing->at ? strchr(from, *parsing->at) : NULL;
@@ -103,7 +103,7 @@ static int read_escaped(struct parsing *parsing, unsigned *ret_code, struct erro
     return 1;
 }
 
-/* Behind a backslash: a class. 0: it is none. */
+/* Behind a backslash: a class. 0: it is not one. */
 static int read_class(struct parsing *parsing, struct regex_item *ret_item, struct error *err) {
     if (regex_item_of_letter(*parsing->at, ret_item)) {
         parsing->at++;
@@ -388,7 +388,7 @@ static bool read_number(struct parsing *parsing, int32_t *ret_number) {
     return parsing->at > start;
 }
 
-/* "{2,5}", "{2}", "{2,}", "{,5}". 0: it is none, and the brace a character. */
+/* "{2,5}", "{2}", "{2,}", "{,5}". 0: it is not one, and the brace is a character. */
 static int read_bounds(struct parsing *parsing, struct regex_node *node, struct error *err) {
     const char *start = parsing->at;
     parsing->at++;

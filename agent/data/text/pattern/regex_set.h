@@ -4,7 +4,7 @@
 
 #include "agent/data/text/unicode.h"
 
-/* Characters that a set has, or with is_negated has not. */
+/* Characters that a set has, or with is_negated lacks. */
 struct regex_item {
     unsigned first, last; /* a range; first > last: a class */
     unsigned categories;  /* enum unicode_category */

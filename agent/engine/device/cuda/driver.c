@@ -24,7 +24,7 @@ static int refuse_driver(struct error *err) {
 static int refuse_count(struct error *err) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     return error_set(err, ERROR_UNAVAILABLE,
-                     "device \"cuda\": there is a driver, but no GPU to be seen%s%.100s%s; "
+                     "device \"cuda\": there is a driver, but it finds no GPU%s%.100s%s; "
                      "`nvidia-smi -L` lists them",
                      visible ? " (CUDA_VISIBLE_DEVICES is \"" : "", visible ? visible : "",
                      visible ? "\")" : "");

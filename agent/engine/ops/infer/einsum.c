@@ -141,7 +141,7 @@ static int add_operand(const struct term *term, const struct shape *shape, int *
             einsum->sizes[at] = 1;
         }
         if (size != 1 && einsum->sizes[at] != 1 && einsum->sizes[at] != size) {
-            return error_set(err, ERROR_INVALID, "a label is %lld and %lld dimensions' size",
+            return error_set(err, ERROR_INVALID, "a label has the sizes %lld and %lld",
                              (long long)einsum->sizes[at], (long long)size);
         }
         einsum->sizes[at] = size == 1 ? einsum->sizes[at] : size;
@@ -179,9 +179,10 @@ static int fill(const struct equation *equation, const struct shape *const *shap
         }
         work *= (double)MAX(einsum->sizes[i], 1);
     }
-    return work <= work_max ? 0
-                            : error_set(err, ERROR_UNSUPPORTED, "%g products: at most %g are done",
-                                        work, work_max);
+    return work <= work_max
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED, "%g multiplications, at most %g are supported",
+                           work, work_max);
 }
 
 int einsum_params(const struct node *node, const struct shape *const *shapes,

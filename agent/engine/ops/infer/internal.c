@@ -110,7 +110,7 @@ int infer_dropout_training(const struct node *node, const struct fact *const *in
                            struct fact *outputs, struct error *err) {
     const struct shape *x = &inputs[0]->shape, *keys = &inputs[1]->shape;
     if (keys->rank != 1 || (keys->dims[0] == 0 && shape_count(x) > 0)) {
-        return error_set(err, ERROR_INVALID, "dropout wants one key for each sample");
+        return error_set(err, ERROR_INVALID, "dropout needs one key for each sample");
     }
     int64_t each = node_integer(node, "each", -1);
     if (each < 0 || (each > 0 && shape_count(x) % (MAX(keys->dims[0], 1) * each) != 0)) {

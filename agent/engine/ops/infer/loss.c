@@ -64,8 +64,8 @@ int loss_check_target(const struct shape *output, const struct shape *target, st
     shape_format(output, made);
     shape_format(target, wanted);
     return error_set(err, ERROR_INVALID,
-                     "the network's output has the shape %s, and the target %s; the loss wants the "
-                     "same, samples x numbers of a sample: change the end of the network "
+                     "the network's output has the shape %s, and the target %s; the loss needs "
+                     "equal shapes, samples x numbers of a sample: change the end of the network "
                      "(Reshape, Unsqueeze) or the targets",
                      made, wanted);
 }
@@ -91,7 +91,7 @@ int loss_places(const struct shape *scores, const struct shape *labels,
         shape_format(scores, text);
         shape_format(labels, other);
         return error_set(err, ERROR_INVALID,
-                         "cross entropy wants [samples, classes, places...] or [samples, "
+                         "cross entropy needs [samples, classes, places...] or [samples, "
                          "places..., classes] and labels [samples, places...], not %s and %s",
                          text, other);
     }

@@ -301,7 +301,8 @@ int infer_pad(const struct node *node, const struct fact *const *inputs, struct 
         return -1;
     }
     if (pad.mode == PAD_WRAP && node->op->id != OP_PAD_WRAP) {
-        return error_set(err, ERROR_UNSUPPORTED, "mode wrap is run, but not trained");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "mode wrap is supported for inference, not for training");
     }
     if (value && (value->type != inputs[0]->type || shape_count(&value->shape) != 1)) {
         return error_set(err, ERROR_INVALID, "input 2 must be one number of the type of input 0");

@@ -36,7 +36,7 @@ int infer_top_k(const struct node *node, const struct fact *const *inputs, struc
         return -1;
     }
     if (count != 1 || k < 0 || k > x->dims[axis]) {
-        return error_set(err, ERROR_INVALID, "the first %lld of %lld", (long long)k,
+        return error_set(err, ERROR_INVALID, "k is %lld, expected 0 to %lld", (long long)k,
                          (long long)x->dims[axis]);
     }
     for (int i = 0; i < node->output_count; i++) {

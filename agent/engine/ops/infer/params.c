@@ -110,9 +110,8 @@ int infer_same(const struct node *node UNUSED, const struct fact *const *inputs,
 
 int infer_expanded(const struct node *node, const struct fact *const *inputs UNUSED,
                    struct fact *outputs UNUSED, struct error *err) {
-    return error_set(err, ERROR_UNSUPPORTED,
-                     "%s of opset %d is run, but neither trained nor written", node->op->name,
-                     node->opset);
+    return error_set(err, ERROR_UNSUPPORTED, "%s of opset %d is supported for inference alone",
+                     node->op->name, node->opset);
 }
 
 int infer_late(const struct node *node UNUSED, const struct fact *const *inputs UNUSED,

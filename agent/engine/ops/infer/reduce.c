@@ -68,7 +68,7 @@ int infer_arg_max(const struct node *node, const struct fact *const *inputs, str
         return -1;
     }
     if (inputs[0]->shape.dims[axis] == 0) {
-        return error_set(err, ERROR_INVALID, "the greatest of no elements");
+        return error_set(err, ERROR_INVALID, "the maximum of no elements");
     }
     is_reduced[axis] = true;
     outputs[0].type = TENSOR_INT64;

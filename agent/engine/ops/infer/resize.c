@@ -129,7 +129,7 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
                          2 * axes->count);
     }
     if (!roi->known) {
-        return error_set(err, ERROR_UNSUPPORTED, "the part of the input is computed by the run");
+        return error_set(err, ERROR_UNSUPPORTED, "input 1 (roi) is computed during the run");
     }
     for (int n = 0; n < axes->count; n++) {
         resize->roi_start[axes->values[n]] = ((const float *)roi->known)[n];
@@ -186,7 +186,7 @@ int resize_params(const struct node *node, const struct fact *const *inputs,
     }
     for (int i = 0; i < x->rank; i++) {
         if (x->dims[i] == 0 && resize.output.dims[i] != 0) {
-            return error_set(err, ERROR_INVALID, "pixels cannot be made of none");
+            return error_set(err, ERROR_INVALID, "an input without pixels cannot be resized");
         }
     }
     *ret_resize = resize;

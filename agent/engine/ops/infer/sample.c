@@ -32,7 +32,7 @@ struct roi_align roi_align_params(const struct node *node) {
 static int has_no_pixels(const struct shape *x, struct error *err) {
     return x->dims[2] > 0 && x->dims[3] > 0
                ? 0
-               : error_set(err, ERROR_INVALID, "a image without pixels");
+               : error_set(err, ERROR_INVALID, "an image without pixels");
 }
 
 int infer_grid_sample(const struct node *node UNUSED, const struct fact *const *inputs,

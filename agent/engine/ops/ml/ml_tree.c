@@ -249,7 +249,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
     build->trees->feature_count = MAX(build->trees->feature_count, feature + 1);
     to->value = number_at(source->values, (size_t)place->row);
     if (isnan(to->value)) {
-        return fault(place, "what it compares with is not a number; entry", place->row, err);
+        return fault(place, "its threshold is not a number; entry", place->row, err);
     }
     bool goes_true = source->missing && source->missing[place->row] != 0;
     /* Every comparison with NaN is false, except !=. */
@@ -274,8 +274,7 @@ static int place_tree(struct build *build, struct tree_node *read, int32_t from,
     }
     if (root < 0) {
         return fault(&build->places[from],
-                     "the tree has no root: its nodes go round in a circle; nodes:", to - from,
-                     err);
+                     "the tree has no root: its nodes form a cycle:", to - from, err);
     }
     build->queue[known++] = root;
     while (taken < known) {

@@ -29,7 +29,7 @@ static int greatest_rank(const struct expansion *expansion, const struct node *n
     return rank;
 }
 
-/* The elements of a constant list; -1: it is none. */
+/* The elements of a constant list; -1: it is not constant. */
 static int64_t length_of(const struct expansion *expansion, const struct node *node, int input) {
     int index = expand_input(node, input);
     const struct value *value = index < 0 ? NULL : &expansion->builder.graph.values[index];

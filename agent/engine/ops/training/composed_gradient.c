@@ -214,9 +214,10 @@ int gradient_layer_normalization(struct gradient *gradient, const struct node *n
         }
     }
     if (axis >= 0 || axis < -TENSOR_RANK_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "axis %lld is run, but not trained: an axis from the end (-1) is expected",
-                         (long long)axis);
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "axis %lld is supported for inference alone: training needs an axis from the end (-1)",
+            (long long)axis);
     }
     struct centred centred = centre(gradient, node, node->inputs[0], (int)-axis);
     if (gradient_wants(gradient, node->inputs[0])) {

@@ -155,8 +155,9 @@ int gradient_reduce_sum(struct gradient *gradient, const struct node *node,
 /* ReduceMax and ReduceMin. Equal elements share the gradient. */
 int gradient_reduce_extreme(struct gradient *gradient, const struct node *node, struct error *err) {
     if (node_integer(node, "noop_with_empty_axes", 0)) { /* the count below would be wrong */
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "attribute \"noop_with_empty_axes\" is run, but not trained");
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "attribute \"noop_with_empty_axes\" is supported for inference, not for training");
     }
     const struct attribute to = {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = 1};
     int x = node->inputs[0], axes = gradient_axes(gradient, node);
@@ -193,8 +194,9 @@ static int reduction_slope(struct gradient *gradient, const struct node *node, i
 /* ReduceL1, L2, LogSum, LogSumExp, SumSquare. */
 int gradient_reduce_formula(struct gradient *gradient, const struct node *node, struct error *err) {
     if (node_integer(node, "noop_with_empty_axes", 0)) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "attribute \"noop_with_empty_axes\" is run, but not trained");
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "attribute \"noop_with_empty_axes\" is supported for inference, not for training");
     }
     int x = node->inputs[0], axes = gradient_axes(gradient, node);
     int y = gradient_with_axes(gradient, node, node->outputs[0], axes);

@@ -36,8 +36,8 @@ static int check_reduction(const struct node *node, bool *ret_adds, struct error
     return *ret_adds || strcmp(reduction, "none") == 0
                ? 0
                : error_set(err, ERROR_UNSUPPORTED,
-                           "attribute \"reduction\": %.20s is run, but not trained: none and add "
-                           "are expected",
+                           "attribute \"reduction\": %.20s is supported for inference alone: "
+                           "training needs none or add",
                            reduction);
 }
 
@@ -106,8 +106,9 @@ static int others(struct gradient *gradient, const struct node *node, int x, int
 int gradient_reduce_prod(struct gradient *gradient, const struct node *node, struct error *err) {
     int x = node->inputs[0], axes = gradient_axes(gradient, node);
     if (node_integer(node, "noop_with_empty_axes", 0)) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "attribute \"noop_with_empty_axes\" is run, but not trained");
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "attribute \"noop_with_empty_axes\" is supported for inference, not for training");
     }
     int dy = gradient_of(gradient, node->outputs[0]);
     dy = gradient_with_axes(gradient, node, dy, axes);

@@ -22,7 +22,7 @@ static int run_body(const struct late_call *call, const struct late_body *body,
     for (int i = 0; i < body->around_count; i++) {
         inputs[own + (size_t)i] = body->around[i];
         if (!body->around[i]) {
-            return error_set(err, ERROR_INVALID, "the body reads a value that nothing has made");
+            return error_set(err, ERROR_INVALID, "the body reads a value that is not computed");
         }
     }
     return call->run(body->stages, inputs, outputs, err);
@@ -84,9 +84,10 @@ static int join_none(const struct late_body *body, size_t output, int64_t axis,
     struct shape shape = {0};
     int at;
     if (!value->has_shape || value->shape.rank == TENSOR_RANK_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "no round was run, and the body does not declare the shape of \"%.64s\"",
-                         value->name);
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "the loop had no iteration, and the body does not declare the shape of \"%.64s\"",
+            value->name);
     }
     if (param_axis(axis, value->shape.rank + 1, &at, err) < 0) {
         return -1;
@@ -161,7 +162,7 @@ static int run_round(struct looping *looping, int64_t round, bool *condition, st
 static int run_rounds(struct looping *looping, double most, bool condition, struct error *err) {
     for (int64_t round = 0; condition && (double)round < most; round++) {
         if (round == ROUNDS_MAX) {
-            return error_set(err, ERROR_UNSUPPORTED, "more than %d rounds", ROUNDS_MAX);
+            return error_set(err, ERROR_UNSUPPORTED, "more than %d iterations", ROUNDS_MAX);
         }
         if (run_round(looping, round, &condition, err) < 0) {
             return -1;
@@ -183,9 +184,10 @@ static int run_rounds(struct looping *looping, double most, bool condition, stru
 static int check_loop(const struct late_call *call, struct error *err) {
     const struct late_body *body = &call->bodies[0];
     if (!body->graph || call->input_count < 2 || call->output_count < call->input_count - 2) {
-        return error_set(err, ERROR_INVALID,
-                         "a body, a number of rounds, a condition and one output for each value "
-                         "that is carried are expected");
+        return error_set(
+            err, ERROR_INVALID,
+            "a body, a number of iterations, a condition and one output for each value "
+            "that is carried are expected");
     }
     for (int i = 2; i < call->input_count; i++) {
         if (!call->inputs[i]) {

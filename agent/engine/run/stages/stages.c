@@ -400,7 +400,7 @@ static int run_late(struct stages *stages, const struct section *part, struct er
     for (size_t i = 0; i < part->input_count && result == 0; i++) {
         inputs[i] = part->inputs[i] < 0 ? NULL : item_at(stages, part->inputs[i]);
         if (part->inputs[i] >= 0 && !inputs[i]) {
-            result = error_set(err, ERROR_INVALID, "\"%.64s\" is not made",
+            result = error_set(err, ERROR_INVALID, "\"%.64s\" is not computed",
                                name_of(stages, part->inputs[i]));
         }
         stages->common->work += inputs[i] ? work_of(node, inputs[i]) : 0;
@@ -451,7 +451,7 @@ int stages_run_items(struct stages *stages, struct parcel *const *inputs, struct
     for (size_t i = 0; i < graph->output_count && result == 0; i++) {
         outputs[i] = parcel_share(item_at(stages, graph->outputs[i]));
         if (!outputs[i]) {
-            result = error_set(err, ERROR_INVALID, "output \"%.64s\" is not made",
+            result = error_set(err, ERROR_INVALID, "output \"%.64s\" is not computed",
                                name_of(stages, graph->outputs[i]));
         }
     }
@@ -467,7 +467,7 @@ static int move_output(struct parcel **item, struct tensor *ret_tensor, const ch
                        struct error *err) {
     if ((*item)->kind != PARCEL_TENSOR) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "output \"%.64s\" is %s: only tensors are given out", name,
+                         "output \"%.64s\" is %s: only tensors can be outputs", name,
                          (*item)->kind == PARCEL_SEQUENCE ? "a sequence" : "an empty optional");
     }
     const struct tensor *tensor = &(*item)->tensor;

@@ -23,7 +23,7 @@ void committed_free(struct committed *committed); /* accepts NULL */
 
 struct committed_take {
     int (*bytes)(void *context, const char *data, size_t size, struct error *err);
-    /* A cell whose results are none: its items have failed. NULL: not wanted. */
+    /* A cell without results: its items have failed. NULL: not wanted. */
     int (*missing)(void *context, int64_t cell, struct error *err);
     void *context;
 };

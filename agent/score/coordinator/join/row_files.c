@@ -194,8 +194,8 @@ static int skip_missing(struct making *making, int64_t cell, const char *line, s
         return 0;
     }
     if (count_rows(making, lines, &rows, err) < 0) {
-        return error_context(err, "the rows behind a mini-batch that has failed cannot be numbered "
-                                  "(spec.output.key would be a key without numbers)");
+        return error_context(err, "rows after a failed mini-batch cannot be numbered "
+                                  "(a key of spec.output.key needs no numbers)");
     }
     row_places_skip(&making->places, file, rows);
     return 0;

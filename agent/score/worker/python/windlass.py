@@ -22,7 +22,7 @@ def _plain(value):
 
 
 def _array(value):
-    """As an array of numbers; None: it is none."""
+    """As an array of numbers; None: it is not one."""
     if not hasattr(value, "__array__") or not getattr(value, "shape", ()):
         return None
     import numpy

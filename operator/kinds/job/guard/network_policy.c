@@ -10,7 +10,7 @@ enum { TRIES_MAX = 3 }; /* of a server that fails; what it forbids is not tried 
 /* A label that each namespace has, since Kubernetes 1.21. */
 #define LABEL_NAMESPACE "kubernetes.io/metadata.name"
 
-/* Jobs of two kinds may have one name: the roles tell them apart. Only labels that a template
+/* Jobs of two kinds may have one name: the roles distinguish them. Only labels that a template
  * cannot change. */
 static json_t *own_pods(const struct owned_hub *hub, const json_t *metadata) {
     const json_t *labels = json_object_get(metadata, "labels");

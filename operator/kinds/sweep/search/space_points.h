@@ -26,7 +26,7 @@ bool space_is_even(const struct space *space);
  * sampling with a reservoir", 2006). count: space_count, at most SPACE_ORDER_MAX. Owned. */
 int64_t *space_order(const struct space *space, int64_t count, uint64_t seed);
 
-/* The number of points. 0, and points may repeat: a parameter is a range (with a q it is none), or
+/* The number of points. 0, and points may repeat: a parameter is a range without a q, or
  * there are more than PHILOX_COUNT_MAX points, or more than SPACE_ORDER_MAX that are not equally
  * likely. */
 int64_t space_size(const struct space *space);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A store says that it creates objects exclusively only where that is proven: the calls that tell
- * and show what a file system can do are answered here as SMB, NFS and others answer them. */
+/* A store says that it creates objects exclusively only where that is proven: the calls that
+ * show what a file system can do are answered here as SMB, NFS and others answer them. */
 #include "agent/store/store.h"
 
 #include "tests/unit/agent/data/tries.h"

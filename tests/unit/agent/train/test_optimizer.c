@@ -385,7 +385,7 @@ static void test_average_follows(void) {
     optimizer_free(optimizer);
 }
 
-/* Clipping must not make a number of what is none. */
+/* Clipping must not make a number of NaN. */
 static void test_not_a_number_stays_one(void) {
     struct error err = {0};
     struct device *device = NULL;

@@ -174,7 +174,7 @@ static void what_is_older_is_not_taken(void) {
     cache_free(cache);
 }
 
-/* The end of an earlier object of that name, which a slow watch tells late. */
+/* The end of an earlier object of that name, which a slow watch reports late. */
 static void another_ones_end_is_not_its_own(void) {
     struct cache *cache = cache_new();
     cache_watch(cache, "v1", "Pod", (struct cache_rules){0});

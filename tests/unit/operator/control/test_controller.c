@@ -183,7 +183,7 @@ static void looks_when_an_object_is_taken_away(void) {
                                    "ConfigMap", "metadata", "name", "child", "ownerReferences");
         int looks = seen.looks;
         cluster->ops->write(cluster, CLUSTER_MERGE, change, NULL, NULL);
-        if (is_deleted) { /* the watch tells both at once */
+        if (is_deleted) { /* the watch reports both at once */
             cluster->ops->write(cluster, CLUSTER_DELETE, change, NULL, NULL);
         }
         step(0);

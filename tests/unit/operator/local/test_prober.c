@@ -153,7 +153,7 @@ static json_t *exec_probed(json_t *pod, const char *script) {
     return pod;
 }
 
-/* A command that ends with 0 is an answer, another code and a silent one are none; it has the pod's
+/* A command that ends with 0 is an answer, another code or silence is not; it has the pod's
  * variables, but no Secret; while it runs it is not taken for an orphan. */
 static void commands_are_probes(void) {
     static const struct {

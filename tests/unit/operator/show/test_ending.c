@@ -36,8 +36,8 @@ static void each_reason_has_its_advice(void) {
         {"TrialsFailed", "correct what the trial reports and run again", 1},
         {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1},
         {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1},
-        {"RegisterFailed", "correct why the model could not be copied and run again, or copy it",
-         1},
+        {"RegisterFailed",
+         "correct the cause that kept the model from being copied and run again, or copy it", 1},
         {"Unheard", "see the log, correct the cause and run again", 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

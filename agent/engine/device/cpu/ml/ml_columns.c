@@ -191,7 +191,7 @@ static int extractor_run(const struct call *call, struct error *err) {
     char *to = call->outputs[0]->data;
     for (int64_t k = 0; k < wanted; k++) {
         if (indices[k] < 0 || indices[k] >= columns) {
-            return error_set(err, ERROR_INVALID, "column %lld of %lld is asked for",
+            return error_set(err, ERROR_INVALID, "column %lld does not exist, the input has %lld",
                              (long long)indices[k], (long long)columns);
         }
     }

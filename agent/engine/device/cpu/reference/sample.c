@@ -155,7 +155,8 @@ static int read_region(const struct roi_align *roi, const float *numbers, const 
     }
     if (!(fabsf(width) <= ROI_IMAGES_MAX * (float)dims[3] &&
           fabsf(height) <= ROI_IMAGES_MAX * (float)dims[2])) {
-        return error_set(err, ERROR_INVALID, "a region of %g by %g in a image of %lld by %lld",
+        return error_set(err, ERROR_INVALID,
+                         "a region of %g by %g is too large for an image of %lld by %lld",
                          (double)width, (double)height, (long long)dims[3], (long long)dims[2]);
     }
     struct region region = {
@@ -194,7 +195,8 @@ static int roi_align_run(const struct call *call, struct error *err) {
         int64_t n = (int64_t)tensor_whole(call->inputs[2], r);
         struct region region = {0};
         if (n < 0 || n >= dims[0]) {
-            return error_set(err, ERROR_INVALID, "a region of image %lld of %lld", (long long)n,
+            return error_set(err, ERROR_INVALID,
+                             "a region of image %lld, but there are %lld images", (long long)n,
                              (long long)dims[0]);
         }
         if (read_region(&roi, (const float *)regions->data + 4 * r, dims, &region, err) < 0) {

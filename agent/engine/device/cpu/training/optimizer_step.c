@@ -21,7 +21,7 @@ struct work {
     double w_squares[PIECES], u_squares[PIECES];
 };
 
-/* The clipped gradient. Comparisons, because fminf would hide a number that is none. */
+/* The clipped gradient. Comparisons, because fminf would hide NaN. */
 static inline float clipped(float g, float scale, float limit) {
     float scaled = scale * g;
     return scaled > limit ? limit : scaled < -limit ? -limit : scaled;

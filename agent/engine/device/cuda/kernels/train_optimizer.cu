@@ -15,7 +15,7 @@ __device__ float keep_of(const struct kernels_optimizer &o) {
     return 1 - rate_of(o) * o.shrink;
 }
 
-/* The clipped gradient. Comparisons, because fminf would hide a number that is none. */
+/* The clipped gradient. Comparisons, because fminf would hide NaN. */
 __device__ float clipped(const struct kernels_optimizer &o, int64_t i) {
     float limit = o.numbers[KERNELS_NUMBER_LIMIT];
     float scaled = o.numbers[KERNELS_NUMBER_GRADIENT] * o.g[i];

@@ -39,11 +39,11 @@ static int prepare_norm(struct preparation *prepare, int x, struct kernels_batch
     const struct shape *shape = &task->inputs[x].shape;
     for (int i = 0; i < task->output_count; i++) {
         if (task->outputs[i].is_absent) {
-            return preparation_refuse(err, "a norm of which not all is wanted");
+            return preparation_refuse(err, "a norm with outputs left out");
         }
     }
     if (shape->rank < 2 || shape_count(shape) == 0) {
-        return preparation_refuse(err, "a norm of nothing");
+        return preparation_refuse(err, "a norm of an empty tensor");
     }
     struct kernels_batch_norm *norm = task->params = x_calloc(1, sizeof *norm);
     norm->nhwc = channels_last_of(prepare->gpu, shape);
@@ -76,7 +76,7 @@ int norm_gradient_prepare(struct preparation *prepare, struct error *err) {
     const struct op *of = op_forward_node(prepare->task->node).op; /* NULL: NormTraining */
     struct kernels_batch_norm *norm;
     if (of && of->id != OP_BATCH_NORMALIZATION) {
-        return preparation_refuse(err, "a norm of each sample, backwards");
+        return preparation_refuse(err, "the gradient of a norm of each sample");
     }
     if (prepare_norm(prepare, 1, &norm, err) < 0) {
         return -1;

@@ -245,7 +245,7 @@ static int conv_library(struct preparation *prepare, struct conv *conv, struct e
     if (!choose_algorithm(conv)) {
         conv->tries_fused = false;
         if (!choose_algorithm(conv)) {
-            return preparation_refuse(err, "a convolution that cuDNN has not");
+            return preparation_refuse(err, "a convolution that cuDNN does not support");
         }
     }
     size_t padded = 0;
@@ -300,7 +300,7 @@ static int try_layout(struct preparation *prepare, bool is_channels_last, bool i
                      (node->input_count > 2 && node->inputs[2] >= 0 && !conv->fused.drops_bias);
     conv->description.is_channels_last = is_channels_last;
     if (is_channels_last && !may_be_channels_last(prepare, conv, is_packed)) {
-        return preparation_refuse(err, "a convolution that is not done channels last");
+        return preparation_refuse(err, "a convolution that needs channels first");
     }
     conv->description.x_channels = is_channels_last ? channels_last_pitch(w->c) : w->c;
     conv->description.y_channels = is_channels_last ? channels_last_pitch(w->m) : w->m;

@@ -73,7 +73,7 @@ int unary_prepare(struct preparation *prepare, struct error *err) {
     const struct shape *shape = &task->inputs[0].shape;
     struct kernels_unary unary = {.type = KERNELS_FLOAT32, .count = shape_count(shape)};
     if (task->inputs[0].type != TENSOR_FLOAT32) {
-        return preparation_refuse(err, "a type that its kernels of one operand have not");
+        return preparation_refuse(err, "a type without kernels of one operand");
     }
     for (size_t i = 0; i < ARRAY_LEN(unary_rows); i++) {
         if (unary_rows[i].op == node->op->id) {
@@ -238,7 +238,7 @@ int binary_prepare(struct preparation *prepare, struct error *err) {
     }
     int kind = binary_kind(task->node);
     if (!is_known || task->input_count < 2) {
-        return preparation_refuse(err, "a type that its kernels of two operands have not");
+        return preparation_refuse(err, "a type without kernels of two operands");
     }
     struct pair *pair = task->params = x_calloc(1, sizeof *pair);
     if (binary_channels_last_prepare(prepare, kind, pair)) {

@@ -74,7 +74,7 @@ static int describe(struct preparation *prepare, struct conv_gradient *gradient,
     const struct kernels_window *w = &description->window;
     bool is_even = w->pad_begin[1] == w->pad_end[1] && w->pad_begin[2] == w->pad_end[2];
     if (gradient->is_transposed || !is_even || !description_fits(w)) {
-        return preparation_refuse(err, "a convolution backwards that cuDNN has not");
+        return preparation_refuse(err, "the gradient of a convolution that cuDNN does not support");
     }
     description->is_channels_last =
         prepare->gpu->type != KERNELS_FLOAT32 && description_keeps_weights(weights, w) &&
@@ -252,7 +252,7 @@ int conv_gradient_weights_prepare(struct preparation *prepare, struct error *err
     task->release = conv_gradient_release;
     gradient->description.gpu = prepare->gpu;
     if (shape_count(&task->inputs[0].shape) == 0 || shape_count(&task->inputs[2].shape) == 0) {
-        return preparation_refuse(err, "a convolution of nothing, backwards");
+        return preparation_refuse(err, "the gradient of a convolution of an empty tensor");
     }
     if (read_window(prepare, &task->inputs[2].shape, &task->outputs[0].shape, gradient, err) < 0) {
         return -1;
@@ -320,7 +320,7 @@ int pool_gradient_prepare(struct preparation *prepare, struct error *err) {
     }
     const struct kernels_window *w = &pool->window;
     if (w->kernel[0] * w->kernel[1] * w->kernel[2] > TAPS_MOST) {
-        return preparation_refuse(err, "a huge window, backwards");
+        return preparation_refuse(err, "the gradient of a huge window");
     }
     pool->is_max = forward.op->id != OP_AVERAGE_POOL;
     pool->counts_pads = !pool->is_max && node_integer(&forward, "count_include_pad", 0) != 0;

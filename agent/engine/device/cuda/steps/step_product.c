@@ -148,7 +148,7 @@ static int product_prepare(struct preparation *prepare, struct product *product,
     int64_t m = product->m, n = product->n, k = product->k;
     int count = 0;
     if (m < 1 || n < 1 || k < 1 || product->batches < 1 || product->batches > INT_MAX) {
-        return preparation_refuse(err, "a product of nothing");
+        return preparation_refuse(err, "a product of empty matrices");
     }
     cublasComputeType_t compute = product->gpu->has_tf32 && !product->is_channels_last
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -168,7 +168,7 @@ static int product_prepare(struct preparation *prepare, struct product *product,
                                       m * product->y_row);
     status = status ? status : find_algorithm(product, &count);
     if (status == (int)CUBLAS_STATUS_NOT_SUPPORTED || (status == 0 && count == 0)) {
-        return preparation_refuse(err, "a product that cuBLASLt has not");
+        return preparation_refuse(err, "a product that cuBLASLt does not support");
     }
     prepare->task->scratch_bytes = product->workspace_bytes;
     return gpu_check_lt(product->gpu, (cublasStatus_t)status, "a product's description", err);

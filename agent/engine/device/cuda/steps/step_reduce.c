@@ -12,7 +12,7 @@
 static int is_float(const struct preparation *prepare, struct error *err) {
     return prepare->task->inputs[0].type == TENSOR_FLOAT32
                ? 0
-               : preparation_refuse(err, "a type that its reductions have not");
+               : preparation_refuse(err, "a type without reductions");
 }
 
 static int reduce_run(struct gpu *gpu, const struct task *task, struct error *err) {
@@ -112,7 +112,7 @@ int arg_max_prepare(struct preparation *prepare, struct error *err) {
     int64_t axis = node_integer(task->node, "axis", 0);
     axis = axis < 0 ? axis + x->rank : axis;
     if (is_float(prepare, err) < 0 || axis < 0 || axis >= x->rank || x->dims[axis] == 0) {
-        return preparation_refuse(err, "an axis or type that its ArgMax has not");
+        return preparation_refuse(err, "an axis or type without ArgMax");
     }
     struct along *along = task->params = x_calloc(1, sizeof *along);
     *along = (struct along){{1, x->dims[axis], 1}};

@@ -75,7 +75,7 @@ int slope_prepare(struct preparation *prepare, struct error *err) {
         row = slope_rows[i].op == of->id ? &slope_rows[i] : row;
     }
     if (!row) {
-        return preparation_refuse(err, "a slope that it has not");
+        return preparation_refuse(err, "the gradient of this function");
     }
     struct kernels_slope slope = {
         .kind = row->kind, .type = KERNELS_FLOAT32, .count = shape_count(&task->outputs[0].shape)};
@@ -227,7 +227,7 @@ int loss_prepare(struct preparation *prepare, struct error *err) {
     bool is_entropy = task->node->op->id == OP_SOFTMAX_CROSS_ENTROPY;
     for (int i = 0; i < task->output_count; i++) {
         if (task->outputs[i].is_absent) {
-            return preparation_refuse(err, "a loss of which not all is wanted");
+            return preparation_refuse(err, "a loss with outputs left out");
         }
     }
     if (is_entropy && (shape->rank != 2 || node_attribute(task->node, "ignored") ||
@@ -267,7 +267,7 @@ int optimizer_prepare(struct preparation *prepare, struct error *err) {
     int64_t kind = node_integer(task->node, "kind", OPTIMIZER_STEP_PLAIN);
     int states = optimizer_step_states((enum optimizer_step_kind)kind);
     if (kind < 0 || kind > OPTIMIZER_STEP_SQUARE || task->input_count < 3 + states) {
-        return preparation_refuse(err, "a step of an optimizer that it has not");
+        return preparation_refuse(err, "a step of this optimizer");
     }
     struct kernels_optimizer *optimizer = task->params = x_calloc(1, sizeof *optimizer);
     optimizer->kind = (int)kind;

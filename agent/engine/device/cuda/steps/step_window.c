@@ -110,7 +110,7 @@ int global_pool_prepare(struct preparation *prepare, struct error *err) {
         return 0;
     }
     if (x->rank < 3) {
-        return preparation_refuse(err, "a pool of values without pixels");
+        return preparation_refuse(err, "a pool without spatial axes");
     }
     struct kernels_channels_last nhwc = channels_last_of(prepare->gpu, x);
     struct kernels_reduce *reduce = task->params = x_calloc(1, sizeof *reduce);

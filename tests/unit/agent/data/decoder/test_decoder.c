@@ -382,11 +382,11 @@ static void test_lies(void) {
     for (int i = 0; i < LIES; i++) {
         char wish[16];
         snprintf(wish, sizeof wish, "false %d", i);
-        check_refused(decoder, wish, "the decoder's message is not sound: ");
+        check_refused(decoder, wish, "invalid message from the decoder: ");
     }
-    check_refused(decoder, "short", "not sound");
-    check_refused(decoder, "long", "not sound");
-    check_refused(decoder, "parts", "not sound");
+    check_refused(decoder, "short", "invalid message");
+    check_refused(decoder, "long", "invalid message");
+    check_refused(decoder, "parts", "invalid message");
     decoder_free(decoder);
 }
 
@@ -460,7 +460,7 @@ static void test_reads(void) {
         {"read 0 0 1", "too many bytes", false, ERROR_INVALID},
         {"read 0 -7 1", "too many bytes", false, ERROR_INVALID},
         {"read 0 4194305 1", "too many bytes", false, ERROR_INVALID},
-        {"read 0 4194304 1000", "again and again", false, ERROR_INVALID},
+        {"read 0 4194304 1000", "too often", false, ERROR_INVALID},
         {"read 0 10 1", "the storage failed", true, ERROR_CANCELLED},
     };
     struct decoder *decoder = decoder_of_test();
@@ -539,7 +539,7 @@ static void test_policy(void) {
     struct decoder *decoder = decoder_new(DECODER_PICTURE_PATIENCE);
     struct picture none;
     CHECK(decoder_image(decoder, "ok", 2, &none, &err) < 0 && err.kind == ERROR_UNAVAILABLE);
-    CHECK(strstr(err.text, "the decoder does not start: the decoder ended with exit code 127"));
+    CHECK(strstr(err.text, "the decoder cannot start: the decoder ended with exit code 127"));
     CHECK(!decoder_is_lost(decoder) && !decoder_is_interrupted(decoder)); /* no item has done it */
     decoder_free(decoder);
     unsetenv(DECODER_POLICY);

@@ -112,23 +112,23 @@ static void test_films(void) {
         {"write 0 10 3", "[10,\"wwww\"]", ERROR_NONE},
         {"write 990 10 1", "[10,", ERROR_NONE},
         {"answer {\"a\": 1}", "{\"a\":1}", ERROR_NONE},
-        {"read 2 0 1 1", "it reads what there is not", ERROR_INVALID},
-        {"read -1 0 1 1", "it reads what there is not", ERROR_INVALID},
-        {"read 0 9 1 1", "it reads outside of the file", ERROR_INVALID},
-        {"read 1 -1 1 1", "it reads outside of the file", ERROR_INVALID},
-        {"read 1 0 4194305 1", "it reads too many bytes", ERROR_INVALID},
-        {"read 1 0 1 1000000", "the decoder read the file again and again", ERROR_INVALID},
-        {"write 991 10 1", "it writes outside of the file", ERROR_INVALID},
-        {"write -1 10 1", "it writes outside of the file", ERROR_INVALID},
-        {"write 9223372036854775807 1000 1", "it writes outside of the file", ERROR_INVALID},
-        {"write 0 0 1", "it writes too many bytes", ERROR_INVALID},
-        {"write 0 4194305 1", "it writes too many bytes", ERROR_INVALID},
-        {"write 0 10 1000000", "the decoder wrote the film again and again", ERROR_INVALID},
+        {"read 2 0 1 1", "read of a file that does not exist", ERROR_INVALID},
+        {"read -1 0 1 1", "read of a file that does not exist", ERROR_INVALID},
+        {"read 0 9 1 1", "read outside of the file", ERROR_INVALID},
+        {"read 1 -1 1 1", "read outside of the file", ERROR_INVALID},
+        {"read 1 0 4194305 1", "read of too many bytes", ERROR_INVALID},
+        {"read 1 0 1 1000000", "the decoder read the file too often", ERROR_INVALID},
+        {"write 991 10 1", "write outside of the file", ERROR_INVALID},
+        {"write -1 10 1", "write outside of the file", ERROR_INVALID},
+        {"write 9223372036854775807 1000 1", "write outside of the file", ERROR_INVALID},
+        {"write 0 0 1", "write of too many bytes", ERROR_INVALID},
+        {"write 0 4194305 1", "write of too many bytes", ERROR_INVALID},
+        {"write 0 10 1000000", "the decoder wrote the film too often", ERROR_INVALID},
         {"write 4 10 1", "the storage failed", ERROR_CANCELLED},
         {"answer {\"a\": ", "the decoder's answer is not JSON", ERROR_INVALID},
         {"answer \xff", "the decoder's answer is not JSON", ERROR_INVALID},
-        {"long", "its answer is too long", ERROR_INVALID},
-        {"item", "it sent an unexpected reply", ERROR_INVALID},
+        {"long", "answer too long", ERROR_INVALID},
+        {"item", "unexpected answer", ERROR_INVALID},
     };
     struct decoder *decoder = decoder_new_video(DECODER_VIDEO_PATIENCE);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -162,7 +162,7 @@ static void test_no_films(void) {
         const char *why = NULL;
         message.kind = DECODER_WRITE;
         CHECK(!decoder_message_check(&message, sizeof message, &wait, &why));
-        CHECK_STR(why, "it writes although nothing can be written");
+        CHECK_STR(why, "unexpected write");
         message.kind = DECODER_READ;
         message.values[2] = 1;
         CHECK(!decoder_message_check(&message, sizeof message, &wait, &why));

@@ -23,9 +23,9 @@ static void test_claims_that_cannot_be_true(void) {
         const char *why;
     } cases[] = {
         {{{.pages = {9}}, {.pages = {9}, .start = 4}},
-         "row group 1: column \"x\": its bytes are another column's, too"},
+         "row group 1: column \"x\": its bytes overlap another column's"},
         {{{.pages = {9}, .start = 20}, {.pages = {9}, .start = 4, .size = 17}},
-         "row group 1: column \"x\": its bytes are another column's, too"},
+         "row group 1: column \"x\": its bytes overlap another column's"},
         {{{.pages = {9}}, {.pages = {9}, .start = 1000}},
          "row group 1: column \"x\": its bytes are outside the file"},
         {{{.pages = {9}}, {.pages = {9}, .start = INT64_MAX}}, "are outside the file"},
@@ -37,11 +37,11 @@ static void test_claims_that_cannot_be_true(void) {
         {{{.pages = {9}}, {.pages = {9}, .size = 80}}, "are outside the file"},
         {{{.pages = {9}}, {.rows = 9}}, "column \"x\": it has no bytes for its rows"},
         {{{.pages = {9}, .values = 8}, {.pages = {9}}},
-         "row group 0: column \"x\": it has another number of values than its row group has rows"},
-        {{{.pages = {9}, .values = INT64_MAX}, {.pages = {9}}}, "another number of values"},
-        {{{.pages = {9}, .rows = 8, .values = 9}, {.pages = {9}}}, "another number of values"},
+         "row group 0: column \"x\": it does not have as many values as its row group has rows"},
+        {{{.pages = {9}, .values = INT64_MAX}, {.pages = {9}}}, "as many values as"},
+        {{{.pages = {9}, .rows = 8, .values = 9}, {.pages = {9}}}, "as many values as"},
         {{{.pages = {9}, .rows = -9}, {.pages = {9}}}, "a row group without columns or rows"},
-        {{{.pages = {9}, .rows = INT64_MAX / 2}, {.pages = {9}}}, "more rows than can be"},
+        {{{.pages = {9}, .rows = INT64_MAX / 2}, {.pages = {9}}}, "too many rows"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct made_group groups[2] = {cases[i].groups[0], cases[i].groups[1]};
@@ -165,7 +165,7 @@ static void test_rows_that_are_not_there_are_not_cut(void) {
     struct made_group damaged[] = {{.pages = {9}, .rows = (int64_t)1 << 40, .size = 5}};
     struct error err = {0};
     CHECK_INT(cut_all(damaged, 1, BLOCK, &err), -1);
-    CHECK(strstr(err.text, "row group 0: column \"x\": damaged head of a page"));
+    CHECK(strstr(err.text, "row group 0: column \"x\": damaged page header"));
 }
 
 static void test_blocks_are_bounded_by_the_file(void) {

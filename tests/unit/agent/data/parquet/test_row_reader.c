@@ -201,7 +201,7 @@ static void check_one_page(const char *name, struct parquet_bytes *bytes) {
     const struct parquet_chunk *chunk = &file.groups[0].chunks[column->leaf];
     memset(bytes->data + chunk->start, 0xff, (size_t)chunk->size);
     CHECK_INT(count_faults(bytes, fault, sizeof fault), (int)MIN(file.groups[0].rows, 40));
-    CHECK(strstr(fault, "column \"big\": damaged head of a page"));
+    CHECK(strstr(fault, "column \"big\": damaged page header"));
     parquet_file_release(&file);
 }
 

@@ -111,11 +111,11 @@ static void pairs_are_merged_by_rank(void) {
         {PAIRS("\"merges\":[],\"byte_fallback\":true"), "\u00e9b\u00e8", "6 7 1"},
         {PAIRS("\"merges\":[],\"end_of_word_suffix\":\"/\""), "bb", "1 8"},
         {PAIRS("\"merges\":[[\"a\",\"c\"]]"), "a",
-         "model: merges[0]: it, or what it makes, is not in the vocabulary"},
+         "model: merges[0]: its tokens, or the merged one, are not in the vocabulary"},
         {PAIRS("\"merges\":[\"a b a\"]"), "a",
          "model: merges[0]: expected [\"A\", \"B\"] or \"A B\""},
         {PAIRS("\"merges\":[],\"dropout\":0.1"), "a",
-         "model: dropout is not supported: tokens would be drawn"},
+         "model: dropout is not supported: it makes tokens random"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct file file = {.model = rows[i].model,
@@ -307,7 +307,7 @@ static void what_is_not_read_is_named(void) {
         {{.normalizer = "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}"},
          "normalizer: precompiled_charsmap: expected SentencePiece's map in base64"},
         {{.model = "{\"type\":\"WordLevel\",\"vocab\":{\"a\":1}}", .ends = "null", .added = "[]"},
-         "model: a word is not in the vocabulary, and unk_token neither"},
+         "model: a word is not in the vocabulary, and neither is unk_token"},
         {{.words = "{\"type\":\"Split\",\"behavior\":\"Away\"}"},
          "pre_tokenizer: behavior: expected one of Removed, Isolated, MergedWithPrevious, "
          "MergedWithNext, Contiguous"},

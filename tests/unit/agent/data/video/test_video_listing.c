@@ -62,7 +62,7 @@ static void there_and_back(void) {
     video_index_release(&back);
     for (size_t size = 0; size < bytes.size; size++) {
         CHECK_INT(video_listing_unpack(&back, bytes.data, size, &used, &err), -1);
-        CHECK(strstr(err.text, "cut off"));
+        CHECK(strstr(err.text, "truncated"));
         error_clear(&err);
     }
 }
@@ -87,10 +87,10 @@ static void lies_are_refused(void) {
     struct video_key kept_key = keys[1];
     struct video_index index = sound_index();
     index.width = 0;
-    check_refused(&index, "no possible size");
+    check_refused(&index, "invalid size");
     index = sound_index();
     index.height = index.width = 30000;
-    check_refused(&index, "no possible size");
+    check_refused(&index, "invalid size");
     index = sound_index();
     index.time_base.den = 0;
     check_refused(&index, "units of time");
@@ -99,7 +99,7 @@ static void lies_are_refused(void) {
     check_refused(&index, "units of time");
     index = sound_index();
     memset(index.damage, 'x', sizeof index.damage);
-    check_refused(&index, "text does not end");
+    check_refused(&index, "its text has no end");
     index = sound_index();
     frames[3].pts = 10;
     check_refused(&index, "times do not increase");
@@ -107,12 +107,12 @@ static void lies_are_refused(void) {
     check_refused(&index, "times do not increase");
     frames[3] = kept_frame;
     frames[3].packet = -1;
-    check_refused(&index, "no possible packet");
+    check_refused(&index, "invalid packet");
     frames[3].packet = INT32_MAX;
-    check_refused(&index, "no possible packet");
+    check_refused(&index, "invalid packet");
     frames[3] = kept_frame;
     frames[3].key = KEYS;
-    check_refused(&index, "no possible packet");
+    check_refused(&index, "invalid packet");
     frames[3] = kept_frame;
     keys[1].packet = 0;
     check_refused(&index, "a keyframe");

@@ -195,7 +195,7 @@ static void test_a_constant_of_texts_is_read(void) {
         {{1, 3}, 2, "Gather", NULL},
         {{2}, 1, "Gather", "initializer 1: 3 strings for the shape 2"},
         {{1LL << 40, 1LL << 40}, 2, "Gather", "3 strings for the shape"},
-        {{-3}, 1, "Gather", "its dimensions are not sound"},
+        {{-3}, 1, "Gather", "its dimensions are invalid"},
         {{3}, 1, "Sub", "it reads \"classes\", which is strings"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which numbers of what a dropout reads belong to which sample: told by the graph, also where
+/* Which numbers of what a dropout reads belong to which sample: shown by the graph, also where
  * another axis has as many places as the batch has samples. */
 #include "agent/engine/training.h"
 

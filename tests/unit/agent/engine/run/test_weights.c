@@ -171,7 +171,7 @@ static void test_a_file_that_is_gone_ends_no_process(void) {
         CHECK_INT(truncate(path, 100), 0);
         CHECK_INT(run_rows(session, 40, 20, &err), -1);
         CHECK_INT(error_exit_code(&err), 3);
-        CHECK(strstr(err.text, path) && strstr(err.text, "it has been changed since"));
+        CHECK(strstr(err.text, path) && strstr(err.text, "it was changed meanwhile"));
         error_clear(&err);
         CHECK_OK(run_rows(session, 1, 3, &err), &err);
         unlink(path);

@@ -546,7 +546,7 @@ void world_tell(struct world *world, struct gang_event event, int serial) {
         return;
     }
     if (getenv("GANG_TRACE")) {
-        printf("# %lld told %d by %d (serial %d): round %llx rank %d code %d\n",
+        printf("# %lld sent %d by %d (serial %d): round %llx rank %d code %d\n",
                (long long)world->now_ms, (int)event.kind, event.index, serial,
                (unsigned long long)event.round, event.rank, event.code);
     }

@@ -386,7 +386,7 @@ static void any_course(void) {
                                                "refused",      "lost",      "hung",
                                                "memory",       "app",       "of the command alone",
                                                "disrupted",    "explained", "smaller",
-                                               "hub cut off",  "halted",    "memory, told late",
+                                               "hub cut off",  "halted",    "memory, reported late",
                                                "out of reach", "all leave", "memory after a loss"};
     uint64_t seed = test_seed(20261121);
     int64_t rounds = test_rounds(2000);

@@ -236,7 +236,8 @@ static void a_worker_has_not_answered(void) {
     tell(gang, (struct gang_event){.kind = GANG_EVENT_SPAWNED, .index = 0}, 10);
     command_ends(gang, 200);
     CHECK_INT(last_action(gang, 200 + GANG_EXPLAIN_COMMAND_MS), STOP);
-    CHECK(fails_with(gang, -1, "the end of 1 of the commands that it started on other workers"));
+    CHECK(fails_with(gang, -1,
+                     "the exit codes of 1 of the commands that it started on other workers"));
     gang_free(gang);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Metrics in the usual forms of a program's output, and what is none. */
+/* Metrics in the usual forms of a program's output, and what is not a metric. */
 #include "agent/launch/rank/metric_scan.h"
 
 #include "agent/launch/rank/metric_line.h"

@@ -61,7 +61,7 @@ static void test_changed_fields_are_named(void) {
     CHECK_INT(run_file_changes(before, other, text), 0);
 }
 
-/* Values of variables are neither stored nor told, also not those that an earlier release stored.
+/* Values of variables are neither stored nor shown, also not those that an earlier release stored.
  */
 static void test_values_of_variables_are_hidden(void) {
     struct error err = {0};

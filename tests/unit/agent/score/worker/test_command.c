@@ -442,7 +442,7 @@ static void test_lines_of_many_megabytes_go_both_ways(void) {
     CHECK_INT(command_send(command, &large, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "bytes for the program, at most"));
-    ask(command, 11, "[1]", 1); /* the program works, and was not told */
+    ask(command, 11, "[1]", 1); /* the program works, and was not notified */
     check_answer(command, 11, "[1]");
     free(items);
 }

@@ -211,7 +211,7 @@ static void test_batches_have_all_tensors(void) {
     }
     json_t *normalize = json_pack("{s:[s], s:[s]}", "mean", "0", "deviation", "1");
     CHECK_INT(augment_read(NULL, normalize, dataset, &augment, &err), -1);
-    CHECK(strstr(err.text, "normalize: the samples have 4 inputs") != NULL);
+    CHECK(strstr(err.text, "normalize: needs samples with one input, these have 4") != NULL);
     json_decref(normalize);
 }
 

@@ -237,7 +237,7 @@ static void test_a_folder_of_pictures(void) {
     check_same(held, read);
     check_same(held, read); /* now from memory */
     struct dataset_options first = {.memory_bytes = 1,
-                                    .sees_files = true}; /* the rank that tells */
+                                    .sees_files = true}; /* the rank that reports */
     AUTO(dataset_closep) struct dataset *seen = must_open(spec, &first);
     AUTO(text_freep) char *strays = strays_text(&seen->strays);
     CHECK_STR(strays,

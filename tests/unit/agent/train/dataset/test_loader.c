@@ -176,7 +176,7 @@ static void test_a_sample_that_cannot_be_read_ends_it(void) {
 
 enum { BAD_COUNT = 60, BAD_NUMBERS = 5 };
 
-/* Samples 7, 20 and 41 have numbers that are none; the first number of sample i is i. */
+/* Samples 7, 20 and 41 have numbers that are NaN or infinite; the first number of sample i is i. */
 static struct dataset *open_with_bad(void) {
     AUTO(text_freep)
     char *line = x_printf("cd %s && /usr/bin/python3 -c \"\n"
@@ -397,7 +397,7 @@ static void test_substitutes_are_searched_for_with_a_bound(void) {
         CHECK_OK(loader_open(&options, &loader, &err), &err);
         int more = loader_take(loader, &batch, &err);
         CHECK_INT(more, good ? 1 : -1);
-        CHECK(good || strstr(err.text, "1000 samples in turn are bad"));
+        CHECK(good || strstr(err.text, "1000 samples in a row are bad"));
         for (int64_t i = 0; more == 1 && i < batch->count; i++) {
             CHECK_INT(batch->indices[i], 3);
         }

@@ -463,8 +463,8 @@ static void set_suspend(bool is_suspended) {
     world.late.inner->ops->write(world.late.inner, CLUSTER_MERGE, change, NULL, NULL);
 }
 
-/* No one tells whether the coordinator has ended: no other one is made, and the job says so and can
- * be suspended. */
+/* Nothing shows whether the coordinator has ended: no other one is made, and the job says so and
+ * can be suspended. */
 static void test_a_coordinator_that_is_not_told_of(void) {
     open_world(0, 0);
     run_until("job-worker-1");

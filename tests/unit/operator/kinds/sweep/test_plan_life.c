@@ -161,7 +161,7 @@ static void test_a_metric_that_never_appears(void) {
     live(&world);
     check_end(&world, "False", "ObjectiveMissing");
     const char *message = tree_text(succeeded(&world), "message", "");
-    if (!strstr(message, "no trial said a value of accuracy; the last one, s-000") ||
+    if (!strstr(message, "no trial reported a value of accuracy; the last one, s-000") ||
         !strstr(message, "no metric accuracy after 20 reports; there are: acc, loss")) {
         printf("# %s\n", message);
         test_failures++;

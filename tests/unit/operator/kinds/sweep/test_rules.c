@@ -152,7 +152,8 @@ static void test_truncation_ranks(void) {
     } rows[] = {
         {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, true}, /* 1 of 5 */
         {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, false},
-        {GOAL_MAXIMIZE, 19, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false}, /* 0.95 of them is none */
+        {GOAL_MAXIMIZE, 19, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false}, /* 0.95 of them is less than one
+                                                                   */
         {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, true},
         {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.65, false},
         {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, false}, /* two are last: none is */

@@ -237,7 +237,7 @@ static void test_broken_nodes(void) {
     check_said(&ensemble, "tree 2, node 5: mode \"BRANCH_XOR\" is not known");
     make(&ensemble);
     ensemble.values[0] = NAN;
-    check_said(&ensemble, "tree 2, node 7: what it compares with is not a number");
+    check_said(&ensemble, "tree 2, node 7: its threshold is not a number");
     make(&ensemble);
     ensemble.modes[0] = (struct attribute_string)MODE("LEAF");
     check_said(&ensemble, "the tree has two roots");

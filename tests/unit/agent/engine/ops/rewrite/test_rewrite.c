@@ -177,7 +177,7 @@ static void test_scales_of_rows_are_no_scales_of_columns(void) {
     }
 }
 
-/* The scale may be broadcast, so that it does not tell how many axes there are. */
+/* The scale may be broadcast, so that it does not show how many axes there are. */
 static void test_an_axis_from_the_start_needs_a_rank(void) {
     for (int64_t axis = -1; axis <= 1; axis++) {
         for (int made = 0; made <= 2; made++) {

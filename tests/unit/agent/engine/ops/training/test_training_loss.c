@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Losses and shapes: numbers that would broadcast against their targets are refused, by each loss
- * and with both shapes; scores whose axis of classes is not told by their shape are noticed; the
+ * and with both shapes; scores whose axis of classes is not clear from their shape are noticed; the
  * losses of several outputs are summed. */
 #include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/table.h"

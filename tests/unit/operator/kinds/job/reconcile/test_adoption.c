@@ -101,7 +101,7 @@ static json_t *object_of(const char *kind, const char *name, const char *for_uid
                      secret);
 }
 
-/* The watch tells it, and the cluster has it. */
+/* The watch reports it, and the cluster has it. */
 static void put(json_t *object_new) {
     json_object_set(world.there, tree_text(object_new, "metadata.name", ""), object_new);
     cache_put(world.cache, object_new);
@@ -123,7 +123,7 @@ static void give_back(const char *name) {
     put(owned_pod(name));
 }
 
-/* The watch does not tell it. */
+/* The watch does not report it. */
 static void give_back_unseen(const char *name) {
     json_object_set_new(world.there, name, owned_pod(name));
 }
@@ -341,8 +341,8 @@ static void test_later_and_later(void) {
     close_world();
 }
 
-/* The answer shows the owner that somebody gave it back, and the watch has told already that it was
- * lost once more. */
+/* The answer shows the owner that somebody gave it back, and the watch has reported already that it
+ * was lost once more. */
 static void test_lost_again_before_the_answer(void) {
     open_world("{}");
     lose("p");

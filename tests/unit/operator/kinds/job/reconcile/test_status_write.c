@@ -90,7 +90,7 @@ static void test_what_can_wait(void) {
 #define BEGUN "'credentials': {'created': false}, " PENDING
 
 /* That a job begins is written a second after it was first seen, if there is not more to say, and
- * only where the definition is known to keep it and tells kstatus that nothing was seen yet. */
+ * only where the definition is known to keep it and shows kstatus that nothing was seen yet. */
 static void test_the_first_status(void) {
     static const struct {
         const char *before, *after;
