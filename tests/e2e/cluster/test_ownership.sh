@@ -123,6 +123,26 @@ check "and it is the same pod" [ "$("$kubectl" get pod kept-worker-0 -o jsonpath
 check "a worker whose job label was removed: the place gets the next name" within 60 is_owned pod kept-worker-1-2 BatchScore
 released() { exists pod kept-worker-1 && [ -z "$(owner pod kept-worker-1)$(annotation pod kept-worker-1)" ]; }
 check "the pod itself is released, not deleted" within 60 released
+# A later attempt: the place's next pod has the first name, which is free.
+apply later
+within 60 exists pod later-worker-0
+"$kubectl" patch pod later-worker-0 --type=merge -p '{"metadata": {"finalizers": ["test.windlass.dev/hold"]}}' >/dev/null
+"$kubectl" delete pod later-worker-0 --wait=false >/dev/null
+within 60 is_owned pod later-worker-0-2 BatchScore
+"$kubectl" patch pod later-worker-0 --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
+"$kubectl" delete pod later-worker-0 --force --grace-period=0 --ignore-not-found >/dev/null 2>&1
+lacks() { ! exists "$@"; }
+within 60 lacks pod later-worker-0
+"$kubectl" label pod later-worker-0-2 windlass.dev/job- >/dev/null
+check "a worker of a later attempt whose label was removed: the place is filled" within 60 is_owned pod later-worker-0 BatchScore
+later_released() { exists pod later-worker-0-2 && [ -z "$(owner pod later-worker-0-2)$(annotation pod later-worker-0-2)" ]; }
+check "and it is released, too" within 60 later_released
+"$kubectl" label pod later-worker-0 windlass.dev/job=kept --overwrite >/dev/null
+moved_released() { exists pod later-worker-0 && [ -z "$(owner pod later-worker-0)$(annotation pod later-worker-0)" ]; }
+check "so is one with the label of another job" within 60 moved_released
+"$kubectl" delete bs later --wait=false >/dev/null
+check "when the job is deleted they stay" within 60 lacks pod later-worker-1
+check "both of them" eval 'exists pod later-worker-0 && exists pod later-worker-0-2'
 sleep 1
 before=$(requests create)
 sleep 8 # in this time it was tried ten times

@@ -14,6 +14,7 @@ void pods_seen_release(struct pods_seen *seen) {
     json_decref(seen->over);
     json_decref(seen->since);
     json_decref(seen->times);
+    json_decref(seen->vanished);
     *seen = (struct pods_seen){0};
 }
 
@@ -71,10 +72,29 @@ static void note_times(const struct pods_seen *seen, struct pods_seen *now,
     }
 }
 
+void pods_seen_forget(struct pods_seen *seen, const char *name) {
+    json_object_del(seen->times, name);
+}
+
+/* NULL: none. */
+static json_t *find_vanished(const struct pods_seen *before, const struct pods_seen *now) {
+    const char *name;
+    json_t *times, *vanished = NULL;
+    json_object_foreach(before->times, name, times) {
+        if (json_object_get(now->times, name) || json_object_get(now->since, name) ||
+            json_object_get(now->over, name)) {
+            continue;
+        }
+        vanished = vanished ?: json_array();
+        json_array_append_new(vanished, json_string(name));
+    }
+    return vanished;
+}
+
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
-    struct pods_seen now = {json_object(), json_object(), json_object(),
-                            json_object(), json_object(), json_object()};
+    struct pods_seen now = {json_object(), json_object(), json_object(), json_object(),
+                            json_object(), json_object(), NULL};
     int64_t ahead_ms = wall_ms - monotonic_ms;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
@@ -91,6 +111,7 @@ void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
             note_times(seen, &now, &phase, ahead_ms);
         }
     }
+    now.vanished = find_vanished(seen, &now);
     pods_seen_release(seen);
     *seen = now;
 }

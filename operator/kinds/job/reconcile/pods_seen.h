@@ -14,6 +14,7 @@ struct pods_seen {
     json_t *over, *since;
     json_t
         *times; /* of living ones, {POD NAME: each time, and how far ahead we were at its sight} */
+    json_t *vanished; /* [NAME] of those that the pass before saw alive and this one does not see */
 };
 
 enum {
@@ -24,6 +25,8 @@ enum {
 };
 
 void pods_seen_release(struct pods_seen *seen);
+/* A pod that we have deleted does not count as vanished. */
+void pods_seen_forget(struct pods_seen *seen, const char *name);
 /* pods: an array; of others nothing is kept. The time is that of the pass. */
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms);

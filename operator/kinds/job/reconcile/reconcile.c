@@ -14,6 +14,7 @@
 #include "operator/kinds/job/reconcile/other_leader.h"
 #include "operator/kinds/job/reconcile/pods_seen.h"
 #include "operator/kinds/job/reconcile/refusals.h"
+#include "operator/kinds/job/reconcile/relabelled.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
@@ -32,6 +33,7 @@ struct kept {
     struct refusals write_failures;
     struct adoption adoption;
     struct alone alone;
+    struct relabelled relabelled;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
@@ -57,6 +59,7 @@ static void kept_free(void *opaque) {
     refusals_release(&kept->write_failures);
     adoption_release(&kept->adoption);
     alone_release(&kept->alone);
+    relabelled_release(&kept->relabelled);
     status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
@@ -189,12 +192,16 @@ void job_wrote(void *opaque, const struct written *written) {
     } else if (written->verb == CLUSTER_MERGE) {
         holders_note(&kept->write_failures, written);
         adoption_note(&kept->adoption, written);
+        relabelled_note_change(&kept->relabelled, written);
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
     if (written->verb == CLUSTER_CREATE &&
         strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
         job_credentials_note(&kept->credentials, written);
+    }
+    if (written->verb == CLUSTER_DELETE && !written->err) {
+        pods_seen_forget(&kept->pods, tree_text(written->object, "metadata.name", ""));
     }
 }
 
@@ -206,6 +213,7 @@ void job_found(void *opaque, const struct found *found) {
         holders_found(&kept->write_failures, found);
         adoption_found(&kept->adoption, found);
         alone_found(&kept->alone, found, kept->uid);
+        relabelled_found(&kept->relabelled, found);
     }
 }
 
@@ -486,6 +494,7 @@ static void note_seen(const struct job_ops *ops, const struct reconcile *request
     AUTO(text_freep) char *last = is_first && ops->last_hub ? ops->last_hub(request->object) : NULL;
     pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
     alone_note(&kept->alone, pods, ops->is_hub, last);
+    relabelled_note(&kept->relabelled, kept->pods.vanished, kept->alone.name);
     ensured_forget(&kept->ensured, request->monotonic_ms);
 }
 
@@ -549,6 +558,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (!alone_allow(request, &kept->alone, plan.create)) {
         return 0;
     }
+    relabelled_settle(request, &kept->relabelled);
     job_mounts_query(request, &kept->mounts, pods);
     pin_add(request, &kept->pin, "Service", plan.create);
     kept->status.may_begin_late = state->is_current;

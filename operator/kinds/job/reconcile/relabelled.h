@@ -1,0 +1,32 @@
+/* relabelled.h: pods of a job whose labels somebody changed: the job sees them no more and makes
+ * others, but they still run and have its owner reference. A pod that vanished without having ended
+ * or having been deleted by us is looked for by its name, once; if it is there and ours, it is
+ * released (control/claim.h), so that it outlives the job. (One whose name the job wants again is
+ * found by that: holders.h. Pods of which two must not run are alone.h's.) */
+#pragma once
+
+#include "operator/control/controller.h"
+
+enum {
+    RELABELLED_TRIES = 5,  /* questions and changes that fail, of one pod; then it is left */
+    RELABELLED_MAX = 1024, /* pods of a job that are looked for; more are left */
+};
+
+/* Of one job; zero at first. */
+struct relabelled {
+    json_t *names; /* of pods that vanished: the first is looked for; owned; NULL: none */
+    json_t *there; /* the first, as the cluster has it; owned; NULL: not known */
+    bool is_asked, is_releasing;
+    int failures; /* of the first, in a row */
+    int64_t not_before_ms;
+};
+
+void relabelled_release(struct relabelled *relabelled);
+/* In each pass. vanished: [NAME] (pods_seen.h), or NULL; but: a name that is looked for already, or
+ * NULL. */
+void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but);
+/* In each pass, after other questions. May ask for one write (CLUSTER_MERGE) and one question. */
+void relabelled_settle(struct reconcile *request, struct relabelled *relabelled);
+/* The answer to a question, and how a change ended, perhaps of somebody else. */
+void relabelled_found(struct relabelled *relabelled, const struct found *found);
+void relabelled_note_change(struct relabelled *relabelled, const struct written *written);
