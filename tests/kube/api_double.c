@@ -97,6 +97,16 @@ void api_double_put(struct api_double *api, const char *plural, json_t *object_n
     say(api, before ? "MODIFIED" : "ADDED", plural, object_new, before);
 }
 
+void api_double_delete(struct api_double *api, const char *plural, const char *name) {
+    json_t *stored = json_incref(api_double_find(api, plural, name));
+    if (stored) {
+        set_version(api, stored);
+        json_object_del(api_double_all(api, plural), name);
+        say(api, "DELETED", plural, stored, stored);
+    }
+    json_decref(stored);
+}
+
 void api_double_refuse(const struct api_request *request, int code, const char *reason,
                        const char *message) {
     AUTO(text_freep)
@@ -267,9 +277,7 @@ static void remove_one(struct api_double *api, const struct api_request *request
         }
         reply(request, 200, stored);
     } else {
-        set_version(api, stored);
-        json_object_del(api_double_all(api, request->plural), request->name);
-        say(api, "DELETED", request->plural, stored, stored);
+        api_double_delete(api, request->plural, request->name);
         reply(request, 200, stored);
     }
     json_decref(stored);

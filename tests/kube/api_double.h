@@ -25,6 +25,8 @@ struct script_server *api_double_server(struct api_double *api);
 
 /* Stores an object, as if somebody had: new or changed. The reference is taken. */
 void api_double_put(struct api_double *api, const char *plural, json_t *object_new);
+/* It is gone at once. */
+void api_double_delete(struct api_double *api, const char *plural, const char *name);
 /* Borrowed; NULL: there is none. */
 json_t *api_double_find(struct api_double *api, const char *plural, const char *name);
 /* All objects of a kind: name -> object; borrowed. */

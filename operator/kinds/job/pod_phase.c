@@ -2,6 +2,7 @@
 #include "operator/kinds/job/pod_phase.h"
 
 #include "lib/time/clock.h"
+#include "operator/cluster.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 
@@ -211,6 +212,11 @@ struct pod_phase pod_phase_read(const json_t *pod) {
         read_waiting(pod, &phase);
     }
     return phase;
+}
+
+char *pod_phase_place(const json_t *pod) {
+    const char *role = owned_label(pod, LABEL_ROLE), *index = owned_label(pod, LABEL_INDEX);
+    return x_printf("%s/%s", role ? role : "", index ? index : "");
 }
 
 int pod_phase_count(int deaths, const struct pod_phase *phase) {

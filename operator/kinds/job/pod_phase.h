@@ -65,6 +65,9 @@ const json_t *pod_phase_init_trouble(const json_t *pod);
  * cannot be pulled). NULL when there is none. */
 const json_t *pod_phase_other_trouble(const json_t *pod);
 
+/* Its place, as a text that is the same for all pods of it: "worker/0". The caller frees it. */
+char *pod_phase_place(const json_t *pod);
+
 /* Deaths in its place in a row without progress, this pod's included. */
 int pod_phase_deaths(const struct pod_phase *phase);
 /* The same, when `deaths` were counted up to the pod before it: for pods that are all there, in the

@@ -5,7 +5,10 @@
 
 #include <stdlib.h>
 
-enum { STEP_MS = 1000 }; /* less is a clock that is slewed */
+enum {
+    STEP_MS = 1000, /* less is a clock that is slewed */
+    PLACE = 6,      /* index in times */
+};
 
 void pods_seen_release(struct pods_seen *seen) {
     json_decref(seen->ended);
@@ -15,6 +18,8 @@ void pods_seen_release(struct pods_seen *seen) {
     json_decref(seen->since);
     json_decref(seen->times);
     json_decref(seen->vanished);
+    json_decref(seen->lost);
+    json_decref(seen->dropped);
     *seen = (struct pods_seen){0};
 }
 
@@ -34,8 +39,13 @@ static void note(json_t *kept, json_t *told, const char *name, int64_t since_ms,
     json_object_set_new(told, name, json_integer(since_ms + ahead_ms));
 }
 
-/* [MADE, AHEAD, PLACED, AHEAD, STARTED, AHEAD]; before: of the pass before, which is kept where the
- * times are the same; NULL: there is none. */
+static json_t *no_times(const struct pod_phase *phase) {
+    AUTO(text_freep) char *place = pod_phase_place(phase->pod);
+    return json_pack("[i, i, i, i, i, i, s]", 0, 0, 0, 0, 0, 0, place);
+}
+
+/* [MADE, AHEAD, PLACED, AHEAD, STARTED, AHEAD, PLACE]; before: of the pass before, which is kept
+ * where the times are the same; NULL: there is none. */
 static json_t *times_of(json_t *before, const struct pod_phase *phase, int64_t ahead_ms) {
     const int64_t at_ms[] = {phase->born_ms, phase->placed_ms, phase->running_ms};
     json_t *made = NULL;
@@ -44,9 +54,7 @@ static json_t *times_of(json_t *before, const struct pod_phase *phase, int64_t a
         if (before && is_known) {
             continue;
         }
-        made = made
-                   ?: before ? json_copy(before)
-                             : json_pack("[i, i, i, i, i, i]", 0, 0, 0, 0, 0, 0);
+        made = made ?: before ? json_copy(before) : no_times(phase);
         json_array_set_new(made, 2 * i, json_integer(at_ms[i]));
         json_array_set_new(made, 2 * i + 1, json_integer(ahead_ms));
     }
@@ -72,29 +80,40 @@ static void note_times(const struct pods_seen *seen, struct pods_seen *now,
     }
 }
 
-void pods_seen_forget(struct pods_seen *seen, const char *name) {
-    json_object_del(seen->times, name);
+void pods_seen_drop(struct pods_seen *seen, const char *name) {
+    if (json_object_get(seen->times, name)) {
+        seen->dropped = seen->dropped ?: json_object();
+        json_object_set_new(seen->dropped, name, json_true());
+        json_object_del(seen->times, name);
+    }
 }
 
-/* NULL: none. */
-static json_t *find_vanished(const struct pods_seen *before, const struct pods_seen *now) {
+/* Those that lived in the pass before, and neither live nor have ended. */
+static void note_lost(const struct pods_seen *before, struct pods_seen *now) {
     const char *name;
-    json_t *times, *vanished = NULL;
+    json_t *times;
     json_object_foreach(before->times, name, times) {
-        if (json_object_get(now->times, name) || json_object_get(now->since, name) ||
-            json_object_get(now->over, name)) {
+        if (json_object_get(now->times, name) || json_object_get(now->over, name)) {
             continue;
         }
-        vanished = vanished ?: json_array();
-        json_array_append_new(vanished, json_string(name));
+        now->lost = now->lost ?: json_object();
+        json_object_set_new(now->lost, json_string_value(json_array_get(times, PLACE)),
+                            json_string(name));
+        if (!json_object_get(now->since, name)) {
+            now->vanished = now->vanished ?: json_array();
+            json_array_append_new(now->vanished, json_string(name));
+        }
     }
-    return vanished;
 }
 
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
-    struct pods_seen now = {json_object(), json_object(), json_object(), json_object(),
-                            json_object(), json_object(), NULL};
+    struct pods_seen now = {.ended = json_object(),
+                            .leaving = json_object(),
+                            .set = json_object(),
+                            .over = json_object(),
+                            .since = json_object(),
+                            .times = json_object()};
     int64_t ahead_ms = wall_ms - monotonic_ms;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
@@ -107,11 +126,14 @@ void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
             int64_t since_ms =
                 since ? json_integer_value(since) : monotonic_ms - passed_ms(&phase, wall_ms);
             note(now.since, now.leaving, phase.name, since_ms, ahead_ms);
+        } else if (json_object_get(seen->dropped, phase.name)) { /* the watch is late */
+            now.dropped = now.dropped ?: json_object();
+            json_object_set_new(now.dropped, phase.name, json_true());
         } else {
             note_times(seen, &now, &phase, ahead_ms);
         }
     }
-    now.vanished = find_vanished(seen, &now);
+    note_lost(seen, &now);
     pods_seen_release(seen);
     *seen = now;
 }

@@ -12,9 +12,12 @@ struct pods_seen {
     json_t *set;     /* how far times of living pods have moved, as in job_observed; mostly empty */
     /* {POD NAME: monotonic} of the first two: the wall clock may be set meanwhile. */
     json_t *over, *since;
-    json_t
-        *times; /* of living ones, {POD NAME: each time, and how far ahead we were at its sight} */
-    json_t *vanished; /* [NAME] of those that the pass before saw alive and this one does not see */
+    /* Of living ones, {POD NAME: each time, and how far ahead we were at its sight; its place}. */
+    json_t *times;
+    json_t *dropped; /* {NAME: true} of those that we have deleted; NULL: none */
+    /* Of this pass; NULL: none. */
+    json_t *vanished; /* [NAME] of pods that the pass before saw alive, and that are gone */
+    json_t *lost;     /* {PLACE: NAME} of those, and of others that are being deleted since then */
 };
 
 enum {
@@ -25,8 +28,8 @@ enum {
 };
 
 void pods_seen_release(struct pods_seen *seen);
-/* A pod that we have deleted does not count as vanished. */
-void pods_seen_forget(struct pods_seen *seen, const char *name);
+/* A pod that we have deleted is neither vanished nor lost. */
+void pods_seen_drop(struct pods_seen *seen, const char *name);
 /* pods: an array; of others nothing is kept. The time is that of the pass. */
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms);

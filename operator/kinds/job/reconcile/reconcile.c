@@ -13,6 +13,7 @@
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/other_leader.h"
 #include "operator/kinds/job/reconcile/pods_seen.h"
+#include "operator/kinds/job/reconcile/recreation.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/relabelled.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -34,6 +35,7 @@ struct kept {
     struct adoption adoption;
     struct alone alone;
     struct relabelled relabelled;
+    struct recreation recreation;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
@@ -60,6 +62,7 @@ static void kept_free(void *opaque) {
     adoption_release(&kept->adoption);
     alone_release(&kept->alone);
     relabelled_release(&kept->relabelled);
+    recreation_release(&kept->recreation);
     status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
@@ -201,7 +204,7 @@ void job_wrote(void *opaque, const struct written *written) {
         job_credentials_note(&kept->credentials, written);
     }
     if (written->verb == CLUSTER_DELETE && !written->err) {
-        pods_seen_forget(&kept->pods, tree_text(written->object, "metadata.name", ""));
+        pods_seen_drop(&kept->pods, tree_text(written->object, "metadata.name", ""));
     }
 }
 
@@ -488,13 +491,14 @@ static int64_t hold_ms(struct kept *kept, const struct reconcile *request, const
                : other_leader_hold_ms(&kept->other, service, request->monotonic_ms);
 }
 
-static void note_seen(const struct job_ops *ops, const struct reconcile *request, struct kept *kept,
+static void note_seen(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                       const json_t *pods) {
     bool is_first = !kept->alone.is_begun;
     AUTO(text_freep) char *last = is_first && ops->last_hub ? ops->last_hub(request->object) : NULL;
     pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
     alone_note(&kept->alone, pods, ops->is_hub, last);
     relabelled_note(&kept->relabelled, kept->pods.vanished, kept->alone.name);
+    recreation_note(request, &kept->recreation, kept->pods.lost);
     ensured_forget(&kept->ensured, request->monotonic_ms);
 }
 
@@ -555,6 +559,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
+    recreation_hold(request, &kept->recreation, plan.create);
     if (!alone_allow(request, &kept->alone, plan.create)) {
         return 0;
     }

@@ -1,0 +1,26 @@
+/* recreation.h: the pause before a pod is made for a place (its role and index) from which others
+ * were taken away: somebody deleted them while they lived, or they vanished. After the second in a
+ * row it is 1 s, doubling up to a minute, so that who deletes pods as fast as they come causes few
+ * requests; ten minutes without a loss end it. Pods that the controller deletes, and those that
+ * have ended, do not count: the plan knows when to replace them. */
+#pragma once
+
+#include "operator/control/controller.h"
+
+enum {
+    RECREATION_FORGET_MS = 600000,
+    RECREATION_TELLS = 4, /* losses in a row of one place that are told by an Event */
+};
+
+/* Of one job; zero at first. */
+struct recreation {
+    json_t *places; /* {PLACE: [LOSSES, LAST, NOT BEFORE]}, monotonic times; owned; NULL: none */
+};
+
+void recreation_release(struct recreation *recreation);
+/* In each pass. lost: {PLACE: POD NAME} of this pass (pods_seen.h), or NULL. */
+void recreation_note(struct reconcile *request, struct recreation *recreation, const json_t *lost);
+/* After the plan: takes the pods that have to wait off what is to be created; another pass follows
+ * when the first of them may be made. */
+void recreation_hold(struct reconcile *request, const struct recreation *recreation,
+                     json_t *create);

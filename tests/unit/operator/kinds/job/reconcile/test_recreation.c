@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods that somebody takes away while they live: their places are filled later each time. */
+#include "operator/kinds/job/reconcile/recreation.h"
+
+#include "operator/kinds/job/reconcile/pods_seen.h"
+#include "tests/parse_json.h"
+#include "tests/test.h"
+
+static struct {
+    struct pods_seen seen;
+    struct recreation recreation;
+    int64_t now_ms;
+    int64_t again_ms; /* of the last pass */
+    size_t events;
+} world;
+
+static void open_world(void) {
+    memset(&world, 0, sizeof world);
+    world.now_ms = 5000;
+}
+
+static void close_world(void) {
+    pods_seen_release(&world.seen);
+    recreation_release(&world.recreation);
+}
+
+/* Returns how many of a coordinator and a worker may be made in a pass that sees these pods. */
+static size_t pass(const char *pods_text) {
+    AUTO(tree_freep) json_t *pods = parse(pods_text);
+    AUTO(tree_freep) json_t *events = json_array();
+    AUTO(tree_freep)
+    json_t *create = parse("[{'metadata': {'labels': {'windlass.dev/role': 'coordinator'}}}, "
+                           "{'metadata': {'labels': {'windlass.dev/role': 'worker', "
+                           "'windlass.dev/index': '0'}}}]");
+    struct reconcile request = {.kind = "BatchScore",
+                                .namespace = "default",
+                                .name = "a",
+                                .monotonic_ms = world.now_ms,
+                                .events = events};
+    pods_seen_note(&world.seen, pods, world.now_ms, world.now_ms);
+    recreation_note(&request, &world.recreation, world.seen.lost);
+    recreation_hold(&request, &world.recreation, create);
+    world.again_ms = request.again_ms;
+    world.events += json_array_size(events);
+    return json_array_size(create);
+}
+
+#define WORKER                                                                                     \
+    "{'metadata': {'name': 'a-worker-0', 'labels': {'windlass.dev/role': 'worker', "               \
+    "'windlass.dev/index': '0'}%s}, 'status': {'phase': '%s'}}"
+
+static void see_worker(const char *more, const char *phase) {
+    AUTO(text_freep) char *pod = x_printf(WORKER, more, phase);
+    AUTO(text_freep) char *pods = x_printf("[%s]", pod);
+    (void)pass(pods);
+}
+
+static const char leaving[] = ", 'deletionTimestamp': '2026-01-01T00:00:00Z'";
+
+static void test_later_each_time(void) {
+    static const int64_t pauses_ms[] = {0, 0, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
+    for (int leaves = 0; leaves < 2; leaves++) {
+        open_world();
+        for (size_t losses = 1; losses < ARRAY_LEN(pauses_ms); losses++) {
+            see_worker("", "Running");
+            if (leaves) {
+                see_worker(leaving, "Running");
+            }
+            size_t wanted = pauses_ms[losses] > 0 ? 1 : 2; /* the coordinator's place is another */
+            CHECK_INT(pass("[]"), wanted);
+            CHECK_INT(world.again_ms, pauses_ms[losses]);
+            world.now_ms += MAX(pauses_ms[losses] - 1, 0);
+            CHECK_INT(pass("[]"), wanted);
+            world.now_ms += 1;
+            CHECK_INT(pass("[]"), 2);
+        }
+        CHECK_INT(world.events, 1);
+        close_world();
+    }
+}
+
+/* Ten minutes without a loss. */
+static void test_it_ends(void) {
+    open_world();
+    for (int losses = 0; losses < 5; losses++) {
+        see_worker("", "Running");
+        (void)pass("[]");
+    }
+    CHECK_INT(pass("[]"), 1);
+    see_worker("", "Running");
+    world.now_ms += RECREATION_FORGET_MS;
+    CHECK_INT(pass("[]"), 2);
+    CHECK_INT(world.again_ms, 0);
+    close_world();
+}
+
+/* Pods that have ended, also on their way out, and those that we have deleted. */
+static void test_what_does_not_count(void) {
+    static const char *const ends[] = {"Failed", "Succeeded"};
+    open_world();
+    for (int i = 0; i < 10; i++) {
+        see_worker("", "Running");
+        see_worker("", ends[i % 2]);
+        see_worker(leaving, ends[i % 2]);
+        CHECK_INT(pass("[]"), 2);
+    }
+    for (int i = 0; i < 10; i++) {
+        see_worker("", "Running");
+        pods_seen_drop(&world.seen, "a-worker-0");
+        see_worker("", "Running"); /* the watch is late */
+        if (i % 2) {
+            see_worker(leaving, "Running");
+        }
+        CHECK_INT(pass("[]"), 2);
+    }
+    see_worker("", "Running"); /* another one of that name */
+    CHECK_INT(pass("[]"), 2);
+    see_worker("", "Running");
+    CHECK_INT(pass("[]"), 1);
+    CHECK_INT(world.events, 0);
+    close_world();
+}
+
+int main(void) {
+    TEST(test_later_each_time);
+    TEST(test_it_ends);
+    TEST(test_what_does_not_count);
+    return TEST_END();
+}
