@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/cache.h"
 
+#include "lib/tree_read.h"
 #include "operator/control/claim.h"
 #include "operator/object.h"
 
@@ -274,8 +275,7 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
 
 static json_t *parse_entry(const struct cache *cache, const struct entry *entry) {
     const struct cached_kind *kind = &cache->kinds[entry->kind];
-    json_t *object =
-        json_loadb(entry->texts + entry->tree_at, entry->size - entry->tree_at, 0, NULL);
+    json_t *object = tree_load(entry->texts + entry->tree_at, entry->size - entry->tree_at, NULL);
     assert(object); /* the text was written by us */
     json_t *metadata = json_object_get(object, "metadata");
     json_object_set_new(metadata, "name", json_string(entry->texts + entry->name_at));

@@ -2,6 +2,7 @@
 #include "operator/kube/stream.h"
 
 #include "lib/text/jsontext.h"
+#include "lib/tree_read.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -194,8 +195,7 @@ int stream_items_feed(struct stream_items *items, const char *data, size_t size,
 
 int stream_items_end(const struct stream_items *items, json_t **ret_envelope, struct error *err) {
     const struct buffer *envelope = &items->envelope;
-    json_t *tree =
-        envelope->data ? json_loadb(envelope->data, envelope->size, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *tree = envelope->data ? tree_load(envelope->data, envelope->size, NULL) : NULL;
     if (!json_is_object(tree) || items->depth) {
         json_decref(tree);
         return error_set(err, ERROR_INVALID, "the list is not a complete JSON object");
@@ -230,14 +230,14 @@ static const char *find_managed_fields(const char *text, size_t size, const char
 json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_problem) {
     const char *end = NULL, *value = find_managed_fields(text, size, &end);
     if (!value) {
-        return json_loadb(text, size, JSON_ALLOW_NUL, ret_problem);
+        return tree_load(text, size, ret_problem);
     }
     size_t before = (size_t)(value - text), after = size - (size_t)(end - text);
     AUTO(text_freep) char *shorter = x_malloc(before + 1 + after);
     memcpy(shorter, text, before);
     shorter[before] = '0'; /* the key stays, and is removed with the other metadata */
     memcpy(shorter + before + 1, end, after);
-    return json_loadb(shorter, before + 1 + after, JSON_ALLOW_NUL, ret_problem);
+    return tree_load(shorter, before + 1 + after, ret_problem);
 }
 
 int stream_object_parse(const char *text, size_t size, json_t **ret_object, struct error *err) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/tree.h"
 
+#include "lib/tree_read.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 static void test_paths(void) {
@@ -57,6 +59,95 @@ static void test_parse_bounds_memory(void) {
     CHECK_INT(json_string_length(string), size - 3);
 }
 
+/* Whatever the bytes are: what jansson makes of them. Returns whether that is a tree. */
+static bool check_loaded(const char *text, size_t size) {
+    json_error_t wanted_problem, problem;
+    AUTO(tree_freep) json_t *wanted = json_loadb(text, size, JSON_ALLOW_NUL, &wanted_problem);
+    AUTO(tree_freep) json_t *tree = tree_load(text, size, &problem);
+    AUTO(text_freep) char *wanted_text = tree_compact(wanted);
+    AUTO(text_freep) char *tree_text = tree_compact(tree);
+    CHECK_STR(tree_text, wanted_text); /* with the same order */
+    CHECK((!tree && !wanted) || json_equal(tree, wanted));
+    if (!wanted) {
+        CHECK_STR(problem.text, wanted_problem.text);
+    }
+    return wanted != NULL;
+}
+
+static const char *const loaded[] = {
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{\"windlass.dev/"
+    "job\":\"b\"}},\"n\":[1,-2,"
+    "0,-0,true,false,null]}",
+    " { \"a\" : [ ] , \"b\" : { } ,\n\t\"a\" : 2 }\r\n ",
+    "[\"\\\"\\\\\\/"
+    "\\b\\f\\n\\r\\t\",\"{\\\"x\\\":1}\",\"\\u00e9\\ud83d\\ude00\",\"\\u0000\",\"\xc3\xa9 "
+    "\xe2\x82\xac\"]",
+    "[1.5,-2e3,1E+2,0.1,123456789012345678,999999999999999999,9223372036854775807,-"
+    "9223372036854775808]",
+    "{\"\\u0061\":1,\"a\\n\":2,\"\":3}",
+    "[[[[[[]]]],{\"a\":[{}]}]]",
+    "[9223372036854775808]",
+    "[01]",
+    "[1e999]",
+    "[\"\\ud800\"]",
+    "[\"\\x\"]",
+    "[\"a\nb\"]",
+    "[\"\xff\"]",
+    "[\"\\\xc3\xa9\"]",
+    "[\"a",
+    "[\"a\\",
+    "[1,]",
+    "{\"a\" 1}",
+    "{\"a\":1,}",
+    "{,}",
+    "[1 2]",
+    "[tru]",
+    "[nulls]",
+    "[-]",
+    "[+1]",
+    "[.5]",
+    "[1.]",
+    "[] []",
+    "1",
+    "\"a\"",
+    "",
+    " ",
+    "{",
+    "]",
+};
+
+static void test_loaded_as_by_jansson(void) {
+    int trees = 0;
+    for (size_t i = 0; i < ARRAY_LEN(loaded); i++) {
+        trees += check_loaded(loaded[i], strlen(loaded[i]));
+    }
+    CHECK_INT(trees, 6);
+    CHECK(check_loaded("[\"a\0b\"]", 7) == false);
+    for (size_t depth = 250; depth < 3000; depth += depth < 260 ? 1 : 700) {
+        AUTO(text_freep) char *deep = x_malloc(2 * depth);
+        memset(deep, '[', depth);
+        memset(deep + depth, ']', depth);
+        CHECK(check_loaded(deep, 2 * depth) == (depth <= 2048));
+    }
+}
+
+static void test_loaded_as_by_jansson_from_any_bytes(void) {
+    static const char bytes[] = "{}[]\",:\\0189-+.eEtfnu \n\t\xc3\xa9\x80\xf0\0ab";
+    uint64_t random = test_seed(1);
+    int64_t rounds = test_rounds(20000), trees = 0;
+    for (int64_t i = 0; i < rounds; i++) {
+        const char *from = loaded[test_below(&random, ARRAY_LEN(loaded))];
+        size_t size = strlen(from), changes = test_below(&random, 3);
+        AUTO(text_freep) char *text = x_malloc(size + 1);
+        memcpy(text, from, size + 1);
+        for (size_t k = 0; k < changes && size > 0; k++) {
+            text[test_below(&random, size)] = bytes[test_below(&random, sizeof bytes - 1)];
+        }
+        trees += check_loaded(text, test_below(&random, 8) ? size : test_below(&random, size + 1));
+    }
+    CHECK(trees > rounds / 50);
+}
+
 static void check_written(json_t *value_new) {
     AUTO(tree_freep)
     json_t *tree = json_pack("{s:[O, {s:O, s:i}], s:n, s:b, s:b, s:{}}", "b", value_new, "é",
@@ -104,6 +195,8 @@ static void test_canonical_is_stable(void) {
 }
 
 int main(void) {
+    TEST(test_loaded_as_by_jansson);
+    TEST(test_loaded_as_by_jansson_from_any_bytes);
     TEST(test_paths);
     TEST(test_parse_refuses);
     TEST(test_parse_bounds_memory);
