@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Trees from text, as jansson makes them, in a fifth of its time: it looks at each byte of a string
- * four times. What is rare here (numbers that are no integers, \u escapes, nesting, mistakes) is
+ * four times. What is rare here (numbers with a fraction, \u escapes, nesting, mistakes) is
  * left to it, so that the result and the error are always its own. */
 #include "lib/tree_read.h"
 

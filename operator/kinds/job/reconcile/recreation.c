@@ -42,7 +42,7 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
                             json_pack("[I, I, I]", (json_int_t)losses, (json_int_t)now_ms,
                                       (json_int_t)(now_ms + pause_ms)));
         name = json_string_value(value);
-        if (losses == RECREATION_TELLS) {
+        if (losses == RECREATION_EVENT) {
             tell(request, name, losses);
         }
     }

@@ -9,7 +9,7 @@
 
 enum {
     RECREATION_FORGET_MS = 600000,
-    RECREATION_TELLS = 4, /* losses in a row of one place that are told by an Event */
+    RECREATION_EVENT = 4, /* losses in a row of one place that make an Event */
 };
 
 /* Of one job; zero at first. */

@@ -63,7 +63,7 @@ static void ask(struct reconcile *request, struct relabelled *relabelled) {
     relabelled->is_asked = reconcile_find(request, like);
 }
 
-/* The watch tells about it. A pod with the label of another job is seen, too, but not by this one.
+/* The watch shows it. A pod with the label of another job is seen, too, but not by this one.
  */
 static bool is_seen(const struct reconcile *request, const char *name) {
     AUTO(tree_freep) json_t *seen = cache_find(request->cache, "Pod", request->namespace, name);
