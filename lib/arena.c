@@ -9,7 +9,8 @@ enum { ALIGNMENT = 64, BLOCK_BYTES = 16384 };
 struct arena_block {
     struct arena_block *next;
     size_t size, used;
-    char *data;
+    void *memory;
+    char *data; /* the first aligned byte of it */
 };
 
 struct arena_kept {
@@ -27,7 +28,7 @@ void arena_release(struct arena *arena) {
     while (arena->blocks) {
         struct arena_block *block = arena->blocks;
         arena->blocks = block->next;
-        free(block->data);
+        free(block->memory);
         free(block);
     }
 }
@@ -52,11 +53,10 @@ static void *alloc_aligned(struct arena *arena, size_t size, size_t alignment) {
         block = x_calloc(1, sizeof *block);
         block->size = (MAX(size, BLOCK_BYTES) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         start = 0;
-        block->data = aligned_alloc(ALIGNMENT, block->size);
-        if (!block->data) {
-            free(x_malloc(SIZE_MAX)); /* prints and aborts like any other allocation */
-        }
-        memset(block->data, 0, block->size);
+        /* calloc: the kernel's pages are zero already, and those that are never used cost nothing.
+         */
+        block->memory = x_calloc(1, block->size + ALIGNMENT);
+        block->data = (char *)block->memory + -(uintptr_t)block->memory % ALIGNMENT;
         block->next = arena->blocks;
         arena->blocks = block;
     }
