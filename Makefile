@@ -40,13 +40,13 @@ PACKAGES_MPI := ompi-c
 # $(call once,NAME,COMMAND): what the command prints. It runs when it is first wanted (make deps installs pkg-config), and
 # once, not for each of hundreds of programs.
 once = $(eval $(1) := $(shell $(2)))$($(1))
-# (FFmpeg is opened at run time: docs/decisions/libraries-at-first-use.md.)
+# (FFmpeg and oneDNN are opened at run time: docs/decisions/libraries-at-first-use.md.)
 LIBS_LIB = $(call once,LIBS_LIB,pkg-config --libs $(PACKAGES_LIB))
 LIBS_YAML = $(call once,LIBS_YAML,pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_OPERATOR = $(LIBS_YAML) -lm
 LIBS_CUDA = $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
 LIBS_FORMATS = $(call once,LIBS_FORMATS,pkg-config --libs $(PACKAGES_AGENT))
-LIBS_AGENT_ALONE = $(LIBS_FORMATS) -ldnnl -lgomp
+LIBS_AGENT_ALONE = $(LIBS_FORMATS)
 LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
 LIBS_MPI = $(call once,LIBS_MPI,pkg-config --libs $(PACKAGES_MPI))
 # windlass-shim is fully static: it links archives and their dependencies (absent.c defines what no archive has).

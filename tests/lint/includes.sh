@@ -108,7 +108,7 @@ out=$(
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|signature|net/(http|tls|server|socket|keyed_stream))\.c'
-    owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
+    owner 'oneapi/' 'agent/engine/device/cpu/onednn/onednn_library\.h'
     owner 'libav|libsw' 'agent/data/video/video_libav\.h'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image/image_png\.c'

@@ -99,7 +99,9 @@ static int prepare_kernel(struct cpu_device *cpu, struct schedule *schedule, str
         chain_prepare(cpu, schedule, step);
     } else if (step->kernel == &onednn_planned) {
         step->kernel = NULL;
-        onednn_step_try(cpu->onednn, schedule, step);
+        if (onednn_step_try(cpu->onednn, schedule, step, err) < 0) {
+            return -1;
+        }
         if (!step->kernel) { /* the plain kernels do not support blocks */
             return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
                              step->node->op->name, step->node->name);
@@ -113,7 +115,9 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     fuse_training(schedule);
     fuse_steps(schedule);
     choose_products(cpu, schedule);
-    onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
+    if (onednn_plan(cpu->onednn, cpu->vectors->block, schedule, err) < 0) {
+        return -1;
+    }
     chain_fuse(schedule, true);
     layout_choose(cpu->vectors, schedule);
     chain_fuse(schedule, false); // steps that lost their kernel, since they only compute blocks
@@ -125,8 +129,8 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (cpu_ml_trees_try(step, err) < 0 || prepare_kernel(cpu, schedule, step, err) < 0) {
             return -1;
         }
-        if (step->node && !step->kernel) {
-            onednn_step_try(cpu->onednn, schedule, step);
+        if (step->node && !step->kernel && onednn_step_try(cpu->onednn, schedule, step, err) < 0) {
+            return -1;
         }
         for (int k = 1; k < 3; k++) {
             if (step->node && has_packed(step, k)) {

@@ -32,7 +32,7 @@ struct conv_operands {
 static bool add_hint(struct request *request, dnnl_alg_kind_t algorithm,
                      const struct conv_operands *conv, const struct request_padding *g) {
     request->has_hint = true;
-    return dnnl_dilated_convolution_forward_desc_init(
+    return dnnl.dilated_convolution_forward_desc_init(
                &request->hint, dnnl_forward_training, algorithm, conv->x, conv->weights, conv->bias,
                conv->y, g->strides, g->dilations, g->pads_begin, g->pads_end) == dnnl_success;
 }
@@ -61,7 +61,7 @@ bool request_conv_gradient_input(const struct schedule *schedule, const struct s
         request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 2, w, &window, false));
     const struct conv_operands conv = {.x = &x, .weights = &weights, .y = &y};
     return add_hint(request, algorithm, &conv, &g) &&
-           dnnl_dilated_convolution_backward_data_desc_init(
+           dnnl.dilated_convolution_backward_data_desc_init(
                &request->description.conv, algorithm, &x, &weights, &y, g.strides, g.dilations,
                g.pads_begin, g.pads_end) == dnnl_success;
 }
@@ -95,7 +95,7 @@ bool request_conv_gradient_weights(const struct schedule *schedule, const struct
     }
     const struct conv_operands conv = {.x = &in, .weights = &weights, .bias = bias, .y = &y};
     return add_hint(request, algorithm, &conv, &g) &&
-           dnnl_dilated_convolution_backward_weights_desc_init(
+           dnnl.dilated_convolution_backward_weights_desc_init(
                &request->description.conv, algorithm, &in, &weights, bias, &y, g.strides,
                g.dilations, g.pads_begin, g.pads_end) == dnnl_success;
 }

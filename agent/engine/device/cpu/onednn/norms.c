@@ -18,7 +18,7 @@ bool request_lrn(const struct schedule *schedule, const struct step *step,
     request_begin(ret_request);
     const dnnl_memory_desc_t *stored = request_add(ret_request, DNNL_ARG_SRC, 0, 4, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 4, dims, NULL);
-    return dnnl_lrn_forward_desc_init(&ret_request->description.lrn, dnnl_forward_inference,
+    return dnnl.lrn_forward_desc_init(&ret_request->description.lrn, dnnl_forward_inference,
                                       dnnl_lrn_across_channels, stored, size,
                                       node_number(step->node, "alpha", 1e-4f),
                                       node_number(step->node, "beta", 0.75f),
@@ -38,9 +38,9 @@ bool request_softmax(const struct schedule *schedule, const struct step *step,
     const dnnl_memory_desc_t *stored = request_add(ret_request, DNNL_ARG_SRC, 0, 2, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 2, dims, NULL);
     return (step->node->op->id == OP_SOFTMAX
-                ? dnnl_softmax_forward_desc_init(&ret_request->description.softmax,
+                ? dnnl.softmax_forward_desc_init(&ret_request->description.softmax,
                                                  dnnl_forward_inference, stored, 1)
-                : dnnl_logsoftmax_forward_desc_init(&ret_request->description.softmax,
+                : dnnl.logsoftmax_forward_desc_init(&ret_request->description.softmax,
                                                     dnnl_forward_inference, stored, 1)) ==
            dnnl_success;
 }

@@ -7,38 +7,45 @@
 
 #include <stdlib.h>
 
-/* Debian builds oneDNN with OpenMP, whose threads spin while they wait. On a busy machine that took
- * many times as long as the work itself (28 ms instead of 1.8 ms with one thread), and it takes
- * processors from our thread pool. So primitives are made and run by one thread. The declaration is
- * from the OpenMP standard, because not all compilers that we use ship <omp.h>. */
-void omp_set_num_threads(int count);
-
 struct onednn *onednn_new(enum isa isa) {
     struct onednn *onednn = x_calloc(1, sizeof *onednn);
-    if (isa != ISA_AVX512) {
-        /* It is refused after primitives exist, and on other processors; neither is an error. */
-        (void)dnnl_set_max_cpu_isa(isa == ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
-    }
-    if (dnnl_engine_create(&onednn->engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags) !=
-            dnnl_success) {
-        onednn_free(onednn);
-        return NULL;
-    }
+    onednn->isa = isa;
     return onednn;
 }
 
 void onednn_free(struct onednn *onednn) {
-    if (!onednn) {
-        return;
-    }
-    for (size_t i = 0; i < onednn->kept_count; i++) {
-        dnnl_memory_destroy(onednn->kept[i].memory);
+    if (onednn->is_open) {
+        for (size_t i = 0; i < onednn->kept_count; i++) {
+            dnnl.memory_destroy(onednn->kept[i].memory);
+        }
+        dnnl.stream_destroy(onednn->stream);
+        dnnl.engine_destroy(onednn->engine);
     }
     free(onednn->kept);
-    dnnl_stream_destroy(onednn->stream);
-    dnnl_engine_destroy(onednn->engine);
     free(onednn);
+}
+
+/* Before the first call of oneDNN: most networks have no step for it. *ret_works: whether it works
+ * on this machine. */
+static int open_once(struct onednn *onednn, bool *ret_works, struct error *err) {
+    if (!onednn->is_open) {
+        if (onednn_library_open(err) < 0) {
+            return -1;
+        }
+        onednn->is_open = true;
+        if (onednn->isa != ISA_AVX512) {
+            /* It is refused after primitives exist, and on other processors; neither is an error.
+             */
+            (void)dnnl.set_max_cpu_isa(onednn->isa == ISA_AVX2 ? dnnl_cpu_isa_avx2
+                                                               : dnnl_cpu_isa_sse41);
+        }
+        onednn->works = dnnl.engine_create(&onednn->engine, dnnl_cpu, 0) == dnnl_success &&
+                        dnnl.stream_create(&onednn->stream, onednn->engine,
+                                           dnnl_stream_default_flags) == dnnl_success;
+    }
+    omp.set_num_threads(1); /* a primitive divides its work when it is created */
+    *ret_works = onednn->works;
+    return 0;
 }
 
 static int error_from_onednn(struct error *err, dnnl_status_t status, const char *what) {
@@ -53,7 +60,7 @@ static int error_from_onednn(struct error *err, dnnl_status_t status, const char
 
 static int onednn_run(const struct call *call, struct error *err) {
     const struct primitive *primitive = call->state;
-    omp_set_num_threads(1);
+    omp.set_num_threads(1);
     dnnl_status_t status = primitive_run(primitive, call);
     return status == dnnl_success ? 0 : error_from_onednn(err, status, "run");
 }
@@ -107,24 +114,31 @@ static request_fill *request_of(const struct schedule *schedule, const struct st
     }
 }
 
-void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
-    if (!onednn || (block != 8 && block != 16)) {
-        return;
+static bool may_be_blocked(const struct schedule *schedule, const struct step *step) {
+    int id = step->node && !step->kernel ? step->node->op->id : -1;
+    return (id == OP_CONV || id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS) &&
+           schedule->slots[step->inputs[0]].shape.rank == 4;
+}
+
+int onednn_plan(struct onednn *onednn, int block, struct schedule *schedule, struct error *err) {
+    bool works = true;
+    if (block != 8 && block != 16) {
+        return 0;
     }
     onednn->block = block;
-    omp_set_num_threads(1);
-    for (size_t i = 0; i < schedule->step_count; i++) {
+    for (size_t i = 0; i < schedule->step_count && works; i++) {
         struct step *step = &schedule->steps[i];
-        int id = step->node && !step->kernel ? step->node->op->id : -1;
         struct request request = {.options = {.block = block}};
-        if ((id == OP_CONV || id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS) &&
-            schedule->slots[step->inputs[0]].shape.rank == 4) {
-            request_fill *fill = request_of(schedule, step);
-            bool takes =
-                fill && fill(schedule, step, &request) && primitive_is_offered(onednn, &request);
+        request_fill *fill = may_be_blocked(schedule, step) ? request_of(schedule, step) : NULL;
+        if (fill && open_once(onednn, &works, err) < 0) {
+            return -1;
+        }
+        if (fill && works) {
+            bool takes = fill(schedule, step, &request) && primitive_is_offered(onednn, &request);
             step->kernel = takes ? &onednn_planned : NULL;
         }
     }
+    return 0;
 }
 
 static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
@@ -156,20 +170,22 @@ static bool primitive_try(struct onednn *onednn, struct schedule *schedule, stru
     return true;
 }
 
-void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step) {
-    request_fill *fill = onednn ? request_of(schedule, step) : NULL;
-    if (!fill) {
-        return;
+int onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
+                    struct error *err) {
+    bool works = false;
+    request_fill *fill = request_of(schedule, step);
+    if (fill && open_once(onednn, &works, err) < 0) {
+        return -1;
     }
     const struct request_options attempts[] = {
         {.block = onednn->block, .keeps_blocks = true, .winograd = true},
         {.block = onednn->block, .keeps_blocks = true},
         {.block = onednn->block},
     };
-    omp_set_num_threads(1); /* a primitive divides its work when it is created */
-    for (size_t i = 0; i < ARRAY_LEN(attempts) && !step->kernel; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(attempts) && works && !step->kernel; i++) {
         if (!pieces_try(onednn, schedule, step, fill, &attempts[i])) {
             primitive_try(onednn, schedule, step, fill, &attempts[i]);
         }
     }
+    return 0;
 }

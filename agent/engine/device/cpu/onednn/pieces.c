@@ -22,8 +22,6 @@ struct pieces {
     size_t sum_offset[OUTPUTS_MAX];
 };
 
-void omp_set_num_threads(int count); /* onednn.c says why it is declared here */
-
 /* The step's operands with one sample per row: indices of inputs, and whether output 0 is one. */
 struct rows_of {
     int input_count, inputs[2];
@@ -83,7 +81,7 @@ void pieces_free(void *state) {
     struct pieces *pieces = state;
     for (int i = 0; pieces && i < pieces->count; i++) {
         primitive_free(pieces->primitives[i]);
-        dnnl_stream_destroy(pieces->onednn[i].stream);
+        dnnl.stream_destroy(pieces->onednn[i].stream);
     }
     free(pieces);
 }
@@ -103,7 +101,7 @@ static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *sch
         struct onednn *own = &pieces->onednn[i];
         *own = (struct onednn){.engine = onednn->engine};
         dnnl_status_t status =
-            dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags);
+            dnnl.stream_create(&own->stream, own->engine, dnnl_stream_default_flags);
         if (status == dnnl_success) {
             status = primitive_new(own, schedule, step, &request, &pieces->primitives[i]);
         }
@@ -181,7 +179,7 @@ static dnnl_status_t run_piece(const struct pieces_work *work, int index) {
     }
     call.inputs = inputs_at;
     call.outputs = outputs_at;
-    omp_set_num_threads(1); /* of this thread */
+    omp.set_num_threads(1); /* of this thread */
     return primitive_run(pieces->primitives[index], &call);
 }
 

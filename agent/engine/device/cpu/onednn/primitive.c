@@ -13,30 +13,30 @@ void primitive_free(void *state) {
     }
     for (int i = 0; i < primitive->operand_count; i++) {
         struct primitive_operand *operand = &primitive->operands[i];
-        dnnl_memory_destroy(operand->stored);
+        dnnl.memory_destroy(operand->stored);
         if (!operand->is_kept) {
-            dnnl_memory_destroy(operand->wanted);
+            dnnl.memory_destroy(operand->wanted);
         }
-        dnnl_primitive_destroy(operand->reorder);
+        dnnl.primitive_destroy(operand->reorder);
     }
-    dnnl_memory_destroy(primitive->scratchpad);
-    dnnl_primitive_destroy(primitive->primitive);
+    dnnl.memory_destroy(primitive->scratchpad);
+    dnnl.primitive_destroy(primitive->primitive);
     free(primitive);
 }
 
 static dnnl_status_t memory_new(struct onednn *onednn, const dnnl_memory_desc_t *description,
                                 void *data, dnnl_memory_t *ret_memory) {
-    return dnnl_memory_create(ret_memory, description, onednn->engine, data);
+    return dnnl.memory_create(ret_memory, description, onednn->engine, data);
 }
 
 static dnnl_status_t reorder_new(struct onednn *onednn, const dnnl_memory_desc_t *from,
                                  const dnnl_memory_desc_t *to, dnnl_primitive_t *ret_reorder) {
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&description, from, onednn->engine,
+    dnnl_status_t status = dnnl.reorder_primitive_desc_create(&description, from, onednn->engine,
                                                               to, onednn->engine, NULL);
     if (status == dnnl_success) {
-        status = dnnl_primitive_create(ret_reorder, description);
-        dnnl_primitive_desc_destroy(description);
+        status = dnnl.primitive_create(ret_reorder, description);
+        dnnl.primitive_desc_destroy(description);
     }
     return status;
 }
@@ -44,7 +44,7 @@ static dnnl_status_t reorder_new(struct onednn *onednn, const dnnl_memory_desc_t
 static dnnl_status_t reorder_run(struct onednn *onednn, dnnl_primitive_t reorder,
                                  dnnl_memory_t from, dnnl_memory_t to) {
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    return dnnl_primitive_execute(reorder, onednn->stream, ARRAY_LEN(args), args);
+    return dnnl.primitive_execute(reorder, onednn->stream, ARRAY_LEN(args), args);
 }
 
 /* The constant in the wanted format: from the cache, or made now. */
@@ -53,7 +53,7 @@ static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const 
     for (size_t i = 0; i < onednn->kept_count; i++) {
         const struct kept *kept = &onednn->kept[i];
         if (kept->node == node && kept->constant == constant &&
-            dnnl_memory_desc_equal(&kept->wanted, wanted)) {
+            dnnl.memory_desc_equal(&kept->wanted, wanted)) {
             operand->wanted = kept->memory;
             operand->is_kept = true;
             return dnnl_success;
@@ -62,16 +62,16 @@ static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const 
     struct kept made = {node, constant, *wanted, NULL};
     dnnl_status_t status = memory_new(onednn, wanted, DNNL_MEMORY_ALLOCATE, &made.memory);
     if (status == dnnl_success) {
-        status = dnnl_memory_set_data_handle(operand->stored, (void *)(uintptr_t)constant);
+        status = dnnl.memory_set_data_handle(operand->stored, (void *)(uintptr_t)constant);
     }
     if (status == dnnl_success) {
         status = reorder_run(onednn, operand->reorder, operand->stored, made.memory);
     }
     if (status == dnnl_success) {
-        status = dnnl_stream_wait(onednn->stream);
+        status = dnnl.stream_wait(onednn->stream);
     }
     if (status != dnnl_success) {
-        dnnl_memory_destroy(made.memory);
+        dnnl.memory_destroy(made.memory);
         return status;
     }
     onednn->kept = x_realloc_array(onednn->kept, onednn->kept_count + 1, sizeof *onednn->kept);
@@ -83,7 +83,7 @@ static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const 
 
 static size_t reserve(struct primitive *primitive, const dnnl_memory_desc_t *description) {
     size_t offset = primitive->scratch_bytes;
-    size_t size = dnnl_memory_desc_get_size(description);
+    size_t size = dnnl.memory_desc_get_size(description);
     primitive->scratch_bytes += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return offset;
 }
@@ -95,7 +95,7 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
     const dnnl_memory_desc_t *stored = &operand->arg.stored;
     bool is_output = operand->arg.input <= REQUEST_OUTPUT;
     dnnl_status_t status = memory_new(onednn, stored, DNNL_MEMORY_NONE, &operand->stored);
-    if (status != dnnl_success || dnnl_memory_desc_equal(wanted, stored)) {
+    if (status != dnnl_success || dnnl.memory_desc_equal(wanted, stored)) {
         return status;
     }
     status = reorder_new(onednn, is_output ? wanted : stored, is_output ? stored : wanted,
@@ -115,19 +115,19 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
 static dnnl_status_t gpu_prepare(struct primitive *primitive, const struct schedule *schedule,
                                  const struct step *step, const struct request *request,
                                  const_dnnl_primitive_desc_t description) {
-    dnnl_status_t status = dnnl_primitive_create(&primitive->primitive, description);
+    dnnl_status_t status = dnnl.primitive_create(&primitive->primitive, description);
     for (int i = 0; i < request->arg_count && status == dnnl_success; i++) {
         struct primitive_operand *operand = &primitive->operands[primitive->operand_count++];
         operand->arg = request->args[i];
         status = prepare_operand(
             primitive, schedule, step, operand,
-            dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, operand->arg.name));
+            dnnl.primitive_desc_query_md(description, dnnl_query_exec_arg_md, operand->arg.name));
     }
     if (status != dnnl_success) {
         return status;
     }
     const dnnl_memory_desc_t *scratchpad =
-        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
+        dnnl.primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     primitive->scratchpad_offset = reserve(primitive, scratchpad);
     return memory_new(primitive->onednn, scratchpad, DNNL_MEMORY_NONE, &primitive->scratchpad);
 }
@@ -135,41 +135,41 @@ static dnnl_status_t gpu_prepare(struct primitive *primitive, const struct sched
 /* oneDNN's own plain loops ("ref") are slower than ours. */
 static bool is_plain(const_dnnl_primitive_desc_t description) {
     const char *name = "";
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
+    dnnl.primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
     return strstr(name, "ref") && !strstr(name, "jit") && !strstr(name, "gemm");
 }
 
 static dnnl_status_t describe(struct onednn *onednn, const struct request *request,
                               dnnl_primitive_desc_t *ret_description) {
     dnnl_primitive_attr_t attributes;
-    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
+    dnnl_status_t status = dnnl.primitive_attr_create(&attributes);
     if (status != dnnl_success) {
         return status;
     }
     dnnl_primitive_desc_t hint = NULL;
     if (request->has_hint) {
         status =
-            dnnl_primitive_desc_create(&hint, &request->hint, attributes, onednn->engine, NULL);
+            dnnl.primitive_desc_create(&hint, &request->hint, attributes, onednn->engine, NULL);
     }
     if (status != dnnl_success) {
-        dnnl_primitive_attr_destroy(attributes);
+        dnnl.primitive_attr_destroy(attributes);
         return status;
     }
     /* The plan provides the scratchpad, so it is counted there and shared between steps. */
-    dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
-    status = dnnl_primitive_desc_create(ret_description, &request->description, attributes,
+    dnnl.primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
+    status = dnnl.primitive_desc_create(ret_description, &request->description, attributes,
                                         onednn->engine, hint);
-    dnnl_primitive_attr_destroy(attributes);
-    dnnl_primitive_desc_destroy(hint);
+    dnnl.primitive_attr_destroy(attributes);
+    dnnl.primitive_desc_destroy(hint);
     if (status == dnnl_success && is_plain(*ret_description)) {
-        dnnl_primitive_desc_destroy(*ret_description);
+        dnnl.primitive_desc_destroy(*ret_description);
         return dnnl_unimplemented;
     }
     return status;
 }
 
 static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset) {
-    return dnnl_memory_set_data_handle(memory, (void *)((uintptr_t)scratch + offset));
+    return dnnl.memory_set_data_handle(memory, (void *)((uintptr_t)scratch + offset));
 }
 
 static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
@@ -181,7 +181,7 @@ static dnnl_status_t run_operand(const struct primitive *primitive, const struct
         is_output ? call->outputs[REQUEST_OUTPUT - input]->data : call->inputs[input]->data;
     *ret_arg =
         (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->stored};
-    dnnl_status_t status = dnnl_memory_set_data_handle(operand->stored, data);
+    dnnl_status_t status = dnnl.memory_set_data_handle(operand->stored, data);
     if (status == dnnl_success && operand->wanted && !operand->is_kept) {
         status = at(operand->wanted, call->scratch, operand->offset);
         if (status == dnnl_success && !is_output) {
@@ -199,7 +199,7 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
         status = run_operand(primitive, call, &primitive->operands[i], &args[i + 1]);
     }
     if (status == dnnl_success) {
-        status = dnnl_primitive_execute(primitive->primitive, primitive->onednn->stream,
+        status = dnnl.primitive_execute(primitive->primitive, primitive->onednn->stream,
                                         primitive->operand_count + 1, args);
     }
     for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
@@ -209,7 +209,7 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
                 reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->stored);
         }
     }
-    return status == dnnl_success ? dnnl_stream_wait(primitive->onednn->stream) : status;
+    return status == dnnl_success ? dnnl.stream_wait(primitive->onednn->stream) : status;
 }
 
 bool primitive_is_offered(struct onednn *onednn, const struct request *request) {
@@ -217,7 +217,7 @@ bool primitive_is_offered(struct onednn *onednn, const struct request *request) 
     if (describe(onednn, request, &description) != dnnl_success) {
         return false;
     }
-    dnnl_primitive_desc_destroy(description);
+    dnnl.primitive_desc_destroy(description);
     return true;
 }
 
@@ -232,7 +232,7 @@ dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedu
     struct primitive *primitive = x_calloc(1, sizeof *primitive);
     primitive->onednn = onednn;
     status = gpu_prepare(primitive, schedule, step, request, description);
-    dnnl_primitive_desc_destroy(description);
+    dnnl.primitive_desc_destroy(description);
     if (status != dnnl_success) {
         primitive_free(primitive);
         return status;

@@ -1,6 +1,7 @@
 /* primitive.h: a oneDNN primitive with the memory formats of its operands; the state of a step. */
 #pragma once
 
+#include "agent/engine/device/cpu/isa.h"
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/device/kernel.h"
 
@@ -13,6 +14,8 @@ struct kept {
 };
 
 struct onednn {
+    enum isa isa;
+    bool is_open, works; /* the library; engine and stream */
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     int block; /* channels of a block, for activations in blocked layout; 0: no operand is blocked

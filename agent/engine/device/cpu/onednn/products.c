@@ -29,7 +29,7 @@ bool request_matmul(const struct schedule *schedule, const struct step *step,
     a[rank - 1] = b[rank - 2] = matmul.k;
     b[rank - 1] = y[rank - 1] = matmul.n;
     request_begin(ret_request);
-    return dnnl_matmul_desc_init(&ret_request->description.matmul,
+    return dnnl.matmul_desc_init(&ret_request->description.matmul,
                                  request_add(ret_request, DNNL_ARG_SRC, 0, rank, a, NULL),
                                  request_add(ret_request, DNNL_ARG_WEIGHTS, 1, rank, b, NULL), NULL,
                                  request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, rank, y,
@@ -65,7 +65,7 @@ bool request_gemm(const struct schedule *schedule, const struct step *step,
         }
         bias = request_add(ret_request, DNNL_ARG_BIAS, 2, 2, dims, NULL);
     }
-    return dnnl_matmul_desc_init(&ret_request->description.matmul,
+    return dnnl.matmul_desc_init(&ret_request->description.matmul,
                                  add_matrix(ret_request, DNNL_ARG_SRC, 0, a, a_turned),
                                  add_matrix(ret_request, DNNL_ARG_WEIGHTS, 1, b, b_turned), bias,
                                  add_matrix(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, y, false)) ==

@@ -20,13 +20,13 @@ const dnnl_memory_desc_t *request_add(struct request *request, int name, int inp
         stride *= dims[i];
     }
     *arg = (struct request_arg){.name = name, .input = input};
-    dnnl_memory_desc_init_by_strides(&arg->stored, rank, dims, dnnl_f32, strides ? strides : plain);
+    dnnl.memory_desc_init_by_strides(&arg->stored, rank, dims, dnnl_f32, strides ? strides : plain);
     return &arg->stored;
 }
 
 dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like) {
     dnnl_memory_desc_t any;
-    dnnl_memory_desc_init_by_tag(&any, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
+    dnnl.memory_desc_init_by_tag(&any, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
     return any;
 }
 
@@ -36,7 +36,7 @@ dnnl_memory_desc_t request_add_activation(struct request *request, int name, int
     dnnl_memory_desc_t *stored = &request->args[request->arg_count - 1].stored;
     if (slot->layout) { /* the device's blocked layout is also oneDNN's: [n, c / b, h, w, b] */
         dnnl_memory_desc_t plain = *stored;
-        dnnl_memory_desc_init_by_tag(stored, plain.ndims, plain.dims, dnnl_f32,
+        dnnl.memory_desc_init_by_tag(stored, plain.ndims, plain.dims, dnnl_f32,
                                      request->options.block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
         if (request->options.keeps_blocks) {
             return *stored;

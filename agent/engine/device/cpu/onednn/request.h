@@ -2,10 +2,9 @@
  * One function per family of operators fills it; primitive.c creates and runs the primitive. */
 #pragma once
 
+#include "agent/engine/device/cpu/onednn/onednn_library.h"
 #include "agent/engine/graph/schedule.h"
 #include "agent/engine/ops/infer/window.h"
-
-#include <oneapi/dnnl/dnnl.h>
 
 /* REQUEST_OUTPUT - i is the step's output i. No primitive here has more than REQUEST_ARGS_MAX
  * operands. */

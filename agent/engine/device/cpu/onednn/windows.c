@@ -104,10 +104,10 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
     /* For inference oneDNN would prefer formats other than blocks. */
     bool is_lasting = schedule->slots[step->inputs[1]].is_lasting;
     dnnl_prop_kind_t kind = is_lasting ? dnnl_forward_inference : dnnl_forward_training;
-    return (transposed ? dnnl_dilated_deconvolution_forward_desc_init(
+    return (transposed ? dnnl.dilated_deconvolution_forward_desc_init(
                              &request->description.deconv, dnnl_forward_inference, algorithm, &in,
                              &weights, bias, &out, g.strides, g.dilations, g.pads_begin, g.pads_end)
-                       : dnnl_dilated_convolution_forward_desc_init(
+                       : dnnl.dilated_convolution_forward_desc_init(
                              &request->description.conv, kind, algorithm, &in, &weights, bias, &out,
                              g.strides, g.dilations, g.pads_begin, g.pads_end)) == dnnl_success;
 }
