@@ -15,14 +15,14 @@ struct builder {
     const char *name;
     json_t *anchors; /* of the document: name -> tree */
     json_t *places;
-    json_t *cover;
+    json_t *cover; /* NULL: neither places nor secrets are wanted */
     size_t nodes;  /* created so far, in all documents */
     size_t copied; /* bytes copied by aliases */
 };
 
 /* The position of a node in its document. */
 struct place {
-    const char *field; /* NULL when its name is too long for messages */
+    const char *field; /* NULL: its name is too long for messages, or no places are wanted */
     int depth;
     int line;
     int column, value_column; /* of its name and its value; characters from 0; -1: not in `line` */
@@ -62,6 +62,9 @@ static void cover(json_t *covered, size_t line, int column) {
 static void cover_scalar(const struct builder *builder, const yaml_event_t *event, bool is_secret) {
     size_t line = event->start_mark.line;
     size_t last = event->end_mark.line - (event->end_mark.column == 0); /* of a block: one behind */
+    if (!builder->cover) {
+        return;
+    }
     if (is_secret || event->data.scalar.anchor) { /* its copies may be secrets */
         cover(builder->cover, line + 1, (int)event->start_mark.column);
     }
@@ -254,7 +257,7 @@ static int build_mapping(struct builder *builder, const struct place *place, jso
                               .line = (int)event.start_mark.line + 1,
                               .column = (int)event.start_mark.column,
                               .value_column = same_line ? (int)value_event.start_mark.column : -1,
-                              .is_secret = holds_secrets(key, place)};
+                              .is_secret = builder->cover && holds_secrets(key, place)};
         json_t *value = NULL;
         if (build(builder, &value_event, &child, &value, err) < 0) {
             return -1;
@@ -366,8 +369,9 @@ static int read_documents(struct builder *builder, struct manifest *manifest, st
             builder->anchors = json_object();
             builder->places = json_object();
         } else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT) {
-            struct place root = {
-                .field = "", .line = (int)event.start_mark.line + 1, .value_column = -1};
+            struct place root = {.field = builder->cover ? "" : NULL,
+                                 .line = (int)event.start_mark.line + 1,
+                                 .value_column = -1};
             json_t *tree = NULL;
             if (build(builder, &event, &root, &tree, err) < 0 ||
                 add_document(builder, manifest, tree, (size_t)root.line, err) < 0) {
@@ -377,8 +381,8 @@ static int read_documents(struct builder *builder, struct manifest *manifest, st
     }
 }
 
-int manifest_parse(const char *name, const char *text, size_t size, struct manifest **ret_manifest,
-                   struct error *err) {
+static int parse(const char *name, const char *text, size_t size, bool is_bare,
+                 struct manifest **ret_manifest, struct error *err) {
     if (size > MANIFEST_BYTES_MAX) {
         return error_set(err, ERROR_INVALID, "%s: %zu bytes, a manifest has at most %d", name, size,
                          MANIFEST_BYTES_MAX);
@@ -387,7 +391,7 @@ int manifest_parse(const char *name, const char *text, size_t size, struct manif
     manifest->name = x_strdup(name);
     manifest->text = memcpy(x_calloc(size + 1, 1), text, size);
     manifest->size = size;
-    manifest->cover = json_object();
+    manifest->cover = is_bare ? NULL : json_object();
     struct builder builder = {.name = name, .cover = manifest->cover};
     if (!yaml_parser_initialize(&builder.parser)) {
         abort(); /* out of memory */
@@ -401,6 +405,16 @@ int manifest_parse(const char *name, const char *text, size_t size, struct manif
         *ret_manifest = TAKE(manifest);
     }
     return result;
+}
+
+int manifest_parse(const char *name, const char *text, size_t size, struct manifest **ret_manifest,
+                   struct error *err) {
+    return parse(name, text, size, false, ret_manifest, err);
+}
+
+int manifest_parse_bare(const char *name, const char *text, size_t size,
+                        struct manifest **ret_manifest, struct error *err) {
+    return parse(name, text, size, true, ret_manifest, err);
 }
 
 int manifest_read(const char *path, char **ret_text, size_t *ret_size, struct error *err) {

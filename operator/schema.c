@@ -511,7 +511,7 @@ static int understand(struct schema_patterns **patterns, const json_t *schema, c
 
 int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
-    if (manifest_parse("the embedded schema", crd, size, &manifest, err) < 0) {
+    if (manifest_parse_bare("the embedded schema", crd, size, &manifest, err) < 0) {
         return -1;
     }
     json_t *tree = manifest->count == 1 ? manifest->documents[0].tree : NULL;

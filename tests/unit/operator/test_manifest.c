@@ -11,13 +11,24 @@ static int parse(const char *text, struct manifest **ret_manifest, struct error 
     return manifest_parse("m.yaml", text, strlen(text), ret_manifest, err);
 }
 
-/* The YAML text as canonical JSON of its first document, or the error's text. */
+/* The YAML text as canonical JSON of its first document, or the error's text; without places the
+ * same. */
 static char *to_json(const char *text) {
-    struct error err = {0};
+    struct error err = {0}, bare_err = {0};
     AUTO(manifest_freep) struct manifest *manifest = NULL;
-    if (parse(text, &manifest, &err) < 0) {
+    AUTO(manifest_freep) struct manifest *bare = NULL;
+    CHECK_INT(manifest_parse_bare("m.yaml", text, strlen(text), &bare, &bare_err),
+              parse(text, &manifest, &err));
+    CHECK_STR(bare_err.text, err.text);
+    if (!manifest || !bare) {
         return x_strdup(err.text);
     }
+    CHECK_INT(bare->count, manifest->count);
+    for (size_t i = 0; i < bare->count; i++) {
+        CHECK(json_equal(bare->documents[i].tree, manifest->documents[i].tree));
+        CHECK_INT(json_object_size(bare->documents[i].places), 0);
+    }
+    CHECK(!bare->cover);
     return manifest->count ? tree_canonical(manifest->documents[0].tree) : x_strdup("nothing");
 }
 
