@@ -33,14 +33,14 @@ comma := ,
 BUILD := build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
 OBJ := $(BUILD)/obj
 
-PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
+PACKAGES_LIB := jansson libcrypto libssl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
 PACKAGES_AGENT := libturbojpeg libpng zlib libzstd libbrotlidec libutf8proc
 PACKAGES_MPI := ompi-c
 # $(call once,NAME,COMMAND): what the command prints. It runs when it is first wanted (make deps installs pkg-config), and
 # once, not for each of hundreds of programs.
 once = $(eval $(1) := $(shell $(2)))$($(1))
-# (FFmpeg and oneDNN are opened at run time: docs/decisions/libraries-at-first-use.md.)
+# (FFmpeg, oneDNN and libcurl are opened at run time: docs/decisions/libraries-at-first-use.md.)
 LIBS_LIB = $(call once,LIBS_LIB,pkg-config --libs $(PACKAGES_LIB))
 LIBS_YAML = $(call once,LIBS_YAML,pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_OPERATOR = $(LIBS_YAML) -lm

@@ -31,7 +31,7 @@ struct http {
 };
 
 static void initialise(void) {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    libcurl.global_init(CURL_GLOBAL_DEFAULT);
 }
 
 static enum error_kind kind_of_curl(CURLcode code, bool is_sent) {
@@ -56,7 +56,7 @@ static enum error_kind kind_of_curl(CURLcode code, bool is_sent) {
 /* Removes the call from libcurl and from the list. */
 static void call_detach(struct http_call *call) {
     if (call->is_added) {
-        curl_multi_remove_handle(call->http->multi, call->curl);
+        libcurl.multi_remove_handle(call->http->multi, call->curl);
         call->is_added = false;
     }
     if (call->link) {
@@ -71,10 +71,10 @@ static void call_detach(struct http_call *call) {
 
 static void call_free(struct http_call *call) {
     call_detach(call);
-    curl_easy_cleanup(call->curl);
-    curl_slist_free_all(call->headers);
-    curl_slist_free_all(call->connect_to);
-    curl_slist_free_all(call->resolve);
+    libcurl.easy_cleanup(call->curl);
+    libcurl.slist_free_all(call->headers);
+    libcurl.slist_free_all(call->connect_to);
+    libcurl.slist_free_all(call->resolve);
     buffer_release(&call->body);
     free(call->method_and_url);
     free(call);
@@ -138,6 +138,9 @@ static int on_socket(CURL *curl, curl_socket_t fd, int what, void *context, void
 
 int http_open(struct http **ret_http, struct error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (http_curl_open(err) < 0) {
+        return -1;
+    }
     pthread_once(&once, initialise);
     AUTO(http_freep) struct http *http = x_calloc(1, sizeof *http);
     http->curl_due_ms = http->silence_due_ms = http->armed_ms = INT64_MAX;
@@ -148,15 +151,15 @@ int http_open(struct http **ret_http, struct error *err) {
         epoll_ctl(http->epoll, EPOLL_CTL_ADD, http->timer, &event) < 0) {
         return error_from_errno(err, errno, "cannot make an event loop");
     }
-    http->multi = curl_multi_init();
-    if (!http->multi || curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket) ||
-        curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) ||
-        curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer) ||
-        curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http) ||
-        curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT) ||
-        curl_multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
-                          (long)CONNECTIONS_PER_SERVER) ||
-        curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX)) {
+    http->multi = libcurl.multi_init();
+    if (!http->multi || libcurl.multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_TIMERDATA, http) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                             (long)CONNECTIONS_PER_SERVER) ||
+        libcurl.multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX)) {
         return error_set(err, ERROR_BUG, "libcurl cannot start");
     }
     *ret_http = TAKE(http);
@@ -164,9 +167,9 @@ int http_open(struct http **ret_http, struct error *err) {
 }
 
 void http_set_connections(struct http *http, int count) {
-    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)count);
-    curl_multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)count);
-    curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)count);
+    libcurl.multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)count);
+    libcurl.multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)count);
+    libcurl.multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)count);
 }
 
 void http_free(struct http *http) {
@@ -177,7 +180,7 @@ void http_free(struct http *http) {
         call_free(http->calls);
     }
     if (http->multi) {
-        curl_multi_cleanup(http->multi);
+        libcurl.multi_cleanup(http->multi);
     }
     fd_closep(&http->timer);
     fd_closep(&http->epoll);
@@ -198,7 +201,7 @@ int http_fd(const struct http *http) {
 }
 
 static void add_to_curl(struct http *http, struct http_call *call) {
-    call->is_added = curl_multi_add_handle(http->multi, call->curl) == CURLM_OK;
+    call->is_added = libcurl.multi_add_handle(http->multi, call->curl) == CURLM_OK;
     if (!call->is_added) {
         abort(); /* out of memory, or the handle was added before */
     }
@@ -239,9 +242,9 @@ static void finish(struct http_call *call, CURLcode code) {
         .body = call->body.data ? call->body.data : "", .size = call->body.size, .call = call};
     long status = 0, sent_bytes = 0;
     curl_off_t retry_after_s = 0;
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(call->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
-    curl_easy_getinfo(call->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    libcurl.easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    libcurl.easy_getinfo(call->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
+    libcurl.easy_getinfo(call->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
     answer.status = (int)status;
     answer.retry_after_s = (int)MIN(MAX(retry_after_s, 0), INT_MAX);
     if (err.kind) {
@@ -253,7 +256,7 @@ static void finish(struct http_call *call, CURLcode code) {
                   call->method_and_url, call->refused);
     } else if (code != CURLE_OK) {
         error_set(&err, kind_of_curl(code, sent_bytes > 0), "%s: %s", call->method_and_url,
-                  *call->reason ? call->reason : curl_easy_strerror(code));
+                  *call->reason ? call->reason : libcurl.easy_strerror(code));
     }
     call_detach(call);
     if (call->done) {
@@ -266,8 +269,8 @@ static void finish(struct http_call *call, CURLcode code) {
 const char *http_answer_header_at(const struct http_answer *answer, const char *name,
                                   size_t index) {
     struct curl_header *header = NULL;
-    return answer->call && curl_easy_header(answer->call->curl, name, index, CURLH_HEADER, -1,
-                                            &header) == CURLHE_OK
+    return answer->call && libcurl.easy_header(answer->call->curl, name, index, CURLH_HEADER, -1,
+                                               &header) == CURLHE_OK
                ? header->value
                : NULL;
 }
@@ -329,11 +332,11 @@ static void finish_silent(struct http *http) {
 static void finish_ended(struct http *http) {
     int left;
     CURLMsg *message;
-    while ((message = curl_multi_info_read(http->multi, &left))) {
+    while ((message = libcurl.multi_info_read(http->multi, &left))) {
         if (message->msg == CURLMSG_DONE) {
             CURLcode code = message->data.result;
             char *call = NULL;
-            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+            libcurl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
             finish((struct http_call *)(void *)call, code);
         }
     }
@@ -342,7 +345,7 @@ static void finish_ended(struct http *http) {
 static void act(struct http *http, curl_socket_t fd, int what) {
     int running;
     http->is_inside = true;
-    curl_multi_socket_action(http->multi, fd, what, &running);
+    libcurl.multi_socket_action(http->multi, fd, what, &running);
     http->is_inside = false;
 }
 

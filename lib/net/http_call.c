@@ -21,7 +21,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context) {
     long status = 0;
     size *= count;
     call->heard_ms = clock_monotonic_ms();
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    libcurl.easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
     int result = call->received && status < 300
                      ? call->received(call->context, data, size, &call->err)
                      : buffer_append(&call->body, data, size, &call->err);
@@ -58,38 +58,38 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose UNUSED,
 static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {
     struct curl_blob blob = {
         .data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
-    return curl_easy_setopt(curl, option, &blob);
+    return libcurl.easy_setopt(curl, option, &blob);
 }
 
 static bool set_trust(CURL *curl, const struct http_request *request) {
     const char *pem =
         request->certificate_pem ? request->certificate_pem : request->authorities_pem;
     long oldest = request->certificate_pem ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2;
-    bool is_set = !curl_easy_setopt(curl, CURLOPT_SSLVERSION, oldest) &&
-                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, request->is_insecure ? 0L : 1L) &&
-                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST,
-                                    request->is_insecure || request->certificate_pem ? 0L : 2L);
+    bool is_set = !LIBCURL_SET(curl, CURLOPT_SSLVERSION, oldest) &&
+                  !LIBCURL_SET(curl, CURLOPT_SSL_VERIFYPEER, request->is_insecure ? 0L : 1L) &&
+                  !LIBCURL_SET(curl, CURLOPT_SSL_VERIFYHOST,
+                               request->is_insecure || request->certificate_pem ? 0L : 2L);
     if (is_set && pem) {
         /* Debian's libcurl trusts /etc/ssl/certs unless CAPATH is taken away. */
-        is_set = !curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) &&
-                 !curl_easy_setopt(curl, CURLOPT_CAINFO, NULL) &&
+        is_set = !LIBCURL_SET(curl, CURLOPT_CAPATH, NULL) &&
+                 !LIBCURL_SET(curl, CURLOPT_CAINFO, NULL) &&
                  !set_blob(curl, CURLOPT_CAINFO_BLOB, pem);
     }
     if (is_set && request->authorities_file) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) &&
-                 !curl_easy_setopt(curl, CURLOPT_CAINFO, request->authorities_file);
+        is_set = !LIBCURL_SET(curl, CURLOPT_CAPATH, NULL) &&
+                 !LIBCURL_SET(curl, CURLOPT_CAINFO, request->authorities_file);
     }
     if (is_set && request->client_certificate_pem && request->client_key_pem) {
         /* A password, so that OpenSSL does not ask for one on the terminal. */
         is_set = !set_blob(curl, CURLOPT_SSLCERT_BLOB, request->client_certificate_pem) &&
                  !set_blob(curl, CURLOPT_SSLKEY_BLOB, request->client_key_pem) &&
-                 !curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
+                 !LIBCURL_SET(curl, CURLOPT_KEYPASSWD, "");
     }
     return is_set;
 }
 
 static void add_to(struct curl_slist **list, const char *text) {
-    *list = curl_slist_append(*list, text);
+    *list = libcurl.slist_append(*list, text);
     if (!*list) {
         abort(); /* out of memory */
     }
@@ -109,28 +109,28 @@ static int set_address(struct http_call *call, const struct http_request *reques
         add_to(&call->resolve, entry);
     }
     if (!request->server_name) {
-        curl_easy_setopt(call->curl, CURLOPT_URL, request->url);
+        LIBCURL_SET(call->curl, CURLOPT_URL, request->url);
         return 0;
     }
-    CURLU *url = curl_url();
+    CURLU *url = libcurl.url();
     char *host = NULL, *port = NULL, *changed = NULL;
-    bool is_set = url && !curl_url_set(url, CURLUPART_URL, request->url, 0) &&
-                  !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-                  !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-                  !curl_url_set(url, CURLUPART_HOST, request->server_name, 0) &&
-                  !curl_url_get(url, CURLUPART_URL, &changed, 0);
+    bool is_set = url && !libcurl.url_set(url, CURLUPART_URL, request->url, 0) &&
+                  !libcurl.url_get(url, CURLUPART_HOST, &host, 0) &&
+                  !libcurl.url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+                  !libcurl.url_set(url, CURLUPART_HOST, request->server_name, 0) &&
+                  !libcurl.url_get(url, CURLUPART_URL, &changed, 0);
     if (is_set) {
         AUTO(text_freep) char *route = x_printf("::%s:%s", host, port);
         AUTO(text_freep) char *header = x_printf("Host: %s:%s", host, port);
-        call->connect_to = curl_slist_append(NULL, route);
+        call->connect_to = libcurl.slist_append(NULL, route);
         add_header(call, header);
-        is_set = !curl_easy_setopt(call->curl, CURLOPT_URL, changed) &&
-                 !curl_easy_setopt(call->curl, CURLOPT_CONNECT_TO, call->connect_to);
+        is_set = !LIBCURL_SET(call->curl, CURLOPT_URL, changed) &&
+                 !LIBCURL_SET(call->curl, CURLOPT_CONNECT_TO, call->connect_to);
     }
-    curl_free(host);
-    curl_free(port);
-    curl_free(changed);
-    curl_url_cleanup(url);
+    libcurl.free(host);
+    libcurl.free(port);
+    libcurl.free(changed);
+    libcurl.url_cleanup(url);
     return is_set ? 0
                   : error_set(err, ERROR_INVALID, "%s with the server name %s: not an address",
                               request->url, request->server_name);
@@ -157,43 +157,42 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     bool is_named = is_pinned || request->authorities_pem || request->authorities_file;
     const char *schemes = is_named ? "https" : "http,https";
     bool is_set =
-        !curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, schemes) &&
-        !curl_easy_setopt(curl, CURLOPT_PROXY, request->proxy ? request->proxy : "") &&
-        !curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) &&
-        !curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, version) &&
-        !curl_easy_setopt(curl, CURLOPT_PIPEWAIT, request->reuse == HTTP_SHARE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, request->reuse != HTTP_SHARE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request->reuse == HTTP_ONCE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
-        !curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
-        !curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
-        !curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
-        !curl_easy_setopt(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&
-        !curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->reason) &&
-        !curl_easy_setopt(curl, CURLOPT_PRIVATE, call) &&
-        !curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) &&
-        !curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
+        !LIBCURL_SET(curl, CURLOPT_PROTOCOLS_STR, schemes) &&
+        !LIBCURL_SET(curl, CURLOPT_PROXY, request->proxy ? request->proxy : "") &&
+        !LIBCURL_SET(curl, CURLOPT_NOSIGNAL, 1L) &&
+        !LIBCURL_SET(curl, CURLOPT_HTTP_VERSION, version) &&
+        !LIBCURL_SET(curl, CURLOPT_PIPEWAIT, request->reuse == HTTP_SHARE ? 1L : 0L) &&
+        !LIBCURL_SET(curl, CURLOPT_FRESH_CONNECT, request->reuse != HTTP_SHARE ? 1L : 0L) &&
+        !LIBCURL_SET(curl, CURLOPT_FORBID_REUSE, request->reuse == HTTP_ONCE ? 1L : 0L) &&
+        !LIBCURL_SET(curl, CURLOPT_TCP_KEEPALIVE, 1L) &&
+        !LIBCURL_SET(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
+        !LIBCURL_SET(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
+        !LIBCURL_SET(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
+        !LIBCURL_SET(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
+        !LIBCURL_SET(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
+        !LIBCURL_SET(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&
+        !LIBCURL_SET(curl, CURLOPT_ERRORBUFFER, call->reason) &&
+        !LIBCURL_SET(curl, CURLOPT_PRIVATE, call) &&
+        !LIBCURL_SET(curl, CURLOPT_WRITEFUNCTION, receive) &&
+        !LIBCURL_SET(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
     if (is_set && request->refuses_link_local) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
-                 !curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, call);
+        is_set = !LIBCURL_SET(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+                 !LIBCURL_SET(curl, CURLOPT_OPENSOCKETDATA, call);
     }
     if (is_set && request->body) {
         CURLoption body = request->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS;
-        is_set =
-            !curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
-            !curl_easy_setopt(curl, body, request->body);
+        is_set = !LIBCURL_SET(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
+                 !libcurl.easy_setopt(curl, body, request->body);
     }
     if (is_set && call->resolve) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_RESOLVE, call->resolve);
+        is_set = !LIBCURL_SET(curl, CURLOPT_RESOLVE, call->resolve);
     }
     if (is_set && strcmp(method, "HEAD") == 0) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+        is_set = !LIBCURL_SET(curl, CURLOPT_NOBODY, 1L);
     } else if (is_set && (request->body || strcmp(method, "GET") != 0)) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+        is_set = !LIBCURL_SET(curl, CURLOPT_CUSTOMREQUEST, method);
     }
-    return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
+    return is_set && !LIBCURL_SET(curl, CURLOPT_HTTPHEADER, call->headers);
 }
 
 /* Reports a text without a certificate as such, before connecting; curl judges what is in it. */
@@ -213,7 +212,7 @@ int http_call_prepare(struct http_call *call, const struct http_request *request
     call->context = request->context;
     call->silence_ms = request->silence_ms;
     call->heard_ms = clock_monotonic_ms();
-    call->curl = curl_easy_init();
+    call->curl = libcurl.easy_init();
     if (check_certificate(request, err) < 0) {
         return error_context(err, "%s", call->method_and_url);
     }

@@ -4,8 +4,7 @@
 
 #include "lib/buffer.h"
 #include "lib/net/http.h"
-
-#include <curl/curl.h>
+#include "lib/net/http_curl.h"
 
 struct http_call {
     struct http *http;
