@@ -40,7 +40,7 @@ extern struct http_curl { LIBCURL_CALLS(LIBCURL_MEMBER) } libcurl;
 NODISCARD int http_curl_open(struct error *err);
 
 /* libcurl.easy_setopt of a constant option and a value of its kind, which the option's number says:
- * as with the macros of libcurl's header a number that is no long does not compile. */
+ * as with the macros of libcurl's header an int in the place of a long does not compile. */
 #define LIBCURL_SET(handle, option, value)                                                         \
     ({                                                                                             \
         static_assert(LIBCURL_IS_NUMBER(value) == LIBCURL_TAKES_NUMBER(option),                    \

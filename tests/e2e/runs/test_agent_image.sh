@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The content of images/agent.Containerfile, without buildah: windlass-agent with all libraries that it opens, in a root
-# folder with nothing else but windlass, as a user that owns nothing there. A film becomes a film; without the files of
-# FFmpeg pictures still become pictures, and a film's job says what is missing. (test_images.sh tests the images
-# themselves.)
+# folder with nothing else but windlass, as a user that owns nothing there. A film becomes a film. Without the files of
+# FFmpeg, oneDNN or libcurl what needs them says so by name, and all else runs. (test_images.sh tests the images themselves.)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -14,8 +13,8 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 here=$PWD
 root=$work/root
-linked() { ldd "$build/windlass-agent" | grep -E 'libav|libsw'; }
-check "windlass-agent starts without a library of FFmpeg" [ -z "$(linked)" ]
+linked() { ldd "$build/windlass" "$build/windlass-agent" | grep -E 'libav|libsw|libdnnl|libgomp|libcurl'; }
+check "programs start without FFmpeg, oneDNN, OpenMP and libcurl" [ -z "$(linked)" ]
 collect() {
     strip -o "$work/windlass" "$build/windlass" && strip -o "$work/windlass-agent" "$build/windlass-agent" && cd "$work" &&
         "$here/images/collect.sh" "$root" windlass windlass-agent && cd "$here" && mkdir -p "$root"/{proc,dev,job/data/{model,photos}}
@@ -41,14 +40,17 @@ M
 job film '{video: {path: data/film.mp4}}'
 job pictures '{files: {path: data/photos}}'
 chown -R 65532:65532 "$root/job"
-run() { # NAME [VARIABLE=VALUE]: in the root folder, as in a container; its mounts and processes end with it
+inside() { # [VARIABLE=VALUE...] COMMAND...: in the root folder, as in a container; its mounts and processes end with it
+    local variables=()
+    while [[ $1 == *=* ]]; do variables+=("$1") && shift; done
     # shellcheck disable=SC2016 # sh's arguments
     timeout 120 unshare --mount --pid --ipc --fork sh -c 'root=$1 && shift && mount -t proc proc "$root/proc" &&
         mount --rbind /dev "$root/dev" && mount -t tmpfs -o mode=1777 tmpfs "$root/tmp" &&
-        exec env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/usr/local/bin "$@"' sh "$root" "${@:2}" \
-        chroot --userspec=65532:65532 "$root" /usr/local/bin/windlass run -f "/job/$1.yaml" --state "/job/state-$1" >"$work/said" 2>&1 </dev/null
+        exec env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/usr/local/bin "$@"' sh "$root" "${variables[@]}" \
+        chroot --userspec=65532:65532 "$root" "$@" >"$work/said" 2>&1 </dev/null
     code=$?
 }
+run() { inside "${@:2}" windlass run -f "/job/$1.yaml" --state "/job/state-$1"; }
 succeeds() { run "$@"; [ $code -eq 0 ] || { sed 's/^/# /' "$work/said"; return 1; }; }
 check "a film becomes a film" succeeds film
 check "of all its frames" [ "$(count_frames "$root/job/data/film/film.mp4")" = 6 ]
@@ -65,4 +67,28 @@ fails() { # as an input that cannot be used, and names the library
 }
 check "and a film's job says what is missing" fails
 check "as it does where the worker decodes" fails WINDLASS_SANDBOX=off
+
+find "$root" -name 'libdnnl.so*' -delete
+python3 -B - "$root/job/data/model/lrn.onnx" <<'P' || exit 3
+import sys
+sys.path.insert(0, "tests/data/models")
+import make
+shape = [1, 3, 8, 8]
+with open(sys.argv[1], "wb") as file:
+    file.write(make.model([make.node("LRN", ["x"], ["y"], size=3)], [make.value("x", shape)], [make.value("y", shape)]))
+P
+without() { # CODE 'TEXT' COMMAND...: it ends so, and says that
+    inside "${@:3}"
+    [ $code -eq "$1" ] && grep -q "$2" "$work/said" || { echo "# code $code"; sed 's/^/# /' "$work/said"; return 1; }
+}
+check "without oneDNN a network that has no step for it runs" \
+    without 0 'fastest of' windlass-agent model profile /job/data/model/fixed.onnx
+check "and one that has says what is missing" \
+    without 3 'networks need oneDNN, of which a library is missing here: libdnnl.so.[0-9]*: cannot open' windlass-agent model profile /job/data/model/lrn.onnx
+
+find "$root" -name 'libcurl.so*' -delete
+check "without libcurl a manifest is checked" without 0 '' windlass check -f /job/pictures.yaml
+rm -r "$root/job/data/pictures" "$root/job/state-pictures"
+check "and what needs HTTP says what is missing" without 3 'HTTP needs libcurl, which is missing here: libcurl.so.4: cannot open' \
+    windlass run -f /job/pictures.yaml --state /job/state-pictures
 exit $((failures > 0))
