@@ -5,24 +5,31 @@
 # commits, and no files of tries are left.
 #   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10): the number of runs, and
 #   as many again of a slow program (one in `make test`); ONCE_BATCHES (100 of the slow one); ONCE_KIND (0 to 3):
-#   only that kind of job.
+#   only that kind of job; ONCE_PARTS (1, in a soak 8): the number of processes that share the rounds of the slow program,
+#   which takes hardly any processor time; ONCE_PART: only one of them. The soak of the slow one alone, 200 rounds:
+#       SOAK_SEED=1 SOAK_ROUNDS=2000 ONCE_KIND=3 bash tests/e2e/score/test_exactly_once.sh
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-# The kinds of jobs beside each other: most of a run is waiting until dead processes are replaced.
-if [ -z "${ONCE_KIND:-}" ]; then
+# beside VARIABLE COUNT: this script with each number below that, all at the same time; and ends.
+beside() {
+    local logs at running=()
     logs=$(mktemp -d)
-    trap 'rm -rf "$logs"' EXIT
-    parts=()
-    for kind in 0 1 2 3; do
-        ONCE_KIND=$kind bash "$0" >"$logs/$kind" 2>&1 &
-        parts+=($!)
+    # shellcheck disable=SC2064 # the folder's name now
+    trap "kill \$(jobs -p) 2>/dev/null; wait; rm -rf '$logs'" EXIT
+    for ((at = 0; at < $2; at++)); do
+        env "$1=$at" bash "$0" >"$logs/$at" 2>&1 &
+        running+=($!)
     done
-    trap 'kill "${parts[@]}" 2>/dev/null; wait; rm -rf "$logs"' EXIT
-    for part in "${parts[@]}"; do wait "$part" || failures=$((failures + 1)); done
-    cat "$logs"/?
+    for at in "${running[@]}"; do wait "$at" || failures=$((failures + 1)); done
+    for ((at = 0; at < $2; at++)); do cat "$logs/$at"; done
     exit $((failures > 0))
-fi
+}
+# The kinds of jobs beside each other: most of a run is waiting until dead processes are replaced.
+[ -n "${ONCE_KIND:-}" ] || beside ONCE_KIND 4
+parts=1
+[ "$ONCE_KIND" != 3 ] || parts=${ONCE_PARTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 1 || echo 8)}
+[ "$parts" = 1 ] || [ -n "${ONCE_PART:-}" ] || beside ONCE_PART "$parts"
 rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
 batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 400)}
 if [ "$ONCE_KIND" = 3 ]; then
@@ -46,7 +53,7 @@ case $ONCE_KIND in
 1) check "one film" [ "$(wc -l <"$work/quiet.1")" = 1 ] ;;
 *) check "a row for each picture" [ "$(wc -l <"$work/data/out/rows.txt")" = "$batches" ] ;;
 esac
-for ((number = 1; number <= rounds; number++)); do
+for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do
     [ "$(kind_of "$number")" != "$ONCE_KIND" ] || round "$number"
 done
 exit $((failures > 0))
