@@ -107,6 +107,7 @@ ends_well() { # name, what the workers must have reported
     holds [ $code -eq 0 ]
     holds diff -q <(output) "$top/quiet"
     holds commits_add_up
+    holds "$build/windlass" verify "$work/data/out" >"$work/verified"
     [ -z "${2:-}" ] || holds grep -qE -- "$2" "$work"/state/*worker*.log
     [ -n "$fine" ] || { tail -5 "$work/log"; tail -qn 8 "$work"/state/*.log; } | sed 's/^/# /'
     check "$1" [ -n "$fine" ]
@@ -303,4 +304,4 @@ suite() {
 }
 
 side_by_side suite waited whole hang killed coordinator told made before ${SOAK_ROUNDS:+forever untold}
-builtin exit $((failures > 0)) # without a look for results, which would wait for mounts that hang
+builtin exit $((failures > 0)) # without a look for results, which would wait for mounts that hang (ends_well verifies them)
