@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_index.h"
 
+#include "agent/data/video/captions.h"
+
 #include "agent/data/video/video_file.h"
 #include "agent/data/video/video_libav.h"
 
@@ -298,6 +300,8 @@ static int scan_packet(struct scan *scan, const AVPacket *packet, struct error *
         index->frames = x_realloc_array(index->frames, (size_t)scan->room, sizeof *index->frames);
     }
     bool is_key = packet->flags & AV_PKT_FLAG_KEY;
+    index->has_captions =
+        index->has_captions || captions_found(packet->data, (size_t)MAX(packet->size, 0));
     if (is_key) {
         if (index->key_count == scan->key_room) {
             scan->key_room = scan->key_room ? scan->key_room * 2 : 64;

@@ -45,6 +45,7 @@ struct video_index {
     int64_t last_duration; /* of the last frame, in units of time_base */
     bool was_decoded;      /* the listing decoded the whole video */
     char damage[160];      /* "": none; libav's words on bytes that it skipped */
+    bool has_captions;     /* in its pictures (captions.h); known where it was built */
     /* Of streams that were joined, the clock begins again with each section. sections: what was
      * added to the times of each section but the first, in units of time_base, so that it follows
      * the one before. */

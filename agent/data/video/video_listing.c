@@ -49,6 +49,11 @@ static int plan_film(struct video_listing *listing, const char *spec_path,
         return -1;
     }
     json_array_extend(listing->lost, tracks.lost);
+    if (listing->index.has_captions) {
+        json_array_append_new(listing->lost,
+                              json_pack("{s:s,s:s}", "what", "closed captions", "why",
+                                        "left out: they are in the pictures, which are made anew"));
+    }
     lose_damaged(listing);
     return 0;
 }

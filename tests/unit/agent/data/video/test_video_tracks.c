@@ -124,6 +124,18 @@ static const struct kind {
      "ff " AND_TONE X264 " -bf 2 -c:a aac one-$OUT && cat one-$OUT one-$OUT one-$OUT > $OUT && "
      "rm one-$OUT",
      "mp4", ""},
+    {"t-captions.m2v",
+     "ff " SMALL " -c:v mpeg2video raw-$OUT && perl -0777 -pe "
+     "'s/\\x00\\x00\\x01\\x01/\\x00\\x00\\x01\\xB2GA94\\x03\\x41\\xFF\\xFC\\xC8\\xE9$&/g' raw-$OUT "
+     ">$OUT && rm raw-$OUT",
+     "mp4", "closed captions;"},
+    {"t-captions.ts",
+     "ff " SMALL X264 " -f h264 raw-$OUT && perl -0777 -pe "
+     "'s/\\x00\\x00\\x01\\x65/"
+     "\\x00\\x00\\x01\\x06\\x04\\x0E\\xB5\\x00\\x31GA94\\x03\\x41\\xFF\\xFC\\xC8"
+     "\\xE9\\xFF\\x80$&/g' raw-$OUT >cc-$OUT && ff -f h264 -r 25 -i cc-$OUT -c copy $OUT && "
+     "rm raw-$OUT cc-$OUT",
+     "mp4", "closed captions;"},
     {"t-vfr.mkv",
      "ff " AND_TONE " -vf \"select='not(eq(mod(n,3),1))'\" -vsync vfr" X264 " -c:a aac $OUT", "mp4",
      ""},
