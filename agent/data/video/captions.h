@@ -7,6 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether these bytes of an encoded picture hold a caption; fillers, which many encoders send all
- * the time, are none. */
+/* Whether these bytes of an encoded picture hold a caption. Fillers, which many encoders send all
+ * the time, do not count. */
 bool captions_found(const uint8_t *bytes, size_t size);
