@@ -4,6 +4,7 @@
 #include "operator/kinds/batchscore/endpoint/endpoint_rules.h"
 #include "operator/kinds/batchscore/output_rules.h"
 #include "operator/kinds/batchscore/result_rules.h"
+#include "operator/kinds/job/own_variables.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdio.h>
@@ -108,7 +109,11 @@ static int check_command(const json_t *spec, struct error *err) {
         return job_refuse(err, "scorer.command",
                           "scores files and tables; for video and npy use scorer.onnx");
     }
-    return job_check_environment(spec, "scorer.command.environment", err);
+    return job_check_environment(spec, "scorer.command.environment", err) < 0 ||
+                   own_variables_check_command(spec, "scorer.command.command", NULL, err) < 0 ||
+                   own_variables_check_tree(spec, "scorer.command.arguments", NULL, err) < 0
+               ? -1
+               : own_variables_check_tree(spec, "scorer.command.environment", NULL, err);
 }
 
 /* Refuses the fields for images. A spec with its defaults has preprocess with no effect. */

@@ -6,8 +6,10 @@
 #include "operator/kinds/disttrain/spec.h"
 
 #include "lib/text/pattern.h"
+#include "operator/kinds/job/own_variables.h"
 #include "operator/kinds/job/template.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +92,11 @@ static int check_folders(const json_t *spec, const char *list, bool is_written, 
         if (!place) {
             return job_refuse(
                 err, list, "one is not in a volume of spec.volumes (a path is VOLUME/path/in/it)");
+        }
+        char field[32];
+        snprintf(field, sizeof field, "%s[%zu].path", list, i);
+        if (own_variables_check_path(field, path, err) < 0) {
+            return -1;
         }
         if (is_written && json_object_get(place, "emptyDir")) {
             return job_refuse(

@@ -4,6 +4,7 @@
 #include "operator/kinds/job/spec.h"
 
 #include "lib/net/address.h"
+#include "operator/kinds/job/own_variables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
             err, field,
             "is in an emptyDir, which each pod has for itself; use a volume that all pods share");
     }
-    return 0;
+    return own_variables_check_path(field, path, err);
 }
 
 bool job_lies_below(const char *path, const char *folder) {

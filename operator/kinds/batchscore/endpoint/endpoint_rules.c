@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/endpoint/endpoint_rules.h"
 
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/job/own_variables.h"
 
 #include "lib/net/address.h"
 
@@ -66,7 +67,11 @@ static int check_server(const json_t *spec, struct error *err) {
         return job_refuse(err, FIELD ".server.resources",
                           "nvidia.com/gpu is set by workers.gpus; take it out of resources");
     }
-    return job_check_environment(spec, FIELD ".server.environment", err);
+    static const char port[] = "WINDLASS_PORT";
+    return job_check_environment(spec, FIELD ".server.environment", err) < 0 ||
+                   own_variables_check_command(spec, FIELD ".server.command", port, err) < 0
+               ? -1
+               : own_variables_check_tree(spec, FIELD ".server.environment", port, err);
 }
 
 int endpoint_rules_check(const json_t *spec, struct error *err) {
