@@ -32,7 +32,7 @@ controller_manager() {
     launch controller-manager "$bin/kube-controller-manager" --kubeconfig="$folder/kubeconfig" --port=0 \
         --secure-port=0 --leader-elect=false --service-account-private-key-file=sa.key --root-ca-file=ca.crt \
         --controllers=garbagecollector,job,namespace,serviceaccount,serviceaccount-token "$@"
-    wait_for 60 controller-manager "$folder/kubectl" get serviceaccount default
+    wait_for 60 controller-manager "$folder/curl" /api/v1/namespaces/default/serviceaccounts/default -f -o /dev/null
 }
 etcd_call() { curl -sS --max-time 30 "http://127.0.0.1:$(cat "$folder/etcd-port")/v3/kv/$1" -d "$2"; }
 compact() {

@@ -102,13 +102,15 @@ end_with() {
             kill -9 "${pid%/environ}"
         done' _ "$1" "$folder" >/dev/null 2>&1 </dev/null &
 }
-# wait_for SECONDS NAME COMMAND...: waits until it succeeds, unless the process ends or time runs out.
+# wait_for SECONDS NAME COMMAND...: waits until it succeeds, unless the process ends or time runs out. Each look takes some
+# hundredths of a second of a processor, which the process needs for its start: they are at most four a second.
 wait_for() {
-    local end=$((SECONDS + $1)) name=$2
+    local end=$((SECONDS + $1)) name=$2 pause=5
     shift 2
     until "$@" >/dev/null 2>&1; do
         running "$name" || { echo "$script: $name ended: $(tail -n 1 "$folder/log/$name.log")" >&2; return 3; }
         [ $SECONDS -lt $end ] || { echo "$script: $name is not ready in time; see $folder/log/$name.log" >&2; return 3; }
-        sleep 0.05
+        sleep "0.$(printf %02d $pause)"
+        pause=$((pause < 25 ? pause + 5 : 25))
     done
 }

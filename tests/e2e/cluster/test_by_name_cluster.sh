@@ -80,7 +80,7 @@ ends() {
         curl -sf --max-time 60 -o /dev/null -X PUT -H 'Content-Type: application/json' --data-binary @- \
             "http://127.0.0.1:$proxy_port/apis/windlass.dev/v1beta1/namespaces/default/batchscores/one/status"
 }
-"$kubectl" proxy --port=0 >"$work/proxy.log" 2>&1 &
+"$api/kubectl" proxy --port=0 >"$work/proxy.log" 2>&1 &
 within 60 grep -q 'Starting to serve on' "$work/proxy.log"
 proxy_port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$work/proxy.log")
 check "the job fails" ends False
@@ -96,7 +96,7 @@ w delete one
 check "delete without -n does not reach the cluster: code 2" [ "$code$(get .metadata.name)" = 2one ]
 w delete one -n default
 check "delete: $(cat "$work/err")" [ $code -eq 0 ]
-gone() { ! "$kubectl" get bs one; }
+gone() { ! "$kubectl" get bs one -o name; }
 check "and it is gone" within 60 gone
 w delete one -n default
 check "a job that is not there: code 2" [ $code -eq 2 ]

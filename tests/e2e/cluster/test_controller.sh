@@ -49,7 +49,7 @@ gangs_end() { # like jobs, each in another way
 }
 check "controller: gangs come to their ends" gangs_end
 check "controller: what the hub said last is in the status" [ "$(kind=dt field gang-good .status.step) $(kind=dt field gang-good .status.attempt) $(kind=dt field crash-gang .status.attempt)" = "8 1 2" ]
-gang_keeps_one() { [ "$(count pods gang-good) $(count services gang-good)" = "1 0" ] && "$kubectl" get pod gang-good-0; }
+gang_keeps_one() { [ "$(count pods gang-good) $(count services gang-good)" = "1 0" ] && "$kubectl" get pod gang-good-0 -o name; }
 check "controller: a finished gang keeps its first pod alone" within 60 gang_keeps_one
 check "controller: a finished job keeps its coordinator's pod alone" [ "$(count pods good) $(count services good)" = "1 0" ]
 
@@ -102,7 +102,7 @@ job wait-held | "$kubectl" apply -f - >/dev/null
 gang wait-gang | "$kubectl" apply -f - >/dev/null
 series() { job "$1" | sed 's|^  workers|  schedule: {cron: "0 0 1 1 *"}\n&|'; }
 series series-held | "$kubectl" apply -f - >/dev/null
-within 60 "$kubectl" get bs series-held
+within 60 "$kubectl" get bs series-held -o name
 cat <<YAML | "$kubectl" apply -f - >/dev/null
 $(job wait-run | sed "s|^metadata: .*|metadata: {name: wait-run, labels: {windlass.dev/job: series-held}, ownerReferences: [{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, name: series-held, uid: $(field series-held .metadata.uid), controller: true}]}|")
 YAML
@@ -153,7 +153,7 @@ for pod in wait-upgrade-worker-0 wait-upgrade-coordinator-1; do
         -d '{"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": [{"name": "agent", "image": "a", "imageID": "a",
             "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}]}}' >/dev/null # its node says that it ended
 done
-second_attempts() { "$kubectl" get pod wait-upgrade-worker-0-2 wait-upgrade-coordinator-2; }
+second_attempts() { "$kubectl" get pod wait-upgrade-worker-0-2 wait-upgrade-coordinator-2 -o name; }
 check "upgrade: pods that were lost are made anew by the next controller" within 60 second_attempts
 check "upgrade: with the image that the job was started with" [ "$(images wait-upgrade)" = example.com/agent:before ]
 apply wait-new

@@ -42,7 +42,7 @@ check "the windlass of three kinds does not know it" says "unknown windlass.dev/
 start_manager
 controller toys --no-leader-election
 "$kubectl" apply -f "$work/toy.yaml" >/dev/null
-check "controller: makes its pod" within 60 "$kubectl" get pod tin-toy
+check "controller: makes its pod" within 60 "$kubectl" get pod tin-toy -o name
 check "controller: which the job owns" [ "$("$kubectl" get pod tin-toy -o 'jsonpath={.metadata.ownerReferences[0].kind}')" = Toy ]
 kind=toy
 is_pending() { [ "$(condition tin reason)" = Pending ]; }

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/cluster/jobs.sh
 # requests VERB [CODE]: the number of such requests.
 requests() { page "$port" /metrics | awk -v verb="verb=\"$1\"" -v code="${2:+code=\"$2\"}" 'index($0, "windlass_apiserver_requests_total{" verb) && index($0, code) { n += $2 } END { print n + 0 }'; }
-exists() { "$kubectl" get "$@" >/dev/null 2>&1; }
+exists() { "$kubectl" get "$@" -o name >/dev/null 2>&1; }
 owner() { "$kubectl" get "$1" "$2" -o jsonpath='{.metadata.ownerReferences[?(@.controller==true)].kind}' 2>/dev/null; }
 annotation() { "$kubectl" get "$1" "$2" -o jsonpath='{.metadata.annotations.windlass\.dev/uid}' 2>/dev/null; }
 is_owned() { [ "$(owner "$1" "$2")" = "$3" ]; }

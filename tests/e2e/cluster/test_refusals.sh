@@ -75,7 +75,7 @@ older_definitions() {
     controller defaults --no-leader-election
     apply newer
     gang newer-gang | "$kubectl" apply -f - >/dev/null
-    now_there() { "$kubectl" get pods newer-coordinator-1 newer-gang-0; }
+    now_there() { "$kubectl" get pods newer-coordinator-1 newer-gang-0 -o name; }
     check "newer definitions: pods are made" within 60 now_there
     "$kubectl" get crd batchscores.windlass.dev -o json | jq "del(.metadata, .status) | .metadata.name = \"batchscores.windlass.dev\" |
         del($old.retry.properties.maxTries, $old.errorThreshold, $old.scorer.properties.onnx.properties.postprocess)" >"$work/old.json"
@@ -91,7 +91,7 @@ older_definitions() {
     check "older definitions: the server fills no default in for the fields" within 60 is_older
     apply older
     gang older-gang | "$kubectl" apply -f - >/dev/null
-    then_there() { "$kubectl" get pods older-coordinator-1 older-worker-0 older-gang-0; }
+    then_there() { "$kubectl" get pods older-coordinator-1 older-worker-0 older-gang-0 -o name; }
     check "older definitions: pods are made" within 60 then_there
     for field in coordinator-1 worker-0 gang-0; do
         check "older definitions: the spec of $field is that of newer ones" [ "$(agents_spec "older-$field")" = "$(agents_spec "newer-$field")" ]

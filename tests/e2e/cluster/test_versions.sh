@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 old_definition() { sed '/# The same fields under the older name/,$d; s/^    - name: v1beta1$/    - name: v1alpha1/' "crds/$1.yaml"; }
 served() { "$api/curl" "/apis/windlass.dev/$1/namespaces/default/batchscores" | jq -e '.kind == "BatchScoreList"'; }
 not_served() { ! served "$1"; }
-apply_as() { job "$2" "data/$2" | sed "s#windlass.dev/v1beta1#windlass.dev/$1#" | "$kubectl" apply -f - >"$work/applied" 2>&1; }
+apply_as() { job "$2" "data/$2" | sed "s#windlass.dev/v1beta1#windlass.dev/$1#" | "$api/kubectl" apply -f - >"$work/applied" 2>&1; }
 has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 uids() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].metadata.uid}'; }
 owner_version() { "$kubectl" get services -l "windlass.dev/job=$1" -o jsonpath='{.items[0].metadata.ownerReferences[0].apiVersion}'; }
