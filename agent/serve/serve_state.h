@@ -1,4 +1,4 @@
-/* serve_state.h: how a model server fares that serve.h has started, as a file that the worker of
+/* serve_state.h: the state of a model server that serve.h has started, as a file that the worker of
  * its pod reads. */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* As agent/registry.c, without all that wants libav, oneDNN, CUDA or pictures. */
+/* As agent/registry.c, without what needs libav, oneDNN, CUDA or pictures. */
 #include "agent/data/image/image.h"
 #include "agent/data/kinds/files.h"
 #include "agent/data/kinds/table.h"

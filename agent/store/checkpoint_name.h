@@ -1,5 +1,5 @@
 /* checkpoint_name.h: names of a training's checkpoints in its output (train/checkpoint.h), for the
- * trainer that writes them and the job's hub that looks how far it has come. */
+ * trainer that writes them and the job's hub that checks its progress. */
 #pragma once
 
 #include "agent/store/store.h"

@@ -54,7 +54,8 @@ def modules(folder, names):
         if not name.endswith(".h") and name.rsplit(".", 1)[0] in headers:
             continue
         said = first_sentence(path)
-        if said and not name.endswith(".h") and (said[1:2].islower() or said[1:2] == " ") and "'s " not in said[:12]:
+        is_name = re.match(r"[A-Z][a-z]*[A-Z]|\w+,? (?:and )?[A-Z][a-z]", said or "")  # GroupQueryAttention; If, Loop; Gemm and MatMul
+        if said and not name.endswith(".h") and not is_name and (said[1:2].islower() or said[1:2] == " ") and "'s " not in said[:12]:
             said = said[0].lower() + said[1:]
         start = f"`{name}`: "
         if len(start + said) > COLUMNS - 2:

@@ -1,4 +1,4 @@
-/* answer.h: what becomes of an answer: a row of the output, and what it says it has cost. Pure. */
+/* answer.h: what becomes of an answer: a row of the output, and the cost that it states. Pure. */
 #pragma once
 
 #include "lib/buffer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text: what a reader of lines or of speech has understood: {"file": name, "text": "42 km",
+/* Text: the text that an OCR or speech model has read: {"file": name, "text": "42 km",
  * "score": 0.97}. The output [n, t, c], or [t, n, c], has scores of characters for each step of
  * time; the best one of each step counts, repeated ones once, and the blank separates them (greedy
  * decoding of Graves et al., "Connectionist Temporal Classification", 2006, section 3.2). The score

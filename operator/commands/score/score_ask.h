@@ -1,4 +1,4 @@
-/* score_ask.h: what a network takes and gives, as windlass-agent says. */
+/* score_ask.h: what a network takes and gives, as windlass-agent reports it. */
 #pragma once
 
 #include "lib/tree.h"

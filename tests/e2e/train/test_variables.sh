@@ -55,7 +55,7 @@ refused() { # NAME TEXT [FREEZE]
     [ $? -eq 2 ] && grep -qF "$2" "$work/log" && [ ! -e "$out/bad-$1/model.onnx" ] || { tail -3 "$work/log" | sed 's/^/# /'; return 1; }
 }
 inner='"inner.weight", "inner.bias"'
-check "an operator without a gradient is refused, the weights before it by name" refused determinant "a gradient cannot go through this operator yet, so 2 weights before it"
+check "an operator without a gradient is refused, the weights before it by name" refused determinant "this operator has no gradient, so 2 weights before it"
 check "with the node's name" grep -q 'Det node "/Det' "$work/log"
 check "with the way out" grep -qF "spec.trainer.model.freeze: [" "$work/log"
 cured() {

@@ -9,8 +9,7 @@ int gradient_stops(struct gradient *gradient UNUSED, const struct node *node UNU
 }
 
 int gradient_refused(struct gradient *gradient UNUSED, const struct node *node, struct error *err) {
-    return error_set(err, ERROR_UNSUPPORTED,
-                     "%s node \"%.64s\": a gradient cannot go through this operator yet",
+    return error_set(err, ERROR_UNSUPPORTED, "%s node \"%.64s\": this operator has no gradient",
                      node->op->name, node->name);
 }
 

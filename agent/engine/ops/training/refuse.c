@@ -83,7 +83,7 @@ static const char *explain(const struct node *node, char why[static WHY_BYTES]) 
         snprintf(why, WHY_BYTES, " to %s: only float32 has gradients", tensor_type_name(type));
         return "export it without .double(), .half() and autocast; or, ";
     }
-    snprintf(why, WHY_BYTES, ": a gradient cannot go through this operator yet");
+    snprintf(why, WHY_BYTES, ": this operator has no gradient");
     return "";
 }
 

@@ -1,5 +1,5 @@
 /* alone.h: a pod of which two must not run at once, a gang's first or a coordinator, and that the
- * job sees no more. It was deleted, or somebody changed its labels, and then it may still run. So
+ * job no longer sees. It was deleted, or somebody changed its labels, and then it may still run. So
  * before its successor is made the cluster is asked for it by its name. If it is there and has not
  * ended, it is held: nothing takes its place, and the plan says so (job_observed.held). It is asked
  * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). After
