@@ -316,7 +316,7 @@ static void test_refusals(void) {
         int (*make)(struct network *network);
         const char *freeze, *text, *way_out;
     } rows[] = {
-        {operator_without_rule, NULL, "Det node \"Det\": a gradient cannot go through",
+        {operator_without_rule, NULL, "Det node \"Det\": this operator has no gradient",
          "spec.trainer.model.freeze: [\"before\"]"},
         {no_way_back, NULL, "through Greater node \"Greater\"",
          "spec.trainer.model.freeze: [\"threshold\"]"},
