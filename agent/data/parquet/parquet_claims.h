@@ -5,8 +5,8 @@
 
 #include "agent/data/parquet/parquet_file.h"
 
-/* Looks at a row group that has many rows in few bytes, less than a bit for each: reads the heads
- * of the pages of its smallest column. Others are believed. INVALID: the pages have another number
+/* Looks at a row group that has many rows in few bytes, less than a bit for each: reads the
+ * page headers of its smallest column. Others are believed. INVALID: the pages have another number
  * of values, or cannot be read; errors do not name the file. Others are the source's. */
 NODISCARD int parquet_claims_check(const struct parquet_file *file, size_t group,
                                    struct error *err);

@@ -26,8 +26,8 @@ struct job_found {
 
 /* Whether -n, -A, --context or --kubeconfig is given. */
 bool job_where_is_remote(const struct job_where *where);
-/* INVALID: --local with one of these options, or no run of that name
- * with it. NOT_FOUND: of the cluster. */
+/* INVALID: --local with one of these options, or without a run of that name. NOT_FOUND: the cluster
+ * has no such job. */
 NODISCARD int job_where_find(const struct job_where *where, const char *name,
                              struct job_found *ret_found, struct error *err);
 void job_found_release(struct job_found *found); /* for AUTO, too */
