@@ -38,11 +38,9 @@ size_t rules_rows_below_mean(const struct rule_row *rows, size_t count, double m
     size_t low = 0, high = count; /* the first that is not lower is in low..high */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (rows[middle].mean < mean) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+        bool is_lower = rows[middle].mean < mean;
+        low = is_lower ? middle + 1 : low;
+        high = is_lower ? high : middle;
     }
     return low;
 }
