@@ -1,5 +1,5 @@
 /* objective.h: the reports of the metric that a job is tuned for (spec.metrics), kept as a few
- * numbers and a learning curve (lib/curve.h), however many there are. The hub adds report by
+ * numbers and a learning curve (lib/number/curve.h), however many there are. The hub adds report by
  * report. Pure.
  *
  * As JSON, in GET /progress, the termination message, status.objective and WINDLASS_OBJECTIVE:
@@ -29,7 +29,7 @@
 #pragma once
 
 #include "agent/launch/rank/metric.h"
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "lib/tree.h"
 
 enum { OBJECTIVE_OTHERS_MAX = 16, OBJECTIVE_RECENT_MAX = 1024, OBJECTIVE_ALSO_MAX = 3 };

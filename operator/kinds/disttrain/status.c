@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/status.h"
 
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/progress_fields.h"
 

@@ -9,7 +9,7 @@
  * numbers is worse than every number. */
 #pragma once
 
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "operator/kinds/sweep/rules_rows.h"
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_COUNT };

@@ -2,7 +2,7 @@
  * as the controller keeps it (kinds/disttrain/cache_transform.h). Pure. */
 #pragma once
 
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "operator/kinds/sweep/search/space.h"
 
 enum { TRIAL_ALIKE_MAX = 256 };

@@ -3,8 +3,8 @@
  * in; pure. */
 #pragma once
 
-#include "lib/curve.h"
 #include "lib/error.h"
+#include "lib/number/curve.h"
 #include "lib/tree.h"
 
 enum {
@@ -27,7 +27,7 @@ struct sweep_trial {
     int64_t index;
     const char *name;
     enum sweep_trial_state state;
-    struct curve curve;          /* as lib/curve.h reads it */
+    struct curve curve;          /* as lib/number/curve.h reads it */
     int64_t reports;             /* all of them, not only those up to the last point */
     double best;                 /* NAN: it has reported no number */
     double also[SWEEP_ALSO_MAX]; /* of each further objective; NAN: no number */

@@ -3,7 +3,7 @@
  * controller that is killed between any two), and refuses some. */
 #pragma once
 
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/kinds.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which reports make a point; curves as text: written ones are read, invalid ones refused. */
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/curve.h"
+#include "lib/number/curve.h"
 
 #include <errno.h>
 #include <math.h>
