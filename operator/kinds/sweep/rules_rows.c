@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/rules_rows.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 static int by_best(const void *left, const void *right) {
