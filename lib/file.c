@@ -36,24 +36,27 @@ int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data
     return 0;
 }
 
+int file_read_open(int fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_size,
+                   struct error *err) {
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return error_from_errno(err, errno, "cannot stat %s", name);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s is not a regular file", name);
+    }
+    if ((uint64_t)status.st_size > max_bytes) {
+        return error_set(err, ERROR_INVALID, "%s: larger than the limit of %zu bytes", name,
+                         max_bytes);
+    }
+    return file_read_stream(fd, name, max_bytes, ret_data, ret_size, err);
+}
+
 int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
               struct error *err) {
     AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return error_from_errno(err, errno, "cannot open %s", path);
-    }
-    struct stat status;
-    if (fstat(fd, &status) < 0) {
-        return error_from_errno(err, errno, "cannot stat %s", path);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return error_set(err, ERROR_INVALID, "%s is not a regular file", path);
-    }
-    if ((uint64_t)status.st_size > max_bytes) {
-        return error_set(err, ERROR_INVALID, "%s: larger than the limit of %zu bytes", path,
-                         max_bytes);
-    }
-    return file_read_stream(fd, path, max_bytes, ret_data, ret_size, err);
+    return fd < 0 ? error_from_errno(err, errno, "cannot open %s", path)
+                  : file_read_open(fd, path, max_bytes, ret_data, ret_size, err);
 }
 
 static int write_all(int fd, const char *data, size_t size) {

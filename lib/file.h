@@ -8,7 +8,10 @@
  * NUL-terminated; the caller frees. */
 NODISCARD int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
                         struct error *err);
-/* The same for an open file or pipe, up to its end; name is used in messages. */
+/* The same for a file that is open, from its beginning; name is used in messages. */
+NODISCARD int file_read_open(int fd, const char *name, size_t max_bytes, char **ret_data,
+                             size_t *ret_size, struct error *err);
+/* The same for an open file or pipe, up to its end. */
 NODISCARD int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data,
                                size_t *ret_size, struct error *err);
 /* Writes a temporary file next to `path`, syncs and renames it: readers see the old file or the

@@ -26,6 +26,14 @@ struct model {
  * valid, but the engine lacks something; the message names all missing operators. Messages are one
  * line. */
 NODISCARD int model_open(const char *path, struct model **ret_model, struct error *err);
+/* The same where others may exchange what the path leads to: nothing is opened by it, it is for
+ * messages. Both descriptors are borrowed during the call. */
+struct model_files {
+    int fd;        /* the model, for reading */
+    int folder_fd; /* its folder, where further files with weights are; -1: there are none */
+};
+NODISCARD int model_open_files(const char *path, const struct model_files *files,
+                               struct model **ret_model, struct error *err);
 /* The same for the bytes of a file in memory, which must outlive the model. */
 NODISCARD int model_from_bytes(const void *bytes, size_t size, struct model **ret_model,
                                struct error *err);

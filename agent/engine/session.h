@@ -19,9 +19,8 @@ struct session_options {
      * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
      * Ignored for a model with several outputs. */
     const struct pixel_conversion *pixels_out;
-    /* May be NULL. Set to true if session_open failed because of the device, to false if because
-     * of the model. */
-    bool *ret_is_device;
+    bool *ret_is_device; /* set: whether session_open failed because of the device; or NULL */
+    const struct model_files *files; /* as for model_open_files; NULL: model_path is opened */
 };
 
 /* Reads the model, opens the device, prepares the network for it. options NULL: all defaults. The

@@ -141,6 +141,7 @@ static int make(struct store *store, const char *name, struct local_file *ret_fi
             return -1;
         }
         file.is_disk = can.is_disk;
+        file.spec_path = TAKE(spec_path);
         info ? (void)(*info = file_info(&status)) : (void)0;
     } else if (fetch(store, name, &file, info, err) < 0) {
         local_file_release(&file);
@@ -169,12 +170,50 @@ int local_file_open(const char *spec_path, struct local_file *ret_file, struct e
             path_resolve(meant, &local.path, err) < 0) {
             return -1;
         }
+        local.spec_path = TAKE(meant);
         *ret_file = local;
         return 0;
     }
     return stored_file_open(spec_path, &file, err) < 0
                ? -1
                : local_file_make(file.store, file.name, ret_file, err);
+}
+
+int local_file_descriptors(const struct local_file *file, int *ret_fd, int *ret_folder_fd,
+                           struct error *err) {
+    if (file->spec_path) {
+        return path_open_both(file->spec_path, ret_fd, ret_folder_fd, err);
+    }
+    int folder_fd = open(file->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || folder_fd < 0) {
+        int result = error_from_errno(err, errno, "cannot open %s", file->path);
+        fd_closep(&fd);
+        fd_closep(&folder_fd);
+        return result;
+    }
+    *ret_fd = fd;
+    *ret_folder_fd = folder_fd;
+    return 0;
+}
+
+int local_file_read(const struct local_file *file, size_t max_bytes, char **ret_data,
+                    size_t *ret_size, struct store_info *ret_info, struct error *err) {
+    const char *name = file->spec_path ? file->spec_path : file->path;
+    AUTO(fd_closep) int fd = -1;
+    struct stat status;
+    if (file->spec_path) {
+        if (path_open(file->spec_path, &fd, err) < 0) {
+            return -1;
+        }
+    } else {
+        fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        return error_from_errno(err, errno, "cannot open %s", name);
+    }
+    ret_info ? (void)(*ret_info = file_info(&status)) : (void)0;
+    return file_read_open(fd, name, max_bytes, ret_data, ret_size, err);
 }
 
 void local_file_release(struct local_file *file) {
@@ -184,5 +223,6 @@ void local_file_release(struct local_file *file) {
     }
     free(file->folder);
     free(file->path);
+    free(file->spec_path);
     *file = (struct local_file){0};
 }

@@ -176,6 +176,41 @@ static char *path_of_fd(int fd) {
     return x_strndup(target, (size_t)length);
 }
 
+/* The folder of a descriptor in the volume, opened from the volume's own; -1 with errno. */
+static int open_folder_of(const struct location *location, int fd) {
+    AUTO(text_freep) char *volume = path_of_fd(location->folder_fd);
+    AUTO(text_freep) char *path = volume ? path_of_fd(fd) : NULL;
+    AUTO(text_freep) char *name = NULL;
+    if (!path) {
+        return -1;
+    }
+    size_t length = strcmp(volume, "/") == 0 ? 0 : strlen(volume);
+    if (strncmp(path, volume, length) != 0 || path[length] != '/') {
+        errno = EXDEV;
+        return -1;
+    }
+    AUTO(text_freep) char *folder = x_strdup(path + length + 1);
+    split_last(&folder, &name);
+    return location_open(location, folder, O_PATH | O_DIRECTORY);
+}
+
+int path_open_both(const char *spec_path, int *ret_fd, int *ret_folder_fd, struct error *err) {
+    AUTO(location_release) struct location location;
+    if (location_init(&location, spec_path, err) < 0) {
+        return -1;
+    }
+    AUTO(fd_closep)
+    int fd = location_open(&location, location.rest, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    int folder_fd = fd < 0 ? -1 : open_folder_of(&location, fd);
+    if (folder_fd < 0) {
+        return location_error(&location, errno, err);
+    }
+    *ret_fd = fd;
+    *ret_folder_fd = folder_fd;
+    fd = -1;
+    return 0;
+}
+
 int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
     AUTO(location_release) struct location location;
     if (location_init(&location, spec_path, err) < 0) {

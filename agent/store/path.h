@@ -14,8 +14,15 @@ enum { PATH_BYTES_MAX = 4096 };
 /* Opens a file or folder for reading, never blocking on a pipe; the descriptor is the caller's. */
 NODISCARD int path_open(const char *spec_path, int *ret_fd, struct error *err);
 
+/* path_open of a file, and the folder in which it is after links have been followed (O_PATH), so
+ * that its neighbours can be opened: both in the volume, whatever is exchanged meanwhile. */
+NODISCARD int path_open_both(const char *spec_path, int *ret_fd, int *ret_folder_fd,
+                             struct error *err);
+
 /* The absolute path on this machine, free of links, checked to be in the volume as far as it exists
- * (the last parts may be missing, for outputs). The caller frees. */
+ * (the last parts may be missing, for outputs). The caller frees. It is for messages, comparisons
+ * and users' programs: those who may write to the volume can exchange a part of it for a link, so
+ * nothing of ours is opened, made or removed by it (tests/lint/paths.sh). */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
 
 /* path_resolve of a regular file that is there and can be read, and its status. INVALID: not such a

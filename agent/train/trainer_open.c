@@ -54,12 +54,16 @@ static int make_model(struct trainer *trainer, const json_t *spec, struct error 
 
 static int open_model(struct trainer *trainer, const char *path, struct error *err) {
     AUTO(local_file_release) struct local_file file = {0};
+    AUTO(fd_closep) int fd = -1;
+    AUTO(fd_closep) int folder_fd = -1;
     struct error cause = {0};
-    if (local_file_open(path, &file, err) < 0) {
-        return -1;
+    if (local_file_open(path, &file, err) < 0 ||
+        local_file_descriptors(&file, &fd, &folder_fd, err) < 0) {
+        return error_context(err, "model.path");
     }
     /* The model is in memory: the copy can be removed. */
-    if (model_open(file.path, &trainer->model, &cause) < 0) {
+    const struct model_files files = {fd, folder_fd};
+    if (model_open_files(file.path, &files, &trainer->model, &cause) < 0) {
         *err = cause;
         return error_context(err, "model.path");
     }

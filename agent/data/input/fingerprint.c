@@ -2,6 +2,7 @@
 #include "agent/data/input/fingerprint.h"
 
 #include "agent/store/file_info.h"
+#include "agent/store/path.h"
 #include "lib/file.h"
 
 #include <fcntl.h>
@@ -94,8 +95,9 @@ bool fingerprint_holds_file(const struct local_file *file, const char *core) {
     if (!core) {
         return true;
     }
-    if (!file->is_disk) {
-        fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct error ignored = {0};
+    if (!file->is_disk && file->spec_path) {
+        (void)!path_open(file->spec_path, &fd, &ignored);
     }
     if ((file->is_disk ? stat(file->path, &status) : fd < 0 ? -1 : fstat(fd, &status)) < 0) {
         return false;

@@ -58,12 +58,11 @@ static void resident_file_freep(struct resident_file **file) {
     resident_file_free(*file);
 }
 
-int resident_file_open(const char *path, size_t size_max, struct resident_file **ret_file,
+int resident_file_open(const char *path, int fd, size_t size_max, struct resident_file **ret_file,
                        struct error *err) {
     AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
     file->path = x_strdup(path);
-    file->fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
+    file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (measure(file->fd, size_max, &file->size, err) < 0) {
         return -1;
     }

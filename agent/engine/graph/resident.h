@@ -21,10 +21,10 @@ struct resident_file {
     size_t size;
 };
 
-/* Reads a regular file of at most size_max bytes. ERROR_INVALID: not such a file; other errors are
- * the system's. */
-NODISCARD int resident_file_open(const char *path, size_t size_max, struct resident_file **ret_file,
-                                 struct error *err);
+/* Reads a regular file of at most size_max bytes. fd: the caller's, which is duplicated; path: for
+ * messages. ERROR_INVALID: not such a file; other errors are the system's. */
+NODISCARD int resident_file_open(const char *path, int fd, size_t size_max,
+                                 struct resident_file **ret_file, struct error *err);
 void resident_file_free(struct resident_file *file);
 /* Reads bytes of the file again. ERROR_UNAVAILABLE: the file is shorter now, or cannot be read.
  * Messages do not contain the path. */

@@ -4,7 +4,6 @@
 #include "agent/engine/onnx/external_data.h"
 
 #include "agent/engine/onnx/tensor_proto.h"
-#include "lib/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,8 +119,7 @@ static int read_place(struct protobuf tensor, struct place *place, struct error 
 
 static int open_file(struct external_data *data, const char *name, struct external_file **ret_file,
                      struct error *err) {
-    AUTO(text_freep) char *path = file_join(data->folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = openat(data->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0) {
         int why = errno;
@@ -152,7 +150,7 @@ static int find_file(struct external_data *data, const char *name, struct extern
             return 0;
         }
     }
-    if (!data->folder) {
+    if (data->folder_fd < 0) {
         return error_set(err, ERROR_UNSUPPORTED, "its data is in another file, %s", name);
     }
     return data->count < EXTERNAL_FILES_MAX

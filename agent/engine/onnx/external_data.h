@@ -20,7 +20,7 @@ struct external_file {
 };
 
 struct external_data {
-    const char *folder; /* borrowed while files are opened; NULL: the model is not in a file */
+    int folder_fd; /* the model's; borrowed while files are opened; -1: it is not in a file */
     size_t count, used_bytes;
     struct external_file files[EXTERNAL_FILES_MAX]; /* in the order of their first use */
 };

@@ -6,6 +6,8 @@
 #include "agent/engine/onnx/graph_proto.h"
 #include "lib/text/utf8.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +119,7 @@ static struct model *model_make(void) {
     struct model *model = x_calloc(1, sizeof *model);
     model->producer = model->note = "";
     model->external = x_calloc(1, sizeof *model->external);
+    model->external->folder_fd = -1;
     return model;
 }
 
@@ -130,27 +133,38 @@ int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, s
     return 0;
 }
 
-int model_open(const char *path, struct model **ret_model, struct error *err) {
+int model_open_files(const char *path, const struct model_files *files, struct model **ret_model,
+                     struct error *err) {
     AUTO(model_freep) struct model *model = model_make();
-    if (resident_file_open(path, file_bytes_max, &model->file, err) < 0) {
+    if (resident_file_open(path, files->fd, file_bytes_max, &model->file, err) < 0) {
         return error_context(err, "model %s", path);
     }
-    AUTO(text_freep) char *folder = x_strdup(path);
-    char *slash = strrchr(folder, '/');
-    if (slash) {
-        slash[slash == folder] = 0; /* "/" stays */
-    }
-    model->external->folder = slash ? folder : ".";
+    model->external->folder_fd = files->folder_fd;
     model->graph.is_of_file = true;
     const uint8_t *at = model->file->bytes;
     struct protobuf bytes = {at, at ? at + model->file->size : at};
     int result = parse(model, bytes, err);
-    model->external->folder = NULL;
+    model->external->folder_fd = -1;
     if (result < 0) {
         return error_context(err, "model %s", path);
     }
     *ret_model = TAKE(model);
     return 0;
+}
+
+int model_open(const char *path, struct model **ret_model, struct error *err) {
+    AUTO(text_freep) char *folder = x_strdup(path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = 0; /* "/" stays */
+    }
+    /* A pipe is refused, not waited for. */
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return error_from_errno(err, errno, "model %s: cannot open", path);
+    }
+    AUTO(fd_closep) int folder_fd = open(slash ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return model_open_files(path, &(struct model_files){fd, folder_fd}, ret_model, err);
 }
 
 void model_free(struct model *model) {

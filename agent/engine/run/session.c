@@ -78,7 +78,9 @@ int session_open(const char *model_path, const struct session_options *options,
     if (options && options->ret_is_device) {
         *options->ret_is_device = false;
     }
-    if (model_open(model_path, &session->model, err) < 0) {
+    if ((options && options->files
+             ? model_open_files(model_path, options->files, &session->model, err)
+             : model_open(model_path, &session->model, err)) < 0) {
         return -1;
     }
     if (device_open(options ? options->device : NULL, options ? options->threads : 0,

@@ -171,7 +171,7 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
         return error_context(err, "spec.scorer.onnx.path");
     }
     struct scorer_options options = {
-        .spec = job->spec, .media = prepared->media, .network = trial->network.path};
+        .spec = job->spec, .media = prepared->media, .network = network ? &trial->network : NULL};
     struct scorer *scorer = NULL;
     if (trial->kind->open(&options, &scorer, err) < 0) {
         return -1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/endpoint/form.h"
 
+#include "agent/data/input/fingerprint.h"
 #include "agent/score/endpoint/answer.h"
 #include "agent/score/endpoint/body_template.h"
 #include "agent/score/endpoint/select.h"
-#include "lib/file.h"
 #include "lib/text/base64.h"
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
@@ -61,13 +61,17 @@ static int read_file(const json_t *template, const struct item *item, json_t **r
                      struct error *err) {
     AUTO(tree_freep) json_t *values = json_object();
     AUTO(text_freep) char *data = NULL;
+    struct store_info info;
     size_t size = 0;
     json_object_set_new(values, "name", json_string(item->name));
     bool wants_text = body_template_names(template, "text"),
          wants_data = body_template_names(template, "data");
     if ((wants_text || wants_data) &&
-        file_read(item->text, FILE_BYTES_MAX, &data, &size, err) < 0) {
+        local_file_read(&item->file, FILE_BYTES_MAX, &data, &size, &info, err) < 0) {
         return -1;
+    }
+    if (data && !fingerprint_holds(&info, /* is_local= */ true, item->core)) {
+        return error_set(err, ERROR_CONFLICT, FINGERPRINT_CHANGED);
     }
     if (wants_text && (utf8_valid_size(data, size) != size || memchr(data, 0, size))) {
         return error_set(err, ERROR_INVALID, "is not text in UTF-8: write {data} for its bytes");

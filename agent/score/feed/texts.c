@@ -4,7 +4,6 @@
 #include "agent/score/feed/row_value.h"
 #include "agent/store/local_file.h"
 #include "lib/digest.h"
-#include "lib/file.h"
 
 #include <stdlib.h>
 
@@ -46,7 +45,7 @@ static int read_tokenizer(const json_t *spec, struct texts *texts, struct error 
     const char *path = tree_text(spec, "scorer.onnx.tokenizer.path", "");
     size_t size = 0;
     if (local_file_open(path, &file, err) < 0 ||
-        file_read(file.path, TOKENIZER_FILE_MAX, &json, &size, err) < 0) {
+        local_file_read(&file, TOKENIZER_FILE_MAX, &json, &size, NULL, err) < 0) {
         return error_context(err, FIELD ".path");
     }
     digest_sha256(json, size, texts->digest);
@@ -132,10 +131,10 @@ static int read_column(const struct texts *texts, const json_t *row, size_t at,
     return 0;
 }
 
-static int read_file(struct texts *texts, const char *path, struct tokenizer_input *input,
-                     struct error *err) {
+static int read_file(struct texts *texts, const struct local_file *file,
+                     struct tokenizer_input *input, struct error *err) {
     free(TAKE(texts->file));
-    if (file_read(path, TEXTS_BYTES_MAX, &texts->file, &input->size, err) < 0) {
+    if (local_file_read(file, TEXTS_BYTES_MAX, &texts->file, &input->size, NULL, err) < 0) {
         return -1;
     }
     input->text = texts->file;
@@ -146,7 +145,7 @@ int texts_take(struct texts *texts, const struct feed_item *item,
                struct tokenizer_tokens *ret_tokens, struct error *err) {
     struct tokenizer_input input = {.length_max = texts->length_max};
     size_t count = texts->column_count;
-    if (count == 0 && read_file(texts, item->item->text, &input, err) < 0) {
+    if (count == 0 && read_file(texts, &item->item->file, &input, err) < 0) {
         return -1;
     }
     if ((count > 0 && read_column(texts, item->row, 0, &input.text, &input.size, err) < 0) ||

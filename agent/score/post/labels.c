@@ -3,7 +3,6 @@
 
 #include "agent/store/local_file.h"
 #include "lib/digest.h"
-#include "lib/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ int labels_read(const json_t *spec, const char *field, struct labels *ret_labels
         return 0;
     }
     if (local_file_open(path, &file, err) < 0 ||
-        file_read(file.path, LABEL_BYTES_MAX, &labels.text, &size, err) < 0) {
+        local_file_read(&file, LABEL_BYTES_MAX, &labels.text, &size, NULL, err) < 0) {
         return error_context(err, "spec.%s", field);
     }
     digest_sha256(labels.text, size, labels.digest);

@@ -21,7 +21,7 @@ typedef void scorer_waits(void *context, bool waits);
 struct scorer_options {
     const json_t *spec;
     const struct media *media;
-    const char *network; /* for onnx: the file on this machine; NULL: it is fetched */
+    const struct local_file *network; /* for onnx: the file on this machine; NULL: it is fetched */
     /* The following are for workers; the coordinator, which only calls try_out, does not set
      * them. */
     const char *secret;   /* of the job, for the scorer alone; NULL: none */

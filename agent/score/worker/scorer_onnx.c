@@ -4,6 +4,7 @@
 #include "agent/score/worker/scorer.h"
 
 #include "agent/data/input/fingerprint.h"
+#include "agent/engine/model.h"
 #include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
 #include "agent/score/worker/length_sort.h"
@@ -107,20 +108,27 @@ static void name_device(const struct scorer_options *options, char name[static D
 }
 
 /* A fault of the GPU is not the model's fault. */
-static int open_session(const struct scorer_options *options, const char *path,
+static int open_session(const struct scorer_options *options, const struct local_file *model,
                         struct scorer *scorer, struct error *err) {
     struct pixel_conversion in = preprocess_bytes(&scorer->preprocess);
     char device[DEVICE_NAME] = "";
     name_device(options, device);
     bool is_device = false;
-    struct session_options engine = {.device = device, .ret_is_device = &is_device};
+    AUTO(fd_closep) int fd = -1;
+    AUTO(fd_closep) int folder_fd = -1;
+    if (local_file_descriptors(model, &fd, &folder_fd, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    const struct model_files files = {fd, folder_fd};
+    struct session_options engine = {
+        .device = device, .ret_is_device = &is_device, .files = &files};
     scorer->has_bytes = options->gpus > 0 && scorer->item == ITEM_PICTURE &&
                         scorer->preprocess.layout != LAYOUT_NHWC;
     if (scorer->has_bytes) {
         engine.pixels_in = &in;
         engine.pixels_out = post_pixels(scorer->post);
     }
-    if (session_open(path, &engine, &scorer->session, err) == 0) {
+    if (session_open(model->path, &engine, &scorer->session, err) == 0) {
         scorer->has_bytes = scorer->has_bytes && session_takes_pixels(scorer->session);
         if (options->gpus > 0) {
             const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -180,7 +188,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (!options->network && local_file_open(path, &model, err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");
     }
-    if (open_session(options, options->network ? options->network : model.path, scorer, err) < 0) {
+    if (open_session(options, options->network ? options->network : &model, scorer, err) < 0) {
         return -1;
     }
     const struct feeds_options feeds = {.spec = spec,

@@ -3,7 +3,6 @@
 
 #include "agent/store/local_file.h"
 #include "lib/digest.h"
-#include "lib/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ int text_rows_tokenizer(struct text_rows *rows, const char *path, struct error *
     AUTO(text_freep) char *json = NULL;
     size_t size = 0;
     if (local_file_open(path, &file, err) < 0 ||
-        file_read(file.path, TOKENIZER_FILE_MAX, &json, &size, err) < 0) {
+        local_file_read(&file, TOKENIZER_FILE_MAX, &json, &size, NULL, err) < 0) {
         return error_context(err, "tokenizer");
     }
     digest_sha256(json, size, rows->tokenizer_digest);

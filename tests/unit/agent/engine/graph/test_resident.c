@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/graph/resident.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@ static struct resident_file *fill(struct graph *graph, struct value *value) {
     struct error err = {0};
     struct resident_file *file = NULL;
     write_file(path, 1, COUNT);
-    CHECK_OK(resident_file_open(path, COUNT * 4 + 1, &file, &err), &err);
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK_OK(resident_file_open(path, fd, COUNT * 4 + 1, &file, &err), &err);
     *value = (struct value){.name = "w", .is_constant = true, .shape = {1, {COUNT}}};
     value->origin = file->bytes + 1;
     value->constant = (struct tensor){TENSOR_FLOAT32, value->shape, numbers(1), false};
