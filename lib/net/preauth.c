@@ -82,8 +82,21 @@ static const struct preauth_entry *greediest(const struct preauth *preauth,
     return found;
 }
 
-bool preauth_admits(const struct preauth *preauth, const struct preauth_source *source,
-                    int64_t now_ms, void **ret_evicted) {
+/* One of them all, or of a network's; there is one. */
+static const struct preauth_entry *
+by_chance(const struct preauth *preauth, const struct preauth_source *network, uint32_t chance) {
+    int count = network ? count_of_network(preauth, network) : preauth->count;
+    int left = (int)(chance % (uint32_t)count), i = 0;
+    for (;; i++) {
+        if ((!network || is_in_network(&preauth->entries[i].source, network)) && left-- == 0) {
+            return &preauth->entries[i];
+        }
+    }
+}
+
+bool preauth_admits(const struct preauth *preauth, const struct preauth_newcomer *newcomer,
+                    void **ret_evicted) {
+    const struct preauth_source *source = &newcomer->source;
     int own = count_of(preauth, source), most = 0;
     bool source_is_full = own >= PREAUTH_SOURCE_MAX && !source->is_loopback;
     bool network_is_full =
@@ -96,8 +109,11 @@ bool preauth_admits(const struct preauth *preauth, const struct preauth_source *
         source_is_full ? oldest_of(preauth, source)
                        : greediest(preauth, network_is_full ? source : NULL, &most);
     /* The young ones go only where another holds more than the newcomer would. */
-    if (most <= own + 1 && now_ms - evicted->since_ms < PREAUTH_GRACE_MS) {
-        return false;
+    if (most <= own + 1 && newcomer->now_ms - evicted->since_ms < PREAUTH_GRACE_MS) {
+        if (own > 0) {
+            return false;
+        }
+        evicted = by_chance(preauth, network_is_full ? source : NULL, newcomer->chance);
     }
     *ret_evicted = evicted->connection;
     return true;

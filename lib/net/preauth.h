@@ -1,9 +1,11 @@
 /* preauth.h: which of a server's connections may stay that have not shown the server's token yet,
  * as sshd's MaxStartups and PerSourceMaxStartups: PREAUTH_MAX in all, PREAUTH_SOURCE_MAX of one
  * address, PREAUTH_NETWORK_MAX of one IPv6 network. A full table makes room for a newcomer by
- * closing the oldest connection of the address that holds the most; a newcomer is refused, and has
- * to try again, only when every place is held by a young connection of a different address. Pure:
- * the caller passes the time, and accepts and closes connections. One thread at a time. */
+ * closing the oldest connection of the address that holds the most; where every place is held by a
+ * young connection of a different address, one of them by chance, so that a flood from many
+ * addresses locks nobody out: who comes is let in, and most likely shows the token before another
+ * one's chance falls on it. Pure: the caller passes time and chance, and accepts and closes
+ * connections. One thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,10 +38,16 @@ struct preauth {
 /* The source of a peer's address; of an unknown family: all zeros. */
 struct preauth_source preauth_source_of(const struct sockaddr *address);
 
-/* Whether one more connection of `source` may be opened. *ret_evicted is then the connection that
- * the caller must remove and close first, or NULL. */
-bool preauth_admits(const struct preauth *preauth, const struct preauth_source *source,
-                    int64_t now_ms, void **ret_evicted);
+/* What is known of a newcomer. chance: a random number that nobody can foresee. */
+struct preauth_newcomer {
+    struct preauth_source source;
+    int64_t now_ms;
+    uint32_t chance;
+};
+/* Whether it may be opened. *ret_evicted is then the connection that the caller must remove and
+ * close first, or NULL. */
+bool preauth_admits(const struct preauth *preauth, const struct preauth_newcomer *newcomer,
+                    void **ret_evicted);
 
 /* Adds a connection. The caller has asked preauth_admits; false: the table is full. */
 bool preauth_add(struct preauth *preauth, const struct preauth_source *source, int64_t now_ms,

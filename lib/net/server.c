@@ -192,9 +192,12 @@ static void on_expiry(lws_sorted_usec_list_t *expiry) {
 
 /* 0: may stay. Before libwebsockets has spent any memory on the connection. */
 static int check_newcomer(struct server *server, const struct lws_filter_network_conn_args *from) {
-    struct preauth_source source = preauth_source_of((const struct sockaddr *)&from->cli_addr);
+    const struct preauth_newcomer newcomer = {
+        .source = preauth_source_of((const struct sockaddr *)&from->cli_addr),
+        .now_ms = clock_monotonic_ms(),
+        .chance = arc4random()};
     void *evicted = NULL;
-    if (!preauth_admits(&server->preauth, &source, clock_monotonic_ms(), &evicted)) {
+    if (!preauth_admits(&server->preauth, &newcomer, &evicted)) {
         return 1;
     }
     if (evicted) {

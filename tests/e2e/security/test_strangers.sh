@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Thousands of connections without the job's token to a coordinator: three pods that are network namespaces, and a
-# fourth machine with 40 addresses, from which the connections come. Few of them stay, a worker that comes meanwhile is
-# let in, pages are answered, memory stays small, and no row is lost.
+# fourth machine with 40 addresses, from which the connections come, and then with 128, twice as many as there are places.
+# Few of them stay, workers that come meanwhile are let in, pages are answered, the kubelet's probes too, memory stays
+# small, and no row is lost.
 # SOAK_ROUNDS (4): thousands of connections.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -11,7 +12,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 machines_begin windlass-agent
 agent=$build/windlass-agent
 addresses=()
-for i in $(seq 101 140); do
+for i in $(seq 101 228); do
     ip -n "$net_prefix-4" addr add "10.77.0.$i/24" dev eth0
     addresses+=("10.77.0.$i")
 done
@@ -42,7 +43,7 @@ pod() { # MACHINE NAME COMMAND
 progress() { net_run 3 curl -sk --max-time 10 -H 'Windlass-Read-Token: 00ff' https://10.77.0.1:8443/progress | jq -r "$1" 2>/dev/null; }
 connected() { [ "$(progress .workers)" = "$1" ]; }
 # Of the stranger's connections, those that the coordinator has accepted.
-open_strangers() { net_run 1 ss -Hntp state established '( sport = :8443 )' | grep 'windlass-agent' | grep -oE '10\.77\.0\.1[0-9][0-9]:' | sort | uniq -c; }
+open_strangers() { net_run 1 ss -Hntp state established '( sport = :8443 )' | grep 'windlass-agent' | grep -oE '10\.77\.0\.[12][0-9][0-9]:' | sort | uniq -c; }
 # At most 64 in all, 8 of an address; a look may come between an accepted connection and the one closed for it.
 few_stay() {
     local look again
@@ -83,7 +84,7 @@ refused() {
 check "what a stranger may say opens nothing" refused
 quiet_kb=$(high_kb)
 mkfifo "$work/hold"
-net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 "$count" "${addresses[@]}" <"$work/hold" >"$work/flood.log" 2>&1 &
+net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 "$count" "${addresses[@]:0:40}" <"$work/hold" >"$work/flood.log" 2>&1 &
 pids+=($!)
 exec 9>"$work/hold"
 few_stay
@@ -99,15 +100,34 @@ now_kb=$(high_kb)
 check "memory stays small: $quiet_kb KiB before, $now_kb KiB at most" grew_by 32768
 limit_kb=$(jq -r .coordinator.resources.limits.memory <<<"$spec" | numfmt --from=iec-i --to-unit=1024)
 check "and far below the limit that a coordinator has by default ($limit_kb KiB)" [ "$now_kb" -lt $((limit_kb / 16)) ]
+exec 9>&-
+# A flood without end from more addresses than there are places: each is held by another address.
+mkfifo "$work/more"
+net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 1000000000 "${addresses[@]}" <"$work/more" >"$work/more.log" 2>&1 &
+pids+=($!)
+exec 9>"$work/more"
+full() { [ "$(open_strangers | wc -l)" -ge 56 ]; }
+check "another flood has most places, each with another address" until_true 60 full
+probes=0
+for _ in $(seq 40); do # as the kubelet asks, from an address that holds no place
+    [ "$(net_run 3 curl -sk --max-time 10 https://10.77.0.1:8443/healthz)" = '{"status": "ok"}' ] && probes=$((probes + 1))
+done
+check "probes are answered meanwhile ($probes of 40 at their first try)" [ $probes -ge 20 ]
+few_stay
+check "few connections without the token stay open" [ $? = 0 ]
+pod 3 third score
+check "a worker that comes meanwhile is let in" until_true 60 connected 3
+now_kb=$(high_kb)
+check "memory stays small: $now_kb KiB at most" grew_by 32768
 touch "$work/go"
 codes=
-for p in "${pids[0]}" "${pids[1]}" "${pids[3]}"; do
+for p in "${pids[0]}" "${pids[1]}" "${pids[3]}" "${pids[5]}"; do
     until_true 60 eval "! kill -0 $p 2>/dev/null"
     wait "$p"
     codes="$codes $?"
 done
 exec 9>&-
-check "the job ends (codes$codes)" [ "$codes" = " 0 0 0" ]
+check "the job ends (codes$codes)" [ "$codes" = " 0 0 0 0" ]
 check "and has each row once" diff <(seq -w $items | sed 's/^/row /') "$work/data/out/rows.txt"
 [ $failures = 0 ] || tail -n 20 "$work"/*.log | sed 's/^/# /'
 exit $((failures > 0))

@@ -8,7 +8,13 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-static char connections[4096]; /* their addresses are the connections */
+static char connections[1 << 16]; /* their addresses are the connections */
+static uint64_t dice = 1;         /* the same numbers in each run */
+
+static uint32_t roll(void) {
+    dice = dice * 6364136223846793005U + 1442695040888963407U;
+    return (uint32_t)(dice >> 33);
+}
 
 static struct preauth_source source_of(const char *text) {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -22,14 +28,14 @@ static struct preauth_source source_of(const char *text) {
 
 /* As a server does; returns whether it stays. */
 static bool come(struct preauth *preauth, const char *source, int64_t now_ms, int connection) {
-    struct preauth_source from = source_of(source);
+    struct preauth_newcomer newcomer = {source_of(source), now_ms, roll()};
     void *evicted = NULL;
-    if (!preauth_admits(preauth, &from, now_ms, &evicted)) {
+    if (!preauth_admits(preauth, &newcomer, &evicted)) {
         CHECK(!evicted);
         return false;
     }
     preauth_remove(preauth, evicted);
-    CHECK(preauth_add(preauth, &from, now_ms, &connections[connection]));
+    CHECK(preauth_add(preauth, &newcomer.source, now_ms, &connections[connection]));
     return true;
 }
 
@@ -105,7 +111,8 @@ static void test_a_newcomer_takes_the_place_of_the_greedy(void) {
     CHECK(!stays(&preauth, 0));
 }
 
-/* As many addresses as places: no one has more than another, so only the grace decides. */
+/* As many addresses as places: no one has more than another. After the grace the oldest goes,
+ * before it one by chance, for those who hold no place. */
 static void test_a_flood_of_many_addresses(void) {
     struct preauth preauth = {0};
     char source[32];
@@ -113,7 +120,10 @@ static void test_a_flood_of_many_addresses(void) {
         snprintf(source, sizeof source, "10.0.%d.1", i);
         CHECK(come(&preauth, source, i, i));
     }
-    CHECK(!come(&preauth, "10.9.9.9", PREAUTH_GRACE_MS - 1, 100));
+    CHECK(!come(&preauth, "10.0.7.1", PREAUTH_GRACE_MS - 1, 99));
+    struct preauth young = preauth;
+    CHECK(come(&young, "10.9.9.9", PREAUTH_GRACE_MS - 1, 100));
+    CHECK(young.count == PREAUTH_MAX && stays(&young, 100));
     CHECK(come(&preauth, "10.9.9.9", PREAUTH_GRACE_MS, 100));
     CHECK(!stays(&preauth, 0) && stays(&preauth, 1));
     CHECK(preauth_older_than(&preauth, 2) == &connections[1]);
@@ -122,14 +132,56 @@ static void test_a_flood_of_many_addresses(void) {
     CHECK_INT(preauth.count, PREAUTH_MAX);
 }
 
+/* How many of 200 newcomers keep their place for the 10 ms in which they show the token, in a flood
+ * of `rate` connections a second from `addresses`, each of which closes what the server closes. */
+static int count_let_in(int addresses, int rate) {
+    struct preauth preauth = {0};
+    char source[32];
+    int done = 0, next = 0, newest = -1;
+    int64_t came_us = 0;
+    for (int64_t now_us = 0; now_us < 21000000; now_us += 1000000 / rate) {
+        snprintf(source, sizeof source, "10.1.0.%d", next % addresses);
+        (void)come(&preauth, source, now_us / 1000, next++ % 30000);
+        void *late = preauth_older_than(&preauth, now_us / 1000 - 10000);
+        preauth_remove(&preauth, late);
+        if (newest >= 0 && now_us - came_us >= 10000) {
+            done += stays(&preauth, newest);
+            preauth_remove(&preauth, &connections[newest]);
+            newest = -1;
+        }
+        if (newest < 0 && now_us - came_us >= 100000 && now_us > 1000000) {
+            int number = 40000 + (int)(now_us / 100000);
+            came_us = now_us;
+            newest = come(&preauth, "10.2.0.1", now_us / 1000, number) ? number : -1;
+        }
+    }
+    return done;
+}
+
+static void test_newcomers_in_a_flood(void) {
+    static const struct {
+        int addresses, rate, least;
+    } rows[] = {{40, 1000, 195}, {40, 5000, 195},  {70, 1000, 150},
+                {70, 5000, 120}, {128, 1000, 150}, {128, 5000, 100}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int seen = count_let_in(rows[i].addresses, rows[i].rate);
+        printf("# %d addresses, %d a second: %d of 200 let in\n", rows[i].addresses, rows[i].rate,
+               seen);
+        CHECK(seen >= rows[i].least);
+    }
+}
+
 /* A node's pods are often one IPv6 network: one that floods leaves the others their places. */
 static void test_an_ipv6_network(void) {
     struct preauth preauth = {0};
+    bool few = true;
     char source[64];
     for (int i = 0; i < 1000; i++) { /* one host with any number of addresses */
         snprintf(source, sizeof source, "2001:db8:1:2::%x", i);
-        CHECK_INT(come(&preauth, source, 0, i), i < PREAUTH_NETWORK_MAX);
+        few &= come(&preauth, source, 0, i) && preauth.count <= PREAUTH_NETWORK_MAX;
     }
+    CHECK(few);
+    CHECK_INT(preauth.count, PREAUTH_NETWORK_MAX);
     CHECK(come(&preauth, "2001:db8:1:3::1", 0, 2000)); /* another network */
     CHECK_INT(preauth.count, PREAUTH_NETWORK_MAX + 1);
     struct preauth pod = {0};
@@ -150,6 +202,7 @@ int main(void) {
     TEST(test_loopback_may_have_all);
     TEST(test_a_newcomer_takes_the_place_of_the_greedy);
     TEST(test_a_flood_of_many_addresses);
+    TEST(test_newcomers_in_a_flood);
     TEST(test_an_ipv6_network);
     return TEST_END();
 }
