@@ -306,24 +306,46 @@ int path_file(const char *spec_path, char **ret_path, struct stat *ret_status, s
     return 0;
 }
 
-int path_make_folder(const char *spec_path, char **ret_path, struct error *err) {
+/* Opens a folder of the volume. One that is missing is made in the one above it, which is open. -1
+ * with errno. */
+static int open_or_make(const struct location *location, const char *rest) {
+    static const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+    int fd = location_open(location, rest, flags);
+    if (fd >= 0 || errno != ENOENT || strcmp(rest, ".") == 0) {
+        return fd;
+    }
+    AUTO(text_freep) char *parent = x_strdup(rest);
+    AUTO(text_freep) char *name = NULL;
+    split_last(&parent, &name);
+    AUTO(fd_closep) int parent_fd = open_or_make(location, parent);
+    bool is_made = parent_fd >= 0 && (mkdirat(parent_fd, name, 0777) == 0 || errno == EEXIST);
+    return is_made ? location_open(location, rest, flags) : -1;
+}
+
+int path_make_folder(const char *spec_path, int *ret_fd, char **ret_path, struct error *err) {
+    AUTO(location_release) struct location location;
     AUTO(text_freep) char *path = NULL;
-    if (path_resolve(spec_path, &path, err) < 0) {
+    if (path_resolve(spec_path, &path, err) < 0 || location_init(&location, spec_path, err) < 0) {
         return -1;
     }
-    struct error cause = {0};
-    struct stat status;
-    if (file_make_folders(path, &cause) < 0) {
-        return error_set(err, cause.kind, "%s: %s", spec_path, cause.text);
-    }
-    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode)) {
+    AUTO(fd_closep) int fd = open_or_make(&location, location.rest);
+    if (fd < 0 && errno == ENOTDIR) {
         return error_set(err, ERROR_INVALID, "%s: is not a folder", spec_path);
     }
-    if (access(path, W_OK | X_OK) < 0) {
+    if (fd < 0) {
+        return error_from_errno(err, errno, "%s: cannot make the folder %s", spec_path, path);
+    }
+    if (faccessat(fd, ".", W_OK | X_OK, 0) < 0) {
         return error_from_errno(err, errno, "%s: the folder %s cannot be written to", spec_path,
                                 path);
     }
-    *ret_path = TAKE(path);
+    if (ret_path) {
+        *ret_path = TAKE(path);
+    }
+    if (ret_fd) {
+        *ret_fd = fd;
+        fd = -1;
+    }
     return 0;
 }
 

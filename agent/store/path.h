@@ -35,8 +35,11 @@ NODISCARD int path_file(const char *spec_path, char **ret_path, struct stat *ret
 bool path_has_file(const char *spec_path, bool (*passes)(void *context, const char *name),
                    void *context);
 
-/* Like path_resolve, and creates the folder if it is missing. DENIED: it is not writable. */
-NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);
+/* Opens the folder for reading; it and those above it are made in the volume if they are missing.
+ * ret_fd: the caller closes it; ret_path: as of path_resolve, for users' programs; each may be
+ * NULL. DENIED: it is not writable. */
+NODISCARD int path_make_folder(const char *spec_path, int *ret_fd, char **ret_path,
+                               struct error *err);
 
 /* True when `path` is the folder or is in it: path and its parents, as far as they exist, are
  * compared with the folder by device and inode, so that a claim mounted under two names is

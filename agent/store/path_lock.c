@@ -2,7 +2,6 @@
 #include "agent/store/path_lock.h"
 
 #include "agent/store/path.h"
-#include "lib/file.h"
 #include "lib/time/clock.h"
 
 #include <errno.h>
@@ -31,12 +30,12 @@ static int sign(int fd, const char *holder) {
 }
 
 int path_lock(const char *folder, const char *holder, int *ret_fd, struct error *err) {
-    AUTO(text_freep) char *made = NULL;
-    if (path_make_folder(folder, &made, err) < 0) {
+    AUTO(fd_closep) int folder_fd = -1;
+    if (path_make_folder(folder, &folder_fd, NULL, err) < 0) {
         return -1;
     }
-    AUTO(text_freep) char *path = file_join(made, "lock");
-    AUTO(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    AUTO(fd_closep)
+    int fd = openat(folder_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {
         return error_from_errno(err, errno, "%s/lock", folder);
     }

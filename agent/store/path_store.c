@@ -99,11 +99,10 @@ static int sync_above(const char *spec_path, struct error *err) {
 
 static int path_folder_open(const char *spec_path, bool writes, struct store **ret_store,
                             struct error *err) {
-    AUTO(text_freep) char *made = NULL;
     AUTO(fd_closep) int fd = -1;
     struct statfs status;
-    if ((writes && path_make_folder(spec_path, &made, err) < 0) ||
-        path_folder_open_fd(spec_path, &fd, err) < 0 ||
+    if ((writes ? path_make_folder(spec_path, &fd, NULL, err)
+                : path_folder_open_fd(spec_path, &fd, err)) < 0 ||
         (writes && sync_above(spec_path, err) < 0)) {
         return -1;
     }

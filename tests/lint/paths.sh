@@ -5,7 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
 # Functions that follow text, ours among them. Not "kind->open(", a method of a table.
-calls='(^|[^>._a-zA-Z0-9])(open|open64|creat|fopen|opendir|scandir|s?n?ftw|glob|realpath|rename|unlink|remove|rmdir|mkdir|mkdtemp|truncate|chmod|chown|symlink|link|file_read|file_write|file_remove_tree|file_make_folders|path_resolve|path_file|path_make_folder|avio_open)\('
+calls='(^|[^>._a-zA-Z0-9])(open|open64|creat|fopen|opendir|scandir|s?n?ftw|glob|realpath|rename|unlink|remove|rmdir|mkdir|mkdtemp|truncate|chmod|chown|symlink|link|file_read|file_write|file_remove_tree|file_make_folders|path_resolve|path_file|avio_open)\('
 users() {
     git ls-files -co --exclude-standard 'agent/store/*.c' 'agent/data/*.c' 'agent/score/*.c' 'agent/train/*.c' 'agent/result/*.c' 'agent/engine/*.c' |
         xargs grep -HnE "$calls" | grep -vE '^[^:]+:[0-9]+:(static |int |bool )|^[^:]+:[0-9]+: *(/?\*|//)' | cut -d: -f1 | sort -u

@@ -10,6 +10,8 @@
 #include "agent/store/path.h"
 #include "lib/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,43 +135,47 @@ static int has_records(const struct parts *parts, bool *ret_records, struct erro
 
 /* Writing an MP4 needs seeking: next to a local output it is then only renamed; otherwise it is
  * made in $TMPDIR. */
-static int make_folders(const json_t *spec, const struct parts *parts, char **ret_output,
-                        char **ret_making, struct error *err) {
+static int make_folders(const json_t *spec, struct video_join *join, char **ret_copies,
+                        struct error *err) {
     if (!store_is_local(output_path(spec))) {
-        return local_file_make_folder(ret_making, err);
+        if (local_file_make_folder(ret_copies, err) < 0) {
+            return -1;
+        }
+        join->folder_fd = open(*ret_copies, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return join->folder_fd < 0 ? error_from_errno(err, errno, "cannot open %s", *ret_copies)
+                                   : 0;
     }
     AUTO(text_freep)
-    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);
-    return path_make_folder(output_path(spec), ret_output, err) < 0 ||
-                   path_make_folder(making, ret_making, err) < 0
+    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), join->parts->run);
+    return path_make_folder(output_path(spec), &join->output_fd, NULL, err) < 0 ||
+                   path_make_folder(making, &join->folder_fd, NULL, err) < 0
                ? error_context(err, "spec.output.path")
                : 0;
 }
 
 static int video_join(const struct listing *listing, const json_t *spec, struct parts *parts,
                       int64_t batch_items, json_t *outputs, struct error *err) {
-    AUTO(text_freep) char *output = NULL;
-    AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *copies = NULL; /* a folder that is removed at the end */
     AUTO(text_freep) char *name = NULL;
     AUTO(text_freep) char *stem = stem_of(input_path(spec));
     bool is_records = false;
-    if (has_records(parts, &is_records, err) < 0 ||
-        make_folders(spec, parts, &output, &folder, err) < 0) {
-        return -1;
-    }
     struct video_join join = {.index = &listing->film.index,
                               .input_path = input_path(spec),
                               .parts = parts,
-                              .folder = folder,
-                              .output = output,
+                              .folder_fd = -1,
+                              .output_fd = -1,
                               .stem = stem,
                               .batch_items = batch_items,
                               .lost = listing->film.lost};
     int result =
-        is_records ? video_join_records(&join, &name, err) : video_join_pictures(&join, &name, err);
-    if (!output) {
+        has_records(parts, &is_records, err) < 0 || make_folders(spec, &join, &copies, err) < 0 ? -1
+        : is_records ? video_join_records(&join, &name, err)
+                     : video_join_pictures(&join, &name, err);
+    fd_closep(&join.folder_fd);
+    fd_closep(&join.output_fd);
+    if (copies) {
         struct error ignored = {0};
-        (void)!file_remove_tree(folder, &ignored);
+        (void)!file_remove_tree(copies, &ignored);
     }
     if (result < 0) {
         return -1;

@@ -36,7 +36,7 @@ static void joining_release(struct joining *joining) {
     video_source_free(joining->input);
     fd_closep(&joining->fd);
     if (joining->temporary) {
-        unlink(joining->temporary);
+        (void)unlinkat(joining->join->folder_fd, joining->temporary, 0);
     }
     free(joining->temporary);
 }
@@ -172,9 +172,11 @@ static int open_input(struct joining *joining, struct error *err) {
 
 static int open_temporary(struct joining *joining, struct error *err) {
     AUTO(text_freep) char *random = digest_random(8);
-    joining->temporary = x_printf("%s/%s.tmp", joining->join->folder, random);
-    joining->fd = open(joining->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return joining->fd < 0 ? error_from_errno(err, errno, "cannot create %s", joining->temporary)
+    joining->temporary = x_printf("%s.tmp", random);
+    joining->fd = openat(joining->join->folder_fd, joining->temporary,
+                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return joining->fd < 0 ? error_from_errno(err, errno, "%s: cannot create the unfinished film",
+                                              joining->film.output_path)
                            : 0;
 }
 
@@ -193,7 +195,7 @@ static int fail(const struct joining *joining, const struct error *cause, struct
 
 static int upload(const struct video_join *join, const char *temporary, const char *name,
                   struct error *err) {
-    AUTO(fd_closep) int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    AUTO(fd_closep) int fd = openat(join->folder_fd, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
     AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
     ssize_t got = -1;
@@ -214,17 +216,16 @@ static int upload(const struct video_join *join, const char *temporary, const ch
 
 static int put_in_place(const struct video_join *join, const char *temporary, const char *name,
                         struct error *err) {
-    if (!join->output) {
+    if (join->output_fd < 0) {
         return upload(join, temporary, name, err) < 0 ? error_context(err, "spec.output.path") : 0;
     }
-    AUTO(text_freep) char *path = file_join(join->output, name);
-    if (rename(temporary, path) < 0) {
-        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
+    const char *output = store_path(join->parts->store);
+    if (renameat(join->folder_fd, temporary, join->output_fd, name) < 0) {
+        return error_from_errno(err, errno, "spec.output.path: cannot write %s/%s", output, name);
     }
-    AUTO(fd_closep) int folder = open(join->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* EINVAL: this file system cannot sync a folder. */
-    return folder >= 0 && fsync(folder) < 0 && errno != EINVAL
-               ? error_from_errno(err, errno, "spec.output.path: %s", join->output)
+    return fsync(join->output_fd) < 0 && errno != EINVAL
+               ? error_from_errno(err, errno, "spec.output.path: %s", output)
                : 0;
 }
 
@@ -269,7 +270,7 @@ static int join_planned(const struct video_join *join, const struct video_film *
     if (put_in_place(join, joining.temporary, name, err) < 0) {
         return -1;
     }
-    if (join->output) { /* it has been renamed */
+    if (join->output_fd >= 0) { /* it has been renamed */
         free(TAKE(joining.temporary));
     }
     add_lost(join, lost);

@@ -10,9 +10,9 @@ struct video_join {
     const struct video_index *index;
     const char *input_path; /* spec path of the video */
     struct parts *parts;    /* by cell */
-    const char *folder;     /* for unfinished files, absolute; on the disk of `output` */
-    const char *output;     /* folder of the result, absolute; NULL: the whole file is uploaded to
-                               the parts' store */
+    int folder_fd;          /* for unfinished files; on the disk of the result */
+    int output_fd;          /* folder of the result; -1: the whole file is uploaded to the parts'
+                               store */
     const char *stem;       /* the result's name without extension */
     int64_t batch_items;    /* frames of a cell; the last may have fewer */
     json_t *lost;           /* of the listing; more is appended. NULL: not wanted */

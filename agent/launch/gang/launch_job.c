@@ -166,7 +166,7 @@ static int read_paths(struct launch_job *job, const char *field, struct launch_p
         char *resolved = NULL;
         if (strlen(id) > ID_MAX || variables_expand(path, look_up, job, &expanded, err) < 0 ||
             (is_input ? path_resolve(expanded, &resolved, err)
-                      : path_make_folder(expanded, &resolved, err)) < 0) {
+                      : path_make_folder(expanded, NULL, &resolved, err)) < 0) {
             return error_context(err, "spec.%s[%zu].path", field, i);
         }
         (*ret_paths)[i] = (struct launch_path){.id = x_strdup(id), .path = resolved};
@@ -255,7 +255,7 @@ static int read_logs(struct launch_job *job, struct error *err) {
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);
     bool is_beside = !given && output && !text_starts(output, "az://");
     job->logs_location = given ? x_strdup(given) : is_beside ? x_printf("%s/logs", output) : NULL;
-    if (job->logs_location && path_make_folder(job->logs_location, &job->logs, err) < 0) {
+    if (job->logs_location && path_make_folder(job->logs_location, NULL, &job->logs, err) < 0) {
         return error_context(err, given ? "spec.logs.path" : "spec.trainer.output.path");
     }
     return 0;

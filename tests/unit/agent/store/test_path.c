@@ -157,14 +157,15 @@ static void finds_files(void) {
 
 static void makes_folders(void) {
     struct error err = {0};
-    char *folder = NULL;
-    CHECK_OK(path_make_folder("vol/out/.windlass/r1", &folder, &err), &err);
-    CHECK(folder && access(folder, W_OK) == 0);
-    free(folder);
-    CHECK_INT(path_make_folder("vol/a/b/file", &folder, &err), -1);
+    int folder = -1;
+    AUTO(text_freep) char *path = file_join(volume, "out/.windlass/r1");
+    CHECK_OK(path_make_folder("vol/out/.windlass/r1", &folder, NULL, &err), &err);
+    CHECK(folder >= 0 && access(path, W_OK) == 0);
+    fd_closep(&folder);
+    CHECK_INT(path_make_folder("vol/a/b/file", &folder, NULL, &err), -1);
     CHECK(strstr(err.text, "vol/a/b/file: ") != NULL);
     error_clear(&err);
-    CHECK_INT(path_make_folder("vol/a/b/file/x", &folder, &err), -1);
+    CHECK_INT(path_make_folder("vol/a/b/file/x", &folder, NULL, &err), -1);
     CHECK(strstr(err.text, "vol/a/b/file/x: ") != NULL);
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One who may write to the output exchanges a folder of it for a link to another volume, in the
+ * midst of the removal of what it holds, or of making folders in it: nothing of the other volume is
+ * removed, and nothing is made there. */
+#include "agent/store/path.h"
+#include "agent/store/store.h"
+
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES = 100 };
+
+static char folder[] = "/tmp/test-path-race-XXXXXX";
+static const char *armed; /* the folder of the volume that is exchanged at the next call */
+
+static char *path_of(const char *name) {
+    return x_printf("%s/%s", folder, name);
+}
+
+static void exchange(void) {
+    AUTO(text_freep) char *from = path_of("out/link");
+    AUTO(text_freep) char *to = path_of(armed ? armed : "");
+    if (armed) {
+        armed = NULL;
+        CHECK_INT(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE), 0);
+    }
+}
+
+/* These take the place of the C library's functions in this program. */
+#define REAL(name, type) ((type)dlsym(RTLD_NEXT, name))
+__attribute__((visibility("default"))) int remove(const char *path) {
+    exchange();
+    return REAL("remove", int (*)(const char *))(path);
+}
+__attribute__((visibility("default"))) int unlinkat(int fd, const char *name, int flags) {
+    exchange();
+    return REAL("unlinkat", int (*)(int, const char *, int))(fd, name, flags);
+}
+__attribute__((visibility("default"))) int mkdir(const char *path, mode_t mode) {
+    exchange();
+    return REAL("mkdir", int (*)(const char *, mode_t))(path, mode);
+}
+__attribute__((visibility("default"))) int mkdirat(int fd, const char *name, mode_t mode) {
+    exchange();
+    return REAL("mkdirat", int (*)(int, const char *, mode_t))(fd, name, mode);
+}
+
+static void fill(const char *in) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = path_of(in);
+    CHECK_OK(file_make_folders(path, &err), &err);
+    for (int i = 0; i < FILES; i++) {
+        AUTO(text_freep) char *file = x_printf("%s/%03d", path, i);
+        CHECK_OK(file_write(file, "x", 1, &err), &err);
+    }
+}
+
+/* Names of a folder; -1: there is none. */
+static int count(const char *in) {
+    AUTO(text_freep) char *path = path_of(in);
+    DIR *entries = opendir(path);
+    int seen = entries ? -2 : -1;
+    while (entries && readdir(entries)) {
+        seen++;
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    return seen;
+}
+
+static void link_other(const char *target) {
+    AUTO(text_freep) char *link = path_of("out/link");
+    AUTO(text_freep) char *to = path_of(target);
+    struct error err = {0};
+    CHECK_OK(file_remove_tree(link, &err), &err); /* or what it was exchanged for */
+    CHECK_INT(symlink(to, link), 0);
+}
+
+static void tries_are_removed(void) {
+    struct error err = {0}, ignored = {0};
+    AUTO(store_freep) struct store *store = NULL;
+    fill("out/.windlass/r/try/deep/er");
+    fill("out/.windlass/r/try");
+    fill("out/.windlass/r/kept");
+    fill("other");
+    link_other("other");
+    CHECK_OK(store_open("vol/out", true, &store, &err), &err);
+    armed = "out/.windlass/r/try";
+    (void)!store_clear(store, ".windlass/r/try/", &ignored);
+    CHECK(!armed);
+    CHECK_INT(count("other"), FILES);
+    CHECK_INT(count("out/.windlass/r/kept"), FILES);
+    CHECK_OK(store_clear(store, ".windlass/r/try/", &err), &err); /* now it is the link */
+    CHECK_INT(count("out/.windlass/r/try"), -1);
+    CHECK_INT(count("other"), FILES);
+    CHECK_OK(store_clear(store, ".windlass/none/try/", &err), &err);
+    fill("out/.windlass/r/try/deep/er");
+    CHECK_OK(store_clear(store, ".windlass/", &err), &err);
+    CHECK_INT(count("out/.windlass"), -1);
+}
+
+static void folders_are_made(void) {
+    struct error err = {0}, ignored = {0};
+    AUTO(text_freep) char *there = path_of("out/there");
+    int fd = -1;
+    fill("empty");
+    CHECK_OK(file_make_folders(there, &err), &err);
+    link_other("empty");
+    armed = "out/there";
+    if (path_make_folder("vol/out/there/a/b", &fd, NULL, &ignored) == 0) {
+        fd_closep(&fd);
+    }
+    CHECK(!armed);
+    CHECK_INT(count("empty"), FILES);
+}
+
+int main(void) {
+    struct error err = {0};
+    AUTO(text_freep) char *out = NULL;
+    CHECK(mkdtemp(folder) != NULL);
+    out = path_of("out");
+    CHECK_OK(file_make_folders(out, &err), &err);
+    setenv("vol", folder, 1);
+    TEST(tries_are_removed);
+    TEST(folders_are_made);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    return TEST_END();
+}
