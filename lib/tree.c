@@ -80,11 +80,11 @@ void tree_freep(json_t **tree) {
     *tree = NULL;
 }
 
-/* What a list, an object or another value takes in memory, and the least that it takes as text: a
- * text of "[],[],[]" is a tree 50 times as large. Texts below SMALL_BYTES are not looked at. */
-enum { LIST_BYTES = 256, VALUE_BYTES = 64, SMALL_BYTES = 8 << 20 };
+/* What a list, an object or another value takes in memory: a text of "[],[],[]" is a tree 50 times
+ * as large. */
+enum { LIST_BYTES = 256, VALUE_BYTES = 64 };
 
-static size_t tree_bytes(const char *text, size_t size) {
+size_t tree_memory(const char *text, size_t size) {
     size_t bytes = size;
     bool is_quoted = false;
     for (size_t i = 0; i < size; i++) {
@@ -100,17 +100,24 @@ static size_t tree_bytes(const char *text, size_t size) {
     return bytes;
 }
 
+int tree_check_memory(const char *text, size_t size, size_t memory_max, struct error *err) {
+    bool is_small = size <= memory_max / LIST_BYTES; /* whatever it is made of */
+    size_t bytes = is_small ? 0 : tree_memory(text, size);
+    return bytes <= memory_max ? 0
+                               : error_set(err, ERROR_INVALID,
+                                           "its lists, objects and values take %zu MiB of memory, "
+                                           "at most %zu are allowed",
+                                           bytes >> 20, memory_max >> 20);
+}
+
 int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                struct error *err) {
     if (size > max_bytes) {
         return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are allowed", size,
                          max_bytes);
     }
-    if (size > SMALL_BYTES && tree_bytes(text, size) > TREE_MEMORY_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "its lists, objects and values take %zu MiB of memory, at most %zu are "
-                         "allowed",
-                         tree_bytes(text, size) >> 20, TREE_MEMORY_MAX >> 20);
+    if (tree_check_memory(text, size, TREE_MEMORY_MAX, err) < 0) {
+        return -1;
     }
     json_error_t problem;
     json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);

@@ -35,6 +35,13 @@ char *tree_compact(const json_t *tree);
  */
 char *tree_canonical(const json_t *tree);
 
+/* Bytes of memory that the tree of this JSON text takes, estimated from above, without making it:
+ * of lists of lists 50 times the text. INVALID: it is more than memory_max. For parsers that accept
+ * what tree_parse refuses. */
+size_t tree_memory(const char *text, size_t size);
+NODISCARD int tree_check_memory(const char *text, size_t size, size_t memory_max,
+                                struct error *err);
+
 /* Parses JSON text. INVALID: longer than max_bytes, a syntax error (with its line), a duplicate
  * key, or a tree that would take more memory than TREE_MEMORY_MAX, found before it is made. The
  * caller owns *ret_tree. */

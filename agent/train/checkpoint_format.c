@@ -8,10 +8,10 @@
 #include "agent/train/checkpoint.h"
 
 #include "lib/digest.h"
+#include "lib/tree.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +204,9 @@ int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loa
     }
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     json_error_t ignored;
+    if (tree_check_memory(bytes + FIXED_BYTES, words[0], TREE_MEMORY_MAX, err) < 0) {
+        return error_context(err, "its header");
+    }
     json_t *head = json_loadb(bytes + FIXED_BYTES, words[0], 0, &ignored);
     loaded.text = reading.text = x_malloc((size_t)words[0] + 2 * DIGEST_MAX);
     reading.at = up(FIXED_BYTES + (size_t)words[0]);

@@ -145,6 +145,30 @@ static void test_tensors_end_before_the_object(void) {
     free(head);
 }
 
+/* Its sums are right, but its header is millions of lists, which take more than a GiB. */
+static void test_a_header_of_lists_is_refused(void) {
+    enum { LISTS = 8 << 20, HEAD = 3 * LISTS + 3, ALL = (16 + HEAD + 63) / 64 * 64 };
+    struct error err = {0};
+    struct checkpoint checkpoint = {1, 5, 0, "d", 0, NULL};
+    struct checkpoint_loaded loaded = {0};
+    char *head = NULL, *bytes = aligned_alloc(64, ALL + 64);
+    size_t size;
+    CHECK_OK(checkpoint_head(&checkpoint, &head, &size, &err), &err);
+    memset(bytes, 0, ALL + 64);
+    memcpy(bytes, head, 8); /* the magic */
+    bytes[16] = '[';
+    for (size_t i = 0; i < LISTS; i++) {
+        memcpy(bytes + 17 + 3 * i, "[],", 3);
+    }
+    memcpy(bytes + 16 + HEAD - 2, "0]", 2);
+    memcpy(bytes + 8, (uint32_t[]){HEAD, digest_crc32c(0, bytes + 16, HEAD)}, 8);
+    checkpoint_tail(digest_crc32c(0, bytes, ALL), ALL, bytes + ALL);
+    CHECK_INT(checkpoint_parse(bytes, ALL + CHECKPOINT_TAIL_BYTES, &loaded, &err), -1);
+    CHECK(strstr(err.text, "its header: its lists, objects and values take ") != NULL);
+    free(bytes);
+    free(head);
+}
+
 static void test_large_ones_come_back(void) {
     enum { FLOATS = 5 << 20 }; /* 20 MiB: several pieces */
     struct error err = {0};
@@ -447,6 +471,7 @@ int main(void) {
     setenv("checkpoints", volume, 1);
     TEST(test_no_byte_may_differ);
     TEST(test_tensors_end_before_the_object);
+    TEST(test_a_header_of_lists_is_refused);
     TEST(test_large_ones_come_back);
     TEST(test_old_ones_go);
     TEST(test_what_cannot_be_used_is_named);

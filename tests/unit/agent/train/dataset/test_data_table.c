@@ -161,6 +161,31 @@ static void test_bad_rows_are_named(void) {
     }
 }
 
+/* A row of 24 MiB of empty lists would be a tree of more than a GiB. */
+static void test_a_row_that_takes_too_much_memory_is_bad(void) {
+    enum { LISTS = 8 << 20 };
+    struct error err = {0};
+    AUTO(sample_release) struct sample sample = {0};
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 4 * (size_t)LISTS);
+    CHECK_OK(buffer_printf(&text, &err, "{\"a\":1,\"k\":0}\n{\"a\":2,\"k\":0,\"b\":["), &err);
+    for (int i = 0; i < LISTS; i++) {
+        CHECK_OK(buffer_append(&text, "[],", 3, &err), &err);
+    }
+    CHECK_OK(buffer_printf(&text, &err, "[]]}\n"), &err);
+    put("lists.jsonl", text.data);
+    AUTO(dataset_closep)
+    struct dataset *dataset =
+        must_open("{\"table\": {\"path\": \"out/lists.jsonl\", \"format\": \"JSONLines\", "
+                  "\"label\": \"k\", \"columns\": [\"a\"]}}",
+                  NULL);
+    CHECK_INT(dataset->count, 2);
+    check_row(dataset, 0, (const float[]){1}, 0);
+    CHECK_INT(dataset_read(dataset, 1, &sample, &err), -1);
+    CHECK(strstr(err.text, "row 2 (byte 14): its lists, objects and values take") ||
+          (printf("# %s\n", err.text), 0));
+}
+
 static void test_what_cannot_be_a_table_is_refused(void) {
     static const struct {
         const char *spec, *says;
@@ -276,6 +301,7 @@ int main(void) {
     TEST(test_parquet);
     TEST(test_columns_of_the_training_data);
     TEST(test_bad_rows_are_named);
+    TEST(test_a_row_that_takes_too_much_memory_is_bad);
     TEST(test_what_cannot_be_a_table_is_refused);
     TEST(test_all_memory_may_be_used_and_no_more);
     TEST(test_rows_are_counted_from_their_file);
