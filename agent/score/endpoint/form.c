@@ -9,13 +9,18 @@
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIELD "scorer.endpoint."
 
-enum { FILE_BYTES_MAX = 20 << 20 };
+enum {
+    FILE_BYTES_MAX = 20 << 20,
+    LARGE_BYTES = 1 << 20,       /* of a tree */
+    LARGE_TEXT_BYTES = 16 << 10, /* of an answer */
+};
 
 bool endpoint_form_is_batch(const json_t *spec) {
     return tree_get(spec, "scorer.endpoint") && !tree_get(spec, FIELD "request");
@@ -130,8 +135,8 @@ int endpoint_form_request(const struct endpoint_form *form, const struct item *i
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static int keep(const struct endpoint_form *form, const struct endpoint_request *request,
-                const struct endpoint_reply *reply, struct buffer *line, struct error *err) {
+static int keep_tree(const struct endpoint_form *form, const struct endpoint_request *request,
+                     const struct endpoint_reply *reply, struct buffer *line, struct error *err) {
     AUTO(tree_freep) json_t *tree = json_loadb(reply->body, reply->size, JSON_DECODE_ANY, NULL);
     AUTO(tree_freep) json_t *kept = NULL;
     if (!tree) {
@@ -158,6 +163,25 @@ static int keep(const struct endpoint_form *form, const struct endpoint_request 
     }
     AUTO(text_freep) char *text = json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY);
     return buffer_append(line, text ? text : "null", text ? strlen(text) : 4, err);
+}
+
+/* Hundreds of slots may have an answer at the same moment: large trees are made one after the
+ * other. */
+static int keep(const struct endpoint_form *form, const struct endpoint_request *request,
+                const struct endpoint_reply *reply, struct buffer *line, struct error *err) {
+    static pthread_mutex_t large = PTHREAD_MUTEX_INITIALIZER;
+    size_t bytes = tree_memory(reply->body, reply->size);
+    /* A text in it may be JSON, too (select.h). */
+    if (bytes <= LARGE_BYTES && reply->size <= LARGE_TEXT_BYTES) {
+        return keep_tree(form, request, reply, line, err);
+    }
+    if (tree_check_memory(reply->body, reply->size, SELECT_MEMORY_MAX, err) < 0) {
+        return error_context(err, "the model server's answer");
+    }
+    pthread_mutex_lock(&large);
+    int result = keep_tree(form, request, reply, line, err);
+    pthread_mutex_unlock(&large);
+    return result;
 }
 
 int endpoint_form_result(const struct endpoint_form *form, const struct endpoint_request *request,

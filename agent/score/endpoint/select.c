@@ -34,6 +34,10 @@ int select_value(const json_t *tree, const char *pointer, json_t **ret_value, st
             struct error why = {0};
             const char *text = json_string_value(tree);
             json_t *parsed = NULL;
+            if (text &&
+                tree_check_memory(text, json_string_length(tree), SELECT_MEMORY_MAX, err) < 0) {
+                return error_context(err, "what is at %.*s", (int)(at - pointer), pointer);
+            }
             if (!text ||
                 tree_parse(text, json_string_length(tree), TEXT_BYTES_MAX, &parsed, &why) < 0) {
                 return error_set(err, ERROR_INVALID, "what is at %.*s is not JSON: %.100s",

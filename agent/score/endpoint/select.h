@@ -4,6 +4,9 @@
 
 #include "lib/tree.h"
 
+/* Of the tree of an answer, and of one in a text of it. */
+#define SELECT_MEMORY_MAX ((size_t)256 << 20)
+
 /* The value at a JSON pointer. "#" in it: the text so far is JSON, and the rest points into it:
  * "/choices/0/message/content#/label". *ret_value is owned. INVALID: there is nothing. */
 NODISCARD int select_value(const json_t *tree, const char *pointer, json_t **ret_value,

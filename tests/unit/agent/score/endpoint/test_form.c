@@ -260,6 +260,50 @@ static void complaints_do_not_repeat_the_key(void) {
     }
 }
 
+/* {"a": [[],[],...], "t": "[[],[],...]"} */
+static char *lists_of(size_t count) {
+    char *text = x_malloc(2 * 3 * count + 32), *at = stpcpy(text, "{\"a\":[");
+    for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; k < count; k++) {
+            at = stpcpy(at, "[],");
+        }
+        at = stpcpy(at, i == 0 ? "[]],\"t\":\"[" : "[]]\"}");
+    }
+    return text;
+}
+
+static const char *keep(const char *pointer, size_t lists) {
+    static char said[512];
+    struct error err = {0};
+    struct buffer line;
+    AUTO(tree_freep) json_t *template = json("{}");
+    AUTO(tree_freep) json_t *select = json_pack("{s:s}", "x", pointer);
+    AUTO(text_freep) char *body = lists_of(lists);
+    const struct endpoint_form form = {.template = template, .path = "/", .select = select};
+    const struct endpoint_reply reply = {.status = 200, .body = body, .size = strlen(body)};
+    buffer_init(&line, 64 << 20);
+    int result = endpoint_form_result(&form, &request, &reply, &line, &err);
+    snprintf(said, sizeof said, "%s", result == 0 ? line.data : err.text);
+    buffer_release(&line);
+    return said;
+}
+
+/* An answer is at most 32 MiB, and a tree of it 50 times that. */
+static void trees_of_answers_are_small(void) {
+    CHECK_STR(keep("/a/0", 10), "{\"x\":[]}");
+    CHECK_STR(keep("/t#/10", 10), "{\"x\":[]}");
+    CHECK_STR(keep("/t#/10000", 10000), "{\"x\":[]}");
+    CHECK(strstr(keep("/a/0", 2 << 20),
+                 "the model server's answer: its lists, objects and values take "));
+    AUTO(tree_freep) json_t *tree = json_object();
+    AUTO(text_freep) char *text = lists_of(2 << 20);
+    struct error err = {0};
+    json_t *value = NULL;
+    json_object_set_new(tree, "t", json_string(text));
+    CHECK_INT(select_value(tree, "/t#/a/0", &value, &err), -1);
+    CHECK(strstr(err.text, "what is at /t: its lists, objects and values take "));
+}
+
 static void errors_are_lines(void) {
     struct buffer line, id;
     struct error err = {0};
@@ -285,6 +329,7 @@ int main(void) {
     TEST(usage_is_read);
     TEST(complaints_are_one_line);
     TEST(complaints_do_not_repeat_the_key);
+    TEST(trees_of_answers_are_small);
     TEST(errors_are_lines);
     return TEST_END();
 }
