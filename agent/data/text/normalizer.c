@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 64 };
+enum {
+    STEPS_MAX = 64,
+    CODES_MAX = 32 << 20, /* characters of a run that a form is made of at once */
+};
 
 struct step;
 /* One step on its way through a text. */
@@ -140,8 +143,15 @@ static int put_codes(struct stage *stage, struct error *err) {
     return 0;
 }
 
-static void collect(struct stage *stage, unsigned code) {
+/* A character may become UNICODE_DECOMPOSED_MAX. */
+static int collect(struct stage *stage, unsigned code, struct error *err) {
     struct normalizer_memory *memory = stage->memory;
+    if (memory->code_count > CODES_MAX - UNICODE_DECOMPOSED_MAX) {
+        return error_set(err, ERROR_EXHAUSTED,
+                         "a run of more than %d characters is to be put in a "
+                         "form at once",
+                         CODES_MAX - UNICODE_DECOMPOSED_MAX);
+    }
     if (memory->code_capacity - memory->code_count < UNICODE_DECOMPOSED_MAX) {
         memory->code_capacity = 2 * memory->code_capacity + 256;
         memory->codes =
@@ -149,6 +159,7 @@ static void collect(struct stage *stage, unsigned code) {
     }
     memory->code_count +=
         unicode_decompose(code, stage->step->is_compatible, memory->codes + memory->code_count);
+    return 0;
 }
 
 /* A run of characters that the form may change or join is decomposed, ordered and composed at once;
@@ -159,7 +170,9 @@ static int run_form(struct stage *stage, struct error *err) {
             (unsigned char)*at < 0x80 && (at + 1 == stage->end || (unsigned char)at[1] < 0x80);
         unsigned code = unicode_read(&at);
         if (!is_plain && !unicode_is(stage->unicode, code, UNICODE_INERT)) {
-            collect(stage, code);
+            if (collect(stage, code, err) < 0) {
+                return -1;
+            }
         } else if (put_codes(stage, err) < 0 || put(stage, code, err) < 0) {
             return -1;
         }

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_BYTES_MAX = 16 << 20 };
+enum {
+    WORD_BYTES_MAX = 16 << 20,
+    SYMBOLS_MAX = WORD_BYTES_MAX, /* of a word, before any are merged */
+    END_BYTES_MAX = 64,           /* of a prefix and a suffix, which many characters get */
+};
 
 struct bpe {
     struct text_model base;
@@ -40,7 +44,8 @@ struct word {
     const struct bpe *model;
     struct symbol *symbols;
     struct candidate *heap; /* the least rank, and of those the leftmost, is at the top */
-    size_t count, heap_count;
+    size_t count, room, heap_count;
+    bool is_full; /* it has more symbols than SYMBOLS_MAX; the others are left out */
 };
 
 static bool is_sooner(const struct candidate *one, const struct candidate *other) {
@@ -129,6 +134,14 @@ struct splitting {
 };
 
 static void add_symbol(struct word *word, int32_t id) {
+    if (word->count == SYMBOLS_MAX) {
+        word->is_full = true;
+        return;
+    }
+    if (word->count == word->room) {
+        word->room = MIN(2 * word->room + 64, (size_t)SYMBOLS_MAX);
+        word->symbols = x_realloc_array(word->symbols, word->room, sizeof *word->symbols);
+    }
     int32_t at = (int32_t)word->count++;
     word->symbols[at] = (struct symbol){.id = id, .before = at - 1, .next = at + 1};
 }
@@ -207,25 +220,29 @@ static int bpe_encode(const struct text_model *base, const char *data, size_t si
                          "a piece of the text has %zu bytes, at most %d can be merged", size,
                          WORD_BYTES_MAX);
     }
-    /* A character has at most its bytes in symbols, and a prefix and a suffix may be in those, too.
-     */
-    size_t ends = model->prefix_size + model->suffix_size;
-    size_t most = size + (model->has_bytes ? size * ends : 0) + 1;
-    struct splitting splitting = {.word.model = model};
-    splitting.word.symbols = x_realloc_array(NULL, most, sizeof *splitting.word.symbols);
-    splitting.word.heap = x_realloc_array(NULL, 3 * most, sizeof *splitting.word.heap);
-    char *room = x_malloc(ends + 4);
+    /* A character has at most its bytes in symbols. Those of a prefix and a suffix may be in them,
+     * too, for which there is room when they come. */
+    struct splitting splitting = {.word = {.model = model, .room = size + 1}};
+    struct word *word = &splitting.word;
+    word->symbols = x_realloc_array(NULL, word->room, sizeof *word->symbols);
+    char room[2 * END_BYTES_MAX + 4];
     split(&splitting, data, size, room);
-    merge_all(&splitting.word);
-    for (size_t i = 0; i < splitting.word.count; i++) {
-        if (splitting.word.symbols[i].id != VOCABULARY_NONE) {
-            text_ids_add(ids, splitting.word.symbols[i].id);
+    if (!word->is_full) {
+        word->heap = x_realloc_array(NULL, 3 * word->count + 1, sizeof *word->heap);
+        merge_all(word);
+    }
+    for (size_t i = 0; i < word->count && !word->is_full; i++) {
+        if (word->symbols[i].id != VOCABULARY_NONE) {
+            text_ids_add(ids, word->symbols[i].id);
         }
     }
-    free(room);
-    free(splitting.word.symbols);
-    free(splitting.word.heap);
-    return 0;
+    free(word->symbols);
+    free(word->heap);
+    return word->is_full ? error_set(err, ERROR_EXHAUSTED,
+                                     "a piece of the text becomes more than %d tokens before any "
+                                     "are merged",
+                                     SYMBOLS_MAX)
+                         : 0;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -330,8 +347,9 @@ static int read_end(const json_t *tree, const char *name, char **ret_text, size_
     if (setting_text(tree, name, &text, err) < 0) {
         return -1;
     }
-    if (text.size > VOCABULARY_TOKEN_BYTES) {
-        return error_set(err, ERROR_INVALID, "%s: longer than a token", name);
+    if (text.size > END_BYTES_MAX) {
+        return error_set(err, ERROR_INVALID, "%s: has %zu bytes, at most %d are read", name,
+                         text.size, END_BYTES_MAX);
     }
     *ret_text = x_malloc(text.size + 1);
     memcpy(*ret_text, text.data ? text.data : "", text.size);

@@ -328,6 +328,54 @@ static void what_is_not_read_is_named(void) {
     }
 }
 
+/* An array of so many times the part; the caller frees. */
+static char *repeat(const char *part, size_t times) {
+    size_t size = strlen(part);
+    char *text = x_malloc(times * size + 1);
+    for (size_t i = 0; i < times; i++) {
+        memcpy(text + i * size, part, size);
+    }
+    text[times * size] = 0;
+    return text;
+}
+
+/* What a tokenizer adds to each character does not multiply a text without bound. */
+static void characters_do_not_become_too_many(void) {
+    AUTO(text_freep) char *end = repeat("a", 65), *text = repeat("b", 300000);
+    AUTO(text_freep)
+    char *long_end = x_printf("{\"type\":\"BPE\",\"vocab\":{\"<0x61>\":0},\"merges\":[],"
+                              "\"continuing_subword_prefix\":\"%s\"}",
+                              end);
+    AUTO(text_freep)
+    char *long_ends =
+        x_printf("{\"type\":\"BPE\",\"vocab\":{\"<0x61>\":0,\"<0x62>\":1},\"merges\":[],"
+                 "\"byte_fallback\":true,\"continuing_subword_prefix\":\"%s\","
+                 "\"end_of_word_suffix\":\"%s\"}",
+                 end + 1, end + 1);
+    const struct file refused = {.model = long_end}, many = {.model = long_ends,
+                                                             .normalizer = "null",
+                                                             .words = "null",
+                                                             .ends = "null",
+                                                             .added = "[]"};
+    CHECK_STR(ids(&refused, "b"),
+              "model: continuing_subword_prefix: has 65 bytes, at most 64 are read");
+    CHECK(strncmp(ids(&many, "b"), "1 0 0 0 0 ", 10) == 0);
+    CHECK_STR(ids(&many, text),
+              "a piece of the text becomes more than 16777216 tokens before any are merged");
+}
+
+static void a_form_is_not_made_of_too_many(void) {
+    AUTO(text_freep) char *wide = repeat("\xEF\xB7\xBA", 20000); /* U+FDFA: 18 characters */
+    AUTO(text_freep) char *text = repeat("a", 100);
+    AUTO(text_freep)
+    char *normalizer = x_printf("{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
+                                "\"pattern\":{\"String\":\"a\"},\"content\":\"%s\"},"
+                                "{\"type\":\"NFKC\"}]}",
+                                wide);
+    const struct file file = {.normalizer = normalizer};
+    CHECK(strstr(ids(&file, text), "normalizing: a run of more than"));
+}
+
 int main(void) {
     TEST(words_become_their_longest_tokens);
     TEST(a_long_word_is_unknown);
@@ -340,5 +388,7 @@ int main(void) {
     TEST(pieces_are_where_a_pattern_is);
     TEST(texts_are_normalized_in_order);
     TEST(what_is_not_read_is_named);
+    TEST(characters_do_not_become_too_many);
+    TEST(a_form_is_not_made_of_too_many);
     return TEST_END();
 }
