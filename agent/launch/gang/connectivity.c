@@ -11,7 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TARGETS_MAX = 2 };
+enum {
+    TARGETS_MAX = 2,
+    LET_IN_MAX = 64, /* connections that one call accepts: anybody may make any number */
+};
 
 struct target {
     int index;
@@ -124,9 +127,14 @@ static void check_target(struct target *target, int64_t now_ms) {
     }
 }
 
-/* Accepts the connections of other pods and closes them. */
+/* Accepts connections of other pods and closes them. Those who connect have been answered by the
+ * kernel; who is left waits for the next call. */
 static void let_in(struct connectivity *connectivity) {
-    for (int fd; (fd = accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
+    for (int i = 0; i < LET_IN_MAX; i++) {
+        int fd = accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0) {
+            return;
+        }
         fd_closep(&fd);
     }
 }

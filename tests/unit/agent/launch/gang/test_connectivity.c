@@ -5,7 +5,11 @@
 
 #include "tests/test.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 enum { PODS = 3 };
 
@@ -104,9 +108,43 @@ static void test_nobody(void) {
     free_pods();
 }
 
+static int count_closed(const int *fds, size_t count) {
+    int closed = 0;
+    for (size_t i = 0; i < count; i++) {
+        char byte;
+        ssize_t got = recv(fds[i], &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+        closed += got == 0 || (got < 0 && errno == ECONNRESET);
+    }
+    return closed;
+}
+
+/* Strangers who connect all the time do not keep the member from its work. */
+static void test_a_crowd_waits(void) {
+    enum { STRANGERS = 150, A_CALL = 64 };
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    char words[CONNECTIVITY_DETAIL_MAX];
+    int fds[STRANGERS], index = -1;
+    open_pods("127.0.0.1");
+    to.sin_port = htons((uint16_t)rows[0].connectivity_port);
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK_INT(connect(fds[i], (struct sockaddr *)&to, sizeof to), 0);
+    }
+    for (int calls = 1; calls <= 3; calls++) {
+        CHECK_INT(connectivity_poll(pods[0], 0, &index, words), CONNECTIVITY_IDLE);
+        CHECK_INT(count_closed(fds, STRANGERS),
+                  calls * A_CALL < STRANGERS ? calls * A_CALL : STRANGERS);
+    }
+    for (int i = 0; i < STRANGERS; i++) {
+        fd_closep(&fds[i]);
+    }
+    free_pods();
+}
+
 int main(void) {
     TEST(test_all);
     TEST(test_one_is_deaf);
     TEST(test_nobody);
+    TEST(test_a_crowd_waits);
     return TEST_END();
 }
