@@ -123,6 +123,13 @@ def networks(folder):
             "the network's input is" if name == "input-huge" else rf"spec\.scorer\.onnx.*{name}\.onnx")
 
 
+def endless(folder):
+    """Hours of products, found when the coordinator tries it out; it may take a minute there (test_hostile_files.sh)."""
+    nodes = [node("ConstantOfShape", ["s"], ["m0"]), *[node("MatMul", [f"m{i}", "m0"], [f"m{i + 1}"]) for i in range(5000)], node("ReduceSum", ["m5000"], ["t"])]
+    put(f"{folder}/model/endless.onnx", network(added(*nodes), int64s("s", [2], [4096, 4096])))
+    job("a network that does not end", ROWS, "{onnx: {path: model/endless.onnx, postprocess: {type: Values}}}", 2, r"spec\.scorer\.onnx\.path: model/endless\.onnx: one run of it.*more than 60 s")
+
+
 def weights_elsewhere(folder):
     nodes = added(node("Identity", ["w"], ["t"]))
     hole(f"{folder}/model/zeros.bin", 4 << 40)
@@ -186,6 +193,17 @@ def tokenizers(folder):
     os.mkfifo(f"{folder}/model/pipe.json")
     for name in "zeros", "pipe":
         job(f"a tokenizer: {name}", TEXTS, f"{{onnx: {{path: model/ids.onnx, tokenizer: {{path: model/{name}.json, columns: [text]}}, postprocess: {{type: Values}}}}}}", 2, rf"model/{name}\.json")
+    ends = {"type": "BPE", "vocab": {f"<0x{i:02X}>": i for i in range(256)}, "merges": [], "byte_fallback": True}
+    put(f"{folder}/long/a.jsonl", json.dumps({"text": "b" * 300000}) + "\n")
+    for name, size in ("ends", 16000), ("short-ends", 64):
+        put(f"{folder}/model/{name}.json", json.dumps({"model": {**ends, "continuing_subword_prefix": "a" * size, "end_of_word_suffix": "a" * size}}))
+    of_long = "{table: {path: data/long, format: JSONLines}}"
+    scorer = "{onnx: {path: model/ids.onnx, tokenizer: {path: model/%s.json, columns: [text]}, postprocess: {type: Values}}}"
+    job("a tokenizer: a prefix of 16,000 bytes for each character", of_long, scorer % "ends", 2, r"model/ends\.json.*continuing_subword_prefix: has 16000 bytes")
+    job("a tokenizer: 64 bytes for each character", of_long, scorer % "short-ends", 1, r"a\.jsonl:0: .*becomes more than 16777216 tokens")
+    put(f"{folder}/model/wide.json", json.dumps({"model": WORDS, "normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "Replace", "pattern": {"String": "a"}, "content": "\ufdfa" * 20000}, {"type": "NFKC"}]}}))
+    job("a tokenizer: 18 characters of each", TEXTS, scorer % "wide", 1, r"a\.jsonl:0: .*a run of more than")
     # These are tokenizers, but no text comes to its end: its row is a failed item, and so the job fails.
     for name, tree, why in (("growth", {"model": WORDS, "normalizer": {"type": "Sequence", "normalizers": [replace] * 60}}, "the text grows to more than 128 MiB"),
                             ("backtracking", {"model": WORDS, "pre_tokenizer": regex}, "takes more than .* steps")):
@@ -231,6 +249,7 @@ for line in sys.stdin:
     hole(f"{folder}/csv-head/a.csv", 10 << 30)
     job("a CSV header of 10 GiB", table % ("csv-head", "CSV"), ECHO, 2, r"a\.csv.*header")
     put(f"{folder}/csv-columns/a.csv", ",".join(f"c{i}" for i in range(12000)) + "\n" + "," * 11999 + "\n")
+    job("a CSV header of 12,000 columns", table % ("csv-columns", "CSV"), ECHO, 2, r"a\.csv.*columns")
     put(f"{folder}/csv-pipe/.keep", "")
     os.mkfifo(f"{folder}/csv-pipe/a.csv")
     job("a CSV file that is a pipe", table % ("csv-pipe", "CSV"), ECHO, 2, "data/csv-pipe")
@@ -330,6 +349,7 @@ def parquets(folder):
 
 def make(folder):
     networks(folder)
+    endless(folder)
     weights_elsewhere(folder)
     files_of_a_network(folder)
     tokenizers(folder)

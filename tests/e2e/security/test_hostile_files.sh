@@ -14,7 +14,8 @@ python3 tests/e2e/security/hostile_files.py make "$work/data" >"$work/jobs" || {
 mv "$work/data/model" "$work/model"
 
 job() { # INPUT SCORER CODE PATTERN
-    local code
+    local code seconds=600
+    [ "$name" != "a network that does not end" ] || seconds=5
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
@@ -23,7 +24,7 @@ spec:
   input: $1
   scorer: ${2//@DATA@/$work/data}
   output: {path: out/rows, mode: AppendRow}
-  retry: {maxTries: 1, timeoutSeconds: 600}
+  retry: {maxTries: 1, timeoutSeconds: $seconds}
   workers: {min: 1, max: 1}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}, {name: model, persistentVolumeClaim: {claimName: model}}, {name: out, persistentVolumeClaim: {claimName: out}}]
 M
