@@ -38,6 +38,7 @@ struct coordinator {
     const struct job *job;
     struct job own_job; /* `job` points to it: its mini-batch size may change (prepared.h) */
     struct prepared_job prepared;
+    atomic_llong trial_ends_ms; /* prepared_open */
     bool is_listed;
     json_t *outputs;
     struct parts parts; /* of a join */
@@ -62,7 +63,8 @@ static const struct ledger *ledger_of(const struct coordinator *coordinator) {
 /* ---- background tasks ----------------------------------------------------------------------- */
 
 static int list_input(struct coordinator *coordinator, struct error *err) {
-    return prepared_open(&coordinator->own_job, &coordinator->prepared, err);
+    return prepared_open(&coordinator->own_job, &coordinator->trial_ends_ms, &coordinator->prepared,
+                         err);
 }
 
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
@@ -134,6 +136,11 @@ static int await_task(struct coordinator *coordinator, struct error *err) {
     while (!background_task_has_ended(&coordinator->task)) {
         if (serve(coordinator, SERVICE_MS, err) < 0) {
             return -1; /* the process ends, and the thread with it */
+        }
+        int64_t ends_ms = atomic_load(&coordinator->trial_ends_ms);
+        if (ends_ms > 0 && clock_monotonic_ms() >= ends_ms) {
+            prepared_trial_error(coordinator->job, err);
+            return -1;
         }
     }
     return background_task_join(&coordinator->task, err);
@@ -575,12 +582,12 @@ int coordinator_run(const struct job *job) {
         conclude(&coordinator, &err);
         result = err.kind ? -1 : 0;
     }
+    if (err.kind != ERROR_CANCELLED) {
+        dismiss_workers(&coordinator);
+    }
     if (is_busy) { /* a thread is still using the journal and other objects that release would
                       free */
         _exit(exit_code_of(&err, coordinator.is_listed));
-    }
-    if (err.kind != ERROR_CANCELLED) {
-        dismiss_workers(&coordinator);
     }
     if (result == 0 && coordinator.is_told) {
         bool was_killed = coordinator.dispatcher.losses > 0 || coordinator.dispatcher.gone ||

@@ -10,6 +10,7 @@
 #include "agent/store/path.h"
 #include "agent/store/path_lock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ enum {
     LEASES_AHEAD = 1024,
     BLOCKS_MAX = 256, /* maximum of a lease */
     LIST_STEP_MS = 5,
+    TRIAL_MS = 60000, /* at least, where the machine is slower than the workers' */
     LATER_MS = 15000, /* added to a scorer's time limit: leases that the scorer does not end are
                          ended by us */
 };
@@ -27,6 +29,7 @@ enum {
 /* The inputs of the scorer's test. */
 struct trial {
     const struct scorer_kind *kind;
+    atomic_llong *ends_ms;
     struct local_file network; /* for az:// a copy, which is fetched once */
 };
 
@@ -161,6 +164,18 @@ static int try_run(struct job *job, struct prepared_job *prepared, bool has_cloc
     return rerun_open(prepared, job, &options, run, err);
 }
 
+static int64_t trial_limit_ms(const struct job *job) {
+    return MAX(scorer_lease_ms(job->spec, job->timeout_ms), (int64_t)TRIAL_MS);
+}
+
+void prepared_trial_error(const struct job *job, struct error *err) {
+    (void)!error_set(err, ERROR_INVALID,
+                     "spec.scorer.onnx.path: %.300s: one run of it, which tries it out, takes more "
+                     "than %lld s: make it smaller, or raise spec.retry.timeoutSeconds",
+                     tree_text(job->spec, "scorer.onnx.path", "the scorer"),
+                     (long long)trial_limit_ms(job) / 1000);
+}
+
 static int try_scorer(const struct job *job, struct prepared_job *prepared, struct trial *trial,
                       struct error *err) {
     const char *network = tree_text(job->spec, "scorer.onnx.path", NULL);
@@ -177,7 +192,9 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
         return -1;
     }
     prepared->files = json_object();
+    atomic_store(trial->ends_ms, clock_monotonic_ms() + trial_limit_ms(job));
     int result = trial->kind->try_out(scorer, err);
+    atomic_store(trial->ends_ms, 0);
     if (result == 0) {
         result = trial->kind->files(scorer, /* first= */ NULL, prepared->files, err);
     }
@@ -408,8 +425,9 @@ int prepared_claim(struct job *job, struct prepared_job *prepared, bool has_cloc
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int prepare(struct job *job, struct prepared_job *prepared, struct error *err) {
-    AUTO(trial_release) struct trial trial = {0};
+static int prepare(struct job *job, atomic_llong *trial_ends_ms, struct prepared_job *prepared,
+                   struct error *err) {
+    AUTO(trial_release) struct trial trial = {.ends_ms = trial_ends_ms};
     if (result_key_read(job->manifest, job->signing_key_pem, &prepared->key, err) < 0 ||
         rerun_find_paths(prepared, job, err) < 0 || try_input(job, prepared, err) < 0 ||
         try_scorer(job, prepared, &trial, err) < 0 || try_output(job, prepared, err) < 0) {
@@ -422,10 +440,11 @@ static int prepare(struct job *job, struct prepared_job *prepared, struct error 
     return prepared_claim(job, prepared, trial.kind->has_clock, run, err);
 }
 
-int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err) {
+int prepared_open(struct job *job, atomic_llong *trial_ends_ms, struct prepared_job *ret_prepared,
+                  struct error *err) {
     struct prepared_job prepared = {.lock_fd = -1,
                                     .summary_spec = x_printf("%s/summary.json", job->output)};
-    if (prepare(job, &prepared, err) < 0) {
+    if (prepare(job, trial_ends_ms, &prepared, err) < 0) {
         prepared_release(&prepared);
         return -1;
     }

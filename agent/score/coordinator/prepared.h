@@ -12,6 +12,8 @@
 #include "agent/score/log/item_name.h"
 #include "lib/signature.h"
 
+#include <stdatomic.h>
+
 struct prepared_job {
     const struct media *media;
     enum sink_form form;     /* what workers make of their results (sink.h) */
@@ -59,10 +61,15 @@ struct prepared_job {
     bool knows_sizes;
 };
 
+/* While the scorer is tried, *trial_ends_ms (of clock_monotonic_ms) is when the caller should stop
+ * waiting: the trial cannot be stopped, only the process; else it is 0. prepared_trial_error is
+ * what the job then fails with. */
+void prepared_trial_error(const struct job *job, struct error *err);
 /* Fails with one line that names the spec's field. BUSY: another job is writing to the output;
  * INVALID: also if the output holds results of another spec, or of an input that has changed. The
  * job's mini-batch size may become that of the run that it continues. */
-NODISCARD int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err);
+NODISCARD int prepared_open(struct job *job, atomic_llong *trial_ends_ms,
+                            struct prepared_job *ret_prepared, struct error *err);
 void prepared_release(struct prepared_job *prepared);
 /* The second half of prepared_open, when the output is open and the input is known to be there
  * (media, form, items): reads the output's history, claims the run, and opens the list. has_clock:
