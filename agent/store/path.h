@@ -22,7 +22,7 @@ NODISCARD int path_open_both(const char *spec_path, int *ret_fd, int *ret_folder
 /* The absolute path on this machine, free of links, checked to be in the volume as far as it exists
  * (the last parts may be missing, for outputs). The caller frees. It is for messages, comparisons
  * and users' programs: those who may write to the volume can exchange a part of it for a link, so
- * nothing of ours is opened, made or removed by it (tests/lint/paths.sh). */
+ * nothing of ours is opened, made or removed by it (tests/lint/includes.sh). */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
 
 /* path_resolve of a regular file that is there and can be read, and its status. INVALID: not such a

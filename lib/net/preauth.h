@@ -3,7 +3,7 @@
  * address, PREAUTH_NETWORK_MAX of one IPv6 network. A full table makes room for a newcomer by
  * closing the oldest connection of the address that holds the most; where every place is held by a
  * young connection of a different address, one of them by chance, so that a flood from many
- * addresses locks nobody out: who comes is let in, and most likely shows the token before another
+ * addresses locks no one out: who comes is let in, and most likely shows the token before another
  * one's chance falls on it. Pure: the caller passes time and chance, and accepts and closes
  * connections. One thread at a time. */
 #pragma once
@@ -38,7 +38,7 @@ struct preauth {
 /* The source of a peer's address; of an unknown family: all zeros. */
 struct preauth_source preauth_source_of(const struct sockaddr *address);
 
-/* What is known of a newcomer. chance: a random number that nobody can foresee. */
+/* What is known about a newcomer. chance: a random number that no one can foresee. */
 struct preauth_newcomer {
     struct preauth_source source;
     int64_t now_ms;

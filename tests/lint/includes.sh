@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The layer rules: which folder may include which, and who owns each third-party header.
+# The layer rules: which folder may include which, who owns each third-party header, and who follows paths as text.
 # Prints "ok includes" or one "not ok" line per broken include.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
@@ -121,6 +121,38 @@ out=$(
     owner 'cuda|cudnn|cublas' 'agent/engine/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }
+# Those who may write to a volume can exchange a folder of it for a link: a path that was found to be in the volume leads
+# elsewhere when it is opened. So agents open, make and remove a volume's files relative to descriptors (path_open of
+# agent/store/path.h, openat, unlinkat). Which files follow paths as text, and why that opens nothing of others:
+follow='
+agent/data/decoder/decoder_process.c: /dev/null
+agent/data/kinds/files_input.c: whether the output is inside the input, compared only
+agent/data/kinds/video.c: whether the film would replace its input, compared only; a folder of copies for az://
+agent/data/text/tokenizer.c: for windlass-agent model tokenize, whose user names the file
+agent/engine/device/cpu/host.c: /proc/meminfo
+agent/engine/onnx/model.c: for windlass-agent model, whose user names the file
+agent/engine/onnx/tensor_proto.c: for windlass-agent model, whose user names the file
+agent/result/result_origin.c: our own program
+agent/score/coordinator/prepared.c: whether the output is inside the input, compared only
+agent/score/coordinator/trigger_watcher.c: whether the output is inside the input, compared only
+agent/score/endpoint/own_server.c: a folder of the pod, not a volume
+agent/score/worker/code_files.c: links in a circle, compared only
+agent/store/azure/azure_secret.c: mounted by Kubernetes, not a volume of the job
+agent/store/azure/azure_token.c: mounted by Kubernetes, not a volume of the job
+agent/store/local_file.c: copies in a folder of our own; of volumes only for programs and messages
+agent/store/moving_paths.c: where links lead, as a path of the volume that is opened anew
+agent/store/path.c: the root of a volume, and kernels without openat2
+agent/store/path_list.c: whether a link leads to what is listed, compared only
+'
+# Functions that follow text, ours among them. Not "kind->open(", a method of a table.
+calls='(^|[^>._a-zA-Z0-9])(open|open64|creat|fopen|opendir|scandir|s?n?ftw|glob|realpath|rename|unlink|remove|rmdir|mkdir|mkdtemp|truncate|chmod|chown|symlink|link|file_read|file_write|file_remove_tree|file_make_folders|path_resolve|path_file|avio_open)\('
+while read -r sign file; do
+    [ "$sign" = '<' ] && echo "not ok $file follows a path as text: open it with path_open, or give the reason in includes.sh"
+    [ "$sign" = '>' ] && echo "not ok includes.sh: $file follows no path as text any more"
+    bad=1
+done < <(diff <(git ls-files -co --exclude-standard 'agent/store/*.c' 'agent/data/*.c' 'agent/score/*.c' 'agent/train/*.c' 'agent/result/*.c' 'agent/engine/*.c' |
+    xargs grep -HnE "$calls" | grep -vE '^[^:]+:[0-9]+:(static |int |bool )|^[^:]+:[0-9]+: *(/?\*|//)' | cut -d: -f1 | sort -u) \
+    <(sed -n 's/: .*//p' <<<"$follow" | sort) | grep '^[<>]')
 # Users' pictures are decoded in a separate process (agent/data/decoder).
 while read -r line; do
     echo "not ok $line: only agent/data/decoder/ calls image_decode; others call decoder_pool_image"

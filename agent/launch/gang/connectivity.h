@@ -33,8 +33,9 @@ int connectivity_port(const struct connectivity *connectivity);
 void connectivity_begin(struct connectivity *connectivity, const struct gang_table *table,
                         int index, int64_t now_ms);
 void connectivity_end(struct connectivity *connectivity);
-/* Continues; also accepts connections of other pods, at most 64 a call. DONE or FAILED is returned once, then IDLE.
- * FAILED: *ret_index is the pod that was not reached, ret_detail "IP:PORT: why". */
+/* Continues; also accepts connections of other pods, at most 64 a call. DONE or FAILED is returned
+ * once, then IDLE. FAILED: *ret_index is the pod that was not reached, ret_detail "IP:PORT: why".
+ */
 enum connectivity_state connectivity_poll(struct connectivity *connectivity, int64_t now_ms,
                                           int *ret_index,
                                           char ret_detail[static CONNECTIVITY_DETAIL_MAX]);
