@@ -200,7 +200,7 @@ def tokenizers(folder):
     of_long = "{table: {path: data/long, format: JSONLines}}"
     scorer = "{onnx: {path: model/ids.onnx, tokenizer: {path: model/%s.json, columns: [text]}, postprocess: {type: Values}}}"
     job("a tokenizer: a prefix of 16,000 bytes for each character", of_long, scorer % "ends", 2, r"model/ends\.json.*continuing_subword_prefix: has 16000 bytes")
-    job("a tokenizer: 64 bytes for each character", of_long, scorer % "short-ends", 1, r"a\.jsonl:0: .*becomes more than 16777216 tokens")
+    job("a tokenizer: 64 bytes for each character", of_long, scorer % "short-ends", 2, r"a\.jsonl:0: .*becomes more than 16777216 tokens")
     put(f"{folder}/model/wide.json", json.dumps({"model": WORDS, "normalizer": {"type": "Sequence", "normalizers": [
         {"type": "Replace", "pattern": {"String": "a"}, "content": "\ufdfa" * 20000}, {"type": "NFKC"}]}}))
     job("a tokenizer: 18 characters of each", TEXTS, scorer % "wide", 1, r"a\.jsonl:0: .*a run of more than")
@@ -249,7 +249,7 @@ for line in sys.stdin:
     hole(f"{folder}/csv-head/a.csv", 10 << 30)
     job("a CSV header of 10 GiB", table % ("csv-head", "CSV"), ECHO, 2, r"a\.csv.*header")
     put(f"{folder}/csv-columns/a.csv", ",".join(f"c{i}" for i in range(12000)) + "\n" + "," * 11999 + "\n")
-    job("a CSV header of 12,000 columns", table % ("csv-columns", "CSV"), ECHO, 2, r"a\.csv.*columns")
+    job("a CSV header of 12,000 columns", table % ("csv-columns", "CSV"), ECHO, 2, r"a\.csv: the header is longer than 65536 bytes")
     put(f"{folder}/csv-pipe/.keep", "")
     os.mkfifo(f"{folder}/csv-pipe/a.csv")
     job("a CSV file that is a pipe", table % ("csv-pipe", "CSV"), ECHO, 2, "data/csv-pipe")
