@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TREE_BYTES_MAX = 128 << 10, PIECE_BYTES = 1 << 20 };
+enum { TREE_BYTES_MAX = 128 << 10, PIECE_BYTES = 1 << 16 };
 
 void result_origin_add_manifest(json_t *result, json_t *manifest) {
     if (!manifest) {
