@@ -103,9 +103,9 @@ sound() {
         all(.packages[]; .name and .downloadLocation and has("filesAnalyzed")) and all(.files[]; any(.checksums[]; .algorithm == "SHA1"))' "$1" >/dev/null
 }
 check "the program's SBOM is sound" sound "$bill"
-listed() { # every library that the loader finds is of a package that the SBOM has, with its version
+listed() { # every library that it loads or opens is of a package that the SBOM has, with its version
     local library package
-    for library in $(ldd "$program" | grep -oE '/[^ ]+'); do
+    for library in $(images/libraries.sh "$program"); do
         package=$(dpkg-query -S "$library" "${library#/usr}" "$(realpath "$library")" 2>/dev/null | head -1 | cut -d: -f1)
         jq -e --arg name "$package" --arg version "$(dpkg-query -W -f='${Version}\n' "$package" | head -1)" \
             'any(.packages[]; .name == $name and .versionInfo == $version)' "$bill" >/dev/null || { echo "# $library of $package"; return 1; }
