@@ -79,7 +79,7 @@ CFLAGS_agent_engine_device_cpu_chain_chain_loops_avx512 := $(CFLAGS_agent_engine
 CFLAGS_agent_engine_device_cpu_chain_chain_loops_plain := $(CFLAGS_VECTOR)
 # Plain loops over bytes, which only -O3 vectorizes.
 CFLAGS_agent_data_image_pixels := -O3
-CFLAGS_agent_data_video_yuv := -O3
+CFLAGS_agent_data_image_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
 CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_unit_agent_data_image_test_jpeg_hardware := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
@@ -208,7 +208,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
 # Compares with libswscale.
-$(BUILD)/tests/unit/agent/data/video/test_yuv: private LIBS_AGENT += -lswscale
+$(BUILD)/tests/unit/agent/data/image/test_yuv: private LIBS_AGENT += -lswscale
 # Tests of the agent that fill defaults in as windlass does (tests/agent_defaults.h).
 $(addprefix $(BUILD)/tests/unit/agent/train/,test_optimizer test_rate dataset/test_augment dataset/test_dataset dataset/test_loader dataset/test_webdataset dataset/test_data_table dataset/test_data_text): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_color.h"
 
+#include "agent/data/image/yuv.h"
 #include "agent/data/video/video_libav.h"
-#include "agent/data/video/yuv.h"
 
 #include <string.h>
 

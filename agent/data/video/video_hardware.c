@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_hardware.h"
 
+#include "agent/data/image/yuv.h"
 #include "agent/data/video/video_libav.h"
 #include "agent/data/video/video_log.h"
-#include "agent/data/video/yuv.h"
 
 #include <string.h>
 

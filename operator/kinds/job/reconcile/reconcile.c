@@ -502,14 +502,18 @@ static void note_seen(const struct job_ops *ops, struct reconcile *request, stru
     ensured_forget(&kept->ensured, request->monotonic_ms);
 }
 
+static void delete_owned(struct state *state, struct reconcile *request) {
+    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
+    job_delete_owned(request, owned);
+    forget(state, request);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
-        const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
-        job_delete_owned(request, owned);
-        forget(state, request);
+        delete_owned(state, request);
         return 0;
     }
     struct kept *kept = kept_of(state, request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/video/yuv.h"
+#include "agent/data/image/yuv.h"
 
 #include <math.h>
 #include <stdlib.h>
