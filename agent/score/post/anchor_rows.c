@@ -5,7 +5,11 @@
 
 #include <stdlib.h>
 
-enum { SIDES = 4, ANCHORS_MAX = 1 << 22 };
+enum {
+    SIDES = 4,
+    ANCHORS_MAX = 1 << 22,
+    SCORES_MAX = 1 << 29, /* numbers, of all anchors */
+};
 
 /* Where the values of a level are: column c of shape a in a cell is at cell * cell_step + a *
  * shape_step + c * column_step. */
@@ -134,6 +138,9 @@ static void copy_part(const struct level_part *part, const struct extent *extent
 static int add_level(const struct level_part pair[static 2], const struct extent *extent,
                      int64_t at, struct anchor_rows *rows) {
     int64_t count = rows->boxes.shape.dims[1], classes = pair[1].columns;
+    if (classes > SCORES_MAX / count) { /* the columns of a few rows, in all of them */
+        return -1;
+    }
     if (!rows->scores.data) {
         rows->scores = (struct tensor){
             TENSOR_FLOAT32, {3, {1, count, classes}}, x_calloc((size_t)(count * classes), 4), true};

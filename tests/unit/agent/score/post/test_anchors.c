@@ -176,6 +176,13 @@ static void test_anchors_that_do_not_fit(void) {
     check_fault(BOXES(", \"anchors\": [{\"stride\": 50, \"widths\": [20]}]"), &made,
                 "the anchors are 4 for an input of 100x100, but not one output of boxes and one of "
                 "scores has as many");
+    struct made wide = {0};
+    (void)add(&wide, "p3_scores", (struct shape){4, {1, 1, 1, 1 << 20}});
+    (void)add(&wide, "p3_boxes", (struct shape){4, {1, 1, 1, 4}});
+    check_fault(BOXES(", \"anchors\": [{\"stride\": 100, \"widths\": [20]}, {\"stride\": 1, "
+                      "\"widths\": [20]}]"),
+                &wide, "the anchors are 10001 for an input of 100x100");
+    release(&wide);
     (void)add(&made, "others", (struct shape){3, {1, 16, 7}});
     made.names[1] = "x";
     check_fault(BOXES(", \"anchors\": [{\"stride\": 25, \"widths\": [20]}]"), &made,
