@@ -28,7 +28,7 @@ moved() { # NAME OUT [KEPT ...]
 }
 said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
 
-for name in vision groups weights batches tied recurrent folded; do
+for name in vision groups weights batches tied recurrent folded fused; do
     check "$name: each parameter has PyTorch's gradient" gradients $name || tail -3 "$work/log" | sed 's/^/# /'
 done
 declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812" [recurrent]="6 of 6 tensors, 1115")
@@ -45,6 +45,14 @@ check "each of them apart" whole
 check "none is called tied" eval '! grep -q "^tied weights" "$work/log"'
 check "of the default export: the exporter has tied them" train copies data/copies.onnx copies
 check "and the log says so, with the way out" grep -q "^tied weights, each trained as one .* copies of one.*TrainingMode.TRAINING" "$work/log"
+check "fused attention: trained" train fused data/fused.onnx fused
+fused() { said "5 of 5 tensors, 1803 of 1803 parameters are trained; frozen: none"; }
+check "whole" fused
+again() { # its result, read back
+    "$build/windlass-agent" model run "$out/fused/model.onnx" --input "x=$data/fused.x.pb" --output-dir "$work/scores" >/dev/null &&
+        train fused out/fused/model.onnx fused-further && fused
+}
+check "its result is run, and trained further" again
 further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 195 of 195 parameters are trained; frozen: none"; }
 check "the result is trained further: what was a constant is not one of its weights" further
 check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches

@@ -98,13 +98,39 @@ def networks():
         def forward(self, x):
             return self.head(torch.linalg.det(self.inner(x.flatten(1)).reshape(-1, 8, 2, 2)))
 
-    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant)}
+    class Attend(torch.autograd.Function):  # Attention of opset 23
+        forward = staticmethod(lambda ctx, q, k, v: attend(q, k, v))
+        symbolic = staticmethod(lambda g, q, k, v: g.op("newer::Attention", q, k, v, q_num_heads_i=2, kv_num_heads_i=2, is_causal_i=1).setType(q.type()))
+
+    def attend(*inputs):
+        q, k, v = (t.reshape(*t.shape[:2], 2, -1).transpose(1, 2) for t in inputs)
+        scores = (q @ k.transpose(2, 3) / q.shape[-1] ** 0.5).masked_fill(torch.triu(torch.ones(12, 12, dtype=torch.bool), 1), -float("inf"))
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+    class Fused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.q, self.k, self.v = (nn.Linear(24, 24, bias=False) for _ in range(3))
+            self.head = nn.Linear(24, CLASSES)
+
+        def forward(self, x):
+            x = x.reshape(-1, 12, 24)
+            return self.head((Attend.apply if torch.onnx.is_in_onnx_export() else attend)(self.q(x), self.k(x), self.v(x))[:, -1])
+
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant, Fused)}
 
 
 def export(network, x, path, mode, folds=False):
     import torch
     torch.onnx.export(network, torch.tensor(x), path, opset_version=14, input_names=["x"], output_names=["y"], training=mode,
                       do_constant_folding=folds, dynamic_axes={"x": {0: "n"}})
+    model = onnx.load(path)
+    if any(node.domain == "newer" for node in model.graph.node):
+        del model.opset_import[:]
+        model.opset_import.append(helper.make_opsetid("", 23))
+        for node in model.graph.node:
+            node.domain = ""
+        onnx.save(model, path)
 
 
 def make(folder):
