@@ -4,6 +4,15 @@
 
 #include "agent/engine/tensor.h"
 
+/* What an output is, judged by the nodes that make it: of any size, of a softmax or its logarithm,
+ * or numbers of a sigmoid, each for itself; also behind nodes that only move them. */
+enum training_scores {
+    TRAINING_LOGITS,
+    TRAINING_PROBABILITIES,
+    TRAINING_LOG_PROBABILITIES,
+    TRAINING_SIGMOIDS
+};
+
 /* Scores of a cross entropy, one class for each place (a pixel, a token) of each
  * sample: [samples, classes, places...] as PyTorch has them, or, if only that fits the labels
  * [samples, places...], [samples, places..., classes]. */

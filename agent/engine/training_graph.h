@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/engine/graph.h"
+#include "agent/engine/loss.h"
 
 /* ---- which constants are trained ---- */
 
@@ -64,7 +65,7 @@ NODISCARD int forms_normalize(const struct graph *network, struct graph *ret_gra
 enum training_loss {
     TRAINING_CROSS_ENTROPY,
     TRAINING_MEAN_SQUARED,
-    TRAINING_BINARY_CROSS_ENTROPY, /* of logits; targets from 0 to 1 */
+    TRAINING_BINARY_CROSS_ENTROPY, /* of logits or sigmoids; targets from 0 to 1 */
     TRAINING_HUBER,                /* squared / 2 up to 1, linear beyond (SmoothL1) */
     TRAINING_CTC,                  /* sequences of labels (ctc_loss) */
 };
@@ -124,6 +125,7 @@ struct training_graph {
     size_t loss_count;  /* one for each output of the network */
     struct {
         size_t target, scale, loss, correct; /* indices of inputs, of outputs; correct 0: none */
+        enum training_scores ending;         /* of the network's output */
     } losses[TRAINING_LOSSES_MAX];
     size_t first_variable, target, scale;       /* indices of inputs; of the first loss */
     size_t keys, share;                         /* the same; 0: there is none */
@@ -131,9 +133,10 @@ struct training_graph {
 };
 
 /* Builds the graph of a training step. enum role says what is trained; a weight that no gradient
- * can reach is refused, never left out. A softmax at the end becomes a part of the cross entropy.
- * `network` must outlive the result, and its constants must not have been folded
- * (shape_fold_constants). The caller releases *ret_training. ERROR_UNSUPPORTED, ERROR_INVALID: the
+ * can reach is refused, never left out. A softmax at the end becomes a part of the cross entropy,
+ * and a sigmoid of the binary one, also behind nodes that only move their numbers. `network` must
+ * outlive the result, and its constants must not have been folded (shape_fold_constants). The
+ * caller releases *ret_training. ERROR_UNSUPPORTED, ERROR_INVALID: the
  * network cannot be trained; the message names the weight and the node. */
 NODISCARD int training_graph_build(const struct graph *network,
                                    const struct training_options *options,
@@ -143,7 +146,3 @@ void training_graph_release(struct training_graph *training);
  * norm, as further inputs, so that they can change. `training` must outlive *ret_graph, which the
  * caller owns (graph_release). */
 void training_graph_evaluation(const struct training_graph *training, struct graph *ret_graph);
-
-/* What an output of a classifier is, judged by the node that makes it. */
-enum training_scores { TRAINING_LOGITS, TRAINING_PROBABILITIES, TRAINING_LOG_PROBABILITIES };
-enum training_scores training_graph_scores(const struct graph *network, size_t output);

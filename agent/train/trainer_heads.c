@@ -242,7 +242,7 @@ struct host_loss_batch trainer_head_compared(const struct trainer *trainer, size
                                     .target = target.shape,
                                     .numbers = is_class ? NULL : data,
                                     .is_bad = batch->is_bad,
-                                    .ending = training_graph_scores(trainer->network, head)};
+                                    .ending = trainer->graph.losses[head].ending};
 }
 
 struct criterion_count trainer_head_count(const struct trainer *trainer, size_t head,

@@ -197,7 +197,7 @@ static int run_together(struct rows *rows, struct error *err) {
         return -1;
     }
     trainer_say(rows->trainer,
-                "the network takes %lld samples at once and not %lld (%s): export it with "
+                "the network takes only %lld at once and not %lld samples (%s): export it with "
                 "dynamic_axes, or score it with miniBatchSize %lld",
                 (long long)own, (long long)rows->count, cause.text, (long long)own);
     rows->count = own;

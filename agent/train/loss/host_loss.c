@@ -117,9 +117,18 @@ static int add_sequences(const struct host_loss_batch *batch, const struct tenso
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
+/* -log P of a t that is 1 with the probability p. */
+static double sigmoid_loss(double p, double t) {
+    return -(t * log_of_probability(p) + (1 - t) * log_of_probability(1 - p));
+}
+
 /* One element of an output y that shall be t. */
-static double number_loss(enum training_loss loss, double y, double t) {
+static double number_loss(const struct host_loss_batch *batch, double y, double t) {
     double far = fabs(y - t), near = fmin(far, 1);
+    enum training_loss loss = batch->settings->loss;
+    if (loss == TRAINING_BINARY_CROSS_ENTROPY && batch->ending == TRAINING_SIGMOIDS) {
+        return sigmoid_loss(y, t);
+    }
     switch (loss) {
     case TRAINING_BINARY_CROSS_ENTROPY:
         return fmax(y, 0) + log1p(exp(-fabs(y))) - t * y;
@@ -142,8 +151,7 @@ static int add_numbers(const struct host_loss_batch *batch, const struct tensor 
             continue;
         }
         for (int64_t k = i * each; k < (i + 1) * each; k++) {
-            sum += number_loss(batch->settings->loss, ((const float *)output->data)[k],
-                               batch->numbers[k]);
+            sum += number_loss(batch, ((const float *)output->data)[k], batch->numbers[k]);
         }
         sums->loss += sum / (double)MAX(each, 1);
         sums->weight += 1;

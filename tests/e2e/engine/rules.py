@@ -1,6 +1,6 @@
 """Networks of PyTorch's exporter against its gradients in double precision (test_train_rules.sh).
 
-  rules.py check AGENT FOLDER COUNT SEED     COUNT networks drawn by the seed; all: every one
+  rules.py check AGENT FOLDER COUNT SEED     COUNT networks drawn by the seed; all: every one; ~WORD: those with it in the name
   rules.py names
 
 Each gradient of a network may be 1e-4 of the tensor's largest number away from double precision, or twice as far as
@@ -33,9 +33,10 @@ class Net(nn.Module):
 NETWORKS = {}
 
 
-def add(name, shape, run, opset=14, train=False, tokens=0, loss="cross-entropy", target=None, weights=None, **parts):
-    """parts: functions that make a module or parameter; shape: of one sample; tokens: the vocabulary, if they are."""
-    NETWORKS[name] = dict(shape=shape, run=run, opset=opset, train=train, tokens=tokens, loss=loss, target=target, weights=weights, parts=parts)
+def add(name, shape, run, opset=14, train=False, tokens=0, loss="cross-entropy", target=None, weights=None, shares=False, **parts):
+    """parts: functions that make a module or parameter; shape: of one sample; tokens: the vocabulary, if they are; shares: the
+    outputs are probabilities."""
+    NETWORKS[name] = dict(shape=shape, run=run, opset=opset, train=train, tokens=tokens, loss=loss, target=target, weights=weights, shares=shares, parts=parts)
 
 
 def head(width):
@@ -157,6 +158,47 @@ def linear_attention(s, x):
     return s.o((q[..., None, :] @ k).squeeze(2).mean(1))
 add("linear attention", (6, 5), linear_attention, i=lambda: nn.Linear(5, 12), o=head(4))
 
+def newer(op, plain, **attributes):
+    """An operator that this exporter knows only as a foreign one; plain: its formula."""
+    class Foreign(torch.autograd.Function):
+        forward = staticmethod(lambda ctx, *inputs: plain(*inputs))
+        symbolic = staticmethod(lambda g, *inputs: g.op("newer::" + op, *inputs, **attributes).setType(inputs[0].type()))
+    return lambda *inputs: (Foreign.apply if torch.onnx.is_in_onnx_export() else plain)(*inputs)
+def attention(heads, kv_heads, causal=False):
+    def plain(q, k, v, mask=None):
+        q, k, v = (t.reshape(*t.shape[:2], h, -1).transpose(1, 2) for t, h in ((q, heads), (k, kv_heads), (v, kv_heads)))
+        k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
+        scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+        if causal:
+            scores = scores.masked_fill(torch.triu(torch.ones(scores.shape[2:], dtype=torch.bool), 1), -float("inf"))
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -float("inf")) if mask.dtype == torch.bool else scores + mask
+        return (f.softmax(scores, -1) @ v).transpose(1, 2).flatten(2)
+    return newer("Attention", plain, q_num_heads_i=heads, kv_num_heads_i=kv_heads, is_causal_i=int(causal))
+lines = lambda width: lambda: nn.Linear(8, width)
+for name, kv, causal, mask in (("fused attention", 2, False, None), ("fused attention, causal", 2, True, None), ("fused attention, grouped heads", 1, True, None),
+                               ("fused attention with a mask", 2, False, lambda s: torch.tril(torch.ones(6, 6, dtype=torch.bool))), ("fused attention with a bias", 2, False, lambda s: s.b)):
+    run = attention(2, kv, causal)
+    more = {"b": lambda: P(6, 6)} if name.endswith("bias") else {}
+    add(name, (6, 8), lambda s, x, run=run, mask=mask: s.o(run(s.q(x), s.k(x), s.v(x), *([mask(s)] if mask else [])).flatten(1)), opset=23,
+        q=lines(8), k=lines(4 * kv), v=lines(4 * kv), o=head(48), **more)
+def turned(interleaved):
+    def plain(x, cos, sin, places):
+        cos, sin, parts = cos[places][:, :, None], sin[places][:, :, None], x.reshape(*x.shape[:2], 2, -1)
+        a, b = (parts[..., ::2], parts[..., 1::2]) if interleaved else parts.chunk(2, -1)
+        first, second = a * cos - b * sin, a * sin + b * cos
+        return (torch.stack([first, second], -1).flatten(3) if interleaved else torch.cat([first, second], -1)).flatten(2)
+    return newer("RotaryEmbedding", plain, num_heads_i=2, interleaved_i=int(interleaved))
+def by_places(s, x, run):
+    angles = torch.arange(9)[:, None] * torch.tensor([1.0, 0.3])
+    y = run(s.i(x), angles.cos().to(x.dtype), angles.sin().to(x.dtype), torch.arange(6)[None].expand(x.shape[0], -1))
+    return s.o((f.softmax(y @ y.transpose(1, 2), -1) @ y).flatten(1))
+for name, interleaved in (("fused rotary positions", False), ("fused rotary positions, interleaved", True)):
+    add(name, (6, 8), lambda s, x, run=turned(interleaved): by_places(s, x, run), opset=23, i=lines(8), o=head(48))
+swish, gated = newer("Swish", f.silu), newer("SwiGLU", lambda a, b: f.silu(a) * b)
+add("fused swish", (8,), lambda s, x: s.o(swish(s.i(x))), opset=24, i=lines(8), o=head(8))
+add("fused gated swish", (8,), lambda s, x: s.o(gated(s.i(x), s.j(x))), opset=28, i=lines(8), j=lines(8), o=head(8))
+
 # ---- picking and placing
 add("embedding and positions", (7,), lambda s, x: s.o(torch.tanh(s.e(x) + s.p).mean(1)), tokens=13, e=lambda: nn.Embedding(13, 6), p=lambda: P(7, 6), o=head(6))
 add("tied embedding", (7,), lambda s, x: s.o((s.e(x).mean(1) @ s.e.weight.t())), tokens=13, e=lambda: nn.Embedding(13, 6), o=head(13))
@@ -247,6 +289,16 @@ add("letters, as probabilities", (12, 5), lambda s, x: f.softmax(s.o(torch.tanh(
 add("the next token", (8,), lambda s, x: (s.t(s.e(x), torch.triu(torch.full((8, 8), float("-inf")), 1).to(s.e.weight.dtype)) @ s.e.weight.t())[..., :CLASSES], opset=17, tokens=11, target=(8,),
     e=lambda: nn.Embedding(11, 8), t=lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True))
 
+# ---- probabilities at the end, and moves behind them
+add("sigmoid with its loss", (6,), lambda s, x: torch.sigmoid(s.o(torch.tanh(s.i(x)))), loss="binary-cross-entropy", shares=True, i=lambda: nn.Linear(6, 5), o=head(5))
+add("sigmoid, moved", (3, 6), lambda s, x: torch.sigmoid(s.o(torch.tanh(s.i(x)))).transpose(1, 2).squeeze(1)[:, :3].clamp(1e-7, 1 - 1e-7), loss="binary-cross-entropy", shares=True,
+    i=lambda: nn.Linear(6, 5), o=lambda: nn.Linear(5, 1))
+add("softmax of an axis, as before opset 13", (2, 5, 6), lambda s, x: f.softmax(s.o(torch.tanh(s.c(x))), 1), opset=11, target=(5, 6), shares=True, c=conv, o=lambda: nn.Conv2d(4, CLASSES, 1))
+add("softmax, then shapes", (2, 6), lambda s, x: f.softmax(s.o(torch.tanh(s.i(x))), 2).flatten(0, 1).reshape(-1, 2, CLASSES).permute(0, 2, 1).clone(), target=(2,), shares=True,
+    i=lambda: nn.Linear(6, 5), o=head(5))
+add("softmax, the last token of", (4, 6), lambda s, x: f.softmax(s.o(torch.tanh(s.i(x))), 2)[:, -1], shares=True, i=lambda: nn.Linear(6, 5), o=head(5))
+add("logarithms, moved", (2, 5, 6), lambda s, x: f.log_softmax(s.o(torch.tanh(s.c(x))).permute(0, 2, 3, 1), 3).permute(0, 3, 1, 2), target=(5, 6), c=conv, o=lambda: nn.Conv2d(4, CLASSES, 1))
+
 
 # ---- the comparison
 def letters_loss(y, target):
@@ -260,6 +312,8 @@ def letters_loss(y, target):
 def loss_of(spec, y, target):
     if spec["loss"] == "ctc":
         return letters_loss(y, target)
+    if spec["shares"]:  # losses of probabilities
+        return f.binary_cross_entropy(y, target.to(y.dtype)) if spec["loss"] == "binary-cross-entropy" else f.nll_loss(y.log(), target)
     if spec["loss"] != "cross-entropy":
         kinds = {"mean-squared": f.mse_loss, "binary-cross-entropy": f.binary_cross_entropy_with_logits, "huber": f.smooth_l1_loss}
         return kinds[spec["loss"]](y, target.to(y.dtype))
@@ -353,7 +407,9 @@ def check(agent, name, made):
 
 def main(agent, folder, count, seed):
     names = sorted(NETWORKS)
-    if count != "all":
+    if count[0] == "~":
+        names = [name for name in names if count[1:] in name]
+    elif count != "all":
         names = random.Random(int(seed)).sample(names, int(count))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         waiting = []

@@ -3,6 +3,7 @@
 
 #include "agent/engine/ops/rewrite/bfloat.h"
 #include "agent/engine/ops/training/decompose.h"
+#include "agent/engine/ops/training/final_scores.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/ops/training/refuse.h"
 #include "agent/engine/ops/training/roles.h"
@@ -24,22 +25,8 @@ struct build {
     struct training_norm *norms; /* `output` is the value of the mean until the outputs are made */
     int keys;                    /* for dropout; -1: none */
     int share;                   /* for synced norms; -1: none */
+    enum training_scores endings[TRAINING_LOSSES_MAX];
 };
-
-static const struct node *own_maker_of(const struct build *build, int value) {
-    return value < 0 || build->makers[value] < 0 ? NULL
-                                                 : &build->network->nodes[build->makers[value]];
-}
-
-/* The value under bfloat.h's mark. */
-static int unrounded(const struct build *build, int value) {
-    const struct node *maker = own_maker_of(build, value);
-    return maker && maker->op->id == OP_ROUND_BFLOAT ? maker->inputs[0] : value;
-}
-
-static const struct node *maker_of(const struct build *build, int value) {
-    return own_maker_of(build, unrounded(build, value));
-}
 
 /* ---- which constants are weights ---- */
 
@@ -188,42 +175,62 @@ static int prepare_nodes(struct build *build, struct error *err) {
 
 /* ---- the loss ---- */
 
-static bool is_softmax(const struct node *node) {
-    return node && (node->op->id == OP_SOFTMAX || node->op->id == OP_LOG_SOFTMAX);
-}
-
 bool training_graph_has_classes(enum training_loss loss) {
     return loss == TRAINING_CROSS_ENTROPY || loss == TRAINING_CTC;
 }
 
+/* What the loss of an output is computed from: logits, where it can be. */
+static int find_scores(struct build *build, size_t which, const struct training_options *options,
+                       int *ret_y, struct error *err) {
+    int y = build->network->outputs[which];
+    const char *name = build->network->values[y].name;
+    struct final_scores ending;
+    final_scores_find(build->network, build->makers, y, &ending);
+    if (final_scores_check(&ending, options->loss, name ? name : "", err) < 0) {
+        return -1;
+    }
+    bool has_classes = training_graph_has_classes(options->loss);
+    bool is_whole =
+        has_classes
+            ? ending.scores == TRAINING_PROBABILITIES || ending.scores == TRAINING_LOG_PROBABILITIES
+            : options->loss == TRAINING_BINARY_CROSS_ENTROPY && ending.scores == TRAINING_SIGMOIDS;
+    *ret_y = is_whole ? final_scores_logits(&ending, &build->builder) : y;
+    build->endings[which] = ending.scores;
+    return 0;
+}
+
 /* Of the output `which`. */
-static struct loss_values add_loss(struct build *build, size_t which) {
+static int add_loss(struct build *build, size_t which, struct loss_values *ret_values,
+                    struct error *err) {
     const struct training_options *options =
         which > 0 ? &build->options->further[which - 1] : build->options;
     struct builder *builder = &build->builder;
     bool has_classes = training_graph_has_classes(options->loss);
-    int y = build->network->outputs[which];
-    if (has_classes && is_softmax(maker_of(build, y))) {
-        y = maker_of(build, y)->inputs[0];
+    int y;
+    if (find_scores(build, which, options, &y, err) < 0) {
+        return -1;
     }
     int target =
         builder_input(builder, "target", has_classes ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
     const struct shape one = {0};
     int scale = builder_input(builder, "scale", TENSOR_FLOAT32, &one);
     size_t first = builder->graph.node_count;
-    struct loss_values values = training_loss_add(builder, options, (int[]){y, target, scale});
+    *ret_values = training_loss_add(builder, options, (int[]){y, target, scale});
     /* Of several, messages name the output. */
     for (size_t n = first; build->network->output_count > 1 && n < builder->graph.node_count; n++) {
         builder->graph.nodes[n].name = build->network->values[build->network->outputs[which]].name;
     }
-    return values;
+    return 0;
 }
 
-/* The sum of several losses is a value of its own. */
-static int add_losses(struct build *build, struct loss_values values[static TRAINING_LOSSES_MAX]) {
+/* The sum of several losses is a value of its own. -1: an error. */
+static int add_losses(struct build *build, struct loss_values values[static TRAINING_LOSSES_MAX],
+                      struct error *err) {
     int sum = -1;
     for (size_t i = 0; i < build->network->output_count; i++) {
-        values[i] = add_loss(build, i);
+        if (add_loss(build, i, &values[i], err) < 0) {
+            return -1;
+        }
         sum = i > 0 ? training_loss_sum(&build->builder, sum, values[i].loss) : values[i].loss;
     }
     return sum;
@@ -248,6 +255,7 @@ static void order_inputs(struct build *build, struct training_graph *training) {
     for (size_t i = 0; i < training->loss_count; i++) {
         training->losses[i].target = builder->graph.input_count;
         training->losses[i].scale = builder->graph.input_count + 1;
+        training->losses[i].ending = build->endings[i];
         builder_add_input(builder, given[2 * i]);
         builder_add_input(builder, given[2 * i + 1]);
     }
@@ -342,7 +350,10 @@ static int build_graph(struct build *build, struct training_graph *training, str
         build->share = sync_norms(&build->builder);
     }
     struct loss_values values[TRAINING_LOSSES_MAX];
-    int loss = add_losses(build, values);
+    int loss = add_losses(build, values, err);
+    if (loss < 0) {
+        return -1;
+    }
     int *gradients = arena_array(&build->scratch, build->variable_count, sizeof *gradients);
     if (gradient_build(&build->builder, loss, build->variables, build->variable_count, gradients,
                        err) < 0) {
@@ -432,17 +443,4 @@ void training_graph_evaluation(const struct training_graph *training, struct gra
         builder_make_input(&builder, training->norms[i].variance);
     }
     builder_take(&builder, ret_graph);
-}
-
-enum training_scores training_graph_scores(const struct graph *network, size_t output) {
-    int last = OP_IDENTITY; /* of an input that is an output */
-    for (size_t n = 0; n < network->node_count; n++) {
-        for (int i = 0; i < network->nodes[n].output_count; i++) {
-            bool is_made = network->nodes[n].outputs[i] == network->outputs[output];
-            last = is_made ? (int)network->nodes[n].op->id : last;
-        }
-    }
-    return last == OP_SOFTMAX       ? TRAINING_PROBABILITIES
-           : last == OP_LOG_SOFTMAX ? TRAINING_LOG_PROBABILITIES
-                                    : TRAINING_LOGITS;
 }
