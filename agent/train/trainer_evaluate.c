@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Evaluates the network in its inference form over the test data, in their order; each rank takes
  * its slice. */
+#include "agent/train/trainer_blame.h"
 #include "agent/train/trainer_inputs.h"
 
 #include "agent/train/dataset/order.h"
@@ -40,13 +41,16 @@ static int score(struct trainer *trainer, const struct batch *batch, struct sums
     }
     if (training_run(prepared->training, trainer->evaluation_inputs, trainer->evaluation_outputs,
                      NULL, err) < 0) {
-        return -1;
+        return trainer_blame(trainer, trainer->test, batch, all, err);
     }
     for (size_t i = 0; i < trainer->head_count; i++) {
         const struct host_loss_batch against = trainer_head_compared(trainer, i, batch);
         const char *name = trainer->heads[i].name;
         if (host_loss_add(&against, &trainer->evaluation_outputs[i], &sums->heads[i], err) < 0) {
-            return name ? error_context(err, "output \"%.64s\"", name) : -1;
+            if (name) {
+                error_context(err, "output \"%.64s\"", name);
+            }
+            return trainer_blame(trainer, trainer->test, batch, all, err);
         }
     }
     return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_blame.h"
 #include "agent/train/trainer_inputs.h"
 
 #include "agent/train/dataset/order.h"
@@ -158,7 +159,7 @@ static int compute_part(struct trainer *trainer, const struct batch *batch, stru
                                   .since_ns = clock_monotonic_ns()};
     struct training_hook hook = {after_step, &computing};
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
-        return -1;
+        return trainer_blame(trainer, trainer->train, batch, part, err);
     }
     add_scalars(trainer, scalars);
     average_norms(trainer);

@@ -122,6 +122,15 @@ static bool are_finite(const float *values, int64_t count) {
     return sum == 0;
 }
 
+void dataset_describe(const struct dataset *dataset, int64_t index,
+                      char text[static DATASET_NAME_MAX]) {
+    if (dataset->ops->describe) {
+        dataset->ops->describe(dataset, index, text);
+    } else {
+        snprintf(text, DATASET_NAME_MAX, "sample %lld", (long long)index);
+    }
+}
+
 static int check_numbers(const struct dataset *dataset, int64_t index, const char *what,
                          const float *values, int64_t count, struct error *err) {
     char name[DATASET_NAME_MAX];
@@ -132,11 +141,7 @@ static int check_numbers(const struct dataset *dataset, int64_t index, const cha
     while (isfinite(values[at])) {
         at++;
     }
-    if (dataset->ops->describe) {
-        dataset->ops->describe(dataset, index, name);
-    } else {
-        snprintf(name, sizeof name, "sample %lld", (long long)index);
-    }
+    dataset_describe(dataset, index, name);
     return error_set(err, ERROR_INVALID,
                      "%s: %s %lld is %g; a finite float32 is expected: correct the data, or leave "
                      "such samples out with data.onBadSample: Skip",

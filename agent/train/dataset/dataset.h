@@ -83,8 +83,7 @@ struct dataset {
     enum tensor_type type; /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
     char *name; /* of the first tensor, owned by the kind; NULL: none, it is the only input */
-    char *target_name; /* of the output that the target is of, owned by the kind; NULL: the only one
-                        */
+    char *target_name; /* of the output that it is of, owned by the kind; NULL: the only one */
     size_t extra_count;
     struct dataset_tensor extras[SAMPLE_EXTRAS_MAX];
     char *notice;        /* what people should know of the samples, owned by the kind; or NULL */
@@ -125,11 +124,12 @@ NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *opt
 void dataset_close(struct dataset *dataset); /* accepts NULL */
 void dataset_closep(struct dataset **dataset);
 /* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; also
- * if a number of it is NaN or Infinity (unless takes_any_number), which names file, row and
- * element. */
+ * if a number of it is NaN or Infinity (unless takes_any_number), with file, row, element. */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
-
+/* The file and row of a sample, for people. */
+void dataset_describe(const struct dataset *dataset, int64_t index,
+                      char text[static DATASET_NAME_MAX]);
 int dataset_find(const struct dataset *dataset, const char *input);
 /* The target of a network's output: 0, or 1 + extra; -1: none has this name. */
 int dataset_find_target(const struct dataset *dataset, const char *output);

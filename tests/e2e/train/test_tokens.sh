@@ -45,6 +45,10 @@ check "three ranks have the loss of one, though their texts differ in length" al
 out=$work/out
 check "several labels, binary cross entropy: trained" train bits v bits 8 0.02 ', "loss": "BinaryCrossEntropy"'
 check "with a small loss" at_most bits test_loss 0.15
+alike_bits() { awk -v a="$(last bits "$1")" -v b="$(last shares "$1")" 'BEGIN {print "# " a ", " b; exit !(a > 0 && (a - b) ^ 2 < (1e-4 * a) ^ 2)}'; }
+check "the same network with a sigmoid at its end: trained" train shares v bits 8 0.02 ', "loss": "BinaryCrossEntropy"'
+check "with the loss of the one without" alike_bits loss
+check "and that of the test data" alike_bits test_loss
 check "outliers, Huber's loss: trained" train sums v sums 8 0.05 ', "loss": "Huber"'
 check "which does not follow them" at_most sums test_loss 0.02
 
@@ -54,9 +58,22 @@ refused() { # TEXT NETWORK SAMPLES LABELS [MORE]
 check "integers for a network of floats are refused" refused "the network takes float32, and the samples are int64" bits x y
 check "floats for a network of tokens, too" refused "the network takes int32, and the samples are float32" first v y
 check "a label that is not a class is refused, with the field" refused "label -100 of sample 0 is not a class; labels that do not count are 255 (spec.trainer.ignoreLabel)" tags x tags ', "ignoreLabel": 255'
+check "a label beyond the classes is named by its file and row" refused \
+    "data.train: data/x.npy, labels data/beyond.npy: sample 1234: label 5, and the network has 2 classes: 0 to 1 are classes" first x beyond
+check "so is a token beyond the vocabulary" refused 'data.train: data/strange.npy, labels data/y.npy: sample 777: Gather node "/embed/Gather": index 10 of 10' first strange y
+check "in the data to test with, too" refused 'data.test: data/latet.npy, labels data/yt.npy: sample 33: Gather node "/embed/Gather": index 10 of 10' first late y
+parts3() { # parts of a step on each of three ranks
+    WINDLASS_SPEC='{"trainer": {"model": {"path": "data/first.onnx"}, "data": {"train": {"tensors": {"samples": "data/x.npy", "labels": "data/beyond.npy"}}},
+        "epochs": 1, "batchSize": 500, "gradientAccumulationSteps": 4, "output": {"path": "out/parts"}, "optimizer": {"learningRate": "0.5"}}}' \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 300 mpirun --oversubscribe --bind-to none -np 3 "$trainer" train >"$work/parts.log" 2>&1
+    [ $? -eq 2 ] && grep -qF "labels data/beyond.npy: sample 1234: label 5, and" "$work/parts.log" || { tail -3 "$work/parts.log" | sed 's/^/# /'; return 1; }
+}
+check "whatever rank and part of a step it is in" parts3
 for loss in BinaryCrossEntropy Huber MeanSquared; do
     check "$loss: an output that would broadcast against the targets is refused, with both shapes" refused "the network's output has the shape 64, and the target 64x1" flat v sums ", \"loss\": \"$loss\""
 done
+check "a softmax before BinaryCrossEntropy is refused, with the way out" refused 'and BinaryCrossEntropy is of numbers that do not depend on each other: take CrossEntropy' halves v bits ', "loss": "BinaryCrossEntropy"'
+check "means of probabilities, too" refused 'makes other numbers of the probabilities of Sigmoid node "/1/Sigmoid"' pooled v bits ', "loss": "BinaryCrossEntropy"'
 axis() { # the log of a training names the axis taken for the classes only where the shape does not tell it
     train square x tags 1 0.01 && grep -qF 'the scores are 64x20x20: axis 1 and the last one both fit the labels; axis 1 is taken for the classes' "$work/square.log" &&
         ! grep -qF 'both fit the labels' "$work/tags.log"

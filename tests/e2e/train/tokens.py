@@ -3,7 +3,9 @@
   tokens.py make FOLDER      first.onnx: an LSTM over 20 tokens of 10; x.npy (int32) holds the tokens 1 and 2 once each, y.npy
                              says which came first; xt.npy, yt.npy the same to test. tags.onnx: an LSTM with a class for
                              each token: whether 1 came before; tags.npy, tagst.npy, -100 behind the end of its text.
-                             square.onnx: as many classes as a text has tokens. bits.onnx: several labels of a sample; sums.onnx: a number; their data .npy."""
+                             square.onnx: as many classes as a text has tokens. bits.onnx: several labels of a sample; sums.onnx: a number; their data .npy.
+                             beyond.npy: y.npy with a label beyond the classes; strange.npy, latet.npy: x.npy and xt.npy with a token beyond the vocabulary.
+                             shares.onnx: bits.onnx and its weights with a sigmoid; halves.onnx: with a softmax; pooled.onnx: means of sigmoids."""
 import sys
 import numpy as n, torch
 from torch import nn
@@ -23,6 +25,10 @@ class First(nn.Module):
         return self.head(states if self.every else states[:, -1])
 
 
+class Means(nn.Module):
+    forward = lambda self, x: nn.functional.avg_pool1d(x[:, None], 2).flatten(1)
+
+
 def texts(count):
     x = random.integers(3, TOKENS, (count, LENGTH), dtype="i4")
     places = n.argsort(random.random((count, 16)), 1)[:, :2]
@@ -39,10 +45,21 @@ for end, count in (("", 4000), ("t", 1000)):
     v = random.normal(size=(count, 6)).astype("f4")
     n.save(f"{folder}/v{end}.npy", v)
     n.save(f"{folder}/bits{end}.npy", n.stack([v[:, 0] > 0, v[:, 1] + v[:, 2] > 0, v[:, 3] * 0 > v[:, 4]], 1).astype("f4"))
+    for name, values, bad, value in (("beyond", y, 1234, 5), ("late", x, 33 if end else None, TOKENS), ("strange", x, 777, TOKENS)):
+        changed = values.copy()
+        if bad is not None and bad < count:
+            changed[bad if name == "beyond" else (bad, 3)] = value
+        n.save(f"{folder}/{name}{end}.npy", changed)
     far = n.where(random.random(count) < 0.02, 500, 0)  # outliers, which a squared loss would follow
     n.save(f"{folder}/sums{end}.npy", (v @ n.arange(6) + (far if not end else 0))[:, None].astype("f4"))
+bits = None
 for name, network, example in (("first", First(False), torch.zeros(2, LENGTH, dtype=torch.int32)), ("tags", First(True), torch.zeros(2, LENGTH, dtype=torch.int64)),
                                ("square", First(True, LENGTH), torch.zeros(2, LENGTH, dtype=torch.int64)), ("bits", nn.Linear(6, 3), torch.zeros(2, 6)), ("sums", nn.Linear(6, 1), torch.zeros(2, 6)),
-                               ("flat", nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), torch.zeros(2, 6))):
+                               ("flat", nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), torch.zeros(2, 6)),
+                               ("shares", nn.Sequential(nn.Linear(6, 3), nn.Sigmoid()), torch.zeros(2, 6)), ("halves", nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)), torch.zeros(2, 6)),
+                               ("pooled", nn.Sequential(nn.Linear(6, 6), nn.Sigmoid(), Means()), torch.zeros(2, 6))):
+    if name == "shares":
+        network[0].load_state_dict(bits)
+    bits = network.state_dict() if name == "bits" else bits
     torch.onnx.export(network.eval(), example, f"{folder}/{name}.onnx", opset_version=14, input_names=["x"], output_names=["y"],
                       do_constant_folding=False, dynamic_axes={"x": {0: "n"}})

@@ -10,12 +10,10 @@
 #include <string.h>
 
 /* The index, counted from the front; -1 with an error if it is out of range. */
-static int64_t place_of(const struct call *call, const struct tensor *indices, int64_t at,
-                        int64_t size, struct error *err) {
+static int64_t place_of(const struct tensor *indices, int64_t at, int64_t size, struct error *err) {
     int64_t index = (int64_t)tensor_whole(indices, at);
     if (index < -size || index >= size) {
-        error_set(err, ERROR_INVALID, "%s node \"%.64s\": index %lld of %lld", call->node->op->name,
-                  call->node->name, (long long)index, (long long)size);
+        error_set(err, ERROR_INVALID, "index %lld of %lld", (long long)index, (long long)size);
         return -1;
     }
     return index < 0 ? index + size : index;
@@ -96,7 +94,7 @@ static int gather_elements_run(const struct call *call, struct error *err) {
     char *to = call->outputs[0]->data;
     walk_plain_strides(&x->shape, strides);
     for (int64_t n = 0; n < count; n++, to += size) {
-        int64_t place = place_of(call, indices, n, x->shape.dims[axis], err), from = 0;
+        int64_t place = place_of(indices, n, x->shape.dims[axis], err), from = 0;
         if (place < 0) {
             return -1;
         }
@@ -122,7 +120,7 @@ static int scatter_elements_run(const struct call *call, struct error *err) {
     memcpy(y, x->data, (size_t)shape_count(&x->shape) * size);
     walk_plain_strides(&x->shape, strides);
     for (int64_t n = 0; n < count; n++, from += size) {
-        int64_t place = place_of(call, indices, n, x->shape.dims[axis], err), to = 0;
+        int64_t place = place_of(indices, n, x->shape.dims[axis], err), to = 0;
         if (place < 0) {
             return -1;
         }
@@ -179,7 +177,7 @@ static int64_t slice_at(const struct call *call, const struct tuples *tuples, in
     int64_t at = n / MAX(tuples->per_batch, 1) * tuples->batch_size;
     for (int i = 0; i < tuples->tuple; i++) {
         int axis = tuples->batch_dims + i;
-        int64_t place = place_of(call, call->inputs[1], n * tuples->tuple + i, x->dims[axis], err);
+        int64_t place = place_of(call->inputs[1], n * tuples->tuple + i, x->dims[axis], err);
         if (place < 0) {
             return -1;
         }
