@@ -10,4 +10,5 @@ if [ -e /ccache/build-locale ]; then
     # The folder is named in debug information alone, which is stripped from the programs.
     export CCACHE_DIR=/ccache CCACHE_NOHASHDIR=1 PATH="/usr/lib/ccache:$PATH"
 fi
-exec make "$@"
+make "$@"
+rm -rf build/obj # only the programs are wanted, and a layer is hashed
