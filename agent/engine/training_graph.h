@@ -12,8 +12,9 @@ enum role {
     ROLE_VARIABLE,  /* trained */
     ROLE_FROZEN,    /* a weight that a pattern of role_options names */
     ROLE_STATISTIC, /* running mean or variance of a batch normalization */
-    ROLE_LITERAL,   /* of a Constant node: written into the formula. (In a file without any
-                       initializers of more than one number these are its weights.) */
+    ROLE_LITERAL,   /* of a Constant node: written into the formula; or ones and zeros that an
+                       exporter has put where a norm without them has scale and shift. (In a file
+                       without any initializers of more than one number these are its weights.) */
     ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
                        exporter: an epsilon, a scale, an exponent */
     ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */

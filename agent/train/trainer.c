@@ -172,6 +172,17 @@ static void print_heads(const struct trainer *trainer) {
     }
 }
 
+/* At the end of the last epoch. */
+static void print_growth(const struct trainer *trainer) {
+    double last = loss_of(trainer), first = (double)trainer->first_loss;
+    if (trainer->step == trainer->total_steps && last > first) { /* false if one is not known */
+        trainer_say(trainer,
+                    "the loss has not fallen: %.4f at the first step, %.4f in the last epoch. "
+                    "Lower optimizer.learningRate, warm up for longer, or look at the labels",
+                    first, last);
+    }
+}
+
 static int end_epoch(struct trainer *trainer, struct period *period, struct error *err) {
     double loss, accuracy, speed = speed_of(period);
     int64_t began_ns = clock_monotonic_ns();
@@ -205,6 +216,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
                 rate_at(&trainer->rate, trainer->step - 1), speed);
     print_heads(trainer);
     print_bad_samples(trainer);
+    print_growth(trainer);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
     trainer->places = 0;

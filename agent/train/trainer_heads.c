@@ -204,16 +204,35 @@ static struct shape places_of(const struct trainer *trainer, size_t head) {
     return source > 0 ? trainer->train->extras[source - 1].shape : trainer->augment.places;
 }
 
+/* For no samples yet. */
+static struct shape batch_of(struct shape sample) {
+    struct shape batch = {.rank = 1 + sample.rank};
+    for (int i = 0; i < sample.rank; i++) {
+        batch.dims[i + 1] = sample.dims[i];
+    }
+    return batch;
+}
+
+/* Numbers of a sample as their file has them, if the network's output has as many dimensions: [n],
+ * or a picture; else as a row. */
+static struct shape numbers_of(const struct trainer *trainer, size_t head) {
+    const struct dataset *train = trainer->train;
+    const struct value *output = &trainer->network->values[trainer->network->outputs[head]];
+    int source = trainer->heads[head].source;
+    struct shape own = source > 0 ? train->extras[source - 1].shape : train->target_shape;
+    int64_t count = source > 0 ? shape_count(&own) : train->target_count;
+    bool fits =
+        shape_count(&own) == count && output->has_shape && output->shape.rank == own.rank + 1;
+    return fits ? own : (struct shape){1, {count}};
+}
+
 struct tensor trainer_head_target(const struct trainer *trainer, size_t head) {
     int source = trainer->heads[head].source;
-    const struct shape places = places_of(trainer, head);
     if (!has_classes(trainer, source)) {
-        int64_t numbers = source > 0 ? shape_count(&places) : trainer->train->target_count;
-        return (struct tensor){.type = TENSOR_FLOAT32, .shape = {2, {0, numbers}}};
+        return (struct tensor){.type = TENSOR_FLOAT32,
+                               .shape = batch_of(numbers_of(trainer, head))};
     }
-    struct tensor target = {.type = TENSOR_INT64, .shape = {.rank = 1 + places.rank}};
-    memcpy(target.shape.dims + 1, places.dims, (size_t)places.rank * sizeof *places.dims);
-    return target;
+    return (struct tensor){.type = TENSOR_INT64, .shape = batch_of(places_of(trainer, head))};
 }
 
 void *trainer_head_data(const struct trainer *trainer, size_t head, const struct batch *batch) {

@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "lib/tree.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,18 @@
 /* Checkpoints of agents that knew none do not have them. */
 #define STATE_BAD "windlass:bad"
 #define STATE_PLACES "windlass:places"
+#define STATE_FIRST "windlass:first"
 #define STATE_LOSSES "windlass:losses" /* only of several losses */
 
 static size_t state_count(const struct trainer *trainer) {
     size_t variables = trainer->graph.variable_count;
     return variables * (1 + optimizer_state_count(trainer->optimizer)) +
-           2 * trainer->graph.norm_count + 3 + (trainer->head_count > 1);
+           2 * trainer->graph.norm_count + 4 + (trainer->head_count > 1);
 }
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
- * raw bytes), its bad samples, its places, the sums of several losses (both as raw bytes). */
+ * raw bytes), its bad samples, its places (as raw bytes), the first step's loss, the sums of
+ * several losses (as raw bytes). */
 static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
@@ -61,6 +64,12 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         return;
     }
     if (statistic == 2 * trainer->graph.norm_count + 3) {
+        tensor->shape = (struct shape){1, {1}};
+        tensor->data = &trainer->first_loss;
+        snprintf(tensor->name, sizeof tensor->name, STATE_FIRST);
+        return;
+    }
+    if (statistic == 2 * trainer->graph.norm_count + 4) {
         int64_t each = sizeof *trainer->head_sums / sizeof(float);
         tensor->shape = (struct shape){1, {HEADS_MAX * each}};
         tensor->data = (float *)(void *)trainer->head_sums;
@@ -112,6 +121,10 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
         state_tensor(trainer, i, &tensor);
         const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
         if (!found && strcmp(tensor.name, STATE_BAD) == 0) {
+            continue;
+        }
+        if (!found && strcmp(tensor.name, STATE_FIRST) == 0) {
+            trainer->first_loss = NAN;
             continue;
         }
         if (!found && strcmp(tensor.name, STATE_PLACES) == 0) {

@@ -13,7 +13,7 @@
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
 #include "agent/train/record/metrics_log.h"
-#include "agent/train/timeline.h"
+#include "agent/train/record/timeline.h"
 #include "agent/train/trainer.h"
 #include "agent/train/trainer_device.h"
 #include "agent/train/trainer_heads.h"
@@ -92,6 +92,7 @@ struct trainer {
     double places;
     struct head_sums head_sums[HEADS_MAX]; /* the same of each loss, if there are several */
     struct bad_sums bad_sums;
+    float first_loss; /* of step 1; NAN: not known; in checkpoints, too */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */

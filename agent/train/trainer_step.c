@@ -318,6 +318,7 @@ int trainer_step(struct trainer *trainer, const struct batch *batch,
         return -1;
     }
     trainer->step = batch->step + 1;
+    trainer->first_loss = batch->step == 0 ? trainer->scalars[SCALAR_LOSS] : trainer->first_loss;
     trainer->bad_sums.train += trainer->scalars[SCALAR_BAD];
     int64_t bad = (int64_t)trainer->bad_sums.train + trainer->train->damaged;
     if (bad_samples_check(trainer->bad_train, bad, err) < 0) {

@@ -40,7 +40,8 @@ bool usage_error_is_help(const char *line) {
 /* Lines that Python ends a traceback with: the code itself is wrong. An ImportError is not here: a
  * library that this node lacks says that, too. */
 static const char *const about_code[] = {
-    "SyntaxError: ", "IndentationError: ", "TabError: ", "ModuleNotFoundError: ", "NameError: ",
+    "SyntaxError: ",         "IndentationError: ", "TabError: ",
+    "ModuleNotFoundError: ", "NameError: ",        "UnboundLocalError: ",
 };
 
 static bool is_about_code(const char *line) {

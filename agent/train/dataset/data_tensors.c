@@ -177,10 +177,11 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
         shape.dims[i] = samples->dims[i + 1];
     }
     enum tensor_type type = array_value_type(samples->type);
-    struct shape places = {.rank = has_labels ? targets->rank - 1 : 0};
-    for (int i = 0; i < places.rank; i++) {
-        places.dims[i] = targets->dims[i + 1];
+    struct shape target = {.rank = targets->rank - 1}, none = {.rank = 0};
+    for (int i = 0; i < target.rank; i++) {
+        target.dims[i] = targets->dims[i + 1];
     }
+    struct shape places = has_labels ? target : none;
     int64_t target_count = has_labels ? 0 : npy_slice_values(targets);
     bool is_first = base->count == 0;
     if (!is_first && (!shape_equal(&shape, &base->shape) || type != base->type ||
@@ -192,6 +193,7 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     base->type = type;
     base->target_count = target_count;
     base->places = places;
+    base->target_shape = has_labels ? none : target;
     shard->first = base->count;
     shard->count = samples->dims[0];
     base->count += shard->count;

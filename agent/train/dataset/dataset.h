@@ -77,11 +77,12 @@ struct dataset_options {
 
 struct dataset {
     const struct dataset_ops *ops;
-    int64_t count;         /* samples; at least 1 */
-    int64_t classes;       /* 0: targets are numbers */
-    int64_t target_count;  /* numbers per target; 0: targets are classes */
-    enum tensor_type type; /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
-    struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
+    int64_t count;             /* samples; at least 1 */
+    int64_t classes;           /* 0: targets are numbers */
+    int64_t target_count;      /* numbers per target; 0: targets are classes */
+    struct shape target_shape; /* of numbers, as a file has them; else [target_count] */
+    enum tensor_type type;     /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
+    struct shape shape;        /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
     char *name; /* of the first tensor, owned by the kind; NULL: none, it is the only input */
     char *target_name; /* of the output that it is of, owned by the kind; NULL: the only one */
     size_t extra_count;

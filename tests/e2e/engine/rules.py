@@ -247,6 +247,7 @@ for name, run in (("angles", lambda y: y.sin() + y.cos() + y.atan()), ("more ang
                   ("clamped", lambda y: y.clamp(-0.3, 0.6) + torch.maximum(y, -y) + torch.minimum(y, y * 0.5)), ("erf", torch.erf),
                   ("capsule", lambda y: y * (y.square().sum(1, True) / (1 + y.square().sum(1, True)) / (y.square().sum(1, True) + 1e-7).sqrt()))):
     add(name, (6,), lambda s, x, run=run: s.o(run(s.i(x))), i=lambda: nn.Linear(6, 8), o=head(8))
+add("learned bounds of clamp", (6,), lambda s, x: s.o(torch.clamp(s.i(x), s.l, s.h)), i=lambda: nn.Linear(6, 8), l=lambda: nn.Parameter(torch.tensor(-0.3)), h=lambda: nn.Parameter(torch.tensor(0.4)), o=head(8))
 add("bilinear form", (4, 5), lambda s, x: s.o(torch.einsum("bi,oij,bj->bo", x[:, 0], s.w, x[:, 1])), w=lambda: P(4, 5, 5), o=head(4))
 add("diagonal by einsum", (4, 4), lambda s, x: s.o(torch.einsum("bii->bi", s.i(x))), i=lambda: nn.Linear(4, 4), o=head(4))
 add("trace by einsum", (4, 4), lambda s, x: s.o(torch.einsum("bikik,kj->bj", s.i(x).reshape(-1, 2, 2, 2, 2), s.w)), i=lambda: nn.Linear(4, 4), w=lambda: P(2, 5), o=head(5))

@@ -51,7 +51,7 @@ refused() { # TEXT NETWORK SAMPLES LABELS FIELDS
     [ $? -eq 1 ] && grep -qF "$1" "$work/log" || { tail -2 "$work/log" | sed 's/^/# /'; return 1; }
 }
 check "a blank beyond the classes of the network is refused" refused "blankLabel 5: 0 to 4 are the network's classes" lines lines letters '"loss": "CTC", "blankLabel": 5'
-check "as is a label that is the blank" refused "0 to 4 are classes, and 3 is the blank" lines lines letters '"loss": "CTC", "blankLabel": 3'
+check "as is a label that is the blank" refused "labels data/letters.npy: sample 80: label 3 is the blank (loss.blankLabel)" lines lines letters '"loss": "CTC", "blankLabel": 3'
 check "scores that are not steps" refused "CTC needs scores [samples, steps, classes] and labels [samples, labels]" rare v y '"loss": "CTC"'
 check "a weight too many" refused "classWeights: there are 4, and 3 classes" rare v y '"classWeights": ["1", "1", "1", "1"]'
 check "weights for another loss" refused "classWeights: belongs to loss: CrossEntropy" lines lines letters '"loss": "CTC", "blankLabel": 4, "classWeights": ["1", "1", "1", "1", "1"]'

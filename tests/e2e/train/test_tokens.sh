@@ -51,6 +51,13 @@ check "with the loss of the one without" alike_bits loss
 check "and that of the test data" alike_bits test_loss
 check "outliers, Huber's loss: trained" train sums v sums 8 0.05 ', "loss": "Huber"'
 check "which does not follow them" at_most sums test_loss 0.02
+check "one number a sample, without an axis of 1: trained" train line v line 8 0.05 ', "loss": "Huber"'
+check "alike" at_most line test_loss 0.02
+check "a picture for a picture: trained" train clean noisy clean 3 0.02 ', "loss": "MeanSquared"'
+check "and it is learned" at_most clean test_loss 0.01
+grown() { train wild v bits 2 500 ', "loss": "MeanSquared"' && grep -qE '^the loss has not fallen: [0-9]+\.[0-9]{4} at the first step, [0-9]{2,}\.[0-9]{4} in the last epoch. Lower' "$work/wild.log"; }
+check "the log says that a loss has grown" grown
+check "only where it has" eval '! grep -q "the loss has not fallen" "$work/bits.log" "$work/first.log"'
 
 refused() { # TEXT NETWORK SAMPLES LABELS [MORE]
     ! train "$2" "$3" "$4" 1 0.01 "${5:-}" >/dev/null && grep -qF "$1" "$work/$2.log" || { tail -2 "$work/$2.log" | sed 's/^/# /'; return 1; }

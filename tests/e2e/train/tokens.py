@@ -4,6 +4,7 @@
                              says which came first; xt.npy, yt.npy the same to test. tags.onnx: an LSTM with a class for
                              each token: whether 1 came before; tags.npy, tagst.npy, -100 behind the end of its text.
                              square.onnx: as many classes as a text has tokens. bits.onnx: several labels of a sample; sums.onnx: a number; their data .npy.
+                             line.onnx, line.npy: the same numbers without an axis of 1; clean.onnx: a picture for a picture.
                              beyond.npy: y.npy with a label beyond the classes; strange.npy, latet.npy: x.npy and xt.npy with a token beyond the vocabulary.
                              shares.onnx: bits.onnx and its weights with a sigmoid; halves.onnx: with a softmax; pooled.onnx: means of sigmoids."""
 import sys
@@ -23,6 +24,10 @@ class First(nn.Module):
     def forward(self, x):
         states = self.cell(self.embed(x))[0]
         return self.head(states if self.every else states[:, -1])
+
+
+class Line(nn.Module):
+    forward = lambda self, x: x.squeeze(-1)
 
 
 class Means(nn.Module):
@@ -51,12 +56,18 @@ for end, count in (("", 4000), ("t", 1000)):
             changed[bad if name == "beyond" else (bad, 3)] = value
         n.save(f"{folder}/{name}{end}.npy", changed)
     far = n.where(random.random(count) < 0.02, 500, 0)  # outliers, which a squared loss would follow
-    n.save(f"{folder}/sums{end}.npy", (v @ n.arange(6) + (far if not end else 0))[:, None].astype("f4"))
+    sums = (v @ n.arange(6) + (far if not end else 0)).astype("f4")
+    n.save(f"{folder}/sums{end}.npy", sums[:, None])
+    n.save(f"{folder}/line{end}.npy", sums)
+    noisy = random.normal(size=(count, 1, 5, 5)).astype("f4")
+    n.save(f"{folder}/noisy{end}.npy", noisy)
+    n.save(f"{folder}/clean{end}.npy", noisy / 2 - 1)
 bits = None
 for name, network, example in (("first", First(False), torch.zeros(2, LENGTH, dtype=torch.int32)), ("tags", First(True), torch.zeros(2, LENGTH, dtype=torch.int64)),
                                ("square", First(True, LENGTH), torch.zeros(2, LENGTH, dtype=torch.int64)), ("bits", nn.Linear(6, 3), torch.zeros(2, 6)), ("sums", nn.Linear(6, 1), torch.zeros(2, 6)),
                                ("flat", nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), torch.zeros(2, 6)),
-                               ("shares", nn.Sequential(nn.Linear(6, 3), nn.Sigmoid()), torch.zeros(2, 6)), ("halves", nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)), torch.zeros(2, 6)),
+                               ("line", nn.Sequential(nn.Linear(6, 1), Line()), torch.zeros(2, 6)), ("clean", nn.Conv2d(1, 1, 3, padding=1), torch.zeros(2, 1, 5, 5)),
+                               ("wild", nn.Linear(6, 3), torch.zeros(2, 6)), ("shares", nn.Sequential(nn.Linear(6, 3), nn.Sigmoid()), torch.zeros(2, 6)), ("halves", nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)), torch.zeros(2, 6)),
                                ("pooled", nn.Sequential(nn.Linear(6, 6), nn.Sigmoid(), Means()), torch.zeros(2, 6))):
     if name == "shares":
         network[0].load_state_dict(bits)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file is JSON at every size, has all added slices, and exact times. The file of a training:
- * tests/unit/agent/train/test_timeline.c. */
+ * tests/unit/agent/train/record/test_timeline.c. */
 #include "lib/trace.h"
 
 #include "lib/tree.h"

@@ -63,6 +63,8 @@ expand_rule expand_batch_normalization;
 /* Before opset 7 the attribute axis aligns the second operand, if broadcast is 1. */
 expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
+/* LayerNormalization with its axis counted from the end, if the rank of its input is known. */
+expand_rule expand_layer_axis;
 /* A Cast to the type that is known before a run. */
 expand_rule expand_cast_like;
 /* Devices do not implement pools that also return the indices of maxima. */

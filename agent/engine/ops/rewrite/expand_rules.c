@@ -104,6 +104,27 @@ static int64_t find_normalized(struct expansion *expansion, const struct node *n
     return count >= 1 && count <= TENSOR_RANK_MAX ? count : 0;
 }
 
+int expand_layer_axis(struct expansion *expansion, const struct node *node, bool *ret_done,
+                      struct error *err UNUSED) {
+    int64_t axis = node_integer(node, "axis", -1), count = find_normalized(expansion, node);
+    if (axis < 0 || count == 0) {
+        return 0;
+    }
+    struct node turned = *node;
+    struct attribute *attributes =
+        arena_array(&expansion->builder.graph.arena, node->attribute_count, sizeof *attributes);
+    for (size_t i = 0; i < node->attribute_count; i++) {
+        attributes[i] = node->attributes[i];
+        if (strcmp(attributes[i].name, "axis") == 0) {
+            attributes[i].integer = -count;
+        }
+    }
+    turned.attributes = attributes;
+    builder_append(&expansion->builder, &turned);
+    *ret_done = true;
+    return 0;
+}
+
 int expand_rms_normalization(struct expansion *expansion, const struct node *node, bool *ret_done,
                              struct error *err) {
     int64_t count = find_normalized(expansion, node), *axes;

@@ -6,6 +6,7 @@
 
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/table.h"
+#include "agent/engine/ops/training/made.h"
 
 #include <string.h>
 
@@ -65,10 +66,9 @@ void aliases_note(struct forms_list *list, const char *name) {
     list->count++;
 }
 
-/* Constant folding names its results after a node: "onnx::MatMul_22". */
 static bool is_computed(const struct value *value) {
     return value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&
-           value->name && strncmp(value->name, "onnx::", 6) == 0 && shape_count(&value->shape) > 1;
+           value->name && made_by_exporter(value->name) && shape_count(&value->shape) > 1;
 }
 
 /* Where it reads weights that are only transposed or joined. */
@@ -88,19 +88,33 @@ static bool reads_weight(const struct node *node, int input) {
     }
 }
 
+/* Of nodes that compute: an Identity is noted where it is resolved. */
+static int direct_reads(const struct graph *network, int value) {
+    int count = 0;
+    for (size_t n = 0; n < network->node_count; n++) {
+        const struct node *node = &network->nodes[n];
+        for (int i = 0; !is_alias(node) && i < node->input_count; i++) {
+            count += node->inputs[i] == value;
+        }
+    }
+    return count;
+}
+
 static void note_computed(const struct graph *network, const int *reads, struct forms *forms) {
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         for (int i = 0; i < node->input_count; i++) {
             int input = node->inputs[i];
             if (input >= 0 && is_computed(&network->values[input]) && reads[input] == 1 &&
-                !reads_weight(node, i)) {
+                !reads_weight(node, i) && !made_for_norm(network, node, i)) {
                 aliases_note(&forms->computed, network->values[input].name);
             }
         }
     }
     for (size_t v = 0; v < network->value_count; v++) {
-        if (reads[v] > 1 && is_computed(&network->values[v])) {
+        bool may_tie =
+            reads[v] > 1 && is_computed(&network->values[v]) && !is_plain(&network->values[v]);
+        if (may_tie && direct_reads(network, (int)v) > 1) {
             aliases_note(&forms->tied, network->values[v].name);
         }
     }

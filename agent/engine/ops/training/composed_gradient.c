@@ -213,11 +213,9 @@ int gradient_layer_normalization(struct gradient *gradient, const struct node *n
             return error_set(err, ERROR_UNSUPPORTED, "the statistics have a gradient");
         }
     }
-    if (axis >= 0 || axis < -TENSOR_RANK_MAX) {
-        return error_set(
-            err, ERROR_UNSUPPORTED,
-            "axis %lld is supported for inference alone: training needs an axis from the end (-1)",
-            (long long)axis);
+    if (axis >= 0 || axis < -TENSOR_RANK_MAX) { /* gradient_has_rule */
+        return error_set(err, ERROR_BUG, "axis %lld: one from the end is expected",
+                         (long long)axis);
     }
     struct centred centred = centre(gradient, node, node->inputs[0], (int)-axis);
     if (gradient_wants(gradient, node->inputs[0])) {

@@ -11,11 +11,16 @@ bool gradient_leaves_float32(const struct node *node, enum tensor_type *ret_type
     return is_cast_to_float(node, ret_type) && *ret_type != TENSOR_FLOAT32;
 }
 
+/* Which axes are normalized depends on the rank; decompose.c turns the axis where that is known. */
+static bool counts_from_start(const struct node *node) {
+    return node->op->id == OP_LAYER_NORMALIZATION && node_integer(node, "axis", -1) >= 0;
+}
+
 bool gradient_has_rule(const struct node *node) {
     gradient_rule *rule = gradient_rules[node->op->id];
     enum tensor_type type;
     return rule && rule != gradient_refused && rule != gradient_decomposed &&
-           !gradient_leaves_float32(node, &type);
+           !gradient_leaves_float32(node, &type) && !counts_from_start(node);
 }
 
 bool gradient_is_setting(const struct node *node, int input) {

@@ -83,6 +83,11 @@ static const char *explain(const struct node *node, char why[static WHY_BYTES]) 
         snprintf(why, WHY_BYTES, " to %s: only float32 has gradients", tensor_type_name(type));
         return "export it without .double(), .half() and autocast; or, ";
     }
+    if (node->op->id == OP_LAYER_NORMALIZATION) {
+        snprintf(why, WHY_BYTES, ": its axis %lld, of an unknown number, has no gradient",
+                 (long long)node_integer(node, "axis", -1));
+        return "export it with an axis from the end (-1); or, ";
+    }
     snprintf(why, WHY_BYTES, ": this operator has no gradient");
     return "";
 }
@@ -112,6 +117,36 @@ static int refuse(const struct refuse_scope *scope, const struct node *node, con
                      !is_cut ? ""
                      : used  ? ", ..."
                              : "...");
+}
+
+/* A training step has shapes that are known before it; nothing that freeze names would help. */
+int refuse_late(const struct graph *network, struct error *err) {
+    struct arena scratch = {0};
+    bool *used = arena_array(&scratch, network->value_count, sizeof *used);
+    const struct node *late = NULL;
+    for (size_t i = 0; i < network->output_count; i++) {
+        used[network->outputs[i]] = true;
+    }
+    for (size_t n = network->node_count; n-- > 0;) {
+        const struct node *node = &network->nodes[n];
+        if (!any(used, node->outputs, node->output_count)) {
+            continue;
+        }
+        late = node->op->flags & OP_LATE ? node : late;
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] >= 0) {
+                used[node->inputs[i]] = true;
+            }
+        }
+    }
+    arena_release(&scratch);
+    return late ? error_set(err, ERROR_UNSUPPORTED,
+                            "%s node \"%.64s\": the shape of its output is known only at run time, "
+                            "so the network is run, but not trained: export it without branches "
+                            "and loops over data, picks by a mask and lists (torch.where, and "
+                            "factors of 0, keep shapes)",
+                            late->op->name, late->name)
+                : 0;
 }
 
 int refuse_operators(const struct refuse_scope *scope, struct error *err) {

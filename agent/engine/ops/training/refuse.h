@@ -10,6 +10,9 @@ struct refuse_scope {
     size_t count;
 };
 
+/* ERROR_UNSUPPORTED: names the first operator whose output's shape only the run knows (If, Loop,
+ * NonZero), if the outputs depend on one. */
+NODISCARD int refuse_late(const struct graph *network, struct error *err);
 /* ERROR_UNSUPPORTED if the gradients of variables would have to go through operators without a
  * rule. The message names the last such node, and all variables before such nodes as what to write
  * into spec.trainer.model.freeze. */

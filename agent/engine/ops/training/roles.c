@@ -2,6 +2,7 @@
 #include "agent/engine/ops/training/roles.h"
 
 #include "agent/engine/ops/training/gradient.h"
+#include "agent/engine/ops/training/made.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -19,6 +20,7 @@ struct search {
     bool *reached;   /* by a gradient */
     bool *statistic; /* of a batch normalization */
     bool *weight;    /* an operator reads it as its weight */
+    bool *formula;   /* ones or zeros of a norm without scale and shift */
     bool has_initializers;
 };
 
@@ -99,6 +101,7 @@ static void visit_input(struct search *search, const struct node *node, int inpu
     if (constant >= 0) {
         search->statistic[constant] |= is_statistic_port(node, input);
         search->weight[constant] |= is_weight_port(search, node, input);
+        search->formula[constant] |= made_for_norm(search->network, node, input);
     }
 }
 
@@ -131,16 +134,8 @@ static bool is_floating(const struct value *value) {
             value->type == TENSOR_BFLOAT16 || value->type == TENSOR_FLOAT64);
 }
 
-/* Module paths as "block.0.scale", and not what exporters number. */
 static bool is_parameter_name(const char *name) {
-    static const char *const made[] = {"/", "_", "val_", "const", "Const", "onnx::"};
-    for (size_t i = 0; i < ARRAY_LEN(made); i++) {
-        if (strncmp(name, made[i], strlen(made[i])) == 0) {
-            return false;
-        }
-    }
-    return !strstr(name, "::") && !strchr(name, ':') && !strchr(name, '/') &&
-           strspn(name, "0123456789") < strlen(name);
+    return !made_by_exporter(name) && strspn(name, "0123456789") < strlen(name);
 }
 
 static bool is_mask(const struct value *value) {
@@ -170,7 +165,7 @@ static enum role role_of(const struct search *search, int index) {
     if (search->statistic[index]) {
         return ROLE_STATISTIC;
     }
-    if (value->is_literal && search->has_initializers) {
+    if ((value->is_literal || search->formula[index]) && search->has_initializers) {
         return ROLE_LITERAL;
     }
     if (is_one && !is_weight && (value->is_literal || !is_parameter_name(value->name))) {
@@ -285,8 +280,8 @@ int roles_find(const struct role_options *options, struct arena *arena, struct r
     struct roles roles = {0};
     struct arena scratch = {0};
     size_t values = options->network->value_count;
-    bool **const lists[] = {&search.used, &search.matters, &search.reached, &search.statistic,
-                            &search.weight};
+    bool **const lists[] = {&search.used,      &search.matters, &search.reached,
+                            &search.statistic, &search.weight,  &search.formula};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         *lists[i] = arena_array(&scratch, values, sizeof **lists[i]);
     }

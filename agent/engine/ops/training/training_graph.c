@@ -175,10 +175,6 @@ static int prepare_nodes(struct build *build, struct error *err) {
 
 /* ---- the loss ---- */
 
-bool training_graph_has_classes(enum training_loss loss) {
-    return loss == TRAINING_CROSS_ENTROPY || loss == TRAINING_CTC;
-}
-
 /* What the loss of an output is computed from: logits, where it can be. */
 static int find_scores(struct build *build, size_t which, const struct training_options *options,
                        int *ret_y, struct error *err) {
@@ -338,7 +334,7 @@ static int build_graph(struct build *build, struct training_graph *training, str
                          network->output_count, 1 + build->options->further_count,
                          TRAINING_LOSSES_MAX);
     }
-    if (find_variables(build, err) < 0) {
+    if (refuse_late(network, err) < 0 || find_variables(build, err) < 0) {
         return -1;
     }
     const struct refuse_scope scope = {network, build->makers, build->variables,

@@ -4,6 +4,10 @@
 #include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/table.h"
 
+bool training_graph_has_classes(enum training_loss loss) {
+    return loss == TRAINING_CROSS_ENTROPY || loss == TRAINING_CTC;
+}
+
 static int add(struct builder *builder, enum op_id id, int a, int b,
                const struct attribute *attribute) {
     const int inputs[] = {a, b};

@@ -29,6 +29,8 @@ static void the_words_and_the_code_decide(void) {
         {1, "  File \"a.py\", line 3\n    for x in y\n              ^\nSyntaxError: expected ':'",
          true},
         {1, "NameError: name 'modle' is not defined", true},
+        {1, "Traceback | UnboundLocalError: local variable 'loss' referenced before assignment",
+         true},
         {1, "IndentationError: unexpected indent", true},
         {1, "IndentationError: unexpected indent\n\n", true},
         {1, "NameError: name 'x' is not defined | OSError: [Errno 5] Input/output error", false},

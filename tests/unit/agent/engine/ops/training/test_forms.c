@@ -276,6 +276,9 @@ static void test_transposed_weights(void) {
     } cases[] = {{"onnx::MatMul_22", 0, true, true},
                  {"onnx::MatMul_22", 0.5f, true, false},
                  {"v", 0, true, false},
+                 {"val_9", 0, true, true},
+                 {"val_9", 0.5f, true, false},
+                 {"/layer/Transpose_output_0", 0, true, true},
                  {"onnx::MatMul_22", 0, false, false}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture fixture;
@@ -359,7 +362,56 @@ static void test_computed(void) {
     end(&fixture);
 }
 
+/* GroupNorm by dynamo's exporter: InstanceNormalization of ones and zeros, which are initializers,
+ * then the module's own scale, which it has given another shape. */
+static void test_norms_of_ones(void) {
+    static const struct {
+        const char *name;
+        float change;
+        enum role role;
+        int computed;
+    } cases[] = {{"val_3", 0, ROLE_LITERAL, 1},
+                 {"onnx::InstanceNormalization_3", 0, ROLE_LITERAL, 1},
+                 {"val_3", 0.5f, ROLE_VARIABLE, 2},
+                 {"norm.weight", 0, ROLE_VARIABLE, 1},
+                 {"12", 0, ROLE_VARIABLE, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture fixture;
+        struct training_graph graph;
+        const struct training_options options = {.loss = TRAINING_MEAN_SQUARED};
+        begin(&fixture, 13);
+        struct network *network = &fixture.network;
+        int ones = network_constant(network, row, 0, 1),
+            zeros = network_constant(network, row, 0, 0);
+        int own = network_constant(network, row, 0.5f, 1);
+        network->values[ones].name = cases[i].name;
+        network->values[zeros].name = "val_4";
+        network->values[own].name = "val_5";
+        ((float *)network->values[ones].constant.data)[1] += cases[i].change;
+        network->values[fixture.x].shape = (struct shape){3, {-1, WIDTH, 6}};
+        int x = network_node(network, "InstanceNormalization", (int[]){fixture.x, ones, zeros, -2},
+                             NULL);
+        const struct attribute order[] = {INTS("perm", 0, 2, 1), {.name = NULL}};
+        x = network_node(network, "Transpose", (int[]){x, -2}, order);
+        network_output(network, network_node(network, "Mul", (int[]){x, own, -2}, NULL));
+        CHECK_OK(normalize(&fixture), &fixture.err);
+        CHECK_INT((int)fixture.forms.computed.count, cases[i].computed);
+        CHECK_OK(training_graph_build(&fixture.graph, &options, &graph, &fixture.err),
+                 &fixture.err);
+        for (size_t k = 0; k < graph.roles.count; k++) {
+            const struct role_of_constant *constant = &graph.roles.constants[k];
+            CHECK_INT((int)constant->role, (int)(constant->value == ones    ? cases[i].role
+                                                 : constant->value == zeros ? ROLE_LITERAL
+                                                                            : ROLE_VARIABLE));
+        }
+        CHECK_INT((int)graph.roles.count, 3);
+        training_graph_release(&graph);
+        end(&fixture);
+    }
+}
+
 int main(void) {
+    TEST(test_norms_of_ones);
     TEST(test_transposed_weights);
     TEST(test_matrices_that_are_equal_by_chance);
     TEST(test_identities);

@@ -154,6 +154,8 @@ static void make_all_roles(struct network *network) {
     ((float *)network->values[mask].constant.data)[1] = -INFINITY;
     x = node(network, "Add", x, mask);
     x = network_node(network, "Clip", (int[]){x, number(network, "low.limit"), -2}, NULL);
+    int pads = network_integers(network, (int64_t[]){0, 0, 0, 0}, 4);
+    x = network_node(network, "Pad", (int[]){x, pads, number(network, "pad.value"), -2}, NULL);
     weight(network, "unread", row);
     network_output(network, node(network, "Mul", x, weight(network, "head", row)));
 }
@@ -162,17 +164,12 @@ static void test_roles(void) {
     static const struct {
         const char *name;
         int role;
-    } rows[] = {{"norm.scale", ROLE_VARIABLE},
-                {"norm.shift", ROLE_VARIABLE},
-                {"norm.mean", ROLE_STATISTIC},
-                {"norm.variance", ROLE_STATISTIC},
-                {"positions", ROLE_VARIABLE},
-                {"layer.temperature", ROLE_VARIABLE},
-                {"onnx::Mul_12", ROLE_NUMBER},
-                {"/Constant_output_0", ROLE_LITERAL},
-                {"mask", ROLE_MASK},
-                {"low.limit", ROLE_SETTING},
-                {"unread", -1},
+    } rows[] = {{"norm.scale", ROLE_VARIABLE}, {"norm.shift", ROLE_VARIABLE},
+                {"norm.mean", ROLE_STATISTIC}, {"norm.variance", ROLE_STATISTIC},
+                {"positions", ROLE_VARIABLE},  {"layer.temperature", ROLE_VARIABLE},
+                {"onnx::Mul_12", ROLE_NUMBER}, {"/Constant_output_0", ROLE_LITERAL},
+                {"mask", ROLE_MASK},           {"low.limit", ROLE_VARIABLE},
+                {"pad.value", ROLE_SETTING},   {"unread", -1},
                 {"head", ROLE_FROZEN}};
     struct network network;
     struct training_graph graph;
@@ -183,9 +180,9 @@ static void test_roles(void) {
         CHECK_INT(role_of(&network, &graph, rows[i].name), rows[i].role);
     }
     struct role_amount trained = roles_amount(&graph.roles, &network.graph, ROLE_VARIABLE);
-    CHECK_INT((int)trained.tensors, 4);
-    CHECK_INT((int)trained.elements, 3 * WIDTH + 1);
-    CHECK_INT((int)graph.variable_count, 4);
+    CHECK_INT((int)trained.tensors, 5);
+    CHECK_INT((int)trained.elements, 3 * WIDTH + 2);
+    CHECK_INT((int)graph.variable_count, 5);
     CHECK_INT((int)graph.norm_count, 1);
     training_graph_release(&graph);
     arena_release(&network.graph.arena);
@@ -311,6 +308,27 @@ static int branch_like_double(struct network *network) {
     return beside(network, "CastLike", NULL, network_node(network, "Cast", (int[]){x, -2}, to));
 }
 
+/* Before the weight or behind it: no freeze would help. */
+static int shape_of_the_run(struct network *network) {
+    int x = begin(network);
+    x = node(network, "Mul", x, weight(network, "w", row));
+    int places = network_node(network, "NonZero", (int[]){x, -2}, NULL);
+    const struct attribute to[] = {INT("to", 1), {0}};
+    return node(network, "Mul", x, network_node(network, "Cast", (int[]){places, -2}, to));
+}
+
+/* The axis counts from the start, and the number of dimensions is not known. */
+static int norm_of_unknown_axis(struct network *network) {
+    const struct attribute axis[] = {INT("axis", 1), {0}};
+    int x = begin(network);
+    network->opset = 17;
+    x = node(network, "Mul", x, weight(network, "w", row));
+    x = node(network, "Reshape", x, node(network, "Shape", x, -2));
+    int scale = weight(network, "after", row);
+    x = network_node(network, "LayerNormalization", (int[]){x, scale, -2}, axis);
+    return x;
+}
+
 static void test_refusals(void) {
     static const struct {
         int (*make)(struct network *network);
@@ -330,6 +348,11 @@ static void test_refusals(void) {
          "spec.trainer.model.freeze: [\"w\"]"},
         {branch_like_double, NULL, "Cast node \"CastLike\" to float64: only float32 has gradients",
          "spec.trainer.model.freeze: [\"w\"]"},
+        {norm_of_unknown_axis, NULL,
+         "LayerNormalization node \"LayerNormalization\": its axis 1, of an unknown number",
+         "spec.trainer.model.freeze: ["},
+        {shape_of_the_run, NULL, "NonZero node \"NonZero\": the shape of its output is known only",
+         "torch.where"},
         {no_way_back, "thresh", "no weight of the network is named as \"thresh\"", "model.freeze"},
     };
     static const char *const cures[] = {"before", "threshold", "half", "w", "w", "w", "w"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A step that does not fit into the trace is removed at its mark, and no further steps are
  * added. */
-#include "agent/train/timeline.h"
+#include "agent/train/record/timeline.h"
 
 #include "lib/time/clock.h"
 #include "lib/trace.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file as a reader of JSON sees it: which steps are in it, how slices nest, that it is valid at
  * every moment, however much is added and whatever the names of nodes are. */
-#include "agent/train/timeline.h"
+#include "agent/train/record/timeline.h"
 
 #include "lib/file.h"
 #include "lib/time/clock.h"
