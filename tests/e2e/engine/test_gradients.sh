@@ -51,9 +51,13 @@ for ((round = 0; round < rounds; round++)); do
     check "ResNet-50 at $size: gradients are computed" ours resnet$round "$folder/resnet$round/out"
     check "ResNet-50: with our masks as double precision" agrees resnet$round
 done
-# About fifteen of tens of millions of masks cause the distance of one seed, and they differ by chance.
-no_further() { cat "$folder"/resnet*/out/apart 2>/dev/null | awk '{a += $1 * $1; b += $2 * $2} END {if (NR) print "# " NR " seeds:", sqrt(a / b), "times"; exit a > 1.44 * b}'; }
-check "without them no further from it than 1.2 times PyTorch's single precision, over all seeds" no_further
+# A few of tens of millions of masks cause the distance of one seed, and by chance they differ for one program and not for
+# the other: five seeds are compared, and one is within what a few masks do.
+no_further() {
+    cat "$folder"/resnet*/out/apart 2>/dev/null | awk '{a += $1 * $1; b += $2 * $2}
+        END {if (NR) print "# " NR " seeds:", sqrt(a / NR), "from it, PyTorch", sqrt(b / NR); exit NR < 5 ? a > NR * 0.05 * 0.05 : a > 1.44 * b}'
+}
+check "without them within 0.05, and over five seeds no further than 1.2 times PyTorch's single precision" no_further
 
 ##### what is refused #############################################################################
 refused() { # SENTENCE OPTION ...

@@ -29,7 +29,8 @@ declare -A fields=(
     [adamw]='"optimizer": {"kind": "AdamW", "learningRate": "0.003", "weightDecay": "0.1", "noDecay": ["*.bias"], "clipNorm": "0.02"}'
     [lamb]='"optimizer": {"kind": "LAMB", "learningRate": "0.003", "weightDecay": "0.02"}'
     [rmsprop]='"optimizer": {"kind": "RMSprop", "learningRate": "0.002", "weightDecay": "0.01", "epsilon": "1e-4"}'
-    [adagrad]='"optimizer": {"kind": "Adagrad", "learningRate": "0.02", "clipValue": "0.01"}'
+    # (A rate of 0.02 is unstable here: rounding errors grow to 1e-4, by the processor.)
+    [adagrad]='"optimizer": {"kind": "Adagrad", "learningRate": "0.005", "clipValue": "0.01"}'
     [layers]='"optimizer": {"kind": "SGD", "learningRate": "0.05", "layerRates": [{"weights": "body.0.*", "factor": "0.1"}, {"weights": "body.*", "factor": "2"}]}'
     [average]='"optimizer": {"kind": "Adam", "learningRate": "0.002"}, "ema": {"decay": "0.95"}'
     [parts]='"optimizer": {"kind": "AdamW", "learningRate": "0.002", "weightDecay": "0.1"}, "gradientAccumulationSteps": 7'
