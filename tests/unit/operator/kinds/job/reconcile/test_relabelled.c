@@ -184,7 +184,7 @@ static void test_one_that_is_not(void) {
 }
 
 /* Ended, leaving, deleted by us, looked for by others, or made again. */
-static void test_what_nobody_asks_for(void) {
+static void test_what_is_never_read(void) {
     static const char *const others[] = {
         "[{'metadata': {'name': 'a-0-2'}, 'spec': {'nodeName': 'n'}, 'status': {'phase': 'Failed', "
         "'containerStatuses': [{'name': 'agent', 'state': {'terminated': {'exitCode': 1}}}]}}]",
@@ -247,7 +247,7 @@ int main(void) {
     TEST(test_one_that_is_ours);
     TEST(test_one_with_the_label_of_another_job);
     TEST(test_one_that_is_not);
-    TEST(test_what_nobody_asks_for);
+    TEST(test_what_is_never_read);
     TEST(test_many_and_failures);
     return TEST_END();
 }
