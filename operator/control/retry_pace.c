@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t retry_pace_spread_ms(int64_t even_ms) {
+    return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
+}
+
 enum { MISSED_MAX = 2 /* passes without a wish */ };
 
 enum stage {

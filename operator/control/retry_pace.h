@@ -36,6 +36,10 @@ enum retry_end {
 struct retry_pace *retry_pace_new(void);
 void retry_pace_free(struct retry_pace *pace); /* NULL is allowed */
 
+/* A pause of even_ms on average, at most a quarter shorter or longer, by chance: what failed
+ * together is not tried again together. */
+int64_t retry_pace_spread_ms(int64_t even_ms);
+
 /* A try of a resource that failed before. */
 struct retry_wish {
     const char *key, *namespace; /* of the resource */

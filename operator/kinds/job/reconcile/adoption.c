@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/adoption.h"
 
 #include "lib/time/clock.h"
+#include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -62,8 +63,7 @@ static struct adoption_row *find(const struct adoption *adoption, const char *ui
  * together. */
 static void rest(struct adoption_row *row, int64_t even_ms) {
     row->delays++;
-    row->not_before_ms = clock_monotonic_ms() + even_ms - even_ms / 4 +
-                         arc4random_uniform((uint32_t)even_ms / 2 + 1);
+    row->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
 }
 
 static void delay(struct adoption_row *row) {

@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/control/claim.h"
+#include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
@@ -113,8 +114,7 @@ static void delay(struct alone *alone) {
     int64_t even_ms =
         MIN((int64_t)DELAY_MIN_MS << MIN(alone->failures, DOUBLINGS_MAX), (int64_t)DELAY_MAX_MS);
     alone->failures++;
-    alone->not_before_ms = clock_monotonic_ms() + even_ms - even_ms / 4 +
-                           arc4random_uniform((uint32_t)even_ms / 2 + 1);
+    alone->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
 }
 
 void alone_found(struct alone *alone, const struct found *found, const char *owner_uid) {

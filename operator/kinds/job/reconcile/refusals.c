@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/refusals.h"
 
 #include "lib/time/clock.h"
+#include "operator/control/retry_pace.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +65,7 @@ static void drop(struct refusals *record, size_t at) {
  * that failed together are not asked for together. */
 static int64_t pause_ms(int failures, int64_t min_ms, int64_t max_ms) {
     int64_t even_ms = MIN(min_ms << MIN(failures - 1, DOUBLINGS_MAX), max_ms);
-    return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
+    return retry_pace_spread_ms(even_ms);
 }
 
 void refusals_delay(struct refusal *row) {

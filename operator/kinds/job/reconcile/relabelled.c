@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/control/claim.h"
+#include "operator/control/retry_pace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,7 @@ static void fail(struct relabelled *relabelled) {
                           (int64_t)DELAY_MAX_MS);
     json_decref(TAKE(relabelled->there));
     relabelled->is_releasing = false;
-    relabelled->not_before_ms = clock_monotonic_ms() + even_ms - even_ms / 4 +
-                                arc4random_uniform((uint32_t)even_ms / 2 + 1);
+    relabelled->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
     if (++relabelled->failures >= RELABELLED_TRIES) {
         drop(relabelled);
     }

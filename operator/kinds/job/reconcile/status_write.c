@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/status_write.h"
 
 #include "lib/time/clock.h"
+#include "operator/control/retry_pace.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/object.h"
 
@@ -200,7 +201,7 @@ static int64_t delay_ms(const struct status_write_record *record, const struct e
     int64_t even_ms = is_stale ? STALE_MIN_MS : AGAIN_MIN_MS;
     even_ms = MIN(even_ms << MIN(record->failures - 1, DOUBLINGS_MAX), AGAIN_MAX_MS);
     even_ms = record->dropped ? PROBE_EVERY_MS : even_ms;
-    return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
+    return retry_pace_spread_ms(even_ms);
 }
 
 void status_write_note(struct status_write_record *record, const struct written *written) {
