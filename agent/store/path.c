@@ -24,6 +24,9 @@ struct location {
     int folder_fd;
 };
 
+/* What location_release may be given before location_find has filled it. */
+#define NO_LOCATION ((struct location){.folder_fd = -1})
+
 static void location_release(struct location *location) {
     free(location->folder);
     free(location->rest);
@@ -152,7 +155,7 @@ static int location_error(const struct location *location, int errno_value, stru
 }
 
 int path_open(const char *spec_path, int *ret_fd, struct error *err) {
-    AUTO(location_release) struct location location;
+    AUTO(location_release) struct location location = NO_LOCATION;
     if (location_init(&location, spec_path, err) < 0) {
         return -1;
     }
@@ -195,7 +198,7 @@ static int open_folder_of(const struct location *location, int fd) {
 }
 
 int path_open_both(const char *spec_path, int *ret_fd, int *ret_folder_fd, struct error *err) {
-    AUTO(location_release) struct location location;
+    AUTO(location_release) struct location location = NO_LOCATION;
     if (location_init(&location, spec_path, err) < 0) {
         return -1;
     }
@@ -212,7 +215,7 @@ int path_open_both(const char *spec_path, int *ret_fd, int *ret_folder_fd, struc
 }
 
 int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
-    AUTO(location_release) struct location location;
+    AUTO(location_release) struct location location = NO_LOCATION;
     if (location_init(&location, spec_path, err) < 0) {
         return -1;
     }
@@ -288,7 +291,7 @@ static int open_file(struct location *location, int *ret_fd, char **ret_path, st
 }
 
 int path_file(const char *spec_path, char **ret_path, struct stat *ret_status, struct error *err) {
-    AUTO(location_release) struct location location;
+    AUTO(location_release) struct location location = NO_LOCATION;
     AUTO(text_freep) char *path = NULL;
     AUTO(fd_closep) int fd = -1;
     struct stat status;
@@ -323,7 +326,7 @@ static int open_or_make(const struct location *location, const char *rest) {
 }
 
 int path_make_folder(const char *spec_path, int *ret_fd, char **ret_path, struct error *err) {
-    AUTO(location_release) struct location location;
+    AUTO(location_release) struct location location = NO_LOCATION;
     AUTO(text_freep) char *path = NULL;
     if (path_resolve(spec_path, &path, err) < 0 || location_init(&location, spec_path, err) < 0) {
         return -1;

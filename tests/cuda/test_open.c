@@ -36,7 +36,7 @@ static void test_no_gpu(void) {
     refuses("there is a driver, but it finds no GPU; `nvidia-smi -L`");
     setenv("CUDA_VISIBLE_DEVICES", "7", 1);
     emulated_cards(0, 13000, cudaErrorNoDevice);
-    refuses("no GPU to be seen (CUDA_VISIBLE_DEVICES is \"7\"); `nvidia-smi -L`");
+    refuses("it finds no GPU (CUDA_VISIBLE_DEVICES is \"7\"); `nvidia-smi -L`");
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
