@@ -47,10 +47,10 @@ lint:
 tidy-sources:
 	@$(foreach source,$(LIB_SOURCES) $(OPERATOR_SOURCES) operator/main.c $(AGENT_SOURCES) agent/main.c $(SHIM_SOURCES) $(TRAINER_SOURCES),$(info \
 		$(source) $(if $(WITH_CUDA),-DWITH_CUDA=1 -isystem $(CUDA_ROOT)/include) $(CFLAGS_$(subst /,_,$(basename $(source))))))true
-# The lists of exceptions (tests/lint/*.txt), after a finding was fixed or a file renamed: they only get shorter.
+# The lists of exceptions (tests/lint/exceptions/*.txt), after a finding was fixed or a file renamed: they only get shorter.
 .PHONY: lint-update
 lint-update:
-	@for name in $(patsubst tests/lint/%.txt,%,$(wildcard tests/lint/*.txt)); do tests/lint/$$name.sh --update || bad=1; done; test -z "$$bad"
+	@for name in $(patsubst tests/lint/exceptions/%.txt,%,$(wildcard tests/lint/exceptions/*.txt)); do tests/lint/$$name.sh --update || bad=1; done; test -z "$$bad"
 # The part of each folder's README.md that names its modules and what it may include.
 .PHONY: readmes
 readmes:
@@ -153,7 +153,7 @@ help:
 	@echo "make test       install what is missing and run every test; ends with 'N passed, N failed'"
 	@echo "make test T=test_buffer   one test by its name, a C program or a script"
 	@echo "make unit       the unit tests alone        make lint     layers, circles, names, sizes, English, clang-tidy, format, docs"
-	@echo "make lint-update  shorten tests/lint/*.txt, the lists of tolerated findings, after one was fixed"
+	@echo "make lint-update  shorten tests/lint/exceptions/*.txt, the lists of tolerated findings, after one was fixed"
 	@echo "make sanitize   the unit tests under ASan, UBSan and TSan"
 	@echo "make fuzz       every fuzzer, FUZZ_SECONDS=60 each"
 	@echo "make soak       the full counts of every proof, recorded in docs/soak.md"

@@ -10,10 +10,10 @@ while IFS= read -r found; do
     bad=1
 done < <(sources | grep -vE '^lib/time/(clock|timed_wait)\.[ch]$' | xargs grep -nE "$calls")
 readers() { sources | grep -v '^lib/time/clock\.[ch]$' | xargs grep -lE '\bclock_wall_ms\b' | sort; }
-listed() { sed -nE 's/^([^#:]+): [^ ].*/\1/p' tests/lint/clocks.txt | sort; }
+listed() { sed -nE 's/^([^#:]+): [^ ].*/\1/p' tests/lint/exceptions/clocks.txt | sort; }
 if [ "${1:-}" = --update ]; then
-    left=$(awk -F: 'NR == FNR {reads[$1] = 1; next} /^#/ || ($1 in reads)' <(readers) tests/lint/clocks.txt)
-    echo "$left" >tests/lint/clocks.txt
+    left=$(awk -F: 'NR == FNR {reads[$1] = 1; next} /^#/ || ($1 in reads)' <(readers) tests/lint/exceptions/clocks.txt)
+    echo "$left" >tests/lint/exceptions/clocks.txt
 fi
 difference=$(diff <(readers) <(listed)) || {
     echo "$difference" | sed -n 's/^< /not ok clocks: reads the wall clock; measure with clock_monotonic_ms, or give the reason in clocks.txt: /p

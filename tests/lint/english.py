@@ -1,7 +1,7 @@
 """English: patterns that read translated are refused in comments, strings, messages and docs; a line of a docs page
 has at most 100 columns outside tables and code blocks.
 
-tests/lint/english.txt holds how many each top folder still has; the numbers only fall (make lint-update).
+tests/lint/exceptions/english.txt holds how many each top folder still has; the numbers only fall (make lint-update).
 english.sh FOLDER... lists the places in these folders or files."""
 import bisect
 import re

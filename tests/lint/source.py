@@ -2,7 +2,7 @@
 sources are read on every machine; clang-format guarantees the layout this relies on (definitions start in the first
 column, a body ends with a "}" in the first column).
 
-Also the lists of exceptions: tests/lint/NAME.txt, one "KEY  # reason" a line. A finding that is not listed fails, and
+Also the lists of exceptions: tests/lint/exceptions/NAME.txt, one "KEY  # reason" a line. A finding that is not listed fails, and
 so does a listed one that is gone. `make lint-update` rewrites the lists; it never makes one longer."""
 import os
 import re
@@ -158,11 +158,11 @@ CONFLICT = ("<<<<<<<", "=======", ">>>>>>>")  # git's: both sides count, then li
 
 
 def list_path(name):
-    return f"tests/lint/{name}.txt"
+    return f"tests/lint/exceptions/{name}.txt"
 
 
 def read_list(name):
-    """{key: reason} of tests/lint/NAME.txt; empty when there is no such file."""
+    """{key: reason} of tests/lint/exceptions/NAME.txt; empty when there is no such file."""
     listed = {}
     if os.path.exists(list_path(name)):
         with open(list_path(name), encoding="utf-8") as file:
@@ -210,7 +210,7 @@ def finish(name, found):
 
 
 def finish_counts(name, found):
-    """Like finish, of {key: [messages]}: tests/lint/NAME.txt has "COUNT KEY" lines, and no count may rise."""
+    """Like finish, of {key: [messages]}: tests/lint/exceptions/NAME.txt has "COUNT KEY" lines, and no count may rise."""
     most = {}
     if os.path.exists(list_path(name)):
         with open(list_path(name), encoding="utf-8") as file:

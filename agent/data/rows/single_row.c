@@ -37,8 +37,8 @@ static int make_form(const json_t *spec, const struct rows_form *form, const str
     struct rows_numbers numbers = {0};
     struct rows_form_options options = {.columns = &columns, .take = take, .context = out};
     row_columns_init(&columns, heads, tree_get(spec, "output.types"));
-    columns.are_of_network = tree_get(spec, "scorer.onnx");
     row_cells_init(&cells, &columns);
+    columns.are_of_network = tree_get(spec, "scorer.onnx");
     if (row_columns_see(&columns, row->data, row->size, err) < 0) {
         return -1;
     }
@@ -55,10 +55,10 @@ static int make_form(const json_t *spec, const struct rows_form *form, const str
 int single_row_make(const json_t *spec, const struct row_line *line, struct buffer *out,
                     struct error *err) {
     const struct rows_form *form = rows_form_find(tree_text(spec, "output.format", ""));
-    AUTO(buffer_release) struct buffer row;
     if (!form) {
         return row_line_add(line, out, err);
     }
+    AUTO(buffer_release) struct buffer row;
     buffer_init(&row, LINE_BYTES_MAX);
     if (row_line_add(line, &row, err) < 0) {
         return -1;

@@ -466,8 +466,8 @@ int video_film_write(const struct video_film *film, enum tracks_choice choice,
     }
     AUTO(output_release) struct output output = {.film = film};
     AUTO(video_cursor_release) struct video_cursor cursor;
-    video_log_quiet();
     video_cursor_init(&cursor, film);
+    video_log_quiet();
     if (open_input(&output, err) < 0 ||
         video_tracks_plan(&output.input, choice, &output.plan, err) < 0) {
         return -1;

@@ -188,11 +188,11 @@ static char *make_authorization(const struct azure_place *place, const struct az
 
 void azure_sign(const struct azure_place *place, const struct azure_call *call,
                 const struct azure_grant *grant, int64_t wall_ms, struct azure_signed *ret_signed) {
-    AUTO(values_release) struct values values;
     AUTO(text_freep) char *path = make_path(place, call);
     size_t count = 0;
     *ret_signed = (struct azure_signed){0};
     char **headers = ret_signed->headers;
+    AUTO(values_release) struct values values;
     values_init(&values, call, wall_ms);
     headers[count++] = x_strdup("x-ms-version: " API_VERSION);
     headers[count++] = x_printf("x-ms-date: %s", values.date);

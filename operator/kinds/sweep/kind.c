@@ -32,11 +32,11 @@ static int add_registrar(const struct sweep_spec *spec, const struct schema *tra
 static int pods(const json_t *object, const struct endpoint *endpoint, const struct schema *made,
                 json_t **ret_pods, struct error *err) {
     struct sweep_spec spec;
-    AUTO(space_points_release) struct space_points points;
     double units[SPACE_PARAMETERS_MAX];
     if (sweep_spec_read(object, &spec, err) < 0) {
         return -1;
     }
+    AUTO(space_points_release) struct space_points points;
     space_points_init(&points, &spec.space, spec.search, spec.seed);
     space_points_at(&points, 0, units);
     AUTO(tree_freep) json_t *trial = trial_make(&spec, made, 0, units, -1);
