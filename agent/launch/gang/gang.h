@@ -62,7 +62,6 @@ enum {
      * a round. Until then a lost member's programs may run. A round of all workers waits for its
      * STOPPED or for another pod; one of fewer (min_workers) does not: late writes do not count. */
     GANG_SELF_FENCE_MS = 30000,
-
     GANG_BACKOFF_MAX_MS = 60000,
     GANG_STABLE_MS = 60000, /* a round that ran this long has made progress */
 };
@@ -88,12 +87,12 @@ struct gang_options {
     bool looks_for_kept;  /* LOOK at the start, and before a restart is counted */
     bool checks_result;   /* success waits for CHECKED, and needs it to be 0 ... */
     bool may_lack_result; /* ... unless this: the exits alone decide */
+    bool ends_repeated;   /* a user's program: see gang_final.c */
     struct gang_ended ended; /* under an earlier hub (ended.h): the gang begins in CHECKING */
     int max_restarts;        /* counted ones since the last progress that was kept (gang_keep); with
                                 more the job fails, and with more than GANG_LIFE_RESTARTS of them */
     int64_t backoff_ms;      /* before a counted restart; doubles with each round without
-                                progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
-                                then 1 s, doubling with each further round without progress */
+                                progress, to GANG_BACKOFF_MAX_MS; an uncounted one: 0, 1 s, ... */
     int64_t hang_ms;         /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
@@ -128,6 +127,7 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options); /* copies the options */
 void gang_free(struct gang *gang);                         /* accepts NULL */
 
+void gang_report(struct gang *gang); /* the program has reported a metric (gang_final.c) */
 /* A checkpoint of this step is stored. If it is the highest so far, the count of restarts begins at
  * 0 again. The first step that a hub's successor receives may be an old one. */
 void gang_keep(struct gang *gang, int64_t step);

@@ -19,6 +19,8 @@ enum gang_cause {
     GANG_CAUSE_HANG,       /* no rank made progress for hang_ms (code -1), or a rank exited because
                               it received nothing from the others for that time (its code) */
     GANG_CAUSE_FATAL,      /* permanent: another round would fail in the same way */
+    GANG_CAUSE_REPEATED,   /* permanent, too, as the end of a user's program shows: it was called
+                              wrongly, or has failed twice in the same way */
 };
 
 /* Why a round ended, and where. */
@@ -29,8 +31,9 @@ struct gang_failure {
 };
 
 /* As in GET /progress: "Disruption", "Lost", "Memory", "App", "Hang"; "Final" is the name of
- * FATAL, "" of NONE. */
+ * FATAL and REPEATED, "" of NONE. */
 const char *gang_cause_name(enum gang_cause cause);
+bool gang_cause_is_final(enum gang_cause cause); /* no round follows */
 bool gang_cause_is_counted(enum gang_cause cause);
 
 /* Exit codes of a trainer's rank: it received nothing from the others for hangSeconds; its data

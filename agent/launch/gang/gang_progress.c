@@ -29,13 +29,14 @@ static const char *state_name(const struct gang_progress *progress) {
 }
 
 static const char *reason_name(const struct gang_failure *last) {
+    bool is_not_found = last->rank < 0 && last->code == GANG_CODE_NOT_FOUND;
     return last->cause == GANG_CAUSE_MEMORY                    ? "OutOfMemory"
            : last->cause == GANG_CAUSE_HANG                    ? "Hung"
-           : last->cause != GANG_CAUSE_FATAL                   ? "RankFailed"
+           : !gang_cause_is_final(last->cause)                 ? "RankFailed"
+           : is_not_found                                      ? "CommandNotFound"
+           : last->cause == GANG_CAUSE_REPEATED                ? "RankFailed"
            : last->rank >= 0 && last->code == TRAINER_BAD_DATA ? "BadData"
-           : last->rank >= 0                                   ? "RankFailed"
-           : last->code == GANG_CODE_NOT_FOUND                 ? "CommandNotFound"
-           : last->code > 1                                    ? "RankFailed" /* prepare: 1 */
+           : last->rank >= 0 || last->code > 1                 ? "RankFailed" /* prepare: 1 */
                                                                : "PrepareFailed";
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/gang_state.h"
-#include "lib/text/usage_error.h"
-#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,24 +101,9 @@ static int64_t doubled(int64_t first_ms, int times) {
     return MIN(ms, (int64_t)GANG_BACKOFF_MAX_MS);
 }
 
-/* A command line that is wrong stays so. A program that has once done something is started again,
- * whatever its code and words. */
-static void recognize_usage_error(struct gang *gang) {
-    struct gang_failure *failure = &gang->failure;
-    if (failure->cause == GANG_CAUSE_APP && !gang->has_progressed &&
-        usage_error_is(failure->code, failure->detail)) {
-        AUTO(text_freep)
-        char *detail = x_printf("ended with exit code %d, and would again: %s", failure->code,
-                                failure->detail);
-        failure->cause = GANG_CAUSE_FATAL;
-        snprintf(failure->detail, sizeof failure->detail, "%s", detail);
-        utf8_repair(failure->detail);
-    }
-}
-
 /* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
-    recognize_usage_error(gang);
+    gang_recognize_final(gang);
     enum gang_cause cause = gang->failure.cause;
     bool is_counted = gang_cause_is_counted(cause);
     gang->last_failure = gang->failure;
@@ -129,7 +112,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     for (int i = 0; i < gang->options.workers; i++) {
         gang->members[i].is_in_round = false;
     }
-    if (cause == GANG_CAUSE_FATAL || (is_counted && !gang_count_restart(gang))) {
+    if (gang_cause_is_final(cause) || (is_counted && !gang_count_restart(gang))) {
         finish(gang, 1, now_ms);
         return;
     }
@@ -162,6 +145,7 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         (gang->state != GANG_STATE_RUNNING && gang->state != GANG_STATE_STOPPING)) {
         return;
     }
+    gang_note_signal(gang, event->code, now_ms);
     if (event->code != 0) {
         struct gang_failure why = {.cause = event->gives_up ? GANG_CAUSE_HANG : GANG_CAUSE_APP,
                                    .index = event->index,
@@ -361,6 +345,7 @@ static void check_ranks(struct gang *gang, int64_t now_ms) {
     if (now_ms - gang->since_ms >= GANG_STABLE_MS) {
         gang->progress_count = MAX(gang->progress_count, 2);
         gang->has_progressed = true;
+        gang->has_done_more = true;
     }
     /* A round with a cause ends at once or, after a notice, when the time for a last checkpoint is
      * over. */
@@ -403,6 +388,7 @@ static void configure(struct gang *gang, int count, int64_t now_ms) {
     gang->unresponsive = -1;
     gang->look_since_ms = -1;
     gang->has_looked = false;
+    gang->is_signalled = false;
     enter(gang, GANG_STATE_CONFIGURING, now_ms);
     gang_queue_action(gang, GANG_ACTION_CONFIGURE);
 }

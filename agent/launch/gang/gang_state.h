@@ -1,6 +1,6 @@
 /* gang_state.h: the state of a gang, shared by gang.c (events, facts), gang_round.c (the course of
- * rounds), gang_success.c (what counts as success, and as progress) and gang_actions.c (the queue
- * of actions). Private to these four. */
+ * rounds), gang_final.c (which ends of a program are permanent), gang_success.c (what counts as
+ * success, and as progress) and gang_actions.c (the queue of actions). Private to these five. */
 #pragma once
 
 #include "agent/launch/gang/gang.h"
@@ -62,7 +62,11 @@ struct gang {
     bool has_kept;               /* since the last counted restart */
     int forgiven;
     int counted_restarts, uncounted_restarts;
-    bool has_progressed; /* a rank in any round, or perhaps one under an earlier hub */
+    bool has_progressed;           /* a rank in any round, or perhaps one under an earlier hub */
+    struct gang_failure last_exit; /* the last end of a program by its own exit code; cause NONE:
+                                      none, or another end has made it useless */
+    bool has_done_more;            /* since then it has reported something or run for long */
+    bool is_signalled;             /* in this round a signal of somebody else ended a process */
     struct queued_action *first, **end; /* actions for the hub */
     struct queued_action *taken; /* the one that the hub has: borrowed memory is freed later */
     int lost[GANG_MEMBERS_MAX];  /* gang_facts.lost */
@@ -85,6 +89,13 @@ void gang_disconnected(struct gang *gang, int index, int64_t now_ms);
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* Applies all time limits, and enters the next states. */
 void gang_advance(struct gang *gang, int64_t now_ms);
+
+/* ---- gang_final.c: which ends of a program are permanent ------------------------------------ */
+
+/* An exit of the current round, which may be by a signal. */
+void gang_note_signal(struct gang *gang, int code, int64_t now_ms);
+/* The round has ended: makes its failure GANG_CAUSE_REPEATED if the program would fail so again. */
+void gang_recognize_final(struct gang *gang);
 
 /* ---- gang_success.c: what counts as success, and as progress ------------------------------- */
 

@@ -94,6 +94,10 @@ enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_re
 
 /* ---- what is kept between rounds ------------------------------------------------------------ */
 
+void gang_report(struct gang *gang) {
+    gang->has_done_more = true;
+}
+
 void gang_keep(struct gang *gang, int64_t step) {
     gang->has_kept |= gang->kept_step >= 0 && step > gang->kept_step;
     gang->kept_step = MAX(gang->kept_step, step);

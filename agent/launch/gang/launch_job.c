@@ -359,6 +359,7 @@ static int read_spec(struct launch_job *job, struct error *err) {
     if (!job->command[0]) {
         return error_set(err, ERROR_INVALID, "spec.command is missing");
     }
+    gang->ends_repeated = !job->is_trainer; /* the trainer's exit codes say what is permanent */
     if (!job->is_trainer && job->output_count > 0) {
         gang->checks_result = gang->may_lack_result = true;
     }

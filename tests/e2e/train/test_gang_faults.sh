@@ -69,7 +69,7 @@ while step < steps:
     stay()
     fault = os.environ.get("FAULT", "")
     if fault == f"exit {rank}" and step % 5 == 0:
-        print("no such gradient", file=sys.stderr)
+        print("no such gradient in step", step, file=sys.stderr)
         os._exit(9)
     if fault == f"memory {rank}" and step == 10 and not get("grown"):
         put("grown", "yes")

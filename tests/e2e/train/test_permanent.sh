@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Errors that another start would not change end a DistTrain at its first round, by `windlass run`, though it may restart
 # three times: data or a network that is not there, npy files that are not read, a network with an operator that the engine
-# lacks, a program with a fault in its code. Arrays of big-endian numbers and in Fortran order are read.
+# lacks, a program with a fault in its code. A program that fails twice in the same way ends at its second one. Arrays of
+# big-endian numbers and in Fortran order are read.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -64,6 +65,53 @@ check "an operator that the engine lacks" ends_at_once odd 1 "my.Wavelet"
 job broken "image: any
   command: [/usr/bin/python3, $work/data/broken.py]"
 check "a program with a fault in its code" ends_at_once broken 1 "NameError: name 'modle' is not defined"
+# A program that fails in the same way each time is started twice, whatever differs in its last line by chance. In SCRIPT
+# $n is the number of this start.
+program() { # NAME SCRIPT [LAUNCHER] [FIELDS]
+    printf '%s\n' 'n=$(($(cat "$0.starts" 2>/dev/null | wc -l) + 1))' 'echo >>"$0.starts"' "$2" >"$work/data/$1.sh"
+    job "$1" "image: any
+  launcher: ${3:-None}
+  command: [sh, $work/data/$1.sh]
+  ${4:-}"
+}
+starts() { # NAME COUNT CODE: it was started so often, and the job ended with CODE
+    local count
+    count=$(wc -l <"$work/data/$1.sh.starts")
+    [ "$code $count" = "$3 $2" ] || { echo "# code $code, $count starts"; tail -4 "$work/$1.said" | sed 's/^/# /'; return 1; }
+}
+says() { grep -qF "$2" "$work/$1.said" || { tail -4 "$work/$1.said" | sed 's/^/# /'; return 1; }; }
+program silent 'exit 1'
+check "exit code 1 without a word: two starts" starts silent 2 1
+check "and the job says so" says silent 'silent failed: worker 0, rank 0: failed twice in the same way: exit code 1, without a word'
+program alike 'echo "start $n"; echo "$(date +%T.%N) pid $$: no column age at 0x7f$n" >&2; exit 3'
+check "a line that differs by time, process and address: two starts" starts alike 2 1
+check "with the code" says alike 'failed twice in the same way: exit code 3, "'
+check "and what was before that line" says alike '(before that: start 2)'
+program further 'echo "stopped at step $((100 * n))" >&2; exit 3'
+check "a line that says how far it has come: all four" starts further 4 1
+program killed 'echo "the same" >&2; kill -9 $$'
+check "a signal: all four" starts killed 4 1
+program later 'echo "not yet" >&2; [ $n -ge 4 ] || exit 75'
+check "a program that asks for another start gets it" starts later 4 0
+program away 'echo "connect: Connection refused" >&2; exit 1'
+check "a server that is away: all four" starts away 4 1
+program reports 'windlass-agent metric loss 0.5; sleep 1.5; echo "the same" >&2; exit 1'
+check "a program that has reported a metric between: all four" starts reports 4 1
+program pair '[ $WINDLASS_RANK = 1 ] || exec sleep 60; echo "no gradient" >&2; exit 9' Torchrun "slotsPerWorker: 2"
+check "one of two ranks: two starts of both" starts pair 4 1
+check "and it is named" says pair 'worker 0, rank 1: failed twice in the same way: exit code 9, "no gradient"'
+cat >"$work/data/half.sh" <<'S'
+[ $OMPI_COMM_WORLD_RANK = 1 ] || exec sleep 60
+echo "no gradient" >&2
+exit 9
+S
+if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+    program launched "mpirun -np 2 sh $work/data/half.sh" MPI "slotsPerWorker: 2"
+    check "a rank of mpirun: two starts" starts launched 2 1
+    check "with the rank's line, and not mpirun's" says launched 'worker 0, rank 1: failed twice in the same way: exit code 9, "no gradient"'
+else
+    echo "skip Open MPI: it is not here"
+fi
 trainer big good.onnx big.npy
 check "big-endian numbers are read" grep -q '^big succeeded' "$work/big.said" || tail -3 "$work/big.said" | sed 's/^/# /'
 trainer plain good.onnx x.npy
@@ -92,6 +140,27 @@ one_round() { # each log has the reason from the rank and from the hub, once
     [ $? -eq 1 ] && [ "$(cat "$work"/lost.state/lost-000?-0.log | grep -c 'ERROR failed: Final: .*none.npy: no such file')" = 2 ]
 }
 check "two trials without data have one round each" one_round || tail -3 "$work/lost.said" | sed 's/^/# /'
+cat >"$work/vain.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: Sweep
+metadata: {name: vain}
+spec:
+  objective: {metric: accuracy, goal: Maximize}
+  parameters: [{name: RATE, choice: ["0.1", "0.2"]}]
+  algorithm: {kind: Grid}
+  maxTrials: 2
+  maxConcurrentTrials: 1
+  trial:
+    workers: 1
+    image: any
+    launcher: None
+    restart: {maxRestarts: 3, backoffSeconds: 0}
+    command: [sh, -c, 'echo >>$work/data/vain.sh.starts; echo "no column for \$(RATE)" >&2; exit 1']
+M
+timeout 120 "$build/windlass" run -f "$work/vain.yaml" --state "$work/vain.state" >"$work/vain.said" 2>&1 </dev/null
+code=$?
+check "two trials of a program that always fails have two rounds each" starts vain 4 1
+check "and the sweep says why" says vain 'failed twice in the same way: exit code 1, "no column for 0.'
 mkdir "$work/npy" && mv "$work/data/complex.npy" "$work/npy"
 cat >"$work/score.yaml" <<M
 apiVersion: windlass.dev/v1alpha1

@@ -376,7 +376,7 @@ static void a_wrong_command_line_is_final(void) {
         (void)last_action(gang, 700);
         gang_facts(gang, &facts);
         if ((facts.state == GANG_STATE_FINISHED) != rows[i].is_final ||
-            (facts.last_failure.cause == GANG_CAUSE_FATAL) != rows[i].is_final) {
+            gang_cause_is_final(facts.last_failure.cause) != rows[i].is_final) {
             printf("# %d, %d beats, %d earlier: %s\n", rows[i].code, rows[i].beats, rows[i].earlier,
                    rows[i].detail);
             test_failures++;
@@ -384,6 +384,170 @@ static void a_wrong_command_line_is_final(void) {
         CHECK_INT(strstr(facts.last_failure.detail, "and would again") != NULL, rows[i].is_final);
         gang_free(gang);
     }
+}
+
+/* How a round ends: rank 0's exit, and perhaps what came before. */
+struct end {
+    const char *detail;
+    int code;
+    int seconds; /* that the round has run */
+    int other;   /* the exit code of rank 1, reported later; 0: ended by our SIGTERM */
+    enum gang_event_kind before; /* of rank 1; HELLO: nothing */
+    bool reports;                /* a metric */
+};
+
+static void end_round(struct gang *gang, const struct end *end, int64_t *now_ms) {
+    struct gang_facts facts;
+    gang_facts(gang, &facts);
+    struct gang_event event = {.kind = GANG_EVENT_EXITED,
+                               .incarnation = "first",
+                               .round = facts.round,
+                               .attempt = 1,
+                               .code = end->code,
+                               .detail = end->detail};
+    struct gang_event other = event;
+    other.index = other.rank = 1;
+    other.kind = end->before;
+    *now_ms += 1000 * MAX(end->seconds, 1);
+    if (end->reports) {
+        gang_report(gang);
+    }
+    if (end->before != GANG_EVENT_HELLO) {
+        CHECK(gang_handle(gang, &other, *now_ms));
+    }
+    CHECK(gang_handle(gang, &event, *now_ms));
+    other.kind = GANG_EVENT_EXITED;
+    other.code = end->other ? end->other : 128 + 15;
+    CHECK(gang_handle(gang, &other, *now_ms + 10));
+    *now_ms += GANG_EXPLAIN_RANK_MS;
+    CHECK_INT(last_action(gang, *now_ms), GANG_ACTION_STOP);
+    CHECK(tell(gang, GANG_EVENT_STOPPED, 0, 1, *now_ms));
+    CHECK(tell(gang, GANG_EVENT_STOPPED, 1, 1, *now_ms));
+    if (last_action(gang, *now_ms) == GANG_ACTION_CONFIGURE) {
+        CHECK(tell(gang, GANG_EVENT_READY, 0, 1, *now_ms));
+        CHECK(tell(gang, GANG_EVENT_READY, 1, 1, *now_ms));
+        CHECK_INT(last_action(gang, *now_ms), GANG_ACTION_START);
+    }
+}
+
+static const struct gang_options pair = {.workers = 2,
+                                         .min_workers = 2,
+                                         .slots = 1,
+                                         .processes = 1,
+                                         .max_restarts = 9,
+                                         .ends_repeated = true,
+                                         .attempt = 1};
+
+static void a_failure_that_repeats_is_final(void) {
+    static const struct {
+        struct end ends[3];
+        int final_after; /* ends; 0: never */
+    } rows[] = {
+        {{{.detail = "a | KeyError: 'x'", .code = 1}, {.detail = "b | KeyError: 'x'", .code = 1}},
+         2},
+        {{{.detail = "", .code = 1}, {.detail = "", .code = 1}}, 2},
+        {{{.detail = "at 0x7f01: no", .code = 3}, {.detail = "at 0x5501: no", .code = 3}}, 2},
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'y'", .code = 1},
+          {.detail = "KeyError: 'y'", .code = 1}},
+         3},
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'y'", .code = 1},
+          {.detail = "KeyError: 'x'", .code = 1}},
+         0},
+        {{{.detail = "KeyError: 'x'", .code = 1}, {.detail = "KeyError: 'x'", .code = 2}}, 0},
+        {{{.detail = "stopped at step 100", .code = 1},
+          {.detail = "stopped at step 200", .code = 1}},
+         0},
+        /* It has done something between; what it did before the first failure does not count. */
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'x'", .code = 1, .reports = true}},
+         0},
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'x'", .code = 1, .seconds = 61}},
+         0},
+        {{{.detail = "KeyError: 'x'", .code = 1, .reports = true, .seconds = 61},
+          {.detail = "KeyError: 'x'", .code = 1}},
+         2},
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "no", .code = 2, .reports = true},
+          {.detail = "KeyError: 'x'", .code = 1}},
+         0},
+        /* Signals, memory, and programs that ask for another start. */
+        {{{.detail = "", .code = 139}, {.detail = "", .code = 139}}, 0},
+        {{{.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'x'", .code = 1, .other = 139},
+          {.detail = "KeyError: 'x'", .code = 1}},
+         0},
+        {{{.detail = "KeyError: 'x'", .code = 1, .other = 137},
+          {.detail = "KeyError: 'x'", .code = 1},
+          {.detail = "KeyError: 'x'", .code = 1}},
+         3},
+        {{{.detail = "no", .code = 1},
+          {.detail = "no", .code = 1, .before = GANG_EVENT_OOM_KILLED},
+          {.detail = "no", .code = 1}},
+         3},
+        {{{.detail = "later", .code = 75}, {.detail = "later", .code = 75}}, 0},
+        {{{.detail = "connection refused", .code = 1}, {.detail = "connection refused", .code = 1}},
+         0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct gang *gang = run(&pair);
+        struct gang_facts facts;
+        int64_t now_ms = 0;
+        int ends = 0;
+        do {
+            end_round(gang, &rows[i].ends[ends++], &now_ms);
+            gang_facts(gang, &facts);
+        } while (facts.state == GANG_STATE_RUNNING && ends < 3 && rows[i].ends[ends].detail);
+        bool is_final = facts.last_failure.cause == GANG_CAUSE_REPEATED;
+        if ((is_final ? ends : 0) != rows[i].final_after ||
+            is_final != (facts.state == GANG_STATE_FINISHED)) {
+            printf("# row %zu: state %d after %d ends\n", i, (int)facts.state, ends);
+            test_failures++;
+        }
+        CHECK_INT(facts.counted_restarts, is_final ? ends - 1 : ends);
+        gang_free(gang);
+    }
+}
+
+static void a_failure_that_repeats_says_so(void) {
+    static const struct {
+        const char *detail, *wanted;
+    } rows[] = {
+        {"KeyError: 'x'", "failed twice in the same way: exit code 1, \"KeyError: 'x'\""},
+        {"File a.py | main() | KeyError: 'x'",
+         "failed twice in the same way: exit code 1, \"KeyError: 'x'\" (before that: File a.py | "
+         "main())"},
+        {"", "failed twice in the same way: exit code 1, without a word"},
+        {"no | ----", "failed twice in the same way: exit code 1, \"no\""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct gang *gang = run(&pair);
+        struct gang_facts facts;
+        int64_t now_ms = 0;
+        end_round(gang, &(struct end){.detail = rows[i].detail, .code = 1}, &now_ms);
+        end_round(gang, &(struct end){.detail = rows[i].detail, .code = 1}, &now_ms);
+        gang_facts(gang, &facts);
+        CHECK_STR(facts.last_failure.detail, rows[i].wanted);
+        CHECK_INT(facts.last_failure.code, 1);
+        gang_free(gang);
+    }
+}
+
+/* Our own trainer says by its exit code what is permanent. */
+static void a_trainer_that_fails_alike_starts_again(void) {
+    struct gang_options options = pair;
+    options.ends_repeated = false;
+    struct gang *gang = run(&options);
+    struct gang_facts facts;
+    int64_t now_ms = 0;
+    for (int i = 0; i < 3; i++) {
+        end_round(gang, &(struct end){.detail = "the storage is away", .code = 3}, &now_ms);
+    }
+    gang_facts(gang, &facts);
+    CHECK_INT(facts.state, GANG_STATE_RUNNING);
+    gang_free(gang);
 }
 
 int main(void) {
@@ -398,5 +562,8 @@ int main(void) {
     TEST(who_died_of_memory_is_counted);
     TEST(who_was_out_of_reach_did_not_die_of_memory);
     TEST(a_wrong_command_line_is_final);
+    TEST(a_failure_that_repeats_is_final);
+    TEST(a_failure_that_repeats_says_so);
+    TEST(a_trainer_that_fails_alike_starts_again);
     return TEST_END();
 }

@@ -94,6 +94,14 @@ static void test_causes(void) {
          "\"cause\":\"Final\",\"index\":1,\"rank\":0,\"exitCode\":5",
          "BadData",
          "worker 1, rank 0: x.npy: sample 3"},
+        {{GANG_CAUSE_REPEATED, 0, -1, 1, "failed twice in the same way"},
+         "\"cause\":\"Final\",\"index\":0,\"exitCode\":1",
+         "RankFailed",
+         "worker 0: failed twice in the same way"},
+        {{GANG_CAUSE_REPEATED, 0, -1, GANG_CODE_NOT_FOUND, "ended with exit code 127"},
+         "\"cause\":\"Final\",\"index\":0,\"exitCode\":127",
+         "CommandNotFound",
+         "worker 0: ended with exit code 127"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang_facts facts = {.state = GANG_STATE_FINISHED,
