@@ -79,6 +79,9 @@ static void report_figures(const struct trainer *trainer, struct period *period,
     if (!isnan(loss_of(trainer))) {
         metric_send("loss", loss_of(trainer), step);
     }
+    if (!isnan(trainer->first_loss)) {
+        metric_send("windlass.firstLoss", (double)trainer->first_loss, step);
+    }
     trainer_send_heads(trainer);
     metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
     if (!isnan(test_accuracy)) {

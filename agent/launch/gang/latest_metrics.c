@@ -9,13 +9,14 @@ enum { TEXT_MAX = (LATEST_METRICS_COUNT + LATEST_LOSSES_MAX) * METRIC_TEXT_MAX }
 static const struct {
     const char *name;
     bool is_integer;
-    const char *part, *field; /* where it is shown, if not under its name */
+    const char *part, *field; /* where it is shown, if not under its name; part NULL: as field */
 } kinds[LATEST_METRICS_COUNT] = {
     {"epoch", true, NULL, NULL},
     {"loss", false, NULL, NULL},
     {"accuracy", false, NULL, NULL},
     {"samplesPerSecond", false, NULL, NULL},
     {"checkpoint", true, "checkpoint", "step"},
+    {"windlass.firstLoss", false, NULL, "firstLoss"},
     {"windlass.badSamples", true, "badSamples", "count"},
     {"windlass.trained.tensors", true, "trained", "tensors"},
     {"windlass.trained.ofTensors", true, "trained", "ofTensors"},
@@ -92,7 +93,7 @@ void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progre
             json_object_set_new(part_of(progress, kinds[i].part), kinds[i].field,
                                 json_integer(whole));
         } else {
-            json_object_set_new(progress, kinds[i].name,
+            json_object_set_new(progress, kinds[i].field ? kinds[i].field : kinds[i].name,
                                 kinds[i].is_integer ? json_integer(whole) : json_string(text));
         }
     }

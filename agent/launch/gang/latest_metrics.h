@@ -1,13 +1,13 @@
 /* latest_metrics.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
  * accuracy, samplesPerSecond and checkpoint (its value is a step), how much of the network is
  * trained (windlass.trained.*), bad samples (windlass.badSamples), the losses of several outputs
- * (windlass.losses.NAME), and the newest step. Pure. */
+ * (windlass.losses.NAME) and of the first step (windlass.firstLoss), and the newest step. Pure. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
 #include "lib/tree.h"
 
-enum { LATEST_METRICS_COUNT = 10, LATEST_LOSSES_MAX = 8 };
+enum { LATEST_METRICS_COUNT = 11, LATEST_LOSSES_MAX = 8 };
 #define LATEST_LOSSES "windlass.losses." /* then the output's name */
 
 struct latest_metrics { /* {0}: none */

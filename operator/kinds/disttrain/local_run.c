@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/local_run.h"
 
+#include "operator/kinds/disttrain/status.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +63,15 @@ static void print_proof(const struct ending *ending) {
     }
 }
 
+static void print_growth(const struct ending *ending) {
+    const char *first = tree_text(ending->status, "firstLoss", NULL);
+    const char *last = tree_text(ending->status, "loss", NULL);
+    if (disttrain_loss_has_grown(first, last)) {
+        printf("  %-8s it has not fallen: %s at the first step, %s in the last epoch\n", "loss",
+               first, last);
+    }
+}
+
 /* The program itself has printed the rest. */
 void disttrain_print_success(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
@@ -81,6 +92,7 @@ void disttrain_print_success(const struct ending *ending) {
         printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
     }
     putchar('\n');
+    print_growth(ending);
     print_objective(ending);
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         ending_print_path(ending, "output", tree_text(json_array_get(outputs, i), "path", NULL));

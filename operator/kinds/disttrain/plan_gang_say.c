@@ -4,6 +4,7 @@
 #include "operator/kinds/disttrain/gang_scheduler.h"
 #include "operator/kinds/disttrain/kueue.h"
 #include "operator/kinds/disttrain/plan_gang.h"
+#include "operator/kinds/disttrain/status.h"
 #include "operator/kinds/job/plan_phases.h"
 
 #include "lib/time/clock.h"
@@ -198,11 +199,14 @@ static int64_t told_number(const struct disttrain_plan *gang, const char *name) 
                         tree_integer(gang->job.observed->object, path, -1));
 }
 
+static const char *told_text(const struct disttrain_plan *gang, const char *name) {
+    AUTO(text_freep) char *path = x_printf("status.%s", name);
+    return tree_text(gang->job.progress, name, tree_text(gang->job.observed->object, path, NULL));
+}
+
 /* ": loss 0.31", ", accuracy 0.9"; "" when the hub has not reported it. The caller frees it. */
 static char *told_figure(const struct disttrain_plan *gang, const char *name, const char *before) {
-    AUTO(text_freep) char *path = x_printf("status.%s", name);
-    const char *text =
-        tree_text(gang->job.progress, name, tree_text(gang->job.observed->object, path, ""));
+    const char *told = told_text(gang, name), *text = told ? told : "";
     char *end = NULL;
     double figure = strtod(text, &end);
     return *text && !*end ? x_printf("%s %s %.4g", before, name, figure) : x_strdup("");
@@ -238,6 +242,15 @@ static char *how_bad(const struct disttrain_plan *gang) {
                : x_strdup("");
 }
 
+/* "; the loss has not fallen: it was 2.3 at the first step"; "" if it has. The caller frees it. */
+static char *how_grown(const struct disttrain_plan *gang) {
+    const char *first = told_text(gang, "firstLoss");
+    return disttrain_loss_has_grown(first, told_text(gang, "loss"))
+               ? x_printf("; the loss has not fallen: it was %.4g at the first step",
+                          strtod(first, NULL))
+               : x_strdup("");
+}
+
 /* Of a training whose data has changed since it began. The caller frees it. */
 static char *how_mixed(const struct disttrain_plan *gang) {
     const char *message = tree_text(gang->job.progress, "proof.resultMessage", NULL);
@@ -250,11 +263,12 @@ static char *what_is_done(const struct disttrain_plan *gang, bool is_trainer) {
     AUTO(text_freep) char *loss = told_figure(gang, "loss", ":");
     AUTO(text_freep) char *accuracy = told_figure(gang, "accuracy", *loss ? "," : ":");
     AUTO(text_freep) char *bad = how_bad(gang);
+    AUTO(text_freep) char *grown = how_grown(gang);
     AUTO(text_freep) char *mixed = is_trainer ? how_mixed(gang) : x_strdup("");
     const char *before = is_trainer ? " for " : " after ";
-    return x_printf("%s%s%s%s%s%s%s%s",
+    return x_printf("%s%s%s%s%s%s%s%s%s",
                     is_trainer ? "trained" : "the program ended with exit code 0",
-                    *far ? before : "", far, time, loss, accuracy, bad, mixed);
+                    *far ? before : "", far, time, loss, accuracy, bad, grown, mixed);
 }
 
 char *disttrain_result(const struct disttrain_plan *gang, const char *message) {

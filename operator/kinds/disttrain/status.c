@@ -6,6 +6,7 @@
 #include "operator/kinds/job/progress_fields.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OTHERS_MAX = 16, ALSO_MAX = 3, OTHER_MAX_BYTES = 63 };
@@ -134,8 +135,15 @@ static void copy_proof(json_t *status, const json_t *progress) {
     }
 }
 
+bool disttrain_loss_has_grown(const char *first, const char *last) {
+    char *first_end = NULL, *last_end = NULL;
+    double from = first ? strtod(first, &first_end) : 0, to = last ? strtod(last, &last_end) : 0;
+    bool are_numbers = first_end != first && last_end != last && !*first_end && !*last_end;
+    return are_numbers && to > from;
+}
+
 void disttrain_status_live(json_t *status, const json_t *progress) {
-    static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
+    static const char *const texts[] = {"loss", "firstLoss", "accuracy", "samplesPerSecond"};
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
                                                                           NULL};
     static const char *const restarts[] = {"counted", "sinceProgress", "disrupted", NULL};

@@ -6,6 +6,7 @@
  *    "Succeeded" | "Failed",
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
+ *    "firstLoss": "2.3": of a trainer, the loss of its first step,
  *    "trained": {"tensors": 20, "ofTensors": 22, "parameters": 3011, "ofParameters": 3043},
  *    "badSamples": {"count": 3}, "losses": {"OUTPUT": "0.31"}: of several outputs,
  *    "objective": {...}: agent/launch/gang/objective.h,
@@ -31,6 +32,9 @@ json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec
 /* Copies what a hub reports to the status: only fields of the schema, with valid values, because
  * it is another program. */
 void disttrain_status_live(json_t *status, const json_t *progress);
+/* Whether a training has made things worse: its loss is above that of its first step. Texts of the
+ * status; NULL or no number: not known. */
+bool disttrain_loss_has_grown(const char *first, const char *last);
 /* For a gang that is not complete, with spec.startDeadlineSeconds; 0: does not apply. */
 struct gang_wait {
     int64_t since_ms; /* since when it has some nodes and waits for others */

@@ -65,6 +65,27 @@ has_names() {
     jq -e '.status.losses | keys == ["age", "kind", "tags"] and all(.[]; tonumber > 0)' "$work/job.json" >/dev/null || { sed 's/^/# /' "$work/job.json"; return 1; }
 }
 check "its status has each loss by its name" has_names
+of_job() { XDG_STATE_HOME=$work/xdg KUBECONFIG=$work/none "$build/windlass" "$1" job "${@:2}"; }
+trained() { # FROZEN: the status and the log say the same
+    local said
+    of_job logs >"$work/job.rank" 2>&1
+    said=$(jq -r '.status.trained | "\(.tensors) of \(.ofTensors) tensors, \(.parameters) of \(.ofParameters) parameters are trained; frozen: "' "$work/job.json")
+    grep -qF "$said$1" "$work/job.rank" || { echo "# $said"; grep 'are trained' "$work/job.rank" | sed 's/^/# /'; return 1; }
+}
+check "and how much of the network is trained, as the log says" trained none
+check "and no loss that has grown" eval '! grep -q "has not fallen" "$work/job.log" "$work/job.json"'
+sed -i 's|model: {path: data/heads.onnx}|model: {path: data/heads.onnx, freeze: ["trunk.*"]}, optimizer: {kind: Adam, learningRate: "500"}|; s/out\/job/out\/wild/' "$work/job.yaml"
+check "without the trunk, at a rate that spoils all: trained" job || tail -3 "$work/job.log" | sed 's/^/# /'
+frozen() {
+    of_job status -o json >"$work/job.json" 2>&1
+    trained "trunk.weight, trunk.bias" && jq -e '.status.trained | .ofTensors - .tensors == 2 and .ofParameters - .parameters == 56' "$work/job.json" >/dev/null
+}
+check "its status counts what is frozen" frozen
+grown() {
+    jq -e '(.status.loss | tonumber) > (.status.firstLoss | tonumber) and (.status.conditions | any(.message | test("loss [0-9.e+]+; the loss has not fallen: it was [0-9.]+ at the first step;")))' "$work/job.json" >/dev/null &&
+        grep -qE '^  loss     it has not fallen: [0-9.]+ at the first step, [0-9.e+]+ in the last epoch$' "$work/job.log" || { tail -6 "$work/job.log" | sed 's/^/# /'; jq -c .status "$work/job.json"; return 1; }
+}
+check "and it ends with the news that its loss has not fallen" grown
 
 ##### what does not fit ##########################################################################
 refused() { # TEXT LOSSES TARGETS

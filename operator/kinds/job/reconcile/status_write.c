@@ -29,8 +29,8 @@ void status_write_requeue(struct reconcile *request, int64_t left_ms) {
 static const char *const rates[] = {"itemsPerSecond", "samplesPerSecond", "secondsLeft"};
 /* They grow all the time. */
 static const char *const figures[] = {
-    "items",    "miniBatches", "progress",  "workers", "step",       "epoch", "loss",
-    "accuracy", "checkpoint",  "objective", "trained", "badSamples", "losses"};
+    "items",    "miniBatches", "progress",  "workers", "step",       "epoch",  "loss",
+    "accuracy", "checkpoint",  "objective", "trained", "badSamples", "losses", "firstLoss"};
 
 static bool is_in(const char *name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {

@@ -88,6 +88,7 @@ static void what_a_status_gets(void) {
     add(&latest, "0 windlass.trained.parameters 123456789 -1");
     add(&latest, "0 windlass.trained.ofParameters 123456799 -1");
     add(&latest, "0 windlass.badSamples 3 11");
+    add(&latest, "0 windlass.firstLoss 2.302585 11");
     add(&latest, "0 windlass.losses.age 1.5 11");
     add(&latest, "0 windlass.losses.kind/1 0.75 11");
     add(&latest, "0 windlass.losses.age 1.25 11");
@@ -100,7 +101,7 @@ static void what_a_status_gets(void) {
     latest_metrics_add_json(&there, progress);
     AUTO(text_freep) char *text = tree_canonical(progress);
     CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"badSamples\":{\"count\":3},\"checkpoint\":{"
-                    "\"step\":1150},\"epoch\":3,\"loss\":"
+                    "\"step\":1150},\"epoch\":3,\"firstLoss\":\"2.30259\",\"loss\":"
                     "\"0.25\",\"losses\":{\"age\":\"1.25\",\"kind/"
                     "1\":\"0.75\"},\"samplesPerSecond\":\"4123.46\",\"step\":11,"
                     "\"trained\":{\"ofParameters\":123456799,\"ofTensors\":22,"
