@@ -46,7 +46,7 @@ NODISCARD int model_digest(const struct model *model, char hex[static 65], struc
 #define WRITE_BYTES_MAX (((size_t)1 << 31) - 1) /* the limit of protocol buffers */
 
 struct write_options {
-    int opset; /* to declare in the file; all nodes must have it */
+    int opset; /* to declare in the file; all standard nodes must have it */
     /* Elements to write instead of those of the constants (such as trained weights): one pointer
      * per value of the graph, with as many elements of the same type; NULL: the constant's own.
      * `weights` NULL: all constants as they are. */
@@ -55,9 +55,14 @@ struct write_options {
 
 /* Appends the graph as an ONNX file to the buffer, whose limit should be WRITE_BYTES_MAX. Values
  * without a name get one; constants that no node reads are not written. ERROR_INVALID: a node has
- * another opset; ERROR_EXHAUSTED: the file would be larger than the buffer's limit. */
+ * another opset than those of its domain; ERROR_EXHAUSTED: the file would be larger than the
+ * buffer's limit. */
 NODISCARD int model_write(const struct graph *graph, const struct write_options *options,
                           struct buffer *buffer, struct error *err);
+
+/* Whether model_write will have an error, without its weights: before a training, and not after it.
+ * UNSUPPORTED, INVALID: as model_write, and for weights of 2 GiB or more. */
+NODISCARD int model_check_write(const struct graph *graph, int opset, struct error *err);
 
 /* Reads and writes a file that contains one TensorProto (.pb). The caller releases *ret_tensor. */
 NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);

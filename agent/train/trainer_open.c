@@ -72,7 +72,9 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
         return error_context(err, "model.path");
     }
     trainer->network = &trainer->made;
-    return 0;
+    return model_check_write(trainer->network, trainer->opset, err) < 0
+               ? error_context(err, "model.path: the trained network could not be written")
+               : 0;
 }
 
 /* A network that looks for missing numbers itself gets them. */

@@ -73,6 +73,7 @@ enum op_flags {
     /* Has bodies, handles sequences or optionals, or its results have shapes that only the run
      * knows: run/stages/stages.h runs it between stages. */
     OP_LATE = 128,
+    OP_MICROSOFT = 256, /* of the domain com.microsoft */
 };
 
 struct op {

@@ -30,6 +30,16 @@ bool domain_of(struct protobuf name, enum domain *ret_domain) {
     return false;
 }
 
+const char *domain_name(enum domain domain) {
+    return domains[domain].name;
+}
+
+enum domain domain_of_op(const struct op *op) {
+    return op->flags & OP_ML          ? DOMAIN_ML
+           : op->flags & OP_MICROSOFT ? DOMAIN_MICROSOFT
+                                      : DOMAIN_STANDARD;
+}
+
 int domain_read(struct protobuf message, struct versions *versions, struct error *err) {
     struct protobuf name = {0};
     int64_t version = 0;

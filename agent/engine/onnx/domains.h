@@ -15,6 +15,9 @@ struct versions {
  * "com.microsoft" that of ONNX Runtime's own operators. False:
  * another domain, which is not supported. */
 bool domain_of(struct protobuf name, enum domain *ret_domain);
+/* "ai.onnx", "ai.onnx.ml", "com.microsoft". In files the first may also be "". */
+const char *domain_name(enum domain domain);
+enum domain domain_of_op(const struct op *op);
 /* Reads an OperatorSetIdProto; unsupported domains are skipped. ERROR_INVALID: the file declares
  * two versions of one domain. */
 NODISCARD int domain_read(struct protobuf message, struct versions *versions, struct error *err);

@@ -2,6 +2,7 @@
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/node.h"
+#include "agent/engine/onnx/domains.h"
 #include "agent/engine/onnx/put.h"
 #include "agent/engine/onnx/tensor_proto.h"
 
@@ -24,6 +25,7 @@ enum graph_field {
     GRAPH_OUTPUT = 12
 };
 enum node_field { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
+enum { NODE_DOMAIN = 7, OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum attribute_field {
     ATTRIBUTE_NAME = 1,
     ATTRIBUTE_F = 2,
@@ -39,9 +41,10 @@ enum { NAME_BYTES = 32 };
 struct writing {
     const struct graph *graph;
     const struct write_options *options;
-    struct buffer *to;   /* the graph's message */
-    struct buffer part;  /* a message inside it, whose size is not known yet */
-    struct buffer inner; /* a message inside that */
+    struct versions versions; /* of the domains whose operators have been written */
+    struct buffer *to;        /* the graph's message */
+    struct buffer part;       /* a message inside it, whose size is not known yet */
+    struct buffer inner;      /* a message inside that */
     char name[NAME_BYTES];
 };
 
@@ -129,6 +132,15 @@ static int put_list(struct writing *writing, const struct attribute *attribute, 
                      packed.size, err);
 }
 
+static int check_attribute(const struct attribute *attribute, struct error *err) {
+    bool is_strings = attribute->kind == ATTRIBUTE_STRINGS; /* only in ai.onnx.ml */
+    bool is_graph = attribute->kind == ATTRIBUTE_GRAPH || attribute->kind == ATTRIBUTE_OPTIONAL;
+    return is_strings || is_graph
+               ? error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": %s are not written",
+                           attribute->name, is_graph ? "graphs" : "strings")
+               : 0;
+}
+
 static int put_attribute_value(struct writing *writing, const struct attribute *attribute,
                                struct error *err) {
     switch (attribute->kind) {
@@ -138,13 +150,6 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
         return put_number(&writing->inner, ATTRIBUTE_F, attribute->number, err);
     case ATTRIBUTE_STRING:
         return put_text(&writing->inner, ATTRIBUTE_S, attribute->text, err);
-    case ATTRIBUTE_STRINGS: /* only in ai.onnx.ml, whose nodes have another version */
-        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": strings are not written",
-                         attribute->name);
-    case ATTRIBUTE_GRAPH:
-    case ATTRIBUTE_OPTIONAL: /* of nodes that only run */
-        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": graphs are not written",
-                         attribute->name);
     case ATTRIBUTE_TENSOR: {
         AUTO(buffer_release) struct buffer tensor;
         buffer_init(&tensor, WRITE_BYTES_MAX);
@@ -163,7 +168,8 @@ static int put_attribute(struct writing *writing, const struct attribute *attrib
         [ATTRIBUTE_NUMBER] = 1, [ATTRIBUTE_INTEGER] = 2, [ATTRIBUTE_STRING] = 3,
         [ATTRIBUTE_TENSOR] = 4, [ATTRIBUTE_NUMBERS] = 6, [ATTRIBUTE_INTEGERS] = 7};
     buffer_clear(&writing->inner);
-    return put_text(&writing->inner, ATTRIBUTE_NAME, attribute->name, err) < 0 ||
+    return check_attribute(attribute, err) < 0 ||
+                   put_text(&writing->inner, ATTRIBUTE_NAME, attribute->name, err) < 0 ||
                    put_attribute_value(writing, attribute, err) < 0 ||
                    put_integer(&writing->inner, ATTRIBUTE_TYPE, onnx_types[attribute->kind], err) <
                        0
@@ -172,12 +178,20 @@ static int put_attribute(struct writing *writing, const struct attribute *attrib
                            err);
 }
 
+/* All nodes of a domain have one version, which the file declares. */
+static int note_domain(struct writing *writing, const struct node *node, enum domain domain,
+                       struct error *err) {
+    int64_t *version = &writing->versions.of[domain];
+    *version = *version ? *version : node->opset;
+    return node->opset == *version
+               ? 0
+               : error_set(err, ERROR_INVALID, "%s node \"%.64s\" is of opset %d, not %d",
+                           node->op->name, node->name, node->opset, (int)*version);
+}
+
 static int put_node(struct writing *writing, const struct node *node, struct error *err) {
-    int result = 0;
-    if (node->opset != writing->options->opset) {
-        return error_set(err, ERROR_INVALID, "%s node \"%.64s\" is of opset %d, not %d",
-                         node->op->name, node->name, node->opset, writing->options->opset);
-    }
+    enum domain domain = domain_of_op(node->op);
+    int result = note_domain(writing, node, domain, err);
     for (int i = 0; result == 0 && i < node->input_count; i++) {
         result = put_text(&writing->part, NODE_INPUT, name_of(writing, node->inputs[i]), err);
     }
@@ -185,7 +199,9 @@ static int put_node(struct writing *writing, const struct node *node, struct err
         result = put_text(&writing->part, NODE_OUTPUT, name_of(writing, node->outputs[i]), err);
     }
     if (result < 0 || put_text(&writing->part, NODE_NAME, node->name ? node->name : "", err) < 0 ||
-        put_text(&writing->part, NODE_OP, node->op->name, err) < 0) {
+        put_text(&writing->part, NODE_OP, node->op->name, err) < 0 ||
+        (domain != DOMAIN_STANDARD &&
+         put_text(&writing->part, NODE_DOMAIN, domain_name(domain), err) < 0)) {
         return -1;
     }
     for (size_t i = 0; i < node->attribute_count; i++) {
@@ -254,32 +270,87 @@ static int put_graph(struct writing *writing, const bool *is_read, struct error 
     return result;
 }
 
+/* An OperatorSetIdProto of each domain that the file uses; the standard one has no name. */
+static int put_domains(struct writing *writing, struct buffer *file, struct error *err) {
+    for (int i = 0; i < DOMAIN_COUNT; i++) {
+        bool is_standard = i == DOMAIN_STANDARD;
+        int64_t version = writing->versions.of[i];
+        if (!version) {
+            continue;
+        }
+        buffer_clear(&writing->part);
+        if ((!is_standard &&
+             put_text(&writing->part, OPSET_DOMAIN, domain_name((enum domain)i), err) < 0) ||
+            put_integer(&writing->part, OPSET_VERSION, version, err) < 0 ||
+            put_bytes(file, MODEL_OPSET, writing->part.data, writing->part.size, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The format's version follows from that of the standard operators. */
+static int ir_version(int opset) {
+    return opset < 15   ? 7
+           : opset < 19 ? 8
+           : opset < 21 ? 9
+           : opset < 24 ? 10
+           : opset < 25 ? 12
+           : opset < 28 ? 13
+                        : 14;
+}
+
+int model_check_write(const struct graph *graph, int opset, struct error *err) {
+    const struct write_options options = {.opset = opset};
+    struct writing writing = {.graph = graph, .options = &options};
+    bool *is_read = find_read(graph);
+    int64_t bytes = 0;
+    int result = 0;
+    writing.versions.of[DOMAIN_STANDARD] = opset;
+    for (size_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = &graph->values[i];
+        bool is_put = value->is_constant && is_read[i];
+        bytes += is_put ? shape_count(&value->shape) * (int64_t)tensor_type_size(value->type) : 0;
+    }
+    free(is_read);
+    for (size_t n = 0; result == 0 && n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        result = note_domain(&writing, node, domain_of_op(node->op), err);
+        for (size_t i = 0; result == 0 && i < node->attribute_count; i++) {
+            result = check_attribute(&node->attributes[i], err);
+            result = result < 0
+                         ? error_context(err, "%s node \"%.64s\"", node->op->name, node->name)
+                         : 0;
+        }
+    }
+    if (result == 0 && bytes >= (int64_t)WRITE_BYTES_MAX) {
+        result = error_set(err, ERROR_UNSUPPORTED,
+                           "it has %lld bytes of weights, and an ONNX file is written with less "
+                           "than 2 GiB",
+                           (long long)bytes);
+    }
+    return result;
+}
+
 int model_write(const struct graph *graph, const struct write_options *options,
                 struct buffer *buffer, struct error *err) {
     AUTO(buffer_release) struct buffer body;
     struct writing writing = {.graph = graph, .options = options, .to = &body};
     buffer_init(&body, WRITE_BYTES_MAX);
+    writing.versions.of[DOMAIN_STANDARD] = options->opset;
     buffer_init(&writing.part, WRITE_BYTES_MAX);
     buffer_init(&writing.inner, WRITE_BYTES_MAX);
     bool *is_read = find_read(graph);
     int result = put_graph(&writing, is_read, err);
     free(is_read);
+    result = result < 0 || put_integer(buffer, MODEL_IR, ir_version(options->opset), err) < 0 ||
+                     put_text(buffer, MODEL_PRODUCER, "windlass", err) < 0 ||
+                     put_text(buffer, MODEL_VERSION, WINDLASS_VERSION, err) < 0 ||
+                     put_bytes(buffer, MODEL_GRAPH, body.data, body.size, err) < 0 ||
+                     put_domains(&writing, buffer, err) < 0
+                 ? -1
+                 : 0;
     buffer_release(&writing.part);
     buffer_release(&writing.inner);
-    int opset_version = options->opset; /* the format's version follows from it */
-    int ir = opset_version < 15   ? 7
-             : opset_version < 19 ? 8
-             : opset_version < 21 ? 9
-             : opset_version < 24 ? 10
-             : opset_version < 25 ? 12
-             : opset_version < 28 ? 13
-                                  : 14;
-    char opset[16] = {2 << 3, (char)options->opset}; /* OperatorSetIdProto: version 2 */
-    return result < 0 || put_integer(buffer, MODEL_IR, ir, err) < 0 ||
-                   put_text(buffer, MODEL_PRODUCER, "windlass", err) < 0 ||
-                   put_text(buffer, MODEL_VERSION, WINDLASS_VERSION, err) < 0 ||
-                   put_bytes(buffer, MODEL_GRAPH, body.data, body.size, err) < 0 ||
-                   put_bytes(buffer, MODEL_OPSET, opset, 2, err) < 0
-               ? -1
-               : 0;
+    return result;
 }

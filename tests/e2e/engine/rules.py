@@ -158,11 +158,11 @@ def linear_attention(s, x):
     return s.o((q[..., None, :] @ k).squeeze(2).mean(1))
 add("linear attention", (6, 5), linear_attention, i=lambda: nn.Linear(5, 12), o=head(4))
 
-def newer(op, plain, **attributes):
-    """An operator that this exporter knows only as a foreign one; plain: its formula."""
+def newer(op, plain, domain="newer", **attributes):
+    """An operator that this exporter knows only as a foreign one; plain: its formula. newer: the standard's."""
     class Foreign(torch.autograd.Function):
         forward = staticmethod(lambda ctx, *inputs: plain(*inputs))
-        symbolic = staticmethod(lambda g, *inputs: g.op("newer::" + op, *inputs, **attributes).setType(inputs[0].type()))
+        symbolic = staticmethod(lambda g, *inputs: g.op(domain + "::" + op, *inputs, **attributes).setType(inputs[0].type()))
     return lambda *inputs: (Foreign.apply if torch.onnx.is_in_onnx_export() else plain)(*inputs)
 def attention(heads, kv_heads, causal=False):
     def plain(q, k, v, mask=None):
@@ -198,6 +198,41 @@ for name, interleaved in (("fused rotary positions", False), ("fused rotary posi
 swish, gated = newer("Swish", f.silu), newer("SwiGLU", lambda a, b: f.silu(a) * b)
 add("fused swish", (8,), lambda s, x: s.o(swish(s.i(x))), opset=24, i=lines(8), o=head(8))
 add("fused gated swish", (8,), lambda s, x: s.o(gated(s.i(x), s.j(x))), opset=28, i=lines(8), j=lines(8), o=head(8))
+
+# ---- what ONNX Runtime's optimizers write
+def microsoft(op, plain, **attributes):
+    return newer(op, plain, "com.microsoft", **attributes)
+def of_microsoft(name, run, shape=(6, 8), width=8, **parts):
+    add("microsoft " + name, shape, lambda s, x: s.o(run(s, x).flatten(1)), opset=17, o=head(width * shape[0]), **parts)
+biased = {"i": lines(8), "b": lambda: P(8)}
+for name, op, plain, parts in (("gelu with its bias", "BiasGelu", lambda x, b: f.gelu(x + b), biased), ("fast gelu", "FastGelu", lambda x: f.gelu(x, approximate="tanh"), {"i": lines(8)}),
+                               ("fast gelu with its bias", "FastGelu", lambda x, b: f.gelu(x + b, approximate="tanh"), biased), ("gelu", "Gelu", f.gelu, {"i": lines(8)}),
+                               ("quick gelu", "QuickGelu", lambda x: x * torch.sigmoid(1.702 * x), {"i": lines(8)})):
+    of_microsoft(name, lambda s, x, run=microsoft(op, plain), some="b" in parts: run(s.i(x), *([s.b] if some else [])), **parts)
+for turned_a, turned_b in ((0, 0), (0, 1), (1, 0)):
+    def plain(a, b, turned_a=turned_a, turned_b=turned_b):
+        return 0.5 * (a.transpose(1, 2) if turned_a else a) @ (b.transpose(1, 2) if turned_b else b)
+    of_microsoft(f"product {turned_a}{turned_b}", lambda s, x, run=microsoft("FusedMatMul", plain, transA_i=turned_a, transB_i=turned_b, alpha_f=0.5): torch.tanh(run(s.i(x), s.j(x))), (8, 8), 8,
+                 i=lines(8), j=lines(8))
+skips = {"i": lines(8), "scale": lambda: P(8), "shift": lambda: P(8), "added": lambda: P(8)}
+of_microsoft("norm of a sum", lambda s, x, run=microsoft("SkipLayerNormalization", lambda x, y, g, h, b: f.layer_norm(x + y + b, (8,), g, h, 1e-5), epsilon_f=1e-5): run(x, s.i(x), s.scale, s.shift, s.added), **skips)
+def root_norm(x, y, g, b):
+    z = x + y + b
+    return z / torch.sqrt((z * z).mean(-1, keepdim=True) + 1e-5) * g
+of_microsoft("root norm of a sum", lambda s, x, run=microsoft("SkipSimplifiedLayerNormalization", root_norm, epsilon_f=1e-5): run(x, s.i(x), s.scale, s.added), **{k: v for k, v in skips.items() if k != "shift"})
+def packed_attention(x, w, b):
+    q, k, v = ((x @ w + b).chunk(3, -1)[i].reshape(*x.shape[:2], 2, 4).transpose(1, 2) for i in range(3))
+    return (f.softmax(q @ k.transpose(2, 3) / 2, -1) @ v).transpose(1, 2).flatten(2)
+of_microsoft("attention", lambda s, x, run=microsoft("Attention", packed_attention, num_heads_i=2): run(x, s.packed, s.row), packed=lambda: P(8, 24), row=lambda: P(24))
+def heads_attention(q, k, v, b):
+    q, k, v = ((t + part).reshape(*t.shape[:2], 2, 4).transpose(1, 2) for t, part in zip((q, k, v), b.chunk(3)))
+    return (f.softmax(q @ k.transpose(2, 3) / 2, -1) @ v).transpose(1, 2).flatten(2)
+of_microsoft("attention of heads", lambda s, x, run=microsoft("MultiHeadAttention", heads_attention, num_heads_i=2): run(s.q(x), s.k(x), s.v(x), s.row),
+             q=lines(8), k=lines(8), v=lines(8), row=lambda: P(24))
+def rows_of_tokens(x, which, words, places, kinds, g, h):
+    return f.layer_norm(words[x] + places[: x.shape[1]] + kinds[which], (8,), g, h, 1e-5)
+add("microsoft embedding", (6,), lambda s, x, run=microsoft("EmbedLayerNormalization", rows_of_tokens, epsilon_f=1e-5): s.o(run(x, x * 0 + 1, s.words, s.places, s.kinds, s.scale, s.shift).flatten(1)), opset=17, tokens=11,
+    words=lambda: P(11, 8), places=lambda: P(9, 8), kinds=lambda: P(2, 8), scale=lambda: P(8), shift=lambda: P(8), o=head(48))
 
 # ---- picking and placing
 add("embedding and positions", (7,), lambda s, x: s.o(torch.tanh(s.e(x) + s.p).mean(1)), tokens=13, e=lambda: nn.Embedding(13, 6), p=lambda: P(7, 6), o=head(6))

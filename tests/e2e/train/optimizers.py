@@ -1,6 +1,6 @@
 """Networks, data and PyTorch's float64 trainings for test_optimizers.sh.
 
-  optimizers.py make FOLDER                      mlp.onnx (tanh, three layers), bn.onnx (convolution, BatchNorm), x.npy, y.npy, p.npy, q.npy
+  optimizers.py make FOLDER [SEED]               mlp.onnx (tanh, three layers), bn.onnx (convolution, BatchNorm), x.npy, y.npy, p.npy, q.npy
   optimizers.py curve FOLDER RESULT JSON         trains with PyTorch in double precision as the trainer's JSON says, and
                                                  compares each weight of RESULT (model.onnx)
   optimizers.py apart ONE TWO [AT_LEAST]         the largest difference of two model.onnx, relative to each tensor's largest number"""
@@ -24,9 +24,9 @@ class Net(nn.Module):
         return self.body(x)
 
 
-def make(folder):
-    random = n.random.default_rng(3)
-    torch.manual_seed(3)
+def make(folder, seed="3"):
+    random = n.random.default_rng(int(seed))
+    torch.manual_seed(int(seed))
     n.save(f"{folder}/x.npy", random.normal(size=(SAMPLES, 6)).astype("f4"))
     n.save(f"{folder}/p.npy", (1.5 + random.normal(size=(SAMPLES, 2, 6, 6)) * random.uniform(0.2, 2, size=(SAMPLES, 1, 1, 1))).astype("f4"))
     for name in "yq":

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Each optimizer, clipping, factors of layers, accumulation and the average of the weights follow PyTorch's trainings of
 # double precision over 100 steps, to 1e-5; with 2 and 4 ranks as with one; killed, they continue with the same bits.
+#   SOAK_ROUNDS: each optimizer with five more networks and data; SOAK_SEED: the first of them
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -97,4 +98,11 @@ killed() {
 }
 check "killed with moments, average, parts and a clipped norm: the same bits" killed all \
     '"optimizer": {"kind": "LAMB", "learningRate": "0.0005", "clipNorm": "0.1"}, "ema": {"decay": "0.99"}, "gradientAccumulationSteps": 2'
+rounds=${SOAK_ROUNDS:+5}
+for ((seed = ${SOAK_SEED:-1}; seed < ${SOAK_SEED:-1} + ${rounds:-0}; seed++)); do
+    ask_python make "$data" $seed >"$work/made" 2>&1 || exit 3
+    for name in "${!fields[@]}"; do
+        check "$name, seed $seed: 100 steps as PyTorch's" follows "$name-of-$seed" 1 "${fields[$name]}"
+    done
+done
 exit $((failures > 0))

@@ -53,6 +53,16 @@ again() { # its result, read back
         train fused out/fused/model.onnx fused-further && fused
 }
 check "its result is run, and trained further" again
+check "operators of three domains: trained" train domains data/domains.onnx domains || tail -3 "$work/log"
+check "whole" said "4 of 4 tensors, 83 of 83 parameters are trained; frozen: none"
+check "the result declares each domain, and every weight has moved" moved domains domains
+check "it is trained further" train domains out/domains/model.onnx domains-further
+runs() {
+    cp "$out/domains/model.onnx" "$data/domains.run" && node tests/e2e/engine/runtime.cjs "$runtime" "$data" domains.run &&
+        "$build/windlass-agent" model run "$out/domains/model.onnx" --input "x=$data/domains.x.pb" --output-dir "$work/domains" >/dev/null &&
+        ask_python agrees "$data/domains.run" "$work/domains" || { head -c 300 "$data/domains.run/ort.json" | sed 's/^/# /'; return 1; }
+}
+if runtime=$(tests/onnxruntime.sh); then check "and ONNX Runtime gives the same scores" runs; else echo "skip ONNX Runtime: npm could not get it"; fi
 further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 195 of 195 parameters are trained; frozen: none"; }
 check "the result is trained further: what was a constant is not one of its weights" further
 check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches

@@ -5,7 +5,8 @@
                              each token: whether 1 came before; tags.npy, tagst.npy, -100 behind the end of its text.
                              square.onnx: as many classes as a text has tokens. bits.onnx: several labels of a sample; sums.onnx: a number; their data .npy.
                              line.onnx, line.npy: the same numbers without an axis of 1; clean.onnx: a picture for a picture.
-                             beyond.npy: y.npy with a label beyond the classes; strange.npy, latet.npy: x.npy and xt.npy with a token beyond the vocabulary.
+                             beyond.npy: y.npy with a label beyond the classes; strange.npy, latet.npy: x.npy and xt.npy with a token beyond the vocabulary;
+                             negative.npy, belowt.npy: with a token -1. ones.onnx: counts tokens by one-hot rows; begun.onnx: puts a token before each text.
                              shares.onnx: bits.onnx and its weights with a sigmoid; halves.onnx: with a softmax; pooled.onnx: means of sigmoids."""
 import sys
 import numpy as n, torch
@@ -24,6 +25,20 @@ class First(nn.Module):
     def forward(self, x):
         states = self.cell(self.embed(x))[0]
         return self.head(states if self.every else states[:, -1])
+
+
+class Ones(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(TOKENS, 2)
+
+    def forward(self, x):
+        return self.head(nn.functional.one_hot(x.long(), TOKENS).float().mean(1))
+
+
+class Begun(First):
+    def forward(self, x):
+        return super().forward(torch.cat([torch.zeros_like(x[:, :1]), x[:, 1:]], 1))
 
 
 class Line(nn.Module):
@@ -50,7 +65,8 @@ for end, count in (("", 4000), ("t", 1000)):
     v = random.normal(size=(count, 6)).astype("f4")
     n.save(f"{folder}/v{end}.npy", v)
     n.save(f"{folder}/bits{end}.npy", n.stack([v[:, 0] > 0, v[:, 1] + v[:, 2] > 0, v[:, 3] * 0 > v[:, 4]], 1).astype("f4"))
-    for name, values, bad, value in (("beyond", y, 1234, 5), ("late", x, 33 if end else None, TOKENS), ("strange", x, 777, TOKENS)):
+    for name, values, bad, value in (("beyond", y, 1234, 5), ("late", x, 33 if end else None, TOKENS), ("strange", x, 777, TOKENS),
+                                      ("below", x, 33 if end else None, -1), ("negative", x, 555, -1)):
         changed = values.copy()
         if bad is not None and bad < count:
             changed[bad if name == "beyond" else (bad, 3)] = value
@@ -64,7 +80,8 @@ for end, count in (("", 4000), ("t", 1000)):
     n.save(f"{folder}/clean{end}.npy", noisy / 2 - 1)
 bits = None
 for name, network, example in (("first", First(False), torch.zeros(2, LENGTH, dtype=torch.int32)), ("tags", First(True), torch.zeros(2, LENGTH, dtype=torch.int64)),
-                               ("square", First(True, LENGTH), torch.zeros(2, LENGTH, dtype=torch.int64)), ("bits", nn.Linear(6, 3), torch.zeros(2, 6)), ("sums", nn.Linear(6, 1), torch.zeros(2, 6)),
+                               ("square", First(True, LENGTH), torch.zeros(2, LENGTH, dtype=torch.int64)), ("ones", Ones(), torch.zeros(2, LENGTH, dtype=torch.int32)),
+                               ("begun", Begun(False), torch.zeros(2, LENGTH, dtype=torch.int64)), ("bits", nn.Linear(6, 3), torch.zeros(2, 6)), ("sums", nn.Linear(6, 1), torch.zeros(2, 6)),
                                ("flat", nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), torch.zeros(2, 6)),
                                ("line", nn.Sequential(nn.Linear(6, 1), Line()), torch.zeros(2, 6)), ("clean", nn.Conv2d(1, 1, 3, padding=1), torch.zeros(2, 1, 5, 5)),
                                ("wild", nn.Linear(6, 3), torch.zeros(2, 6)), ("shares", nn.Sequential(nn.Linear(6, 3), nn.Sigmoid()), torch.zeros(2, 6)), ("halves", nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)), torch.zeros(2, 6)),

@@ -3,9 +3,10 @@
   variables.py make FOLDER              NAME.onnx, NAME.x.npy, NAME.y.npy, x and y as .pb, and the gradients of each
                                         parameter in double precision, NAME.gradients/PARAMETER.npy
   variables.py gradients FOLDER NAME    compares NAME.out/gradients with these: as many, each within 1e-4
+  variables.py agrees RUN SCORES        RUN/ort.json of ONNX Runtime is SCORES/y.pb
   variables.py moved BEFORE AFTER [KEPT ...]   every initializer of floats has other bits, but those named KEPT; Constant
                                         nodes are Constant nodes with the same bits"""
-import os, sys
+import json, os, sys
 import numpy as n, onnx
 from onnx import helper, numpy_helper
 
@@ -135,6 +136,7 @@ def export(network, x, path, mode, folds=False):
 
 def make(folder):
     import torch
+    domains(folder)
     random = n.random.default_rng(3)
     for name, kind in networks().items():
         torch.manual_seed(4)
@@ -154,6 +156,32 @@ def make(folder):
         n.save(base + ".y.npy", n.tile(y, 8))
         for which, values in (("x", x), ("y", y)):
             open(f"{base}.{which}.pb", "wb").write(numpy_helper.from_array(values, which).SerializeToString())
+
+
+def domains(folder):
+    """Operators of ai.onnx.ml, com.microsoft and the standard. FOLDER/domains.run: one batch for ONNX Runtime (runtime.cjs)."""
+    random, base = n.random.default_rng(9), folder + "/domains"
+    weights = [numpy_helper.from_array(random.normal(size=shape).astype("f4"), name) for name, shape in
+               (("inner.weight", (6, 8)), ("inner.bias", 8), ("head.weight", (8, CLASSES)), ("head.bias", CLASSES))]
+    nodes = [helper.make_node("Scaler", ["x"], ["scaled"], domain="ai.onnx.ml", offset=[0.1] * 6, scale=[2.0] * 6),
+             helper.make_node("MatMul", ["scaled", "inner.weight"], ["inner"]),
+             helper.make_node("BiasGelu", ["inner", "inner.bias"], ["active"], domain="com.microsoft"),
+             helper.make_node("Gemm", ["active", "head.weight", "head.bias"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n", 6])], [helper.make_tensor_value_info("y", 1, ["n", CLASSES])], weights)
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("com.microsoft", 1)]
+    open(base + ".onnx", "wb").write(helper.make_model(graph, opset_imports=versions, ir_version=8).SerializeToString())
+    x = random.normal(size=(48, 6)).astype("f4")
+    n.save(base + ".x.npy", x), n.save(base + ".y.npy", n.arange(48) % CLASSES)
+    open(base + ".x.pb", "wb").write(numpy_helper.from_array(x[:BATCH], "x").SerializeToString())
+    os.makedirs(base + ".run")
+    x[:BATCH].tofile(base + ".run/x.raw")
+    json.dump([{"name": "x", "type": "float32", "dims": [BATCH, 6]}], open(base + ".run/inputs.json", "w"))
+
+
+def agrees(run, scores):
+    theirs = n.array(json.load(open(run + "/ort.json"))["y"]["data"], "f8").reshape(BATCH, CLASSES)
+    ours = numpy_helper.to_array(onnx.load_tensor(scores + "/y.pb"))
+    assert abs(ours - theirs).max() < 1e-4, (ours, theirs)
 
 
 def gradients(folder, name):
@@ -190,4 +218,4 @@ def moved(before, after, *kept):
     print(f"# {len(old) - len(same)} of {len(old)} moved, {len(literals)} constants of floats did not")
 
 
-{"make": make, "gradients": gradients, "moved": moved}[sys.argv[1]](*sys.argv[2:])
+{"make": make, "agrees": agrees, "gradients": gradients, "moved": moved}[sys.argv[1]](*sys.argv[2:])

@@ -38,6 +38,10 @@ struct around param_around_axis(const struct shape *shape, int64_t axis);
 /* Checks that the rank is in low..high; else ERROR_INVALID names input `index`. */
 NODISCARD int param_rank(const struct fact *fact, int index, int low, int high, struct error *err);
 
+/* An attribute of Gather and OneHot that no file has: 1: the indices are ids of a training's
+ * samples; one that is negative or too large is an error. */
+#define PARAM_ARE_IDS "windlass:ids"
+
 /* Converts ONNX's number of an element type; ERROR_UNSUPPORTED: the engine does not have this
  * type. */
 NODISCARD int param_type(int64_t onnx_type, enum tensor_type *ret_type, struct error *err);

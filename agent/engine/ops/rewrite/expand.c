@@ -22,20 +22,10 @@ static expand_rule *const all_rules[OP_COUNT] = {
     [OP_SIMPLIFIED_LAYER_NORMALIZATION] = expand_simplified_norm,
     [OP_SWIGLU] = expand_swiglu,
     [OP_SWISH] = expand_swish,
-    [OP_MS_ATTENTION] = expand_ms_attention,
-    [OP_MS_BIAS_GELU] = expand_ms_gelu,
-    [OP_MS_EMBED_LAYER_NORMALIZATION] = expand_embed_layer_norm,
-    [OP_MS_FAST_GELU] = expand_ms_gelu,
-    [OP_MS_FUSED_MATMUL] = expand_fused_matmul,
-    [OP_MS_GELU] = expand_ms_gelu,
     [OP_MS_GROUP_QUERY_ATTENTION] = expand_group_query,
     [OP_MS_MATMUL_BITS] = expand_matmul_bits,
-    [OP_MS_MULTI_HEAD_ATTENTION] = expand_multi_head_attention,
     [OP_MS_QATTENTION] = expand_ms_attention,
-    [OP_MS_QUICK_GELU] = expand_swish,
-    [OP_MS_ROTARY_EMBEDDING] = expand_rotary,
-    [OP_MS_SKIP_LAYER_NORMALIZATION] = expand_skip_norm,
-    [OP_MS_SKIP_RMS_NORMALIZATION] = expand_skip_norm,
+    EXPAND_OF_MICROSOFT,
 };
 
 int expand(const struct graph *from, struct graph *ret_graph, struct error *err) {

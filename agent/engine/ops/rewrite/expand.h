@@ -77,6 +77,15 @@ expand_rule expand_rms_normalization;
 /* expand_microsoft.c */
 expand_rule expand_swish, expand_swiglu, expand_ms_gelu, expand_skip_norm, expand_embed_layer_norm,
     expand_fused_matmul, expand_matmul_bits;
+/* Rows of a table of rules: those of com.microsoft that are trained, too. */
+#define EXPAND_OF_MICROSOFT                                                                        \
+    [OP_MS_ATTENTION] = expand_ms_attention, [OP_MS_BIAS_GELU] = expand_ms_gelu,                   \
+    [OP_MS_EMBED_LAYER_NORMALIZATION] = expand_embed_layer_norm,                                   \
+    [OP_MS_FAST_GELU] = expand_ms_gelu, [OP_MS_FUSED_MATMUL] = expand_fused_matmul,                \
+    [OP_MS_GELU] = expand_ms_gelu, [OP_MS_MULTI_HEAD_ATTENTION] = expand_multi_head_attention,     \
+    [OP_MS_QUICK_GELU] = expand_swish, [OP_MS_ROTARY_EMBEDDING] = expand_rotary,                   \
+    [OP_MS_SKIP_LAYER_NORMALIZATION] = expand_skip_norm,                                           \
+    [OP_MS_SKIP_RMS_NORMALIZATION] = expand_skip_norm
 /* UNSUPPORTED: something reads the mask of a Dropout before opset 10. */
 expand_rule expand_old_dropout;
 

@@ -1,5 +1,6 @@
 /* decompose.h: before gradients are made, operators that are formulas of others are written as
- * these (ops/rewrite/expand.h), so that they need no rules of their own. */
+ * these (ops/rewrite/expand.h), so that they need no rules of their own; and what looks up ids of a
+ * sample refuses those that its table does not have. */
 #pragma once
 
 #include "agent/engine/graph.h"

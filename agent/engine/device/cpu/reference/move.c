@@ -188,12 +188,13 @@ static int gather_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0], *indices = call->inputs[1];
     struct around around = param_around_axis(&x->shape, axis_of(call));
     int64_t size = around.size, count = shape_count(&indices->shape);
+    int64_t least = node_integer(call->node, PARAM_ARE_IDS, 0) ? 0 : -size;
     size_t row = (size_t)around.inner * tensor_type_size(x->type);
     char *to = call->outputs[0]->data;
     for (int64_t o = 0; o < around.outer; o++) {
         for (int64_t i = 0; i < count; i++, to += row) {
             int64_t index = (int64_t)tensor_whole(indices, i);
-            if (index < -size || index >= size) {
+            if (index < least || index >= size) {
                 return error_set(err, ERROR_INVALID, "index %lld of %lld", (long long)index,
                                  (long long)size);
             }

@@ -230,12 +230,28 @@ const struct kernel reference_scatter_nd = {"reference scatter_nd", scatter_nd_r
 /* ---- others ---------------------------------------------------------------------------------- */
 
 /* An index out of range has only off values; floats are truncated. */
-static int one_hot_run(const struct call *call, struct error *err UNUSED) {
+/* Other indices than ids of samples (PARAM_ARE_IDS) may be beyond the depth: their rows are off. */
+static int check_ids(const struct call *call, const struct tensor *ids, int64_t depth,
+                     struct error *err) {
+    int64_t count = node_integer(call->node, PARAM_ARE_IDS, 0) ? shape_count(&ids->shape) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        double id = trunc(tensor_number(ids, i));
+        if (!(id >= 0 && id < (double)depth)) {
+            return error_set(err, ERROR_INVALID, "index %.0f of %lld", id, (long long)depth);
+        }
+    }
+    return 0;
+}
+
+static int one_hot_run(const struct call *call, struct error *err) {
     const struct tensor *indices = call->inputs[0], *values = call->inputs[2];
     struct tensor *y = call->outputs[0];
     struct around around = param_around_axis(&y->shape, axis_of(call->node, y->shape.rank, -1));
     int64_t depth = around.size, inner = around.inner, count = shape_count(&y->shape);
     size_t size = tensor_type_size(y->type);
+    if (check_ids(call, indices, depth, err) < 0) {
+        return -1;
+    }
     for (int64_t n = 0; n < count; n++) {
         int64_t outer = n / (depth * inner), at = n / inner % depth;
         double index = trunc(tensor_number(indices, outer * inner + n % inner));

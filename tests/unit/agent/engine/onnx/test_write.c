@@ -3,6 +3,8 @@
  * (libonnx-testdata), and models that only we make. */
 #include "agent/engine/graph/node.h"
 #include "agent/engine/model.h"
+#include "agent/engine/ops/microsoft/microsoft.h"
+#include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
 #include "tests/test.h"
 
@@ -126,6 +128,9 @@ static int on_file(const char *path, const struct stat *info UNUSED, int type,
     }
     models_read++;
     AUTO(buffer_release) struct buffer bytes;
+    bool is_written = model_check_write(&model->graph, model->opset, &err) == 0;
+    CHECK_INT(is_written, !has_bodies(&model->graph));
+    err = (struct error){0};
     if (has_bodies(&model->graph)) { /* they run, but are not written */
         const struct write_options options = {.opset = model->opset};
         buffer_init(&bytes, WRITE_BYTES_MAX);
@@ -227,9 +232,82 @@ static void test_what_cannot_be_written_is_refused(void) {
     free_graph(&graph);
 }
 
+/* x -> Scaler of ai.onnx.ml -> FastGelu of com.microsoft -> Relu -> y, each domain with its
+ * version.
+ */
+static void test_each_domain_is_declared(void) {
+    static const float zero[] = {0, 0}, one[] = {1, 1};
+    static const int values[] = {0, 1, 2, 3};
+    const struct attribute scaling[] = {
+        {.name = "offset", .kind = ATTRIBUTE_NUMBERS, .count = 2, .numbers = zero},
+        {.name = "scale", .kind = ATTRIBUTE_NUMBERS, .count = 2, .numbers = one}};
+    struct value made[4] = {
+        {.name = "x", .is_input = true}, {.name = "scaled"}, {.name = "h"}, {.name = "y"}};
+    struct node nodes[3] = {{.op = ml_table_find("Scaler", 3), .name = "s", .opset = 3},
+                            {.op = microsoft_find("FastGelu", 1), .name = "g", .opset = 1},
+                            {.op = op_find("Relu", 17), .name = "r", .opset = 17}};
+    struct graph graph = {.values = made,
+                          .nodes = nodes,
+                          .inputs = (int[]){0},
+                          .outputs = (int[]){3},
+                          .value_count = 4,
+                          .node_count = 3,
+                          .input_count = 1,
+                          .output_count = 1};
+    struct error err = {0};
+    for (int i = 0; i < 4; i++) {
+        made[i].has_shape = true;
+        made[i].shape = (struct shape){2, {-1, 2}};
+    }
+    for (int i = 0; i < 3; i++) {
+        nodes[i].inputs = &values[i];
+        nodes[i].outputs = &values[i + 1];
+        nodes[i].input_count = nodes[i].output_count = 1;
+    }
+    nodes[0].attributes = scaling;
+    nodes[0].attribute_count = ARRAY_LEN(scaling);
+    AUTO(buffer_release) struct buffer bytes;
+    AUTO(model_freep) struct model *again = copy(&graph, 17, &bytes);
+    CHECK(again && same_graph(&graph, &again->graph));
+    CHECK_OK(model_check_write(&graph, 17, &err), &err);
+    CHECK(again && again->opset == 17 && again->ml_version == 3);
+    /* OperatorSetIdProto: domain 1, version 2 */
+    static const char domain[] = "\x0a\x0d"
+                                 "com.microsoft"
+                                 "\x10\x01";
+    CHECK(memmem(bytes.data, bytes.size, domain, sizeof domain - 1));
+    /* Two nodes of one domain have one version. */
+    struct write_options options = {.opset = 17};
+    AUTO(buffer_release) struct buffer other;
+    buffer_init(&other, WRITE_BYTES_MAX);
+    nodes[1].op = ml_table_find("Scaler", 2);
+    nodes[1].opset = 2;
+    CHECK_INT(model_write(&graph, &options, &other, &err), -1);
+    CHECK_STR(err.text, "Scaler node \"g\" is of opset 2, not 3");
+    err = (struct error){0};
+    CHECK_INT(model_check_write(&graph, 17, &err), -1);
+    CHECK_STR(err.text, "Scaler node \"g\" is of opset 2, not 3");
+}
+
+/* What an ONNX file cannot hold is found without its weights being written. */
+static void test_too_many_weights_are_refused_before_they_are_written(void) {
+    struct error err = {0};
+    struct graph graph;
+    float numbers[] = {1, 2};
+    make_graph(&graph, numbers, 13);
+    CHECK_OK(model_check_write(&graph, 13, &err), &err);
+    graph.values[1].shape = (struct shape){2, {1 << 15, 1 << 14}};
+    CHECK_INT(model_check_write(&graph, 13, &err), -1);
+    CHECK_INT(err.kind, ERROR_UNSUPPORTED);
+    CHECK(strstr(err.text, "2147483648 bytes of weights"));
+    free_graph(&graph);
+}
+
 int main(void) {
     TEST(test_the_standards_own_models_come_back);
     TEST(test_trained_weights_replace_the_constants);
     TEST(test_what_cannot_be_written_is_refused);
+    TEST(test_each_domain_is_declared);
+    TEST(test_too_many_weights_are_refused_before_they_are_written);
     return TEST_END();
 }

@@ -2,6 +2,7 @@
 /* Which constants are trained: decided by the graph, for weights on whatever way to the loss. */
 #include "agent/engine/training_graph.h"
 
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/training.h"
 
 #include "tests/conformance/attributes.h"
@@ -246,6 +247,40 @@ static void test_formulas_bring_no_weights(void) {
     arena_release(&network.graph.arena);
 }
 
+/* ---- ids of samples ---- */
+
+/* Whether the training's lookup refuses what is not an id of its table. */
+static bool has_strict_lookup(const struct training_graph *graph, const char *op) {
+    bool is_strict = false;
+    for (size_t i = 0; i < graph->decomposed.node_count; i++) {
+        const struct node *node = &graph->decomposed.nodes[i];
+        is_strict |= strcmp(node->op->name, op) == 0 && node_integer(node, PARAM_ARE_IDS, 0);
+    }
+    return is_strict;
+}
+
+/* ids: of the sample, moved; else they are written into the network, which may count from the end.
+ */
+static void ids_of_samples_are_of_their_table(void) {
+    static const int64_t ids[] = {0, -1, 2, 3};
+    for (int is_sample = 0; is_sample < 2; is_sample++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        const struct attribute to[] = {INT("to", 7), {0}};
+        int x = begin(&network), table = weight(&network, "table", matrix);
+        int places = network_integers(&network, ids, 4);
+        int whole = network_node(&network, "Cast", (int[]){x, -2}, to);
+        int rows =
+            network_node(&network, "Gather", (int[]){table, is_sample ? whole : places, -2}, NULL);
+        network_output(&network, node(&network, "Add", rows, x));
+        CHECK_OK(build(&network, NULL, &graph, &err), &err);
+        CHECK_INT(has_strict_lookup(&graph, "Gather"), is_sample);
+        training_graph_release(&graph);
+        arena_release(&network.graph.arena);
+    }
+}
+
 /* ---- refusals ---- */
 
 static int operator_without_rule(struct network *network) {
@@ -461,6 +496,7 @@ int main(void) {
     TEST(test_only_literals);
     TEST(test_norms);
     TEST(test_formulas_bring_no_weights);
+    TEST(ids_of_samples_are_of_their_table);
     TEST(test_refusals);
     TEST(test_casts_that_stop);
     TEST(test_cast_like_float32);
