@@ -344,7 +344,7 @@ void job_write_termination_message(const char *text) {
         }
         return;
     }
-    size_t size = MIN(strlen(text), JOB_TERMINATION_MESSAGE_MAX);
+    size_t size = MIN(strlen(text), CONTRACT_TERMINATION_MESSAGE_MAX);
     if (write(fd, text, size) != (ssize_t)size || ftruncate(fd, (off_t)size) < 0) {
         log_event(LOG_WARNING, "the termination message was cut: %s", strerror(errno));
     }

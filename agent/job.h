@@ -3,6 +3,7 @@
  * a BatchScore. */
 #pragma once
 
+#include "lib/contract.h"
 #include "lib/error.h"
 #include "lib/tree.h"
 
@@ -70,10 +71,10 @@ void job_catch_signals(void);
 bool job_is_interrupted(void);
 
 /* Leaves the termination message: WINDLASS_TERMINATION_LOG, else /dev/termination-log if it exists.
- * Kubernetes keeps 4096 bytes of it. A failure is logged and otherwise ignored. A later call
- * replaces the message, so a process may leave one while it runs, for the case that it is killed:
- * with "progress", the number of things that it has made durable, its death starts the count of
- * deaths anew (operator/kinds/job/pod_phase.h). At most every JOB_LEAVE_MS, it is a file of the
- * node's disk. */
-enum { JOB_TERMINATION_MESSAGE_MAX = 4096, JOB_LEAVE_MS = 1000 };
+ * Kubernetes keeps CONTRACT_TERMINATION_MESSAGE_MAX bytes of it. A failure is logged and otherwise
+ * ignored. A later call replaces the message, so a process may leave one while it runs, for the
+ * case that it is killed: with "progress", the number of things that it has made durable, its death
+ * starts the count of deaths anew (operator/kinds/job/pod_phase.h). At most every JOB_LEAVE_MS, it
+ * is a file of the node's disk. */
+enum { JOB_LEAVE_MS = 1000 };
 void job_write_termination_message(const char *text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/error.h"
 
+#include "lib/contract.h"
 #include "lib/text/utf8.h"
 
 #include <assert.h>
@@ -105,12 +106,12 @@ int error_exit_code(const struct error *err) {
     case ERROR_NONE:
         return 0;
     case ERROR_FAILED:
-        return 1;
+        return CONTRACT_EXIT_FAILED;
     case ERROR_INVALID:
-        return 2;
+        return CONTRACT_EXIT_INVALID;
     case ERROR_CANCELLED:
-        return 130;
+        return CONTRACT_EXIT_SIGNAL;
     default:
-        return 3;
+        return CONTRACT_EXIT_RETRY;
     }
 }

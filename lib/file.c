@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_size,
+int file_read_stream(int fd, const char *name, size_t bytes_max, char **ret_data, size_t *ret_size,
                      struct error *err) {
     AUTO(buffer_release) struct buffer data;
-    buffer_init(&data, max_bytes);
+    buffer_init(&data, bytes_max);
     char chunk[65536];
     for (;;) {
         ssize_t got = read(fd, chunk, sizeof chunk);
@@ -36,7 +36,7 @@ int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data
     return 0;
 }
 
-int file_read_open(int fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_size,
+int file_read_open(int fd, const char *name, size_t bytes_max, char **ret_data, size_t *ret_size,
                    struct error *err) {
     struct stat status;
     if (fstat(fd, &status) < 0) {
@@ -45,18 +45,18 @@ int file_read_open(int fd, const char *name, size_t max_bytes, char **ret_data, 
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s is not a regular file", name);
     }
-    if ((uint64_t)status.st_size > max_bytes) {
+    if ((uint64_t)status.st_size > bytes_max) {
         return error_set(err, ERROR_INVALID, "%s: larger than the limit of %zu bytes", name,
-                         max_bytes);
+                         bytes_max);
     }
-    return file_read_stream(fd, name, max_bytes, ret_data, ret_size, err);
+    return file_read_stream(fd, name, bytes_max, ret_data, ret_size, err);
 }
 
-int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
+int file_read(const char *path, size_t bytes_max, char **ret_data, size_t *ret_size,
               struct error *err) {
     AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     return fd < 0 ? error_from_errno(err, errno, "cannot open %s", path)
-                  : file_read_open(fd, path, max_bytes, ret_data, ret_size, err);
+                  : file_read_open(fd, path, bytes_max, ret_data, ret_size, err);
 }
 
 static int write_all(int fd, const char *data, size_t size) {

@@ -4,15 +4,15 @@
 
 #include "lib/error.h"
 
-/* Reads a regular file of at most max_bytes (INVALID: it is larger, or none). *ret_data is
+/* Reads a regular file of at most bytes_max (INVALID: it is larger, or none). *ret_data is
  * NUL-terminated; the caller frees. */
-NODISCARD int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
+NODISCARD int file_read(const char *path, size_t bytes_max, char **ret_data, size_t *ret_size,
                         struct error *err);
 /* The same for a file that is open, from its beginning; name is used in messages. */
-NODISCARD int file_read_open(int fd, const char *name, size_t max_bytes, char **ret_data,
+NODISCARD int file_read_open(int fd, const char *name, size_t bytes_max, char **ret_data,
                              size_t *ret_size, struct error *err);
 /* The same for an open file or pipe, up to its end. */
-NODISCARD int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data,
+NODISCARD int file_read_stream(int fd, const char *name, size_t bytes_max, char **ret_data,
                                size_t *ret_size, struct error *err);
 /* Writes a temporary file next to `path`, syncs and renames it: readers see the old file or the
  * new one. */

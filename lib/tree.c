@@ -110,11 +110,11 @@ int tree_check_memory(const char *text, size_t size, size_t memory_max, struct e
                                            bytes >> 20, memory_max >> 20);
 }
 
-int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
+int tree_parse(const char *text, size_t size, size_t bytes_max, json_t **ret_tree,
                struct error *err) {
-    if (size > max_bytes) {
+    if (size > bytes_max) {
         return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are allowed", size,
-                         max_bytes);
+                         bytes_max);
     }
     if (tree_check_memory(text, size, TREE_MEMORY_MAX, err) < 0) {
         return -1;

@@ -11,7 +11,8 @@ json_t *tree_get(const json_t *tree, const char *path);
 const char *tree_text(const json_t *tree, const char *path, const char *fallback);
 int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback);
 bool tree_bool(const json_t *tree, const char *path, bool fallback);
-/* The index in names of the text at that path; 0 when it is not among them. */
+/* The index in names of the text at that path; 0 when it is not among them, as for the first name:
+ * for trees whose texts were checked (schema.h). */
 int tree_choice(const json_t *tree, const char *path, const char *const *names, int count);
 /* The first element of a list whose text at that path (missing: "") is `text`; NULL: none, or not a
  * list. */
@@ -42,9 +43,9 @@ size_t tree_memory(const char *text, size_t size);
 NODISCARD int tree_check_memory(const char *text, size_t size, size_t memory_max,
                                 struct error *err);
 
-/* Parses JSON text. INVALID: longer than max_bytes, a syntax error (with its line), a duplicate
+/* Parses JSON text. INVALID: longer than bytes_max, a syntax error (with its line), a duplicate
  * key, or a tree that would take more memory than TREE_MEMORY_MAX, found before it is made. The
  * caller owns *ret_tree. */
 #define TREE_MEMORY_MAX ((size_t)2 << 30)
-NODISCARD int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
+NODISCARD int tree_parse(const char *text, size_t size, size_t bytes_max, json_t **ret_tree,
                          struct error *err);

@@ -99,5 +99,7 @@ struct cluster_ops {
     void (*free)(struct cluster *cluster);
 };
 
-#define LABEL_JOB "windlass.dev/job"   /* name of the owning resource */
-#define LABEL_ROLE "windlass.dev/role" /* coordinator, worker */
+/* Labels of all objects that a resource owns. */
+#define LABEL_JOB "windlass.dev/job" /* name of that resource */
+#define LABEL_ROLE                                                                                 \
+    "windlass.dev/role" /* what it is for: operator/kinds/job/owned.h has the names */

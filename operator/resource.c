@@ -40,10 +40,11 @@ static int find_kind(const char *api_version, const char *kind, const struct kin
 
 static int check_made(const json_t *object, const struct kind_row *row, struct error *err) {
     AUTO(schema_freep) struct schema *made = NULL;
-    if (!row->made) {
+    if (!row->children) {
         return 0;
     }
-    return kinds_made_schema(row, &made, err) < 0 ? -1 : row->made->check(object, made, err);
+    return kinds_children_schema(row, &made, err) < 0 ? -1
+                                                      : row->children->check(object, made, err);
 }
 
 struct admission {
@@ -62,7 +63,7 @@ static int check_rules(const json_t *object, const struct kind_row *row,
     }
     AUTO(tree_freep) json_t *copy = json_deep_copy(object);
     AUTO(text_freep)
-    char *names = admission->folder && admission->use != RESOURCE_HERE
+    char *names = admission->folder && admission->use != RESOURCE_LOCAL
                       ? volume_beside_declare(copy, row->local.within, admission->folder)
                       : NULL;
     if (!names || (row->check(copy, &other) < 0 && strcmp(other.text, why.text) == 0)) {
@@ -86,7 +87,7 @@ static int admit(json_t *object, const struct admission *admission, struct error
         kinds_schema(row, &schema, err) < 0) {
         return -1;
     }
-    if (admission->use == RESOURCE_HERE) {
+    if (admission->use == RESOURCE_LOCAL) {
         free(volume_beside_declare(object, row->local.within, admission->folder));
     }
     schema_fill_defaults(schema, object);

@@ -21,9 +21,9 @@ struct resource_read {
 /* What is refused, besides what a cluster refuses. */
 enum resource_use {
     RESOURCE_OF_CLUSTER,
-    RESOURCE_TODAY, /* what this version or machine does not support */
-    RESOURCE_HERE   /* the same; but folders beside the file (local/volume_beside.h) are volumes
-                       that need no declaration */
+    RESOURCE_SUPPORTED, /* what this version or machine does not support */
+    RESOURCE_LOCAL      /* the same; but folders beside the file (local/volume_beside.h) are volumes
+                          that need no declaration */
 };
 
 /* Each resource of the file ("-": standard input), in its order. -1: the file cannot be read, or

@@ -4,8 +4,9 @@
  * Supported: type, properties, required, additionalProperties, items, enum, default, nullable,
  * minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, maxProperties,
  * x-kubernetes-int-or-string, x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type (set,
- * map). x-kubernetes-validations (CEL) are checked by the API server; spec.h of the kind has the
- * same rules in C. An unsupported keyword fails the load, so that no rule is lost silently. */
+ * map). x-kubernetes-validations (CEL) are checked by the API server; rules.c of the kind
+ * has the same rules in C. An unsupported keyword fails the load, so that no rule is lost silently.
+ */
 #pragma once
 
 #include "lib/error.h"

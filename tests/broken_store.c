@@ -102,8 +102,8 @@ static void broken_free(struct store *base) {
     free(store);
 }
 
-static struct store_can broken_can(const struct store *base) {
-    return store_can(inner_of(base));
+static struct store_features broken_features(const struct store *base) {
+    return store_features(inner_of(base));
 }
 
 static int broken_probe(struct store *base, int timeout_ms, struct error *err) {
@@ -240,7 +240,7 @@ static void broken_upload_free(struct store_upload *base) {
 static const struct store_ops broken_ops = {
     .prefix = "",
     .free = broken_free,
-    .can = broken_can,
+    .features = broken_features,
     .probe = broken_probe,
     .get = broken_get,
     .read = broken_read,

@@ -233,8 +233,8 @@ static int apart_copy(struct device *device, enum copy direction, void *to, cons
     return direction == COPY_ON_DEVICE ? 0 : apart_sync(device, err);
 }
 
-static int apart_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
-                             size_t size, struct error *err UNUSED) {
+static int apart_copy_concurrent(struct device *device, enum copy direction, void *to,
+                                 const void *from, size_t size, struct error *err UNUSED) {
     const struct device_copy copy =
         real_copy((struct apart *)device, (struct device_copy){direction, to, from, size});
     if (size > 0) {
@@ -370,7 +370,8 @@ static const struct device_training_ops apart_training_ops = {.event_new = apart
                                                               .event_free = apart_event_free,
                                                               .record = apart_record,
                                                               .await = apart_await,
-                                                              .copy_beside = apart_copy_beside};
+                                                              .copy_concurrent =
+                                                                  apart_copy_concurrent};
 
 /* For stand-ins of libraries that know the device's pointers (tests/fakegpu). */
 void *device_apart_real(const void *pointer, size_t size) {

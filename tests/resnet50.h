@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 struct resnet50 {
-    size_t bytes[256]; /* in the order of forward, as in a model */
-    int made_at[256];  /* in the order of backward: the first layer's is last */
-    double done[256];  /* the share of backward's work that is done when it is made, (0, 1] */
-    double work[256];  /* of this layer, in multiply-adds of forward */
+    size_t bytes[256];         /* in the order of forward, as in a model */
+    int ready_after_step[256]; /* in the order of backward: the first layer's is last */
+    double done[256]; /* the share of backward's work that is done when it is made, (0, 1] */
+    double work[256]; /* of this layer, in multiply-adds of forward */
     size_t count;
 };
 
@@ -46,7 +46,7 @@ static inline void resnet50_init(struct resnet50 *net) {
     resnet50_add(net, 1000, 0);
     double all = 0, done = 0;
     for (size_t i = 0; i < net->count; i++) {
-        net->made_at[i] = (int)(net->count - 1 - i);
+        net->ready_after_step[i] = (int)(net->count - 1 - i);
         all += net->work[i];
     }
     for (size_t i = net->count; i-- > 0;) {

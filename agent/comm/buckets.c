@@ -8,13 +8,13 @@
 
 struct gradient {
     size_t index, bytes; /* rounded up */
-    int made_at;
+    int ready_after_step;
 };
 
 static int by_time(const void *left, const void *right) {
     const struct gradient *a = left, *b = right;
-    if (a->made_at != b->made_at) {
-        return a->made_at < b->made_at ? -1 : 1;
+    if (a->ready_after_step != b->ready_after_step) {
+        return a->ready_after_step < b->ready_after_step ? -1 : 1;
     }
     return a->index < b->index ? -1 : a->index > b->index;
 }
@@ -24,11 +24,11 @@ static size_t aligned(size_t bytes) {
 }
 
 /* Sorts gradients in the order in which they are made; the caller frees. */
-static struct gradient *sorted(const size_t *bytes, const int *made_at, size_t count) {
+static struct gradient *sorted(const size_t *bytes, const int *ready_after_step, size_t count) {
     struct gradient *gradients = x_calloc(MAX(count, (size_t)1), sizeof *gradients);
     for (size_t i = 0; i < count; i++) {
         assert(bytes[i] > 0);
-        gradients[i] = (struct gradient){i, aligned(bytes[i]), made_at[i]};
+        gradients[i] = (struct gradient){i, aligned(bytes[i]), ready_after_step[i]};
     }
     qsort(gradients, count, sizeof *gradients, by_time);
     return gradients;
@@ -40,10 +40,10 @@ static size_t wanted(size_t left, size_t max) {
     return MIN(left / 2 < BUCKET_MIN_BYTES ? left : left / 2, max);
 }
 
-void buckets_plan(const size_t *bytes, const int *made_at, size_t count, size_t max,
+void buckets_plan(const size_t *bytes, const int *ready_after_step, size_t count, size_t max,
                   struct buckets *ret) {
     assert(max > 0);
-    struct gradient *gradients = sorted(bytes, made_at, count);
+    struct gradient *gradients = sorted(bytes, ready_after_step, count);
     struct buckets plan = {.gradient_count = count};
     plan.all = x_calloc(MAX(count, (size_t)1), sizeof *plan.all);
     plan.places = x_calloc(MAX(count, (size_t)1), sizeof *plan.places);
@@ -66,7 +66,7 @@ void buckets_plan(const size_t *bytes, const int *made_at, size_t count, size_t 
         plan.bytes += gradient->bytes;
         left -= gradient->bytes;
         open->bytes += gradient->bytes;
-        open->due_at = gradient->made_at;
+        open->ready_after_step = gradient->ready_after_step;
     }
     free(gradients);
     *ret = plan;
@@ -87,7 +87,7 @@ void buckets_digest(const struct buckets *buckets, char hex[static 65]) {
     numbers[at++] = buckets->gradient_count;
     for (size_t i = 0; i < buckets->count; i++) {
         numbers[at++] = buckets->all[i].bytes;
-        numbers[at++] = (uint64_t)buckets->all[i].due_at;
+        numbers[at++] = (uint64_t)buckets->all[i].ready_after_step;
     }
     for (size_t i = 0; i < buckets->gradient_count; i++) {
         numbers[at++] = buckets->places[i].bucket;

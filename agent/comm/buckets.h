@@ -14,9 +14,9 @@
 enum { BUCKET_ALIGNMENT = 64, BUCKET_MIN_BYTES = 1 << 20 };
 
 struct bucket {
-    size_t start, bytes; /* in the block; multiples of 64. The gaps between gradients must be 0, so
-                            that their sums are 0 */
-    int due_at;          /* all its gradients are computed after this step of the schedule */
+    size_t start, bytes;  /* in the block; multiples of 64. The gaps between gradients must be 0, so
+                             that their sums are 0 */
+    int ready_after_step; /* a step of the schedule: then all its gradients are computed */
 };
 
 struct bucket_place {
@@ -27,14 +27,14 @@ struct bucket_place {
 struct buckets {
     size_t bytes; /* size of the block */
     size_t count;
-    struct bucket *all; /* [count]: in order of start, which is the order of due_at */
+    struct bucket *all; /* [count]: in order of start, which is the order of ready_after_step */
     size_t gradient_count;
     struct bucket_place *places; /* [gradient_count]: in the caller's order */
 };
 
-/* bytes[i]: size of gradient i, above 0. made_at[i]: the step that computes it; equal ones are
- * ordered by i. max: maximum of a bucket, above 0. */
-void buckets_plan(const size_t *bytes, const int *made_at, size_t count, size_t max,
+/* bytes[i]: size of gradient i, above 0. ready_after_step[i]: the step that computes it; equal ones
+ * are ordered by i. max: maximum of a bucket, above 0. */
+void buckets_plan(const size_t *bytes, const int *ready_after_step, size_t count, size_t max,
                   struct buckets *ret);
 void buckets_release(struct buckets *buckets);
 

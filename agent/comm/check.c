@@ -116,7 +116,7 @@ static int add_up(struct check *check, struct error *err) {
     return 0;
 }
 
-/* Used as the reducer's way if the options have one. */
+/* Used as the reducer's ops if the options have one. */
 static int sum_otherwise(struct comm *comm, void *context, size_t bucket, struct error *err) {
     struct check *check = context;
     const struct bucket *of = &check->buckets.all[bucket];
@@ -255,14 +255,15 @@ static void plan(struct check *check) {
     size_t bytes = (size_t)check->options->megabytes * 1000000;
     size_t count = (bytes + GRADIENT_BYTES - 1) / GRADIENT_BYTES;
     size_t *sizes = x_calloc(count, sizeof *sizes);
-    int *made_at = x_calloc(count, sizeof *made_at);
+    int *ready_after_step = x_calloc(count, sizeof *ready_after_step);
     for (size_t i = 0; i < count; i++) {
         sizes[i] = MIN((size_t)GRADIENT_BYTES, bytes - i * GRADIENT_BYTES);
-        made_at[i] = (int)i;
+        ready_after_step[i] = (int)i;
     }
-    buckets_plan(sizes, made_at, count, (size_t)check->options->fusion_mib << 20, &check->buckets);
+    buckets_plan(sizes, ready_after_step, count, (size_t)check->options->fusion_mib << 20,
+                 &check->buckets);
     free(sizes);
-    free(made_at);
+    free(ready_after_step);
     check->count = check->buckets.bytes / sizeof(float);
     check->values = x_calloc(check->count, sizeof *check->values);
 }
@@ -283,10 +284,10 @@ int check_run(struct comm *comm, const struct check_options *options, struct che
     plan(&check);
     check.all = x_calloc((size_t)comm->size, sizeof *check.all);
     int code =
-        reducer_open(comm, &check.buckets, check.values, options->patience_ms, &check.reducer, err);
+        reducer_open(comm, &check.buckets, check.values, options->timeout_ms, &check.reducer, err);
     if (code == 0 && options->sum) {
-        reducer_set_way(check.reducer,
-                        &(struct reducer_way){.sum = sum_otherwise, .context = &check});
+        reducer_set_ops(check.reducer,
+                        &(struct reducer_ops){.sum = sum_otherwise, .context = &check});
     }
     code = code < 0 ? -1 : run(&check, &result, err);
     if (atomic_load(&comm->is_lost)) {

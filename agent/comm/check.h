@@ -6,10 +6,10 @@
 #include "agent/comm/comm.h"
 
 struct check_options {
-    int64_t megabytes;   /* of 10^6 bytes: all gradients together */
-    int64_t fusion_mib;  /* of 2^20 bytes: maximum of a bucket */
-    int64_t rounds;      /* timed rounds */
-    int64_t patience_ms; /* for one sum; 0: no limit */
+    int64_t megabytes;  /* of 10^6 bytes: all gradients together */
+    int64_t fusion_mib; /* of 2^20 bytes: maximum of a bucket */
+    int64_t rounds;     /* timed rounds */
+    int64_t timeout_ms; /* for one sum; 0: no limit */
     /* Used instead of comm_reduce, for sums in a device's memory; may be NULL. */
     int (*sum)(struct comm *comm, void *context, float *values, size_t count, struct error *err);
     void *context;

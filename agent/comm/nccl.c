@@ -97,7 +97,7 @@ static bool is_begun(int code) {
 
 /* Waits until NCCL has finished the call; *ret_code is its result. False: timed out or cancelled.
  * For non-blocking communicators only. */
-static bool await_call(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
+static bool await_call(struct nccl *nccl, int64_t timeout_ms, int *ret_code) {
     int64_t start_ns = clock_monotonic_ns();
     *ret_code = NCCL_IN_PROGRESS;
     for (;;) {
@@ -107,7 +107,7 @@ static bool await_call(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
         if (*ret_code != NCCL_IN_PROGRESS) {
             return true;
         }
-        bool is_late = patience_ms > 0 && clock_monotonic_ns() - start_ns > patience_ms * 1000000;
+        bool is_late = timeout_ms > 0 && clock_monotonic_ns() - start_ns > timeout_ms * 1000000;
         if (is_late || atomic_load(&nccl->comm.is_lost)) {
             return false;
         }
@@ -255,12 +255,12 @@ static int64_t meeting_ms(void) {
     return 1000 * (seconds > 0 && seconds < 86400 ? seconds : MEET_S);
 }
 
-static int error_of_meeting(struct error *err, int64_t patience_ms) {
+static int error_of_meeting(struct error *err, int64_t timeout_ms) {
     return error_set(err, ERROR_TIMEOUT,
                      "comm \"nccl\": ncclCommInitRank: the ranks have not met for %lld s, though "
                      "MPI has them all: NCCL's own way between them is cut (NCCL_DEBUG=INFO says "
                      "which; NCCL_SOCKET_IFNAME chooses another)",
-                     (long long)patience_ms / 1000);
+                     (long long)timeout_ms / 1000);
 }
 
 /* A call of an old NCCL cannot be cancelled: the caller gets a timeout and ends the process.
@@ -270,18 +270,18 @@ struct watch {
     pthread_cond_t changed;
     bool is_done;
     int rank;
-    int64_t patience_ms;
+    int64_t timeout_ms;
 };
 
 static void *watch_main(void *context) {
     struct watch *watch = context;
-    int64_t until_ms = clock_monotonic_ms() + watch->patience_ms;
+    int64_t until_ms = clock_monotonic_ms() + watch->timeout_ms;
     pthread_mutex_lock(&watch->lock);
     while (!watch->is_done && timed_wait(&watch->changed, &watch->lock, until_ms)) {
     }
     if (!watch->is_done) {
         struct error err = {0};
-        error_of_meeting(&err, watch->patience_ms);
+        error_of_meeting(&err, watch->timeout_ms);
         fprintf(stderr, "rank %d: %s\n", watch->rank, err.text);
         comm_abandon(error_exit_code(&err));
     }
@@ -289,9 +289,9 @@ static void *watch_main(void *context) {
     return NULL;
 }
 
-static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t patience_ms) {
+static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t timeout_ms) {
     struct watch watch = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .rank = nccl->comm.rank, .patience_ms = patience_ms};
+        .lock = PTHREAD_MUTEX_INITIALIZER, .rank = nccl->comm.rank, .timeout_ms = timeout_ms};
     pthread_t thread;
     timed_wait_init(&watch.changed);
     bool is_watched = pthread_create(&thread, NULL, watch_main, &watch) == 0;
@@ -309,7 +309,7 @@ static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t patience_m
 /* Non-blocking if NCCL supports it (2.14), so that a rank that waits too long can report it and
  * exit. */
 static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
-    int64_t patience_ms = meeting_ms();
+    int64_t timeout_ms = meeting_ms();
     struct nccl_config config = {.size = sizeof config,
                                  .magic = (unsigned)NCCL_MAGIC,
                                  .version = NCCL_CONFIG_VERSION,
@@ -318,12 +318,12 @@ static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
     if (nccl->library.init_rank_config) {
         code = nccl->library.init_rank_config(&nccl->communicator, nccl->comm.size, id,
                                               nccl->comm.rank, &config);
-        if (is_begun(code) && !await_call(nccl, patience_ms, &code)) {
-            error_of_meeting(err, patience_ms);
+        if (is_begun(code) && !await_call(nccl, timeout_ms, &code)) {
+            error_of_meeting(err, timeout_ms);
             return give_up(nccl);
         }
     } else {
-        code = init_watched(nccl, id, patience_ms);
+        code = init_watched(nccl, id, timeout_ms);
     }
     return code == NCCL_SUCCESS ? 0 : error_from_nccl(nccl, err, code, "ncclCommInitRank");
 }

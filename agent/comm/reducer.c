@@ -14,8 +14,8 @@ struct reducer {
     struct comm *comm;
     const struct buckets *buckets;
     char *memory;
-    int64_t patience_ms;
-    struct reducer_way way; /* zeroed: gradients are there when due, comm_reduce adds them */
+    int64_t timeout_ms;
+    struct reducer_ops ops; /* zeroed: gradients are there when due, comm_reduce adds them */
     pthread_t thread;
 
     pthread_mutex_t lock; /* guards all fields below */
@@ -49,8 +49,8 @@ static void fail(struct reducer *reducer, size_t bucket, struct error *err) {
 static int make_sum(struct reducer *reducer, size_t index, struct error *err) {
     const struct bucket *bucket = &reducer->buckets->all[index];
     float *values = (float *)(void *)(reducer->memory + bucket->start);
-    return reducer->way.sum
-               ? reducer->way.sum(reducer->comm, reducer->way.context, index, err)
+    return reducer->ops.sum
+               ? reducer->ops.sum(reducer->comm, reducer->ops.context, index, err)
                : comm_reduce(reducer->comm, values, bucket->bytes / sizeof *values, err);
 }
 
@@ -58,9 +58,9 @@ static int make_sum(struct reducer *reducer, size_t index, struct error *err) {
 static void sum(struct reducer *reducer) {
     size_t index = reducer->next;
     struct error err = {0};
-    if (reducer->way.await) {
+    if (reducer->ops.await) {
         pthread_mutex_unlock(&reducer->lock);
-        int result = reducer->way.await(reducer->way.context, index, &err);
+        int result = reducer->ops.await(reducer->ops.context, index, &err);
         pthread_mutex_lock(&reducer->lock);
         if (result < 0) {
             fail(reducer, index, &err);
@@ -123,21 +123,21 @@ static void *reducer_main(void *context) {
 
 /* ---- the caller's thread -------------------------------------------------------------------- */
 
-/* The caller holds the lock. Waits for a change, or fails when the patience is over. Waiting for a
+/* The caller holds the lock. Waits for a change, or fails when the timeout is over. Waiting for a
  * bucket that is not due yet depends only on this process and has no limit. */
 static int wait_for_change(struct reducer *reducer, const char *what) {
     int64_t now_ms = clock_monotonic_ms();
-    if (reducer->patience_ms == 0) {
+    if (reducer->timeout_ms == 0) {
         pthread_cond_wait(&reducer->changed, &reducer->lock);
         return 0;
     }
-    int64_t until_ms = (reducer->since_ms >= 0 ? reducer->since_ms : now_ms) + reducer->patience_ms;
+    int64_t until_ms = (reducer->since_ms >= 0 ? reducer->since_ms : now_ms) + reducer->timeout_ms;
     if (reducer->since_ms >= 0 && now_ms >= until_ms) {
         atomic_store(&reducer->comm->is_lost, true);
         return error_set(&reducer->error, ERROR_TIMEOUT,
                          "%s: nothing from the other ranks for %.1f s: one of them is dead, "
                          "stopped or cut off",
-                         what, (double)reducer->patience_ms / 1000);
+                         what, (double)reducer->timeout_ms / 1000);
     }
     (void)timed_wait(&reducer->changed, &reducer->lock, until_ms);
     return 0;
@@ -205,9 +205,9 @@ struct reducer_span reducer_span(struct reducer *reducer, size_t bucket) {
     return span;
 }
 
-void reducer_set_patience(struct reducer *reducer, int64_t patience_ms) {
+void reducer_set_timeout(struct reducer *reducer, int64_t timeout_ms) {
     pthread_mutex_lock(&reducer->lock);
-    reducer->patience_ms = patience_ms;
+    reducer->timeout_ms = timeout_ms;
     pthread_mutex_unlock(&reducer->lock);
 }
 
@@ -238,13 +238,13 @@ static int start(struct reducer *reducer) {
     return code;
 }
 
-int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
-                 int64_t patience_ms, struct reducer **ret_reducer, struct error *err) {
+int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory, int64_t timeout_ms,
+                 struct reducer **ret_reducer, struct error *err) {
     struct reducer *reducer = x_calloc(1, sizeof *reducer);
     reducer->comm = comm;
     reducer->buckets = buckets;
     reducer->memory = memory;
-    reducer->patience_ms = patience_ms;
+    reducer->timeout_ms = timeout_ms;
     reducer->since_ms = -1;
     reducer->due = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->due);
     reducer->spans = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->spans);
@@ -259,9 +259,9 @@ int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
     return 0;
 }
 
-void reducer_set_way(struct reducer *reducer, const struct reducer_way *way) {
+void reducer_set_ops(struct reducer *reducer, const struct reducer_ops *ops) {
     pthread_mutex_lock(&reducer->lock);
-    reducer->way = *way;
+    reducer->ops = *ops;
     pthread_mutex_unlock(&reducer->lock);
 }
 

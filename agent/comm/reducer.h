@@ -8,8 +8,8 @@
  * bucket that is due early waits for those before it. After the last reducer_wait the next step may
  * begin.
  *
- * Patience: how long one call of the comm may take, including the wait for the slowest rank. After
- * that reducer_wait and reducer_call fail with ERROR_TIMEOUT: a rank is dead, stopped or
+ * timeout_ms: how long one call of the comm may take, including the wait for the slowest rank.
+ * After that reducer_wait and reducer_call fail with ERROR_TIMEOUT: a rank is dead, stopped or
  * disconnected. The thread is still in the call, which cannot be cancelled. After an error of
  * reducer_wait, or with comm->is_lost set, the caller must leave by comm_abandon without freeing
  * what the comm may still use; mpirun then ends the other ranks. */
@@ -32,7 +32,7 @@ struct reducer_times {
 
 /* How a bucket is summed when its gradients are not in host memory, or a device still computes them
  * when they are due. Both are called by the reducer's thread. */
-struct reducer_way {
+struct reducer_ops {
     /* Returns when the bucket's gradients are computed: local work, which has no time limit. */
     int (*await)(void *context, size_t bucket, struct error *err);
     /* Used instead of comm_reduce; returns when the sums are complete. */
@@ -41,18 +41,18 @@ struct reducer_way {
 };
 
 /* All three are borrowed until reducer_close. memory: buckets->bytes bytes, for comm_reduce; may be
- * NULL if there are no buckets. patience_ms: 0 means no limit. */
+ * NULL if there are no buckets. timeout_ms: 0 means no limit. */
 NODISCARD int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
-                           int64_t patience_ms, struct reducer **ret_reducer, struct error *err);
-/* Call it before the first bucket is due; way is copied. */
-void reducer_set_way(struct reducer *reducer, const struct reducer_way *way);
+                           int64_t timeout_ms, struct reducer **ret_reducer, struct error *err);
+/* Call it before the first bucket is due; ops are copied. */
+void reducer_set_ops(struct reducer *reducer, const struct reducer_ops *ops);
 /* If a call is in progress (this rank gives up between reducer_due and reducer_wait, or after an
  * error), the thread keeps running and the comm is lost: check comm->is_lost before freeing memory
  * that it uses. */
 void reducer_close(struct reducer *reducer);
 void reducer_closep(struct reducer **reducer);
-/* Sets another patience. Called by the thread that waits, between steps. */
-void reducer_set_patience(struct reducer *reducer, int64_t patience_ms);
+/* Sets another timeout_ms. Called by the thread that waits, between steps. */
+void reducer_set_timeout(struct reducer *reducer, int64_t timeout_ms);
 
 /* Call it once per step for each bucket. Does not block. */
 void reducer_due(struct reducer *reducer, size_t bucket);

@@ -4,4 +4,5 @@
  * both containers mount. */
 #pragma once
 
+/* Returns the exit code (docs/errors.md). */
 int install_command(int argc, char **argv);

@@ -50,7 +50,8 @@ int launch_command(int argc, char **argv) {
     }
     int code = launch_run(&job, &last_words);
     if (last_words) {
-        AUTO(text_freep) char *cut = gang_progress_cut(last_words, JOB_TERMINATION_MESSAGE_MAX);
+        AUTO(text_freep)
+        char *cut = gang_progress_cut(last_words, CONTRACT_TERMINATION_MESSAGE_MAX);
         job_write_termination_message(cut);
     }
     launch_job_release(&job);
@@ -117,7 +118,7 @@ static int report(const struct option_list *words, int64_t step, struct error *e
 int metric_command(int argc, char **argv) {
     int64_t step = -1;
     const struct option options[] = {
-        {"step", 0, OPTION_INTEGER, "N", "the step of the training", &step}, {.name = NULL}};
+        {"step", 0, OPTION_INTEGER, "N", "The step of the training.", &step}, {.name = NULL}};
     AUTO(text_freep)
     char *usage = x_printf("%s metric NAME VALUE [--step N]", program_invocation_short_name);
     struct command_help help = {
@@ -174,9 +175,10 @@ int begin_command(int argc, char **argv) {
     struct command_help help = {
         .usage = usage,
         .about =
-            "Copies what a trial continues from into its outputs: input PARENT_ID into output ID.\n"
-            "With -- COMMAND it then runs that command in its place. A Sweep of kind\n"
-            "PopulationBased sets it as spec.prepare."};
+            "Copies the parent trial's files into the outputs of a trial that continues from it: "
+            "for\n"
+            "each output ID the files of the input PARENT_ID. With -- COMMAND it then runs that\n"
+            "command in its place. A Sweep of kind PopulationBased sets it as spec.prepare."};
     struct option_list words = {0};
     struct error err = {0};
     int own = 1;

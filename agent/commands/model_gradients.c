@@ -108,7 +108,7 @@ static int read_options(struct asked *asked, struct training_options *ret_option
 
 /* The weights' numbers, borrowed from the model. */
 static void fill_variables(struct once *once) {
-    const struct training_graph *graph = &once->graph;
+    struct training_graph *graph = &once->graph;
     for (size_t i = 0; i < graph->variable_count; i++) {
         struct tensor *input = &once->inputs[graph->first_variable + i];
         *input = once->network.values[graph->variables[i]].constant;
@@ -133,7 +133,7 @@ static double count_places(const struct once *once, const struct asked *asked) {
 }
 
 static int fill_inputs(struct once *once, const struct asked *asked, struct error *err) {
-    const struct training_graph *graph = &once->graph;
+    struct training_graph *graph = &once->graph;
     const struct shape one = {0};
     once->inputs = x_calloc(graph->graph.input_count + 1, sizeof *once->inputs);
     if (graph->first_variable != 1) {
@@ -171,7 +171,7 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
 
 /* Gradients are made in memory that we allocate, as in the trainer. */
 static int open_training(struct once *once, struct error *err) {
-    const struct training_graph *graph = &once->graph;
+    struct training_graph *graph = &once->graph;
     size_t count = graph->graph.output_count;
     bool *is_bound = x_calloc(count + 1, sizeof *is_bound);
     for (size_t i = 0; i < graph->variable_count; i++) {
@@ -275,26 +275,29 @@ int model_gradients_command(int argc, char **argv, struct error *err) {
         .folder = ".", .loss = "cross-entropy", .smoothing = "0", .ignored = -100};
     struct option_list list = {0};
     const struct option options[] = {
-        {"input", 'i', OPTION_TEXT, "FILE.pb", "the samples, a TensorProto file", &asked.input},
-        {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or the expected output",
+        {"input", 'i', OPTION_TEXT, "FILE.pb", "The samples, a TensorProto file.", &asked.input},
+        {"target", 0, OPTION_TEXT, "FILE.pb", "Their labels (int64), or the expected output.",
          &asked.target},
         {"loss", 0, OPTION_TEXT, "NAME",
-         "cross-entropy (default), mean-squared, binary-cross-entropy, huber or ctc", &asked.loss},
+         "The loss: cross-entropy (default), mean-squared, binary-cross-entropy, huber or ctc.",
+         &asked.loss},
         {"ignore-label", 0, OPTION_INTEGER, "N",
-         "cross-entropy, ctc: a label whose places do not count (default: -100)", &asked.ignored},
+         "For cross-entropy and ctc: a label whose places do not count (default: -100).",
+         &asked.ignored},
         {"class-weight", 0, OPTION_LIST, "NUMBER",
-         "cross-entropy: by how much a class counts; once for each class, in their order",
+         "For cross-entropy: by how much a class counts; once for each class, in their order.",
          &asked.weights},
-        {"blank-label", 0, OPTION_INTEGER, "N", "ctc: the class of blanks (default: 0)",
+        {"blank-label", 0, OPTION_INTEGER, "N", "For ctc: the class of blanks (default: 0).",
          &asked.blank},
-        {"smoothing", 0, OPTION_TEXT, "NUMBER", "label smoothing, from 0 to below 1 (default: 0)",
+        {"smoothing", 0, OPTION_TEXT, "NUMBER", "Label smoothing, from 0 to below 1 (default: 0).",
          &asked.smoothing},
-        {"freeze", 0, OPTION_LIST, "PATTERN", "weights that are not trained: \"conv1*\"",
+        {"freeze", 0, OPTION_LIST, "PATTERN", "Weights that are not trained: \"conv1*\".",
          &asked.freeze},
-        {"keep", 'k', OPTION_LIST, "VALUE", "also write this value of the network", &asked.keep},
+        {"keep", 'k', OPTION_LIST, "VALUE", "Also write this value of the network.", &asked.keep},
         {"output-dir", 'o', OPTION_TEXT, "DIR",
-         "the folder for gradients/ and values/ (default: here)", &asked.folder},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default) or reference", &asked.device},
+         "The folder for gradients/ and values/ (default: here).", &asked.folder},
+        {"device", 0, OPTION_TEXT, "NAME", "The device: cpu (default) or reference.",
+         &asked.device},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &asked.threads},
         {.name = NULL}};
     static const struct command_help help = {

@@ -4,7 +4,7 @@
 
 #include "lib/error.h"
 
-/* `serve FOLDER -- COMMAND...` */
+/* `serve FOLDER -- COMMAND...` Returns the exit code (docs/errors.md). */
 int serve_command(int argc, char **argv);
 /* In a pod with a model server: from now on, until this process has ended, the server's container
  * knows that the worker is there. Before all else: a worker that ends at once takes the server with

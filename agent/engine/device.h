@@ -1,6 +1,6 @@
 /* device.h: the interface of a device (the CPU, a GPU): memory, copies, and running the steps of a
- * schedule. device/cpu/ and device/cuda/ implement it; device_open opens one by name. One thread at
- * a time uses a device, except where a function says otherwise.
+ * schedule. device/cpu/ and device/cuda/ implement it; device_open (device/device.c) opens one by
+ * name. One thread at a time uses a device, except where a function says otherwise.
  *
  * Every device has the functions of struct device_ops. The other tables are for devices with memory
  * of their own; such a table is complete, or the device's pointer to it is NULL. All functions that
@@ -76,23 +76,23 @@ struct device_training_ops {
     int (*await)(struct device *device, struct device_event *event, struct error *err);
     /* Like copy, but concurrent with the steps and not ordered with them. Any thread may call it,
      * but only one at a time. */
-    int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
-                       size_t size, struct error *err);
+    int (*copy_concurrent)(struct device *device, enum copy direction, void *to, const void *from,
+                           size_t size, struct error *err);
 };
 
 /* For scoring, where inputs and outputs are copied while steps run. A device with these functions
  * also has device_training_ops, whose events order copies and steps. */
 struct device_stream_ops {
-    /* Pinned host memory, for carry. */
+    /* Pinned host memory, for copy_async. */
     int (*host_alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
     void (*host_free)(struct device *device, void *memory);
     /* Starts a copy between pinned memory and device memory and returns at once. The copy begins
      * when `after` is reached (NULL: at once); `done` is reached at its end. Copies of one
      * direction run in the order of the calls. */
-    int (*carry)(struct device *device, const struct device_copy *copy, struct device_event *after,
-                 struct device_event *done, struct error *err);
+    int (*copy_async)(struct device *device, const struct device_copy *copy,
+                      struct device_event *after, struct device_event *done, struct error *err);
     /* Delays the steps that are started from now on until the event is reached. Returns at once. */
-    int (*follow)(struct device *device, struct device_event *event, struct error *err);
+    int (*wait_event)(struct device *device, struct device_event *event, struct error *err);
 };
 
 /* For sequences of steps that are run repeatedly with the same addresses. Steps that are run

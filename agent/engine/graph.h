@@ -1,7 +1,7 @@
 /* graph.h: a network as a directed graph, independent of the file format: values (tensors) and
- * nodes (operations). All data is in one arena, which graph_release frees. agent/engine/onnx and
- * graph/builder.h build graphs. A finished graph is not changed, except that constants may be
- * evicted from memory and read again (graph/resident.h). */
+ * nodes (operations). All data is in one arena, which graph_release frees. Implemented in
+ * graph/; onnx/ and graph/builder.h build graphs. A finished graph is not changed, except that
+ * constants may be evicted from memory and read again (graph/resident.h). */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -55,4 +55,4 @@ const char *graph_operator(const struct graph *graph, size_t index);
 
 /* Returns the memory of constant `value` to the system, as far as it fills whole pages. Its data
  * must not be read any more. */
-void graph_drop_constant(const struct graph *graph, int value);
+void graph_drop_constant(struct graph *graph, int value);

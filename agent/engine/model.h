@@ -1,8 +1,8 @@
-/* model.h: where networks come from: ONNX files, which are also written, and built-in networks. A
- * file is read into memory once (engine/graph/resident.h) and stays open as long as the model;
- * constants are used where they are in these bytes, without a copy. Files are not trusted: every
- * count and size is checked against the file's size. Opsets 9 to 28 are supported; a file of an
- * older opset loads if its operators have not changed since. */
+/* model.h: where networks come from: ONNX files, which are also written, and built-in networks.
+ * Implemented in onnx/ and networks/. A file is read into memory once (engine/graph/resident.h) and
+ * stays open as long as the model; constants are used where they are in these bytes, without a
+ * copy. Files are not trusted: every count and size is checked against the file's size. Opsets 9 to
+ * 28 are supported; a file of an older opset loads if its operators have not changed since. */
 #pragma once
 
 #include "agent/engine/graph.h"

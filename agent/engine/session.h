@@ -1,5 +1,5 @@
-/* session.h: runs an ONNX model repeatedly, for inference, and measures where its time goes. One
- * thread at a time uses a session; it may use several threads inside. */
+/* session.h: runs an ONNX model repeatedly, for inference, and measures where its time goes.
+ * Implemented in run/. One thread at a time uses a session; it may use several threads inside. */
 #pragma once
 
 #include "agent/engine/device.h"

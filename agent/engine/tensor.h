@@ -1,5 +1,5 @@
-/* tensor.h: typed arrays with a shape, in row-major (C) order. Used by every layer of the engine.
- */
+/* tensor.h: typed arrays with a shape, in row-major (C) order. Used by every layer of the engine;
+ * implemented in graph/. */
 #pragma once
 
 #include "lib/error.h"

@@ -1,35 +1,39 @@
 /* training.h: training a network: the graph of an optimizer step, and running it and the graph of a
- * training step (training_graph.h) repeatedly. One thread at a time. */
+ * training step (training_graph.h) repeatedly. Implemented in run/training.c and ops/training/. One
+ * thread at a time. */
 #pragma once
 
 #include "agent/engine/device.h"
 #include "agent/engine/training_graph.h"
 
-/* w: weights, g: gradient, v: momentum, m and s: first and second moment; rate, first, ...: enum
+/* w: weights, g: gradient, v: momentum, m and s: first and second moment; rate, beta1, ...: enum
  * optimizer_number. g is multiplied by `gradient` and then limited to -limit..limit; NaN stays NaN.
- * In all kinds d = g + decay w, and w is first multiplied by 1 - rate shrink (decoupled weight
- * decay); rate is that of all parameters times the parameter's factor. */
+ * In all kinds d = g + decay w, and w is first multiplied by 1 - rate decoupled_decay; rate is that
+ * of all parameters times the parameter's factor. */
 enum optimizer_step_kind {
     OPTIMIZER_STEP_PLAIN,    /* w -= rate d */
-    OPTIMIZER_STEP_MOMENTUM, /* v = first v + d;  w -= rate v; LARS: d times its ratio */
-    OPTIMIZER_STEP_NESTEROV, /* v = first v + d;  w -= rate (d + first v) */
-    OPTIMIZER_STEP_ADAM,     /* m = first m + rest_first d;  s = second s + rest_second d^2;
-                                w -= rate unbias_first m / (sqrt(s) unbias_second + epsilon) */
-    OPTIMIZER_STEP_LAMB,     /* m = first m + rest_first g;  s = second s + rest_second g^2;
-                                u = unbias_first m / (sqrt(s) unbias_second + epsilon) + decay w;
-                                w -= rate ratio u (You et al., 2020, Algorithm 2) */
-    OPTIMIZER_STEP_SQUARE /* s = second s + rest_second d^2;  w -= rate d / (sqrt(s) + epsilon) */
+    OPTIMIZER_STEP_MOMENTUM, /* v = beta1 v + d;  w -= rate v; LARS: d times its ratio */
+    OPTIMIZER_STEP_NESTEROV, /* v = beta1 v + d;  w -= rate (d + beta1 v) */
+    /* m = beta1 m + one_minus_beta1 d;  s = beta2 s + one_minus_beta2 d^2;
+     * w -= rate bias_correction1 m / (sqrt(s) bias_correction2 + epsilon) */
+    OPTIMIZER_STEP_ADAM,
+    /* m = beta1 m + one_minus_beta1 g;  s = beta2 s + one_minus_beta2 g^2;
+     * u = bias_correction1 m / (sqrt(s) bias_correction2 + epsilon) + decay w;
+     * w -= rate ratio u (You et al., 2020, Algorithm 2) */
+    OPTIMIZER_STEP_LAMB,
+    OPTIMIZER_STEP_SQUARE /* s = beta2 s + one_minus_beta2 d^2;
+                             w -= rate d / (sqrt(s) + epsilon) */
 };
 
 /* The numbers that all parameters share. They are inputs, because they change from step to step. */
 enum optimizer_number {
-    OPTIMIZER_RATE, /* the learning rate */
-    OPTIMIZER_FIRST,
-    OPTIMIZER_REST_FIRST,
-    OPTIMIZER_SECOND,
-    OPTIMIZER_REST_SECOND,
-    OPTIMIZER_UNBIAS_FIRST,  /* 1 / (1 - first^step) */
-    OPTIMIZER_UNBIAS_SECOND, /* 1 / sqrt(1 - second^step) */
+    OPTIMIZER_RATE,  /* the learning rate */
+    OPTIMIZER_BETA1, /* or the momentum */
+    OPTIMIZER_ONE_MINUS_BETA1,
+    OPTIMIZER_BETA2,
+    OPTIMIZER_ONE_MINUS_BETA2,  /* 1 where squares are summed (Adagrad) */
+    OPTIMIZER_BIAS_CORRECTION1, /* 1 / (1 - beta1^step) */
+    OPTIMIZER_BIAS_CORRECTION2, /* 1 / sqrt(1 - beta2^step) */
     OPTIMIZER_EPSILON,
     OPTIMIZER_GRADIENT, /* factor of gradients: of clipping by their norm; else 1 */
     OPTIMIZER_LIMIT,    /* of a gradient's element; INFINITY: none */
@@ -41,10 +45,10 @@ struct optimizer_step {
     const char *name; /* borrowed */
     int64_t count;    /* elements */
     float decay;      /* weight decay, in the gradient */
-    float shrink;     /* decoupled weight decay */
-    float factor;     /* of the rate */
-    float trust;      /* LARS: the ratio is trust |w| / (|g| + decay |w|); LAMB: trust |w| / |u|;
-                         1 where a norm is 0. 0: the ratio is 1 */
+    float decoupled_decay;
+    float factor; /* of the rate */
+    float trust;  /* LARS: the ratio is trust |w| / (|g| + decay |w|); LAMB: trust |w| / |u|;
+                     1 where a norm is 0. 0: the ratio is 1 */
 };
 
 /* Makes the graph of an optimizer step. Inputs: the numbers, float32 [OPTIMIZER_NUMBERS]; then for
@@ -83,9 +87,9 @@ struct training_hook {
  * which shapes depend. is_bound: for each output, whether it will be bound. `graph` and `device`
  * must outlive *ret_training, which the caller owns (training_free). Errors are those of
  * device_ops.prepare and alloc, and ERROR_INVALID: types or shapes do not fit. */
-NODISCARD int training_open(struct device *device, const struct graph *graph,
-                            const struct tensor *inputs, const bool *is_bound,
-                            struct training **ret_training, struct error *err);
+NODISCARD int training_open(struct device *device, struct graph *graph, const struct tensor *inputs,
+                            const bool *is_bound, struct training **ret_training,
+                            struct error *err);
 void training_free(struct training *training);
 void training_freep(struct training **training);
 
@@ -94,9 +98,9 @@ struct tensor training_output(const struct training *training, size_t output);
 /* The same of the scores that a loss reads, which need not be an output; loss: the loss's output.
  */
 struct tensor training_scores(const struct training *training, size_t loss);
-/* The index of the step that completes a bound output: after it, a gradient can be sent to other
- * ranks. */
-size_t training_made_at(const struct training *training, size_t output);
+/* The index of the step that completes a bound output: after that step a gradient can be sent to
+ * other ranks. */
+size_t training_ready_step(const struct training *training, size_t output);
 /* The (first) node that a step computes, for measurements: its operator and its name in the model,
  * which may be NULL; both are borrowed. False: the step was fused into another one and is not run.
  */

@@ -1,4 +1,5 @@
-/* training_graph.h: what is trained, and the graph of a training step: forward, loss, backward. */
+/* training_graph.h: what is trained, and the graph of a training step: forward, loss, backward.
+ * Implemented in ops/training/. */
 #pragma once
 
 #include "agent/engine/graph.h"

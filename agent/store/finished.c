@@ -192,8 +192,8 @@ int finished_newest(struct store *store, const char *prefix, bool *ret_found,
     return 0;
 }
 
-int finished_measure(struct store *store, const char *name, struct finished_object *ret_object,
-                     struct error *err) {
+int finished_hash(struct store *store, const char *name, struct finished_object *ret_object,
+                  struct error *err) {
     struct store_hash hash;
     if (strlen(name) > FINISHED_NAME_MAX) {
         return error_set(err, ERROR_INVALID, "the name of an object is longer than %d bytes",
@@ -212,7 +212,7 @@ static int check_object(struct store *store, const struct finished_object *wante
                         struct error *err) {
     struct finished_object seen = {0};
     struct error cause = {0};
-    if (finished_measure(store, wanted->name, &seen, &cause) < 0) {
+    if (finished_hash(store, wanted->name, &seen, &cause) < 0) {
         if (cause.kind == ERROR_NOT_FOUND) {
             return error_set(err, ERROR_FAILED, "%s/%s is not there, though the training wrote it",
                              store_path(store), wanted->name);

@@ -56,8 +56,8 @@ NODISCARD int finished_newest(struct store *store, const char *prefix, bool *ret
 
 /* Reads the whole object. NOT_FOUND: there is none; INVALID: its name is too long; CONFLICT: it
  * changed while it was read. */
-NODISCARD int finished_measure(struct store *store, const char *name,
-                               struct finished_object *ret_object, struct error *err);
+NODISCARD int finished_hash(struct store *store, const char *name,
+                            struct finished_object *ret_object, struct error *err);
 /* Whether every object is there with its size and SHA-256. FAILED: one is missing, is another, or
  * changes, which the message names; other errors are the store's. */
 NODISCARD int finished_check(struct store *store, const struct finished *finished,

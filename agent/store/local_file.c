@@ -134,7 +134,7 @@ static int make(struct store *store, const char *name, struct local_file *ret_fi
                 struct store_info *info, struct error *err) {
     struct local_file file = {0};
     AUTO(text_freep) char *spec_path = file_join(store_path(store), name);
-    struct store_can can = store_can(store);
+    struct store_features can = store_features(store);
     struct stat status;
     if (can.is_local) {
         if (path_file(spec_path, &file.path, &status, err) < 0) {
@@ -197,7 +197,7 @@ int local_file_descriptors(const struct local_file *file, int *ret_fd, int *ret_
     return 0;
 }
 
-int local_file_read(const struct local_file *file, size_t max_bytes, char **ret_data,
+int local_file_read(const struct local_file *file, size_t bytes_max, char **ret_data,
                     size_t *ret_size, struct store_info *ret_info, struct error *err) {
     const char *name = file->spec_path ? file->spec_path : file->path;
     AUTO(fd_closep) int fd = -1;
@@ -213,7 +213,7 @@ int local_file_read(const struct local_file *file, size_t max_bytes, char **ret_
         return error_from_errno(err, errno, "cannot open %s", name);
     }
     ret_info ? (void)(*ret_info = file_info(&status)) : (void)0;
-    return file_read_open(fd, name, max_bytes, ret_data, ret_size, err);
+    return file_read_open(fd, name, bytes_max, ret_data, ret_size, err);
 }
 
 void local_file_release(struct local_file *file) {

@@ -9,7 +9,7 @@ struct local_file {
     char *path;      /* for users' programs and messages; others read as below */
     char *folder;    /* of a copy; NULL: `path` is the object itself */
     char *spec_path; /* of the object itself; NULL: a copy */
-    bool is_disk;    /* the object itself, on a disk of this machine (store_can) */
+    bool is_disk;    /* the object itself, on a disk of this machine (store_features) */
 };
 /* A copy keeps the object's file name, as in "2019/a.jpg", since programs use extensions.
  * EXHAUSTED: no room; INVALID: the name is not valid for a file here. */
@@ -30,7 +30,7 @@ NODISCARD int local_file_open(const char *spec_path, struct local_file *ret_file
  * write to the volume can exchange a part of it for a link that leads outside. */
 
 /* file_read of it. ret_info: of what was read, as file_info has it; may be NULL. */
-NODISCARD int local_file_read(const struct local_file *file, size_t max_bytes, char **ret_data,
+NODISCARD int local_file_read(const struct local_file *file, size_t bytes_max, char **ret_data,
                               size_t *ret_size, struct store_info *ret_info, struct error *err);
 /* The file, for reading, and the folder that it is in (path_open_both); the caller closes both. */
 NODISCARD int local_file_descriptors(const struct local_file *file, int *ret_fd, int *ret_folder_fd,

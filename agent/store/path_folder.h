@@ -1,6 +1,6 @@
 /* path_folder.h: a folder of a volume as a store (store.h), shared by the files that implement it:
  * path_folder.c has what all need, path_store.c opens and reads, path_write.c writes, path_list.c
- * lists, path_sweep.c removes, path_probe.c checks whether the storage responds. */
+ * lists, path_leftovers.c removes, path_probe.c checks whether the storage responds. */
 #pragma once
 
 #include "agent/store/store_ops.h"
@@ -13,7 +13,7 @@
 
 struct path_folder {
     struct store base;
-    struct store_can can;
+    struct store_features features;
     bool has_inodes;  /* inode numbers are stable and part of the token */
     bool has_changes; /* so is the time of the last change, which no program sets */
     struct path_probe *probe;
@@ -52,7 +52,7 @@ void path_folder_info(const struct store *base, const struct stat *status,
                       struct store_info *ret_info);
 
 int path_folder_clear(struct store *base, const char *prefix, struct error *err);
-int path_folder_sweep(struct store *base, struct error *err);
+int path_folder_remove_leftovers(struct store *base, struct error *err);
 
 /* Checks a path in a separate thread. A thread that never returns is abandoned; there is at most
  * one for each struct path_probe. */

@@ -78,7 +78,7 @@ static void detect_file_system(struct path_folder *store, const struct statfs *s
     }
     bool creates = creation == BY_LINK_OR_RENAME ||
                    (creation == BY_LINK && (!writes || path_folder_has_links(fd)));
-    store->can = (struct store_can){
+    store->features = (struct store_features){
         .creates = creates, .is_local = true, .is_disk = is_disk(status), .tick_ms = tick_ms};
 }
 
@@ -139,8 +139,8 @@ static void path_folder_free(struct store *base) {
     free(store);
 }
 
-static struct store_can path_folder_can(const struct store *base) {
-    return ((const struct path_folder *)base)->can;
+static struct store_features path_folder_features(const struct store *base) {
+    return ((const struct path_folder *)base)->features;
 }
 
 static int path_folder_probe(struct store *base, int timeout_ms, struct error *err) {
@@ -271,7 +271,7 @@ const struct store_ops path_store_ops = {
     .open = path_folder_open,
     .try_path = path_folder_try,
     .free = path_folder_free,
-    .can = path_folder_can,
+    .features = path_folder_features,
     .probe = path_folder_probe,
     .get = path_folder_get,
     .read = path_folder_read,
@@ -282,7 +282,7 @@ const struct store_ops path_store_ops = {
     .list_infos = path_folder_list_infos,
     .list_all = path_folder_list_all,
     .clear = path_folder_clear,
-    .sweep = path_folder_sweep,
+    .remove_leftovers = path_folder_remove_leftovers,
     .upload_open = path_folder_upload_open,
     .upload_add = path_folder_upload_add,
     .upload_commit = path_folder_upload_commit,

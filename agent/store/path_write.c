@@ -226,7 +226,7 @@ int path_folder_upload_commit(struct store_upload *base, enum store_put how, str
     if (sync_names(base->store, folder, err) < 0) {
         return -1;
     }
-    bool excludes = path_folder_of(base->store)->can.creates;
+    bool excludes = path_folder_of(base->store)->features.creates;
     if ((how == STORE_CREATE ? create_object(upload, excludes) : replace_object(upload)) < 0) {
         return error_from_errno(err, errno, "%s", upload->spec_path);
     }

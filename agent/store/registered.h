@@ -2,9 +2,9 @@
  * and complete or absent:
  *
  *   NAME/VERSION/...            files of a training's output, but those below .windlass/
- *   NAME/VERSION/metadata.json  describes the version; written last: a version exists once this
- * does NAME/VERSION/result.json    of the Sweep (agent/commands/register.c) NAME/latest VERSION and
- * a newline: which one is the newest
+ *   NAME/VERSION/metadata.json  describes the version; written last, so the version is complete
+ *   NAME/VERSION/result.json    of the Sweep that registers it; written by its caller
+ *   NAME/latest                 the newest VERSION, and a newline
  *
  * Versions are compared as strings, and begin with a time (20261122T094400Z-1a2b3c4d). A restarted
  * or a second writer writes the same bytes: nothing is removed or renamed. */

@@ -35,8 +35,8 @@ const char *store_path(const struct store *store) {
     return store->path;
 }
 
-struct store_can store_can(const struct store *store) {
-    return store->ops->can(store);
+struct store_features store_features(const struct store *store) {
+    return store->ops->features(store);
 }
 
 /* ---- what every kind relies on -------------------------------------------------------------- */
@@ -237,8 +237,8 @@ int store_clear(struct store *store, const char *prefix, struct error *err) {
                              : store->ops->list(store, prefix, NULL, remove_listed, store, err);
 }
 
-int store_sweep(struct store *store, struct error *err) {
-    return store->ops->sweep ? store->ops->sweep(store, err) : 0;
+int store_remove_leftovers(struct store *store, struct error *err) {
+    return store->ops->remove_leftovers ? store->ops->remove_leftovers(store, err) : 0;
 }
 
 int store_upload_open(struct store *store, const char *name, struct store_upload **ret_upload,

@@ -30,7 +30,7 @@ struct store_info {
     bool is_folder;   /* ... of a link to a folder, or left out */
     bool is_left_out; /* only from store_list_all */
 };
-struct store_can {
+struct store_features {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
     bool is_local; /* its objects are files of this machine: path.h opens them */
     bool is_disk;  /* ... on a disk of it: stat sees each change; elsewhere only opening the file */
@@ -45,14 +45,15 @@ NODISCARD int store_open(const char *spec_path, bool writes, struct store **ret_
 void store_free(struct store *store);              /* Accepts NULL. All uploads are freed before. */
 void store_freep(struct store **store);            /* for AUTO */
 const char *store_path(const struct store *store); /* as it was opened; holds no secret */
-struct store_can store_can(const struct store *store);
+struct store_features store_features(const struct store *store);
 /* Objects of this spec path are files of this machine; pure, nothing is opened. */
 bool store_is_local(const char *spec_path);
 
-/* Checks that the storage of this path responds within timeout_ms, before opening it, which never
- * returns on a dead hard mount. UNAVAILABLE or TIMEOUT: it is dead; any other result is a response.
- * For a volume its folder is queried; az:// is not checked, since its requests have time limits. */
-NODISCARD int store_try(const char *spec_path, int timeout_ms, struct error *err);
+/* store_probe of a path that is not open: checks that its storage responds within timeout_ms,
+ * before opening it, which never returns on a dead hard mount. UNAVAILABLE or TIMEOUT: it is dead;
+ * any other result is a response. For a volume its folder is queried; az:// is not checked, since
+ * its requests have time limits. */
+NODISCARD int store_probe_path(const char *spec_path, int timeout_ms, struct error *err);
 /* Checks that the storage responds within timeout_ms. UNAVAILABLE or TIMEOUT: it is dead. */
 NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err);
 
@@ -127,7 +128,7 @@ NODISCARD int store_list_all(struct store *store, const char *prefix, const char
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);
 /* Removes files that killed writers have left among the objects, except in folders that contain a
  * .windlass. Call it when all writers have ended. */
-NODISCARD int store_sweep(struct store *store, struct error *err);
+NODISCARD int store_remove_leftovers(struct store *store, struct error *err);
 
 /* Writes large objects in pieces; the object does not exist before commit, and freeing without
  * commit leaves nothing. commit: once; contract as store_put. */

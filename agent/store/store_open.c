@@ -35,7 +35,7 @@ int store_open(const char *spec_path, bool writes, struct store **ret_store, str
     return 0;
 }
 
-int store_try(const char *spec_path, int timeout_ms, struct error *err) {
+int store_probe_path(const char *spec_path, int timeout_ms, struct error *err) {
     const struct store_ops *kind = find_kind(spec_path);
     return kind && kind->try_path ? kind->try_path(spec_path, timeout_ms, err) : 0;
 }

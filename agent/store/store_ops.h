@@ -7,10 +7,10 @@
 struct store_ops {
     const char *prefix; /* of this kind's paths: "az://"; "": all others */
     int (*open)(const char *spec_path, bool writes, struct store **ret_store, struct error *err);
-    /* store_try; NULL: opening has a time limit. */
+    /* store_probe_path; NULL: opening has a time limit. */
     int (*try_path)(const char *spec_path, int timeout_ms, struct error *err);
     void (*free)(struct store *store);
-    struct store_can (*can)(const struct store *store);
+    struct store_features (*features)(const struct store *store);
     int (*probe)(struct store *store, int timeout_ms, struct error *err);
     int (*get)(struct store *store, const char *name, struct buffer *buffer,
                struct store_info *ret_info, struct error *err);
@@ -32,9 +32,9 @@ struct store_ops {
                       void *context, struct error *err);
     int (*list_all)(struct store *store, const char *prefix, const char *after, store_each *each,
                     void *context, struct error *err);
-    /* NULL: store.c uses list and remove; for sweep: writers never leave anything. */
+    /* NULL: store.c uses list and remove; for remove_leftovers: writers never leave anything. */
     int (*clear)(struct store *store, const char *prefix, struct error *err);
-    int (*sweep)(struct store *store, struct error *err);
+    int (*remove_leftovers)(struct store *store, struct error *err);
     int (*upload_open)(struct store *store, const char *name, struct store_upload **ret_upload,
                        struct error *err);
     int (*upload_add)(struct store_upload *upload, const void *data, size_t size,

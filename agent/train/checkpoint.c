@@ -54,7 +54,7 @@ static int add_entry(void *context, const char *name, const struct store_info *i
 }
 
 /* Sorts by generation and step, the oldest first, which is the order of the names. */
-static int list(const struct checkpoint_place *place, const char *folder, bool has_steps,
+static int list(const struct checkpoint_location *place, const char *folder, bool has_steps,
                 struct listing *listing, struct error *err) {
     AUTO(text_freep) char *prefix = x_printf("%s%s/", place->prefix, folder);
     *listing = (struct listing){.prefix = strlen(prefix), .has_steps = has_steps};
@@ -63,7 +63,7 @@ static int list(const struct checkpoint_place *place, const char *folder, bool h
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
-static int highest_claim(const struct checkpoint_place *place, int64_t *ret_generation,
+static int highest_claim(const struct checkpoint_location *place, int64_t *ret_generation,
                          struct error *err) {
     AUTO(listing_release) struct listing claims = {0};
     AUTO(listing_release) struct listing written = {0};
@@ -79,7 +79,7 @@ static int highest_claim(const struct checkpoint_place *place, int64_t *ret_gene
 }
 
 /* 1: the claim is ours; 0: another process has it; -1: unknown. */
-static int claim_one(const struct checkpoint_place *place, int64_t generation, const char *words,
+static int claim_one(const struct checkpoint_location *place, int64_t generation, const char *words,
                      struct error *err) {
     AUTO(text_freep) char *name = x_printf("%sclaim/%012" PRId64, place->prefix, generation);
     AUTO(buffer_release) struct buffer seen;
@@ -99,8 +99,8 @@ static int claim_one(const struct checkpoint_place *place, int64_t generation, c
     return seen.size == strlen(words) && memcmp(seen.data, words, seen.size) == 0;
 }
 
-int checkpoint_claim(const struct checkpoint_place *place, const char *who, int64_t *ret_generation,
-                     struct error *err) {
+int checkpoint_claim(const struct checkpoint_location *place, const char *who,
+                     int64_t *ret_generation, struct error *err) {
     int64_t generation;
     AUTO(text_freep) char *chance = digest_random(16);
     AUTO(text_freep) char *words = x_printf("%.1000s %s\n", who, chance);
@@ -122,7 +122,7 @@ int checkpoint_claim(const struct checkpoint_place *place, const char *who, int6
                      store_path(place->store), place->prefix);
 }
 
-int checkpoint_is_newest(const struct checkpoint_place *place, int64_t generation,
+int checkpoint_is_newest(const struct checkpoint_location *place, int64_t generation,
                          bool *ret_is_newest, struct error *err) {
     int64_t highest;
     if (highest_claim(place, &highest, err) < 0) {
@@ -157,7 +157,7 @@ static int add(struct writing *writing, const void *data, size_t size, struct er
     return 0;
 }
 
-int checkpoint_write(const struct checkpoint_place *place, const struct checkpoint *checkpoint,
+int checkpoint_write(const struct checkpoint_location *place, const struct checkpoint *checkpoint,
                      _Atomic int64_t *written, struct error *err) {
     static const char zeros[CHECKPOINT_ALIGNMENT];
     AUTO(text_freep)
@@ -188,7 +188,7 @@ int checkpoint_write(const struct checkpoint_place *place, const struct checkpoi
                : store_upload_commit(upload, STORE_REPLACE, err);
 }
 
-int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, int keep,
+int checkpoint_tidy(const struct checkpoint_location *place, int64_t generation, int keep,
                     struct error *err) {
     AUTO(listing_release) struct listing listing = {0};
     if (list(place, CHECKPOINT_FOLDER, true, &listing, err) < 0) {
@@ -210,7 +210,7 @@ int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, in
 
 /* 1: *ret_loaded is set; 0: the checkpoint is not usable, *why says why; -1: an error of the
  * store. */
-static int load_one(const struct checkpoint_place *place, const struct entry *entry,
+static int load_one(const struct checkpoint_location *place, const struct entry *entry,
                     const char *digest, struct checkpoint_loaded *ret_loaded, struct error *why,
                     struct error *err) {
     struct store_info info;
@@ -262,7 +262,7 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
     return 1;
 }
 
-int checkpoint_load(const struct checkpoint_place *place, const struct checkpoint_wanted *wanted,
+int checkpoint_load(const struct checkpoint_location *place, const struct checkpoint_wanted *wanted,
                     bool *ret_found, struct checkpoint_loaded *ret_loaded, struct error *err) {
     AUTO(listing_release) struct listing listing = {0};
     if (list(place, CHECKPOINT_FOLDER, true, &listing, err) < 0) {

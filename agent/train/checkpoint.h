@@ -39,28 +39,28 @@ struct checkpoint {
 };
 
 /* Where checkpoints are stored. prefix ends with a slash or is empty. */
-struct checkpoint_place {
+struct checkpoint_location {
     struct store *store;
     const char *prefix;
 };
 
 /* Claims the next generation, greater than all claimed before. `who` names the owner, for people.
  * On stores without exclusive creation the claim is written and read back. */
-NODISCARD int checkpoint_claim(const struct checkpoint_place *place, const char *who,
+NODISCARD int checkpoint_claim(const struct checkpoint_location *place, const char *who,
                                int64_t *ret_generation, struct error *err);
 /* Whether no newer generation has been claimed. */
-NODISCARD int checkpoint_is_newest(const struct checkpoint_place *place, int64_t generation,
+NODISCARD int checkpoint_is_newest(const struct checkpoint_location *place, int64_t generation,
                                    bool *ret_is_newest, struct error *err);
 
 /* Writes the checkpoint atomically. The tensors' data must not change meanwhile. The size
  * of each piece is added to *written (set it to 0 before), so that another thread can watch
  * progress; it may be NULL. After a failure the object may exist nevertheless. */
-NODISCARD int checkpoint_write(const struct checkpoint_place *place,
+NODISCARD int checkpoint_write(const struct checkpoint_location *place,
                                const struct checkpoint *checkpoint, _Atomic int64_t *written,
                                struct error *err);
 /* Removes all but the newest `keep` checkpoints of this and older generations; claims stay. Call it
  * after a write. */
-NODISCARD int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, int keep,
+NODISCARD int checkpoint_tidy(const struct checkpoint_location *place, int64_t generation, int keep,
                               struct error *err);
 
 /* A checkpoint that was read. */
@@ -87,7 +87,7 @@ struct checkpoint_wanted {
 /* Loads the newest usable checkpoint: complete, of this digest, of the highest generation, then of
  * the highest step; *ret_found: whether there is one; if not, *ret_loaded is unchanged. Errors are
  * the store's only. */
-NODISCARD int checkpoint_load(const struct checkpoint_place *place,
+NODISCARD int checkpoint_load(const struct checkpoint_location *place,
                               const struct checkpoint_wanted *wanted, bool *ret_found,
                               struct checkpoint_loaded *ret_loaded, struct error *err);
 

@@ -174,7 +174,7 @@ static struct optimizer_step step_of(const struct optimizer *optimizer, size_t i
         .name = parameter->name, .count = parameter->count, .factor = optimizer->factors[index]};
     if (parameter->decays) {
         step.decay = settings->is_decoupled ? 0 : (float)settings->decay;
-        step.shrink = settings->is_decoupled ? (float)settings->decay : 0;
+        step.decoupled_decay = settings->is_decoupled ? (float)settings->decay : 0;
         step.trust = kinds[settings->kind].trust;
     }
     return step;
@@ -274,15 +274,15 @@ static void set_numbers(struct optimizer *optimizer, int64_t step, double rate) 
     enum optimizer_kind kind = settings->kind;
     bool has_mean = kinds[kind].count == 2, is_sum = kind == OPTIMIZER_ADAGRAD;
     double number = (double)(step + 1);
-    double first = has_mean ? settings->beta1 : settings->momentum;
-    double second = is_sum ? 1 : settings->beta2, rest_second = is_sum ? 1 : 1 - settings->beta2;
+    double beta1 = has_mean ? settings->beta1 : settings->momentum;
+    double beta2 = is_sum ? 1 : settings->beta2, one_minus_beta2 = is_sum ? 1 : 1 - settings->beta2;
     numbers[OPTIMIZER_RATE] = (float)rate;
-    numbers[OPTIMIZER_FIRST] = (float)first;
-    numbers[OPTIMIZER_REST_FIRST] = (float)(1 - first);
-    numbers[OPTIMIZER_SECOND] = (float)second;
-    numbers[OPTIMIZER_REST_SECOND] = (float)rest_second;
-    numbers[OPTIMIZER_UNBIAS_FIRST] = (float)(1 / (1 - pow(first, number)));
-    numbers[OPTIMIZER_UNBIAS_SECOND] = (float)(1 / sqrt(1 - pow(settings->beta2, number)));
+    numbers[OPTIMIZER_BETA1] = (float)beta1;
+    numbers[OPTIMIZER_ONE_MINUS_BETA1] = (float)(1 - beta1);
+    numbers[OPTIMIZER_BETA2] = (float)beta2;
+    numbers[OPTIMIZER_ONE_MINUS_BETA2] = (float)one_minus_beta2;
+    numbers[OPTIMIZER_BIAS_CORRECTION1] = (float)(1 / (1 - pow(beta1, number)));
+    numbers[OPTIMIZER_BIAS_CORRECTION2] = (float)(1 / sqrt(1 - pow(settings->beta2, number)));
     numbers[OPTIMIZER_EPSILON] = (float)settings->epsilon;
     numbers[OPTIMIZER_LIMIT] = (float)settings->clip_value;
     average[OPTIMIZER_RATE] = (float)(step == 0 ? 1 : 1 - settings->average_decay);

@@ -15,7 +15,7 @@ enum {
     METRICS_EVERY_MS = 10000,
     SAY_EVERY_MS = 60000,
     TELL_EVERY_MS = 1000,
-    FIRST_STEP_PATIENCE = 3
+    FIRST_STEP_TIMEOUTS = 3
 };
 
 /* Counters for rates, since the epoch, or this process in it, began. */
@@ -239,7 +239,7 @@ static int save(struct trainer *trainer, struct error *err) {
         return -1;
     }
     if (trainer->comm->rank == 0) {
-        if (trainer_save(trainer, err) < 0) {
+        if (trainer_save_start(trainer, err) < 0) {
             return -1;
         }
         trainer->saved_ms = clock_monotonic_ms();
@@ -250,7 +250,7 @@ static int save(struct trainer *trainer, struct error *err) {
 }
 
 static int leave(struct trainer *trainer, struct error *err) {
-    if (save(trainer, err) < 0 || trainer_saved(trainer, err) < 0) {
+    if (save(trainer, err) < 0 || trainer_save_wait(trainer, err) < 0) {
         return -1;
     }
     return error_set(err, ERROR_CANCELLED,
@@ -293,7 +293,7 @@ static int after_step(struct trainer *trainer, struct period *period, bool is_fi
                       struct error *err) {
     int64_t now_ms = clock_monotonic_ms();
     if (is_first) {
-        reducer_set_patience(trainer->reducer, trainer->job->patience_ms);
+        reducer_set_timeout(trainer->reducer, trainer->job->timeout_ms);
     }
     if (trainer->step % trainer->epoch_steps == 0) {
         if (end_epoch(trainer, period, err) < 0) {
@@ -357,13 +357,13 @@ static int prepare(struct trainer *trainer, struct error *err) {
 
 static int run(struct trainer *trainer, struct error *err) {
     struct comm *comm = trainer->comm;
-    struct reducer_way way;
-    if (prepare(trainer, err) < 0 || trainer_make_way(trainer, &way, err) < 0 ||
+    struct reducer_ops ops;
+    if (prepare(trainer, err) < 0 || trainer_make_reducer_ops(trainer, &ops, err) < 0 ||
         reducer_open(comm, &trainer->buckets, trainer->gradients,
-                     FIRST_STEP_PATIENCE * trainer->job->patience_ms, &trainer->reducer, err) < 0) {
+                     FIRST_STEP_TIMEOUTS * trainer->job->timeout_ms, &trainer->reducer, err) < 0) {
         return -1;
     }
-    reducer_set_way(trainer->reducer, &way);
+    reducer_set_ops(trainer->reducer, &ops);
     /* Before anything is trained; and before it is published (trainer_finish). */
     if (trainer_begin(trainer, err) < 0 ||
         (comm->rank == 0 && trainer_check_rows(trainer, err) < 0)) {
@@ -412,7 +412,7 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
         return -1; /* the reducer's thread may still use all of it */
     }
     keep_timeline(trainer);
-    if (trainer_saved(trainer, &ignored) < 0) {
+    if (trainer_save_wait(trainer, &ignored) < 0) {
         error_clear(&ignored); /* another error has ended the run, and is reported */
     }
     trainer_close(trainer);

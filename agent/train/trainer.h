@@ -24,7 +24,7 @@ struct train_job {
     int threads;           /* for reading data, at least 1 */
     /* How long to wait for other ranks (reducer.h); three times as long until the first step is
      * done, since data are read and kernels prepared before it. 0: forever. */
-    int64_t patience_ms;
+    int64_t timeout_ms;
     bool (*is_stopped)(void); /* stop requested: a last checkpoint, then CANCELLED; or NULL */
     /* Prints a line for people, given without a newline. Called on rank 0 only. */
     void (*say)(const char *line);

@@ -153,7 +153,7 @@ void trainer_best_weights(const struct trainer *trainer, const void **weights) {
     }
 }
 
-void trainer_best_say(const struct trainer *trainer) {
+void trainer_best_report(const struct trainer *trainer) {
     const struct best *best = &trainer->best;
     if (trainer->best_goal.metric < 0) {
         return;

@@ -54,17 +54,18 @@ static int sum_bucket(struct comm *comm, void *context, size_t bucket, struct er
         return comm_reduce_device(comm, values, count, err);
     }
     float *staging = trainer->staging;
-    if (device->training->copy_beside(device, COPY_TO_HOST, staging, values, bytes, err) < 0 ||
+    if (device->training->copy_concurrent(device, COPY_TO_HOST, staging, values, bytes, err) < 0 ||
         comm_reduce(comm, staging, count, err) < 0) {
         return -1;
     }
-    return device->training->copy_beside(device, COPY_TO_DEVICE, values, staging, bytes, err);
+    return device->training->copy_concurrent(device, COPY_TO_DEVICE, values, staging, bytes, err);
 }
 
-int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way, struct error *err) {
+int trainer_make_reducer_ops(struct trainer *trainer, struct reducer_ops *ret_ops,
+                             struct error *err) {
     struct device *device = trainer->device;
     size_t count = trainer->buckets.count, most = 0;
-    *ret_way = (struct reducer_way){0};
+    *ret_ops = (struct reducer_ops){0};
     if (device->is_host) {
         return 0;
     }
@@ -78,7 +79,7 @@ int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way, struc
     if (!trainer->comm->ops->reduce_device) {
         trainer->staging = x_malloc(most);
     }
-    *ret_way = (struct reducer_way){await_bucket, sum_bucket, trainer};
+    *ret_ops = (struct reducer_ops){await_bucket, sum_bucket, trainer};
     return 0;
 }
 

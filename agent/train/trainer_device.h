@@ -15,10 +15,10 @@ NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, con
                                    size_t count, struct error *err);
 NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
                                   size_t count, struct error *err);
-/* For reducer_set_way (reducer.h): the functions by which the reducer awaits and sums buckets whose
+/* For reducer_set_ops (reducer.h): the functions by which the reducer awaits and sums buckets whose
  * memory is on this device; NULL if it is host memory. */
-NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
-                               struct error *err);
+NODISCARD int trainer_make_reducer_ops(struct trainer *trainer, struct reducer_ops *ret_ops,
+                                       struct error *err);
 /* All steps that compute the bucket's gradients were started: the reducer may sum it. */
 NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
 void trainer_free_memory(struct trainer *trainer);

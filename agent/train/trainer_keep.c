@@ -36,7 +36,7 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         size_t variable = trainer->in_order[parameter];
         const struct value *value = &network->values[trainer->graph.variables[variable]];
         tensor->shape = value->shape;
-        tensor->is_apart = true;
+        tensor->is_device_memory = true;
         tensor->data = which ? optimizer_state(trainer->optimizer, parameter, which - 1)
                              : trainer->weights[variable];
         snprintf(tensor->name, sizeof tensor->name, "%s%s%s", value->name, which ? "/" : "",
@@ -44,7 +44,7 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         return;
     }
     size_t statistic = i - variables * (1 + states);
-    tensor->is_apart = false;
+    tensor->is_device_memory = false;
     if (statistic == 2 * trainer->graph.norm_count) {
         tensor->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
         tensor->data = (float *)(void *)&trainer->sums;
@@ -92,7 +92,7 @@ static size_t tensor_size(const struct trainer_tensor *tensor) {
 
 static int read_tensor(const struct trainer *trainer, const struct trainer_tensor *tensor,
                        float *to, struct error *err) {
-    if (tensor->is_apart) {
+    if (tensor->is_device_memory) {
         return trainer_device_read(trainer, to, tensor->data, tensor_size(tensor), err);
     }
     memcpy(to, tensor->data, tensor_size(tensor) * sizeof *to);
@@ -101,7 +101,7 @@ static int read_tensor(const struct trainer *trainer, const struct trainer_tenso
 
 static int write_tensor(const struct trainer *trainer, const struct trainer_tensor *tensor,
                         const float *from, struct error *err) {
-    if (tensor->is_apart) {
+    if (tensor->is_device_memory) {
         return trainer_device_write(trainer, tensor->data, from, tensor_size(tensor), err);
     }
     memcpy(tensor->data, from, tensor_size(tensor) * sizeof *from);
@@ -150,7 +150,7 @@ static int load(struct trainer *trainer, struct error *err) {
     char host[256] = "";
     bool found = false;
     gethostname(host, sizeof host - 1);
-    struct checkpoint_place place = {trainer->store, trainer->prefix};
+    struct checkpoint_location place = {trainer->store, trainer->prefix};
     if (trainer_own(trainer, err) < 0 || trainer_check_data(trainer, err) < 0 ||
         checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
         trainer_forget_result(trainer, err) < 0) {
@@ -177,7 +177,7 @@ static int load(struct trainer *trainer, struct error *err) {
 static int share_tensor(struct trainer *trainer, struct comm *comm,
                         const struct trainer_tensor *tensor, struct error *err) {
     size_t bytes = tensor_size(tensor) * sizeof(float);
-    if (!tensor->is_apart || trainer->device->is_host) {
+    if (!tensor->is_device_memory || trainer->device->is_host) {
         return comm_broadcast(comm, tensor->data, bytes, err);
     }
     AUTO(numbers_freep) float *copy = x_malloc(bytes + 1);
@@ -281,7 +281,7 @@ static void release_copy(struct writer *writer) {
     free(TAKE(writer->copy));
 }
 
-int trainer_saved(struct trainer *trainer, struct error *err) {
+int trainer_save_wait(struct trainer *trainer, struct error *err) {
     struct writer *writer = &trainer->writer;
     if (!writer->is_running) {
         return 0;
@@ -296,10 +296,10 @@ int trainer_saved(struct trainer *trainer, struct error *err) {
     return error_context(err, "checkpoint of step %lld", (long long)writer->checkpoint.step);
 }
 
-int trainer_save(struct trainer *trainer, struct error *err) {
+int trainer_save_start(struct trainer *trainer, struct error *err) {
     struct writer *writer = &trainer->writer;
     struct error cause = {0};
-    if (trainer_saved(trainer, &cause) < 0) {
+    if (trainer_save_wait(trainer, &cause) < 0) {
         trainer_say(trainer, "%s", cause.text);
     }
     size_t count = kept_count(trainer), numbers = 0, at = 0;
@@ -310,7 +310,7 @@ int trainer_save(struct trainer *trainer, struct error *err) {
     }
     writer->copy = x_calloc(numbers + 1, sizeof *writer->copy);
     writer->tensors = x_calloc(count + 1, sizeof *writer->tensors);
-    writer->place = (struct checkpoint_place){trainer->store, trainer->prefix};
+    writer->place = (struct checkpoint_location){trainer->store, trainer->prefix};
     writer->checkpoint = (struct checkpoint){.generation = trainer->generation,
                                              .step = trainer->step,
                                              .seed = trainer->seed,

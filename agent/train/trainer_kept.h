@@ -22,7 +22,7 @@ struct trainer_tensor {
     char name[CHECKPOINT_NAME_MAX];
     struct shape shape;
     float *data;
-    bool is_apart; /* data is device memory */
+    bool is_device_memory; /* of data */
 };
 
 /* An object that a thread writes while the training continues. */
@@ -34,7 +34,7 @@ struct writer {
     struct checkpoint checkpoint;
     struct checkpoint_tensor *tensors;
     float *copy; /* of the elements of all tensors */
-    struct checkpoint_place place;
+    struct checkpoint_location place;
     int keep;
     struct error error; /* of the last write; reported once */
 };
@@ -72,10 +72,11 @@ NODISCARD int trainer_forget_result(const struct trainer *trainer, struct error 
 /* trainer_keep.c. Claims the generation, loads the newest checkpoint, and copies rank 0's state to
  * every rank. */
 NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
-/* Copies the state; a thread writes it. Waits for the previous write. Rank 0 only. */
-NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
-/* Waits for a write in progress; its failure is the error. */
-NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
+/* Begins to write a checkpoint: copies the state; a thread writes it. Waits for the previous write.
+ * Rank 0 only. */
+NODISCARD int trainer_save_start(struct trainer *trainer, struct error *err);
+/* Waits until the write in progress has ended; its failure is the error. */
+NODISCARD int trainer_save_wait(struct trainer *trainer, struct error *err);
 /* trainer_result.c. Writes the last checkpoint, model.onnx, metrics and then the record that names
  * them (finished.h); retries for five minutes. If an earlier start has done all that, and the
  * result is still whole, only the record. Rank 0 only. */
@@ -94,4 +95,5 @@ void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpo
 /* Replaces the weights of the last epoch by the best ones. weights: by value of the network; the
  * trainer owns them. */
 void trainer_best_weights(const struct trainer *trainer, const void **weights);
-void trainer_best_say(const struct trainer *trainer);
+/* Logs which epoch's network is the result. */
+void trainer_best_report(const struct trainer *trainer);

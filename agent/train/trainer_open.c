@@ -248,7 +248,7 @@ static struct tensor number_tensor(const struct graph *network, int value, float
 
 static int lay_out(struct trainer *trainer, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
-    const struct graph *network = trainer->network;
+    struct graph *network = trainer->network;
     size_t own = network->input_count;
     size_t variables = graph->variable_count, statistics = 2 * graph->norm_count;
     trainer->weights = x_calloc(variables + 1, sizeof *trainer->weights);

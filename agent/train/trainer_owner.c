@@ -48,7 +48,7 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
     static const char *const folders[] = {"checkpoint/", "finished/"};
     struct store *store = trainer->store;
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", run);
-    struct checkpoint_place place = {store, prefix};
+    struct checkpoint_location place = {store, prefix};
     int64_t generation = 0;
     if (checkpoint_claim(&place, "restart", &generation, err) < 0 ||
         store_remove(store, RESULT_NAME, err) < 0 || discard_files(trainer, err) < 0) {

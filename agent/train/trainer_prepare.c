@@ -15,17 +15,17 @@ static void bind(struct trainer *trainer, struct prepared_graph *prepared) {
     for (size_t i = 0; i < graph->variable_count; i++) {
         const struct bucket_place *place = &buckets->places[i];
         size_t output = graph->first_gradient + i;
-        size_t made_at = training_made_at(prepared->training, output);
+        size_t ready_after_step = training_ready_step(prepared->training, output);
         training_bind_input(prepared->training, graph->first_variable + i, trainer->weights[i]);
         training_bind(prepared->training, output, (char *)trainer->gradients + place->start);
-        prepared->due[place->bucket] = MAX(prepared->due[place->bucket], made_at);
+        prepared->due[place->bucket] = MAX(prepared->due[place->bucket], ready_after_step);
     }
 }
 
 /* Prepares for the present shapes of the inputs. */
 static int open_prepared(struct trainer *trainer, struct prepared_graph *prepared,
                          struct error *err) {
-    const struct graph *graph = &trainer->graph.graph;
+    struct graph *graph = &trainer->graph.graph;
     bool *is_bound = x_calloc(graph->output_count + 1, sizeof *is_bound);
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
         is_bound[trainer->graph.first_gradient + i] = true;
@@ -60,24 +60,25 @@ static int plan(struct trainer *trainer, const json_t *spec, struct error *err) 
     const struct training_graph *graph = &trainer->graph;
     size_t count = graph->variable_count;
     size_t *bytes = x_calloc(count + 1, sizeof *bytes);
-    int *made_at = x_calloc(count + 1, sizeof *made_at);
+    int *ready_after_step = x_calloc(count + 1, sizeof *ready_after_step);
     int64_t fusion_mib;
     int result =
         fields_integer(spec, "fusionBufferMB", (int64_t[]){1, INT32_MAX}, &fusion_mib, err);
     for (size_t i = 0; i < count; i++) {
         bytes[i] = trainer_variable_size(trainer, i) * sizeof(float);
-        made_at[i] =
-            (int)training_made_at(trainer->prepared[0].training, graph->first_gradient + i);
+        ready_after_step[i] =
+            (int)training_ready_step(trainer->prepared[0].training, graph->first_gradient + i);
     }
     bytes[count] = trainer_scalar_count(trainer) * sizeof(float);
-    made_at[count] = INT_MAX;
+    ready_after_step[count] = INT_MAX;
     if (result == 0) {
-        buckets_plan(bytes, made_at, count + 1, (size_t)fusion_mib << 20, &trainer->buckets);
+        buckets_plan(bytes, ready_after_step, count + 1, (size_t)fusion_mib << 20,
+                     &trainer->buckets);
         result = trainer_device_floats(trainer, trainer->buckets.bytes / sizeof(float),
                                        &trainer->gradients, err);
     }
     free(bytes);
-    free(made_at);
+    free(ready_after_step);
     return result;
 }
 

@@ -13,14 +13,14 @@
 #include <time.h>
 
 /* Waits for a store that restarts, because the training may have taken hours. */
-enum { RESULT_PATIENCE_MS = 300000, PAUSE_MS = 1000, PAUSE_MAX_MS = 30000, LOOK_MS = 100 };
+enum { RESULT_TIMEOUT_MS = 300000, PAUSE_MS = 1000, PAUSE_MAX_MS = 30000, LOOK_MS = 100 };
 enum { PIECE = 8 << 20 };
 
 /* ---- model.onnx ----------------------------------------------------------------------------- */
 
 /* A start that another one has overtaken must not publish: the newer one does, or has done it. */
 static int check_newest(const struct trainer *trainer, struct error *err) {
-    struct checkpoint_place place = {trainer->store, trainer->prefix};
+    struct checkpoint_location place = {trainer->store, trainer->prefix};
     bool is_newest = false;
     if (checkpoint_is_newest(&place, trainer->generation, &is_newest, err) < 0) {
         return -1;
@@ -138,8 +138,8 @@ static int put_record(struct trainer *trainer, const struct finished *finished, 
 static int add_metrics(const struct trainer *trainer, struct finished *finished,
                        struct error *err) {
     struct error cause = {0};
-    if (finished_measure(trainer->store, METRICS_CSV, &finished->objects[finished->count],
-                         &cause) == 0) {
+    if (finished_hash(trainer->store, METRICS_CSV, &finished->objects[finished->count], &cause) ==
+        0) {
         finished->count++;
     } else if (cause.kind != ERROR_NOT_FOUND) {
         *err = cause;
@@ -210,7 +210,7 @@ static bool pause_for(const struct trainer *trainer, int64_t ms) {
 }
 
 int trainer_finish(struct trainer *trainer, struct error *err) {
-    int64_t until_ms = clock_monotonic_ms() + RESULT_PATIENCE_MS, pause_ms = PAUSE_MS;
+    int64_t until_ms = clock_monotonic_ms() + RESULT_TIMEOUT_MS, pause_ms = PAUSE_MS;
     bool is_kept = false;
     if (is_finished_already(trainer)) {
         return 0;
@@ -221,16 +221,16 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     for (;;) {
         struct error cause = {0}, unkept = {0};
         if (!is_kept) { /* first, so that the next start of this run need not train again */
-            if (trainer_save(trainer, err) < 0) {
+            if (trainer_save_start(trainer, err) < 0) {
                 return -1;
             }
-            is_kept = trainer_saved(trainer, &unkept) == 0;
+            is_kept = trainer_save_wait(trainer, &unkept) == 0;
         }
         if (!is_kept) {
             trainer_say(trainer, "%s", unkept.text);
         }
         if (publish(trainer, &cause) == 0) {
-            trainer_best_say(trainer);
+            trainer_best_report(trainer);
             trainer_say(trainer, "the result: %s/" RESULT_MODEL, store_path(trainer->store));
             return 0;
         }

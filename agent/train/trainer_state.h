@@ -40,7 +40,7 @@ struct trainer {
     struct model *model; /* spec.model.path; NULL: a new one */
     struct forms forms;  /* what forms_normalize has changed in the network of `model` */
     struct graph made;   /* the new network, or that; `network` is it */
-    const struct graph *network;
+    struct graph *network;
     int opset;
     struct training_graph graph; /* forward, loss and gradients */
     struct graph evaluation;     /* the network with weights and statistics as inputs */

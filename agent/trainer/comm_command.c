@@ -149,15 +149,16 @@ static int check_main(int argc, char **argv, struct error *err) {
     int64_t timeout_s = 60;
     const char *comm = NULL;
     const struct option options[] = {
-        {"megabytes", 'm', OPTION_INTEGER, "N", "the numbers to sum, in MB (default: 100)",
+        {"megabytes", 'm', OPTION_INTEGER, "N", "The numbers to sum, in MB (default: 100).",
          &check.megabytes},
         {"fusion", 0, OPTION_INTEGER, "MIB",
-         "maximum size of a buffer, as fusionBufferMB (default: 64)", &check.fusion_mib},
-        {"rounds", 'n', OPTION_INTEGER, "N", "timed rounds (default: 10)", &check.rounds},
-        {"timeout", 0, OPTION_INTEGER, "SECONDS", "time limit of one sum (default: 60; 0: none)",
+         "Maximum size of a buffer, as fusionBufferMB (default: 64).", &check.fusion_mib},
+        {"rounds", 'n', OPTION_INTEGER, "N", "Timed rounds (default: 10).", &check.rounds},
+        {"timeout", 0, OPTION_INTEGER, "SECONDS", "Time limit of one sum (default: 60; 0: none).",
          &timeout_s},
         {"comm", 0, OPTION_TEXT, "NAME",
-         "single, mpi or nccl: sums on GPUs, one a rank (mpi, if mpirun started this)", &comm},
+         "The sums: single, mpi or nccl: on GPUs, one a rank (mpi, if mpirun started this).",
+         &comm},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "mpirun -np N windlass-trainer comm check [--megabytes 100] [--rounds 10]",
@@ -177,7 +178,7 @@ static int check_main(int argc, char **argv, struct error *err) {
     if (check_bounds(&check, timeout_s, err) < 0) {
         return -1;
     }
-    check.patience_ms = timeout_s * 1000;
+    check.timeout_ms = timeout_s * 1000;
     return check_command(comm, &check, err);
 }
 
@@ -188,7 +189,7 @@ int comm_command(int argc, char **argv) {
             argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
         fprintf(wants_help ? stdout : stderr,
                 "Usage: windlass-trainer comm check [options]\n\n"
-                "  check    checks that sums over these ranks are right, and times them\n\n"
+                "  check    checks that sums over these ranks are correct, and measures them\n\n"
                 "`windlass-trainer comm check --help` shows the options.\n");
         return wants_help ? 0 : 2;
     }

@@ -116,10 +116,10 @@ static int train_main(int argc, char **argv, struct error *err) {
     const char *kind = NULL, *device = NULL;
     int64_t threads = 0;
     const struct option options[] = {
-        {"comm", 0, OPTION_TEXT, "NAME", "single, mpi or nccl (default: by mpirun and GPUs)",
-         &kind},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu or cuda (default: cuda if the job has GPUs)",
-         &device},
+        {"comm", 0, OPTION_TEXT, "NAME",
+         "The sums: single, mpi or nccl (default: by mpirun and GPUs).", &kind},
+        {"device", 0, OPTION_TEXT, "NAME",
+         "The device: cpu or cuda (default: cuda if the job has GPUs).", &device},
         {"threads", 't', OPTION_INTEGER, "N",
          "CPU threads of this rank (default: all, shared by the ranks)", &threads},
         {.name = NULL}};
@@ -167,7 +167,7 @@ static int train_main(int argc, char **argv, struct error *err) {
         return error_set(err, ERROR_INVALID,
                          "WINDLASS_SPEC: restart.hangSeconds: an integer is expected");
     }
-    job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", 0), 0);
+    job.timeout_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", 0), 0);
     if (choose_gpu(spec, &kind, &device, err) < 0) {
         return -1;
     }

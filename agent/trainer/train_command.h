@@ -2,4 +2,5 @@
  * environment. */
 #pragma once
 
+/* Returns the exit code (docs/errors.md). */
 int train_command(int argc, char **argv);

@@ -19,7 +19,7 @@ int shared_library_open(const char *soname, const struct shared_library_call *ca
     }
     for (size_t i = 0; i < count; i++) {
         void *call = dlsym(file, calls[i].name);
-        memcpy(calls[i].place, &call, sizeof call);
+        memcpy(calls[i].address, &call, sizeof call);
     }
     return 0;
 }

@@ -12,11 +12,11 @@
 
 struct shared_library_call {
     const char *name; /* in the library */
-    void *place;      /* of the pointer to it */
+    void *address;    /* of the pointer to it */
 };
 
-/* Opens the file of that SONAME, which stays open, and fills the places. UNSUPPORTED says which
- * file or function is missing; then no place is filled. */
+/* Opens the file of that SONAME, which stays open, and sets the pointers. UNSUPPORTED says which
+ * file or function is missing; then no pointer is set. */
 NODISCARD int shared_library_open(const char *soname, const struct shared_library_call *calls,
                                   size_t count, struct error *err);
 

@@ -29,7 +29,7 @@ const char *http_answer_header_at(const struct http_answer *answer, const char *
  *   TIMEOUT      one of the three limits
  *   DENIED       the server's certificate is refused: not the expected one, by an unknown
  *                authority, for another name, or expired
- *   EXHAUSTED    the body is larger than max_bytes
+ *   EXHAUSTED    the body is larger than bytes_max
  *   INVALID      a bad address or client certificate
  * or the error that `received` returned. is_sent is false when the server cannot have received the
  * request, which is then safe to repeat. */
@@ -76,7 +76,7 @@ struct http_request {
     int connect_ms;   /* until connected; 0: 300 s, libcurl's default */
     int timeout_ms;   /* for the whole call; 0: no limit */
     int silence_ms;   /* without a byte received, also while the body is sent; 0: no limit */
-    size_t max_bytes; /* of the collected body; 0: any body is EXHAUSTED */
+    size_t bytes_max; /* of the collected body; 0: any body is EXHAUSTED */
 
     http_received
         *received;   /* gets the body when the status is below 300; other bodies are collected */

@@ -206,7 +206,7 @@ int http_call_prepare(struct http_call *call, const struct http_request *request
                       struct error *err) {
     call->method_and_url = x_printf("%s %s", request->method ? request->method : "GET",
                                     request->shown_url ? request->shown_url : request->url);
-    buffer_init(&call->body, request->max_bytes);
+    buffer_init(&call->body, request->bytes_max);
     call->received = request->received;
     call->done = request->done;
     call->context = request->context;

@@ -1,6 +1,6 @@
 /* keyed_stream.h: TLS 1.3 between two sides that know the same key, without certificates (RFC 8446,
- * 4.2.11: a pre-shared key with an ephemeral exchange). Who lacks the key cannot connect, nor be
- * connected to. Over the caller's non-blocking sockets; nothing blocks. The
+ * 4.2.11: a pre-shared key with an ephemeral exchange). A side without the key can neither
+ * connect nor accept a connection. Over the caller's non-blocking sockets; nothing blocks. The
  * caller ignores or blocks SIGPIPE. Not thread-safe. */
 #pragma once
 

@@ -226,7 +226,7 @@ static int add_newcomer(struct server *server, struct lws *wsi) {
 static void open_peer(struct lws *wsi, struct connection *connection) {
     struct server_peer *peer = x_calloc(1, sizeof *peer);
     *peer = (struct server_peer){.server = server_of(wsi), .wsi = wsi};
-    buffer_init(&peer->incoming, SERVER_MESSAGE_MAX);
+    buffer_init(&peer->incoming, CONTRACT_MESSAGE_MAX);
     connection->peer = peer;
     preauth_remove(&peer->server->preauth, wsi);
     peer->server->events->opened(peer->server->context, peer);
@@ -478,7 +478,7 @@ void server_send(struct server_peer *peer, const char *text) {
     if (peer->closing) {
         return;
     }
-    if (size > SERVER_MESSAGE_MAX || peer->queued_bytes + size > SERVER_QUEUE_MAX) {
+    if (size > CONTRACT_MESSAGE_MAX || peer->queued_bytes + size > SERVER_QUEUE_MAX) {
         peer->closing = true;
         lws_set_timeout(peer->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
         return;

@@ -5,6 +5,7 @@
  * limited as lib/net/preauth.h says, and never take the place of those with it. */
 #pragma once
 
+#include "lib/contract.h"
 #include "lib/error.h"
 #include "lib/net/preauth.h"
 
@@ -13,13 +14,12 @@
 #define SERVER_READ_HEADER "Windlass-Read-Token"
 
 enum {
-    SERVER_MESSAGE_MAX = 1 << 20, /* bytes of one message, in both directions */
-    SERVER_QUEUE_MAX = 8 << 20,   /* unsent bytes of one peer; with more it is closed */
-    SERVER_PEERS_MAX = 8192,      /* open WebSockets */
-    SERVER_HANDSHAKE_S = 10,      /* seconds for TLS and to show the token, or to read a page */
-    SERVER_READER_S = 5,          /* the same of a server with pages alone */
-    SERVER_PING_S = 3,            /* an idle connection is pinged after these seconds */
-    SERVER_SILENCE_S = 6,         /* and closed after these further seconds without a byte */
+    SERVER_QUEUE_MAX = 8 << 20, /* unsent bytes of one peer; with more it is closed */
+    SERVER_PEERS_MAX = 8192,    /* open WebSockets */
+    SERVER_HANDSHAKE_S = 10,    /* seconds for TLS and to show the token, or to read a page */
+    SERVER_READER_S = 5,        /* the same of a server with pages alone */
+    SERVER_PING_S = 3,          /* an idle connection is pinged after these seconds */
+    SERVER_SILENCE_S = 6,       /* and closed after these further seconds without a byte */
 };
 
 struct server;
@@ -83,7 +83,8 @@ NODISCARD int server_service(struct server *server, int timeout_ms, struct error
 void server_wake(struct server *server);
 
 /* Queues a text message (copied). A peer with more than SERVER_QUEUE_MAX unsent bytes, or a text of
- * more than SERVER_MESSAGE_MAX bytes, closes the connection; `closed` follows, from server_service.
+ * more than CONTRACT_MESSAGE_MAX bytes, closes the connection; `closed` follows, from
+ * server_service.
  */
 void server_send(struct server_peer *peer, const char *text);
 /* Closes the peer when its queue is sent; `closed` follows, from server_service. */

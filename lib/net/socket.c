@@ -22,7 +22,7 @@ struct message {
 struct socket_client {
     struct lws_context *lws;
     struct lws *wsi; /* while connecting or connected */
-    lws_sorted_usec_list_t alarm, again, patience;
+    lws_sorted_usec_list_t alarm, again, silence;
     const struct socket_events *events;
     void *context;
     struct address address;
@@ -110,7 +110,7 @@ static void plan_attempt(struct socket_client *socket, bool denied) {
 static void lose(struct socket_client *socket, const char *reason) {
     struct error why = {0};
     bool was_open = socket->open;
-    lws_sul_cancel(&socket->patience);
+    lws_sul_cancel(&socket->silence);
     if (was_open) {
         socket->lost_at_ms = clock_monotonic_ms();
     }
@@ -132,8 +132,8 @@ static void lose(struct socket_client *socket, const char *reason) {
 }
 
 /* Ends the attempt if none of its SYNs was answered. */
-static void lose_patience(lws_sorted_usec_list_t *patience) {
-    struct socket_client *socket = lws_container_of(patience, struct socket_client, patience);
+static void abandon_attempt(lws_sorted_usec_list_t *silence) {
+    struct socket_client *socket = lws_container_of(silence, struct socket_client, silence);
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
     if (socket->wsi && !socket->open &&
@@ -162,7 +162,7 @@ static void connect_again(lws_sorted_usec_list_t *again) {
         .retry_and_idle_policy = &keep_alive,
         .pwsi = &socket->wsi,
     };
-    lws_sul_schedule(socket->lws, 0, &socket->patience, lose_patience,
+    lws_sul_schedule(socket->lws, 0, &socket->silence, abandon_attempt,
                      share_ms(socket, SOCKET_SYN_MIN_MS) * LWS_US_PER_MS);
     socket->other_certificate = socket->waits = false;
     /* A failure arrives as an event, maybe before this returns; report it only without one. */
@@ -238,7 +238,7 @@ int socket_open(const struct socket_options *options, struct socket_client **ret
         {NULL, NULL, 0, 0, 0, NULL, 0},
     };
     AUTO(socket_freep) struct socket_client *socket = x_calloc(1, sizeof *socket);
-    buffer_init(&socket->incoming, SOCKET_MESSAGE_MAX);
+    buffer_init(&socket->incoming, CONTRACT_MESSAGE_MAX);
     if (address_parse(options->address, &socket->address, err) < 0) {
         return -1;
     }
@@ -282,7 +282,7 @@ void socket_free(struct socket_client *socket) {
     struct lws_context *lws = TAKE(socket->lws);
     if (lws) {
         lws_sul_cancel(&socket->again);
-        lws_sul_cancel(&socket->patience);
+        lws_sul_cancel(&socket->silence);
         lws_context_destroy(lws);
     }
     drop_messages(socket);
@@ -319,7 +319,7 @@ bool socket_is_open(const struct socket_client *socket) {
 
 void socket_send(struct socket_client *socket, const char *text) {
     size_t size = strlen(text);
-    if (!socket->open || size > SOCKET_MESSAGE_MAX) {
+    if (!socket->open || size > CONTRACT_MESSAGE_MAX) {
         return;
     }
     struct message *message = x_malloc(sizeof *message + LWS_PRE + size);

@@ -4,12 +4,12 @@
  * socket_wake; events come from socket_service. */
 #pragma once
 
+#include "lib/contract.h"
 #include "lib/error.h"
 
 enum {
-    SOCKET_MESSAGE_MAX = 1 << 20, /* bytes of one message, in both directions */
-    SOCKET_PING_S = 3,            /* an idle connection is pinged after these seconds */
-    SOCKET_SILENCE_S = 6,         /* and closed after these further seconds without a byte */
+    SOCKET_PING_S = 3,    /* an idle connection is pinged after these seconds */
+    SOCKET_SILENCE_S = 6, /* and closed after these further seconds without a byte */
     /* The pause before a new attempt is 1/SOCKET_PAUSE_DIVISOR of the time without a connection,
      * plus up to half of that at random: short while a server starts, long when it stays away. */
     SOCKET_PAUSE_DIVISOR = 16,

@@ -44,8 +44,8 @@ static int count_of(const struct verdicts *verdicts, const struct preauth_source
     return count;
 }
 
-bool verdicts_may_review(struct verdicts *verdicts, const char *token,
-                         const struct preauth_source *source, int64_t now_ms) {
+bool verdicts_take_review(struct verdicts *verdicts, const char *token,
+                          const struct preauth_source *source, int64_t now_ms) {
     if (place_of(verdicts->admitted, token)) {
         return true; /* there are few, and each at most once in VERDICT_MS */
     }

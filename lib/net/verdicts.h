@@ -1,6 +1,6 @@
 /* verdicts.h: what another server decided on bearer tokens, and which of them it may be asked about
- * next. Made-up tokens of strangers displace only one another: a token that was admitted keeps its
- * place, and is asked about again, whatever others send. Pure: no clock. One thread at a time. */
+ * next. Invalid tokens only evict other invalid tokens: a token that was admitted stays, and
+ * is asked about again, however many invalid ones arrive. Pure: no clock. One thread at a time. */
 #pragma once
 
 #include "lib/net/preauth.h"
@@ -28,8 +28,9 @@ struct verdicts {
 
 /* token: everywhere its SHA-256 in hexadecimal. The decision, or 0: none that holds. */
 int verdicts_find(const struct verdicts *verdicts, const char *token, int64_t now_ms);
-/* Whether the API server may be asked about it now; then it counts as asked. */
-bool verdicts_may_review(struct verdicts *verdicts, const char *token,
-                         const struct preauth_source *source, int64_t now_ms);
+/* True: the other server may be asked about the token now, and one of this second's reviews is used
+ * for it. */
+bool verdicts_take_review(struct verdicts *verdicts, const char *token,
+                          const struct preauth_source *source, int64_t now_ms);
 /* Stores a decision of now_ms. status: 200, 401 or 403. */
 void verdicts_keep(struct verdicts *verdicts, const char *token, int status, int64_t now_ms);

@@ -9,9 +9,9 @@
 
 static const char replacement[] = "\xEF\xBF\xBD";
 
-void page_init(struct page *page, size_t max_bytes) {
+void page_init(struct page *page, size_t bytes_max) {
     *page = (struct page){0};
-    buffer_init(&page->text, max_bytes);
+    buffer_init(&page->text, bytes_max);
 }
 
 void page_release(struct page *page) {
@@ -60,13 +60,13 @@ static void put_escaped(struct page *page, const char *at, size_t size) {
     put(page, entity ? entity : at, entity ? strlen(entity) : size);
 }
 
-void page_text(struct page *page, const char *text, size_t max_bytes) {
+void page_text(struct page *page, const char *text, size_t bytes_max) {
     size_t size = strlen(text), used = 0;
     for (size_t at = 0; at < size;) {
         size_t length = utf8_character(text + at, size - at);
         bool is_good = length > 0 && is_fit(text + at, length);
         used += length ? length : 1;
-        if (max_bytes && used > max_bytes) {
+        if (bytes_max && used > bytes_max) {
             put(page, "…", strlen("…"));
             return;
         }

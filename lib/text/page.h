@@ -15,14 +15,14 @@ struct page {
     struct error err;
 };
 
-void page_init(struct page *page, size_t max_bytes);
+void page_init(struct page *page, size_t bytes_max);
 void page_release(struct page *page); /* also for AUTO */
 /* Appends our own markup; no argument may come from outside. */
 void page_add(struct page *page, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Appends text from outside, for element content or quoted attributes: escapes <, >, & and both
- * quotes; invalid UTF-8 and characters that XML forbids become U+FFFD. Cuts it after max_bytes
+ * quotes; invalid UTF-8 and characters that XML forbids become U+FFFD. Cuts it after bytes_max
  * (0: no limit) with "…". */
-void page_text(struct page *page, const char *text, size_t max_bytes);
+void page_text(struct page *page, const char *text, size_t bytes_max);
 
 /* "1,234,567" */
 void page_count(struct page *page, int64_t count);

@@ -46,7 +46,7 @@ static int add_pods(json_t *list, const json_t *object, struct error *err) {
     AUTO(tree_freep) json_t *pods = NULL;
     AUTO(schema_freep) struct schema *made = NULL;
     const struct kind_row *row = kinds_of(object);
-    if (kinds_made_schema(row, &made, err) < 0 ||
+    if (kinds_children_schema(row, &made, err) < 0 ||
         row->pods(object, &endpoint, made, &pods, err) < 0) {
         return -1;
     }
@@ -139,8 +139,8 @@ static int check(const struct request *request, int *ret_code, struct error *err
     AUTO(resource_files_release) struct resource_files files = {0};
     bool prints = request->show || request->pods;
     if (check_request(request, err) < 0 ||
-        resource_files_read(&request->files, prints ? RESOURCE_OF_CLUSTER : RESOURCE_TODAY, &files,
-                            err) < 0 ||
+        resource_files_read(&request->files, prints ? RESOURCE_OF_CLUSTER : RESOURCE_SUPPORTED,
+                            &files, err) < 0 ||
         check_policy(request, &files, err) < 0 ||
         (request->server && check_server_ask(&request->where, &files, err) < 0)) {
         return -1;

@@ -2,4 +2,5 @@
  * names of runs. */
 #pragma once
 
+/* Returns the exit code (docs/errors.md). */
 int completion_command(int argc, char **argv);

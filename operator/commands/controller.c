@@ -142,7 +142,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
          "(docs/operate/metrics.md).",
          &replica->metrics.bind},
         {"metrics-tls", 0, OPTION_TEXT, "FOLDER",
-         "tls.crt and tls.key of --metrics-listen (default: a certificate of its own).",
+         "The files tls.crt and tls.key of --metrics-listen (default: a certificate of its own).",
          &replica->metrics.tls_folder},
         {"agent-image", 0, OPTION_TEXT, "IMAGE",
          "Image for jobs without spec.image (default " JOB_AGENT_IMAGE ").",
@@ -169,10 +169,10 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
          &replica->lease_namespace},
         {"lease-name", 0, OPTION_TEXT, "NAME", "Name of the Lease (default windlass-controller).",
          &replica->lease_name},
-        {"log-level", 0, OPTION_TEXT, "LEVEL", "error, warning, info or debug (default info).",
-         &level_name},
+        {"log-level", 0, OPTION_TEXT, "LEVEL",
+         "The level: error, warning, info or debug (default info).", &level_name},
         {"log-format", 0, OPTION_TEXT, "FORMAT",
-         "text, or json: one object a line; also of the pods' agents (default text).",
+         "The form: text, or json: one object a line; also of the pods' agents (default text).",
          &format_name},
         {"sandbox", 0, OPTION_TEXT, "POLICY",
          "How the agents confine what decodes pictures and videos: auto, required or off "
@@ -383,8 +383,8 @@ static int run(struct replica *replica, struct error *err) {
         enum elector_state state =
             replica->elector ? elector_state(replica->elector) : ELECTOR_LEADER;
         if (state == ELECTOR_LOST) {
-            return error_set(err, ERROR_UNAVAILABLE, "lost the lease%s%s",
-                             *elector_holder(replica->elector) ? ", held by " : "",
+            return error_set(err, ERROR_UNAVAILABLE, "lost leader election%s%s",
+                             *elector_holder(replica->elector) ? "; the Lease is held by " : "",
                              elector_holder(replica->elector));
         }
         if (state == ELECTOR_LEADER && !replica->controller && lead(replica, err) < 0) {

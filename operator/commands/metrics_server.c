@@ -70,7 +70,7 @@ static int ask(const struct config *config, const char *path, json_t *review_new
                                    .client_key_pem = config->client_key_pem,
                                    .proxy = config->proxy,
                                    .timeout_ms = METRICS_REVIEW_WAIT_MS,
-                                   .max_bytes = ANSWER_BYTES_MAX};
+                                   .bytes_max = ANSWER_BYTES_MAX};
     int result = http_get(&request, &status, &text, err);
     explicit_bzero(body, strlen(body)); /* a TokenReview has the token */
     if (result < 0) {
@@ -153,7 +153,7 @@ static int status_of(struct metrics_server *server, const struct server_request 
     if (status) {
         return status;
     }
-    if (!verdicts_may_review(&server->verdicts, digest, &request->source, now_ms)) {
+    if (!verdicts_take_review(&server->verdicts, digest, &request->source, now_ms)) {
         return 429;
     }
     if (check_token(server->config, token, &status, &err) < 0) {

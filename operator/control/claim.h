@@ -32,6 +32,7 @@ json_t *claim_owner(const json_t *owner);
  * keeps its other owners, and loses the annotation, so that it is not adopted. */
 json_t *claim_adoption(const json_t *there, const json_t *owner);
 json_t *claim_release(const json_t *there, const json_t *owner);
-/* What of the spec of an object that is ours differs from the wanted one (null: it is to have no
- * such field); fields that are not wanted are others'. NULL: nothing. */
+/* A merge patch that makes the spec of `there`, an object of ours, that of `wanted`. A field that
+ * is null in `wanted` is removed; fields that `wanted` does not have belong to others and stay.
+ * NULL: the specs agree. */
 json_t *claim_correction(const json_t *there, const json_t *wanted);

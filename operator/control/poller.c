@@ -118,11 +118,11 @@ static void set_rank(struct question *question, enum rank rank) {
 }
 
 /* "Windlass-Read-Token: TOKEN", owned by the caller. NULL: none. */
-static char *read_header_of(const struct poller_place *place) {
+static char *read_header_of(const struct poller_target *place) {
     return place->read_token ? x_printf(SERVER_READ_HEADER ": %s", place->read_token) : NULL;
 }
 
-const char *poller_get(struct poller *poller, const char *key, const struct poller_place *place,
+const char *poller_get(struct poller *poller, const char *key, const struct poller_target *place,
                        bool has_priority) {
     AUTO(text_freep) char *header = read_header_of(place);
     enum rank rank = has_priority ? RANK_FIRST : RANK_OTHER;
@@ -200,7 +200,7 @@ static void ask(struct poller *poller, struct question *question) {
                                    .certificate_pem = question->certificate_pem,
                                    .reuse = HTTP_ONCE,
                                    .timeout_ms = POLLER_TIMEOUT_MS,
-                                   .max_bytes = POLLER_MAX_BYTES,
+                                   .bytes_max = POLLER_MAX_BYTES,
                                    .done = on_answer,
                                    .context = question};
     struct error ignored = {0};

@@ -29,15 +29,15 @@ void poller_free(struct poller *poller);
 /* Whom to ask. read_token: sent in the header SERVER_READ_HEADER (lib/net/server.h); NULL: the
  * server is older and wants none. certificate_pem: the only certificate that is accepted from it.
  */
-struct poller_place {
+struct poller_target {
     const char *url, *certificate_pem, *read_token;
 };
 
 /* Starts to poll the URL, unless it is polled already, and returns the body of the last answer with
  * status 200, borrowed until the next call of any function; NULL when there is none yet or the last
- * request failed. With a different place the key starts over. The priority may change from call to
+ * request failed. With a different target the key starts over. The priority may change from call to
  * call. */
-const char *poller_get(struct poller *poller, const char *key, const struct poller_place *place,
+const char *poller_get(struct poller *poller, const char *key, const struct poller_target *place,
                        bool has_priority);
 /* Stops polling. */
 void poller_stop(struct poller *poller, const char *key);

@@ -10,7 +10,7 @@ static char *key_of(const struct reconcile *request) {
     return resource_key_format(request->kind, request->namespace, request->name);
 }
 
-const char *reconcile_poll(struct reconcile *request, const struct poller_place *place,
+const char *reconcile_poll(struct reconcile *request, const struct poller_target *place,
                            bool has_priority) {
     AUTO(text_freep) char *key = key_of(request);
     request->is_polling = true;

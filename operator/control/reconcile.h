@@ -68,7 +68,7 @@ bool reconcile_find(struct reconcile *request, const json_t *like);
  * last request failed. When the answer changes, the resource is reconciled. One URL per resource.
  * certificate_pem: the only certificate that is accepted from the server. has_priority: this URL is
  * polled before others under load. */
-const char *reconcile_poll(struct reconcile *request, const struct poller_place *place,
+const char *reconcile_poll(struct reconcile *request, const struct poller_target *place,
                            bool has_priority);
 /* Goes on with what is polled for the resource, if anything is, in a pass that does not need the
  * answer. */

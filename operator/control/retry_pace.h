@@ -1,7 +1,15 @@
 /* retry_pace.h: when a write that failed before may be tried again, for all resources of a
  * controller together: on average RETRY_PACE_MS apart. So the wait between two tries grows with the
  * number of resources that fail, and a cluster in which nothing can be created is asked about as
- * often by 1,000 jobs as by ten. Each try needs a turn:
+ * often by 1,000 jobs as by ten.
+ *
+ * A try is one write of a resource that failed before; a turn is the permission for one try.
+ *
+ *     a pass finds a write that failed before -> retry_pace_ask
+ *         true: the write is sent --------------> retry_pace_ended (succeeded, failed, unknown)
+ *         false: the resource waits
+ *     retry_pace_next_ms: when to look -> retry_pace_take: whose turn it is -> a pass of it,
+ *         which asks again, and gets true -> retry_pace_passed
  *
  * - Namespaces take turns. In a namespace the resource that waits longest, and the one that failed
  * least, take turns: what failed once does not wait behind all that have failed for hours.
@@ -56,10 +64,10 @@ const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms);
 int64_t retry_pace_next_ms(struct retry_pace *pace, int64_t now_ms);
 
 /* The pass has ended. An unused turn is lost, and the resource waits for what the pass asked for.
- * After two passes without a question it leaves. */
+ * After two passes that did not ask, the resource is forgotten. */
 void retry_pace_passed(struct retry_pace *pace, const char *key);
-/* The try that was allowed has ended. After RETRY_SUCCEEDED the caller makes a pass; the resource
- * leaves unless that asks. */
+/* The try that was allowed has ended. After RETRY_SUCCEEDED the caller makes a pass; if that pass
+ * does not ask, the resource is forgotten. */
 void retry_pace_ended(struct retry_pace *pace, const char *key, enum retry_end end);
 /* The resource is gone. */
 void retry_pace_forget(struct retry_pace *pace, const char *key);

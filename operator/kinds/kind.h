@@ -23,7 +23,7 @@ struct kind_local {
     bool has_secrets;    /* the spec may name Secrets; --secrets gives their values */
     int64_t workers_max; /* maximum of --workers; 0: the command's own maximum */
     int64_t stop_ms;     /* from SIGTERM to SIGKILL; 0: 5 s */
-    /* Changes the spec's worker counts to suit this machine. asked: --workers, or KIND_UNASKED.
+    /* Changes the spec's worker counts to suit this machine. asked: --workers, or KIND_UNSET.
      * Returns how many worker processes run at the same time. NULL: the kind cannot run on this
      * machine. */
     int64_t (*fit)(json_t *spec, int64_t asked, int processors);
@@ -47,7 +47,7 @@ struct kind_local {
 };
 
 /* A kind whose jobs make jobs of another kind (trials). made: those jobs, an array in any order. */
-struct kind_made {
+struct kind_children {
     const char *kind; /* the other kind */
     /* Checks the jobs that would be made against that kind's definition and rules. */
     int (*check)(const json_t *object, const struct schema *schema, struct error *err);
@@ -77,7 +77,7 @@ struct kind_row {
     const char *crd;          /* the text of its CustomResourceDefinition */
     const char *status_about; /* what `windlass status NAME` shows besides the pods; may be NULL */
     const char *pods_about;   /* which pods `pods` returns, for the help */
-    const struct kind_made *made; /* NULL: it does not make jobs of other kinds */
+    const struct kind_children *children; /* NULL: it does not make jobs of other kinds */
     struct kind_local local;
     /* The rules between its fields, after the schema's. */
     int (*check)(const json_t *object, struct error *err);
@@ -106,11 +106,11 @@ struct kind_row {
      */
     int (*batch)(const struct kind_batch *batch, char **ret_text, struct error *err);
     /* `windlass score`: a manifest of a network and an input. INVALID: something is neither in the
-     * network nor said, with the options that say it. NULL: not supported. */
+     * network nor given, with the options that give it. NULL: not supported. */
     int (*score)(const struct kind_score *job, struct kind_scored *ret_made, struct error *err);
 };
 
-#define KIND_UNASKED INT64_MIN         /* an option that was not given */
+#define KIND_UNSET INT64_MIN           /* an option that was not given */
 enum { KIND_GPUS_OF_WORKER_MAX = 16 }; /* as in the schema */
 
 /* All kinds, in the order of help texts; ends with NULL. A kind that makes jobs of another kind

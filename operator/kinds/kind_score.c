@@ -6,6 +6,6 @@
 void kind_scored_release(struct kind_scored *made) {
     json_decref(made->object);
     json_decref(made->remarks);
-    free(made->said);
+    free(made->summary);
     *made = (struct kind_scored){0};
 }

@@ -17,9 +17,9 @@ struct kind_score {
     const char *table_format; /* CSV, TSV, JSONLines, Parquet */
     const json_t *header;     /* the table's columns; NULL: unknown */
     const json_t *key;        /* of these, those that identify its rows; NULL: none is named */
-    const json_t *columns;    /* of these, those that the network takes; NULL: not said */
+    const json_t *columns;    /* of these, those that the network takes; NULL: not given */
     const char *tokenizer;    /* NULL: there is none */
-    const char *rows, *file;  /* the format and the name of the file of rows; NULL: not said */
+    const char *rows, *file;  /* the format and the name of the file of rows; NULL: not given */
     const json_t *network;    /* what it takes and gives: agent/commands/model_facts.h */
     const json_t *asked;      /* fields that the user has set, as a manifest; they win */
     const json_t *volumes;    /* spec.volumes */
@@ -28,6 +28,6 @@ struct kind_score {
 struct kind_scored {
     json_t *object;  /* the manifest, without defaults; owned */
     json_t *remarks; /* on its fields (operator/manifest_write.h); owned */
-    char *said;      /* "25 pictures as ...": what it does, in a line; owned */
+    char *summary;   /* "25 pictures as ...": what it does, in a line; owned */
 };
 void kind_scored_release(struct kind_scored *made); /* for AUTO, too */

@@ -37,9 +37,9 @@ static int add(struct kind_set *set, const struct kind_row *row, const struct jo
     set->list[at] = &set->kinds[at];
     set->kinds[at].options = jobs;
     set->kinds[at].schema = set->schemas[at];
-    if (row->made) {
+    if (row->children) {
         /* On this machine a pod's image is ignored. */
-        set->makers[at] = (struct maker_options){.made = schema_of(set, row->made->kind),
+        set->makers[at] = (struct maker_options){.made = schema_of(set, row->children->kind),
                                                  .jobs = is_local ? NULL : jobs};
         set->kinds[at].options = &set->makers[at];
     }
@@ -50,8 +50,9 @@ int kind_set_new(const struct kind_row *only, const struct job_options *jobs,
                  struct kind_set **ret_set, struct error *err) {
     struct kind_set *set = x_calloc(1, sizeof *set);
     int result = 0;
-    if (only && only->made) { /* the kind that it makes comes first: it is watched as that kind */
-        result = add(set, kinds_find(only->made->kind), jobs, true, err);
+    if (only &&
+        only->children) { /* the kind that it makes comes first: it is watched as that kind */
+        result = add(set, kinds_find(only->children->kind), jobs, true, err);
     }
     if (only && result == 0) {
         result = add(set, only, jobs, true, err);

@@ -12,8 +12,8 @@ const struct kind_row *kinds_of(const json_t *object);
 NODISCARD int kinds_schema(const struct kind_row *row, struct schema **ret_schema,
                            struct error *err);
 /* The definition of the kind that the row's jobs make; *ret_schema is NULL where there is none. */
-NODISCARD int kinds_made_schema(const struct kind_row *row, struct schema **ret_schema,
-                                struct error *err);
+NODISCARD int kinds_children_schema(const struct kind_row *row, struct schema **ret_schema,
+                                    struct error *err);
 /* The first kind, which every cluster with Windlass has. */
 const char *kinds_first(void);
 

@@ -46,9 +46,10 @@ int kinds_schema(const struct kind_row *row, struct schema **ret_schema, struct 
     return 0;
 }
 
-int kinds_made_schema(const struct kind_row *row, struct schema **ret_schema, struct error *err) {
+int kinds_children_schema(const struct kind_row *row, struct schema **ret_schema,
+                          struct error *err) {
     *ret_schema = NULL;
-    return row->made ? kinds_schema(kinds_find(row->made->kind), ret_schema, err) : 0;
+    return row->children ? kinds_schema(kinds_find(row->children->kind), ret_schema, err) : 0;
 }
 
 const char *kinds_first(void) {

@@ -306,7 +306,7 @@ static int send_call(struct client_call *call, const struct kube_credential_view
         .connect_ms = CLIENT_CONNECT_MS,
         .timeout_ms = call->timeout_ms,
         .silence_ms = call->silence_ms,
-        .max_bytes = CLIENT_ANSWER_MAX,
+        .bytes_max = CLIENT_ANSWER_MAX,
         .received = call->received ? on_received : NULL,
         .done = on_answer,
         .context = call,

@@ -21,10 +21,10 @@ struct kube_credential {
     struct loop *loop;
     void (*changed)(void *context);
     void *context;
-    struct kube_credential_said said; /* from the plug-in or the token file */
-    unsigned number;                  /* counts the credentials so far; 0: none yet */
-    bool is_stale;                    /* it was refused */
-    int64_t read_ms;                  /* of the token file */
+    struct kube_credential_reply reply; /* from the plug-in or the token file */
+    unsigned number;                    /* counts the credentials so far; 0: none yet */
+    bool is_stale;                      /* it was refused */
+    int64_t read_ms;                    /* of the token file */
     /* the plug-in */
     pid_t pid; /* 0: does not run */
     int pid_fd, pipe;
@@ -39,11 +39,11 @@ struct kube_credential {
 static const char *const versions[] = {"client.authentication.k8s.io/v1",
                                        "client.authentication.k8s.io/v1beta1"};
 
-void kube_credential_said_release(struct kube_credential_said *said) {
-    free(said->token);
-    free(said->certificate_pem);
-    free(said->key_pem);
-    *said = (struct kube_credential_said){0};
+void kube_credential_reply_release(struct kube_credential_reply *reply) {
+    free(reply->token);
+    free(reply->certificate_pem);
+    free(reply->key_pem);
+    *reply = (struct kube_credential_reply){0};
 }
 
 static char *copy_text(const json_t *tree, const char *path) {
@@ -52,7 +52,7 @@ static char *copy_text(const json_t *tree, const char *path) {
 }
 
 int kube_credential_read(const json_t *exec, const char *text, size_t size,
-                         struct kube_credential_said *ret_said, struct error *err) {
+                         struct kube_credential_reply *ret_reply, struct error *err) {
     AUTO(tree_freep) json_t *tree = NULL;
     struct error ignored = {0};
     if (tree_parse(text, size, CREDENTIAL_PLUGIN_MAX, &tree, &ignored) < 0 ||
@@ -63,21 +63,21 @@ int kube_credential_read(const json_t *exec, const char *text, size_t size,
     if (strcmp(tree_text(tree, "apiVersion", ""), wanted) != 0) {
         return error_set(err, ERROR_INVALID, "printed another apiVersion than %s", wanted);
     }
-    AUTO(kube_credential_said_release)
-    struct kube_credential_said said = {.token = copy_text(tree, "status.token"),
-                                        .certificate_pem =
-                                            copy_text(tree, "status.clientCertificateData"),
-                                        .key_pem = copy_text(tree, "status.clientKeyData")};
-    if (!said.certificate_pem != !said.key_pem) {
+    AUTO(kube_credential_reply_release)
+    struct kube_credential_reply reply = {.token = copy_text(tree, "status.token"),
+                                          .certificate_pem =
+                                              copy_text(tree, "status.clientCertificateData"),
+                                          .key_pem = copy_text(tree, "status.clientKeyData")};
+    if (!reply.certificate_pem != !reply.key_pem) {
         return error_set(err, ERROR_INVALID,
                          "printed a certificate without its key, or a key without its certificate");
     }
-    if (!said.token && !said.certificate_pem) {
+    if (!reply.token && !reply.certificate_pem) {
         return error_set(err, ERROR_INVALID, "printed neither a token nor a certificate");
     }
-    said.expires_ms = MAX(clock_parse(tree_text(tree, "status.expirationTimestamp", "")), 0);
-    *ret_said = said;
-    said = (struct kube_credential_said){0};
+    reply.expires_ms = MAX(clock_parse(tree_text(tree, "status.expirationTimestamp", "")), 0);
+    *ret_reply = reply;
+    reply = (struct kube_credential_reply){0};
     return 0;
 }
 
@@ -166,7 +166,7 @@ void kube_credential_free(struct kube_credential *credential) {
     }
     int status;
     end_plugin(credential, &status);
-    kube_credential_said_release(&credential->said);
+    kube_credential_reply_release(&credential->reply);
     buffer_release(&credential->output);
     free(credential);
 }
@@ -205,21 +205,21 @@ static void read_output(void *context) {
 }
 
 static void take_said(struct kube_credential *credential, int status, struct error *err) {
-    struct kube_credential_said said = {0};
+    struct kube_credential_reply reply = {0};
     if (status != 0) {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         error_set(err, ERROR_DENIED, "exited with code %d", code);
     } else if (kube_credential_read(credential->config->exec,
                                     credential->output.data ? credential->output.data : "",
-                                    credential->output.size, &said, err) == 0) {
-        kube_credential_said_release(&credential->said);
-        credential->said = said;
+                                    credential->output.size, &reply, err) == 0) {
+        kube_credential_reply_release(&credential->reply);
+        credential->reply = reply;
         credential->number++;
         credential->is_stale = false;
-        int64_t now_ms = clock_wall_ms(), left_ms = said.expires_ms - now_ms;
+        int64_t now_ms = clock_wall_ms(), left_ms = reply.expires_ms - now_ms;
         credential->renew_ms =
-            said.expires_ms ? now_ms + MAX(left_ms - CREDENTIAL_EARLY_MS, MAX(left_ms / 2, 5000))
-                            : 0;
+            reply.expires_ms ? now_ms + MAX(left_ms - CREDENTIAL_EARLY_MS, MAX(left_ms / 2, 5000))
+                             : 0;
     }
 }
 
@@ -398,8 +398,8 @@ static enum kube_credential_state get_from_file(struct kube_credential *credenti
         return CREDENTIAL_FAILED;
     }
     text[strcspn(text, " \t\r\n")] = 0;
-    free(credential->said.token);
-    credential->said.token = text;
+    free(credential->reply.token);
+    credential->reply.token = text;
     credential->read_ms = now_ms;
     credential->is_stale = false;
     credential->number++;
@@ -417,12 +417,12 @@ enum kube_credential_state kube_credential_get(struct kube_credential *credentia
         state = get_from_file(credential, err);
     }
     if (state == CREDENTIAL_READY) {
-        const struct kube_credential_said *said = &credential->said;
-        bool is_own = said->certificate_pem != NULL;
+        const struct kube_credential_reply *reply = &credential->reply;
+        bool is_own = reply->certificate_pem != NULL;
         *ret_view = (struct kube_credential_view){
-            .token = said->token ? said->token : config->token,
-            .certificate_pem = is_own ? said->certificate_pem : config->client_certificate_pem,
-            .key_pem = is_own ? said->key_pem : config->client_key_pem,
+            .token = reply->token ? reply->token : config->token,
+            .certificate_pem = is_own ? reply->certificate_pem : config->client_certificate_pem,
+            .key_pem = is_own ? reply->key_pem : config->client_key_pem,
             .number = credential->number};
     }
     return state;

@@ -48,11 +48,11 @@ bool kube_credential_refused(struct kube_credential *credential, unsigned number
 /* The plug-in's environment variable KUBERNETES_EXEC_INFO; the caller frees it. */
 char *kube_credential_exec_info(const struct config *config);
 /* A plug-in's output. */
-struct kube_credential_said {
+struct kube_credential_reply {
     char *token, *certificate_pem, *key_pem; /* NULL: absent */
     int64_t expires_ms;                      /* wall time; 0: not given */
 };
 /* Fails with INVALID; the error never quotes the output. */
 NODISCARD int kube_credential_read(const json_t *exec, const char *text, size_t size,
-                                   struct kube_credential_said *ret_said, struct error *err);
-void kube_credential_said_release(struct kube_credential_said *said);
+                                   struct kube_credential_reply *ret_reply, struct error *err);
+void kube_credential_reply_release(struct kube_credential_reply *reply);

@@ -174,7 +174,7 @@ static int begin(struct probe *probe, int64_t now_ms, struct error *err) {
         .reuse = HTTP_ONCE,
         .connect_ms = (int)probe->timeout_ms,
         .timeout_ms = (int)probe->timeout_ms,
-        .max_bytes = ANSWER_BYTES_MAX,
+        .bytes_max = ANSWER_BYTES_MAX,
         .done = on_answer,
         .context = probe,
     };

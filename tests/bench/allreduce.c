@@ -66,12 +66,12 @@ int main(int argc, char **argv) {
         fail(&err);
     }
     size_t count = megabytes * 4, *bytes = x_calloc(count, sizeof *bytes);
-    int *made_at = x_calloc(count, sizeof *made_at);
+    int *ready_after_step = x_calloc(count, sizeof *ready_after_step);
     for (size_t i = 0; i < count; i++) {
         bytes[i] = 250000;
-        made_at[i] = (int)i;
+        ready_after_step[i] = (int)i;
     }
-    buckets_plan(bytes, made_at, count, (size_t)64 << 20, &buckets);
+    buckets_plan(bytes, ready_after_step, count, (size_t)64 << 20, &buckets);
     values = x_calloc(1, buckets.bytes);
     struct reducer *reducer = NULL;
     if (reducer_open(comm, &buckets, values, 60000, &reducer, &err) < 0) {
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     buckets_release(&buckets);
     free(values);
     free(bytes);
-    free(made_at);
+    free(ready_after_step);
     free(ours);
     free(plain);
     comm_close(comm);

@@ -18,7 +18,7 @@ enum mode { COMPUTE, OFF, ON, MODE_COUNT };
 static const char *const mode_names[MODE_COUNT] = {"compute_seconds", "off_seconds", "on_seconds"};
 
 static struct resnet50 net;
-static double *due_at; /* [buckets.count]: the share of backward's work before it */
+static double *ready_after; /* [buckets.count]: the share of backward's work before it */
 static bool spins;
 
 static int64_t clock_ns(void) {
@@ -41,7 +41,7 @@ static void compute_until(int64_t ns) {
 static double step(struct reducer *reducer, enum mode mode, double compute_s) {
     int64_t start_ns = begin_ns(reducer), own_ns = clock_ns();
     for (size_t i = 0; mode == ON && i < buckets.count; i++) {
-        compute_until(own_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
+        compute_until(own_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * ready_after[i]) / 3));
         reducer_due(reducer, i);
     }
     compute_until(own_ns + (int64_t)(compute_s * 1e9));
@@ -57,10 +57,10 @@ static double step(struct reducer *reducer, enum mode mode, double compute_s) {
 /* The time at which the last gradient of each bucket is ready. */
 static void plan(void) {
     resnet50_init(&net);
-    buckets_plan(net.bytes, net.made_at, net.count, (size_t)64 << 20, &buckets);
-    due_at = x_calloc(buckets.count, sizeof *due_at);
+    buckets_plan(net.bytes, net.ready_after_step, net.count, (size_t)64 << 20, &buckets);
+    ready_after = x_calloc(buckets.count, sizeof *ready_after);
     for (size_t i = 0; i < net.count; i++) {
-        double *due = &due_at[buckets.places[i].bucket];
+        double *due = &ready_after[buckets.places[i].bucket];
         *due = MAX(*due, net.done[i]);
     }
 }
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     }
     reducer_close(reducer);
     buckets_release(&buckets);
-    free(due_at);
+    free(ready_after);
     free(values);
     free(seconds);
     comm_close(comm);

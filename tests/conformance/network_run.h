@@ -37,7 +37,7 @@ static inline int network_run(struct network *network, struct device *device, ui
     struct execution_plan *plan = NULL;
     void *block = NULL;
     struct graph graph = {0};
-    int result = rewrite(&network->graph, &graph, err);
+    int result = rewrite_graph(&network->graph, &graph, err);
     for (size_t i = 0; result == 0 && i < network->graph.input_count; i++) {
         struct value *value = &network->values[network->inputs[i]];
         result = tensor_init(&inputs[i], value->type, &value->shape, err);

@@ -64,7 +64,7 @@ static void *race(void *argument) {
 static void one_creator_of_eight(void) {
     struct racer racers[8];
     int won = 0;
-    if (!store_can(store).creates) {
+    if (!store_features(store).creates) {
         return;
     }
     for (int i = 0; i < 8; i++) {
@@ -335,7 +335,7 @@ static void clears_a_folder(void) {
     CHECK_OBJECT("run/try/1", "y");
     CHECK_INT(store_clear(store, "run/../try/", &err), -1);
     error_clear(&err);
-    CHECK_OK(store_sweep(store, &err), &err);
+    CHECK_OK(store_remove_leftovers(store, &err), &err);
     CHECK_OBJECT("run/try/1", "y");
 }
 
@@ -369,7 +369,7 @@ static void peeks(void) {
     }
     store_peek(store, objects, STORE_PEEK_MAX);
     bool peeks = objects[0].is_whole;
-    CHECK(!peeks || !store_can(store).is_local);
+    CHECK(!peeks || !store_features(store).is_local);
     for (int i = 0; i < STORE_PEEK_MAX; i++) {
         char wanted[32];
         snprintf(wanted, sizeof wanted, "bytes of %d", i);

@@ -190,14 +190,14 @@ static void order_is_kept_however_buckets_are_due(void) {
     }
     for (int round = 0; round < rounds && !test_failures; round++) {
         size_t bytes[64], count = 1 + mixed(seed + (uint64_t)round) % 64;
-        int made_at[64];
+        int ready_after_step[64];
         for (size_t i = 0; i < count; i++) {
             bytes[i] = 4 * (1 + mixed(seed ^ (uint64_t)(round * 64) ^ i) % 30000);
-            made_at[i] = (int)i;
+            ready_after_step[i] = (int)i;
         }
         struct buckets buckets;
         struct error err = {0};
-        buckets_plan(bytes, made_at, count, 200000, &buckets);
+        buckets_plan(bytes, ready_after_step, count, 200000, &buckets);
         float *values = x_calloc(1, buckets.bytes);
         struct reducer *reducer = NULL;
         CHECK_OK(reducer_open(comm, &buckets, values, 60000, &reducer, &err), &err);

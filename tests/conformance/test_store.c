@@ -215,7 +215,7 @@ static void sweeps_what_is_left(void) {
     }
     AUTO(text_freep) char *round = x_printf("%s/f/round", folder);
     CHECK_INT(symlink("..", round), 0);
-    CHECK_OK(store_sweep(store, &err), &err);
+    CHECK_OK(store_remove_leftovers(store, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep) char *path = x_printf("%s/%s%s", folder, rows[i].below, left);
         CHECK_INT(access(path, F_OK) < 0, rows[i].goes);
@@ -312,7 +312,7 @@ static void run_in(const char *where, bool is_wrapped, bool excludes) {
         printf("skip %s: no folder can be made there\n", where);
         return;
     }
-    knows_itself = store_can(store).creates == excludes;
+    knows_itself = store_features(store).creates == excludes;
     TEST(is_known_to_exclude_or_not);
     test_failures_total += store_suite(store, STORE_NAME_MAX);
     if (!is_wrapped) {

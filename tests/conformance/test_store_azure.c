@@ -18,7 +18,7 @@ static void run_on(const char *path, bool is_wrapped) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = NULL;
     CHECK_OK(store_open(path, /* writes= */ true, &store, &err), &err);
-    CHECK(store && store_can(store).creates);
+    CHECK(store && store_features(store).creates);
     if (store && is_wrapped) {
         store = broken_store(TAKE(store), &(struct broken_options){.delay_ms_max = 1});
     }

@@ -17,8 +17,8 @@
 
 static struct comm *comm;
 static char folder[64] = "/tmp/windlass-train-device-XXXXXX";
-static int64_t patience_ms = 60000; /* or PATIENCE_MS, for scripts that let a rank fail */
-static int steps_left;              /* until the rank is asked to leave; below 0: never */
+static int64_t timeout_ms = 60000; /* or PATIENCE_MS, for scripts that let a rank fail */
+static int steps_left;             /* until the rank is asked to leave; below 0: never */
 static int epochs = 3;
 static const char *metrics; /* spec.metrics; NULL: none */
 
@@ -44,7 +44,7 @@ static int train(const char *output, const char *optimizer, int samples, bool is
                             .name = "device",
                             .run = "00000000000000dd",
                             .threads = 2,
-                            .patience_ms = patience_ms,
+                            .timeout_ms = timeout_ms,
                             .is_stopped = is_stopped};
     int result = 0;
     if (is_apart) {
@@ -265,7 +265,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     setenv("out", folder, 1);
-    patience_ms = getenv("PATIENCE_MS") ? strtoll(getenv("PATIENCE_MS"), NULL, 10) : patience_ms;
+    timeout_ms = getenv("PATIENCE_MS") ? strtoll(getenv("PATIENCE_MS"), NULL, 10) : timeout_ms;
     steps_left = -1;
     RUN(every_bit_is_the_same);
     RUN(a_rank_may_have_nothing);

@@ -14,7 +14,7 @@
 
 enum { N = 2, H = 6, W = 10 };
 
-static void run(const char *name, const struct graph *graph, const struct tensor *x,
+static void run(const char *name, struct graph *graph, const struct tensor *x,
                 struct tensor *ret_bytes, struct tensor *ret_bad) {
     struct device *device = NULL;
     struct execution_plan *plan = NULL;

@@ -129,7 +129,7 @@ static int train(const struct settings *settings, const char *device, const char
                             .name = "cuda",
                             .run = "00000000000000cd",
                             .threads = 1,
-                            .patience_ms = 60000};
+                            .timeout_ms = 60000};
     struct comm *comm = NULL;
     int result = comm_open("single", &comm, err);
     result = result < 0 ? -1 : device_open(device, 1, &job.device, err);

@@ -77,7 +77,7 @@ static void build_optimizer(struct bench *bench) {
 
 static int open_optimizer(struct bench *bench, struct error *err) {
     build_optimizer(bench);
-    const struct graph *graph = &bench->optimizer;
+    struct graph *graph = &bench->optimizer;
     bool *is_bound = x_malloc(graph->output_count);
     memset(is_bound, true, graph->output_count);
     bench->optimizer_inputs = x_calloc(graph->input_count, sizeof *bench->optimizer_inputs);
@@ -118,7 +118,7 @@ static int fill_data(struct bench *bench, struct error *err) {
 }
 
 static int open_training(struct bench *bench, struct error *err) {
-    const struct training_graph *graph = &bench->graph;
+    struct training_graph *graph = &bench->graph;
     size_t count = graph->variable_count;
     bool *is_bound = x_calloc(graph->graph.output_count, sizeof *is_bound);
     bench->inputs = x_calloc(graph->graph.input_count, sizeof *bench->inputs);
@@ -169,7 +169,7 @@ static int open_bench(struct bench *bench, bool is_bfloat, struct error *err) {
         }
     }
     bench->numbers[OPTIMIZER_RATE] = 0.02f;
-    bench->numbers[OPTIMIZER_FIRST] = 0.9f;
+    bench->numbers[OPTIMIZER_BETA1] = 0.9f;
     bench->numbers[OPTIMIZER_GRADIENT] = 1;
     bench->numbers[OPTIMIZER_LIMIT] = INFINITY;
     return fill_data(bench, err) < 0 || open_training(bench, err) < 0 ? -1

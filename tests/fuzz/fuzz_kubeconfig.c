@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     struct error said_err = {0};
     AUTO(tree_freep) json_t *exec = json_pack("{s:s}", "apiVersion", "v1");
-    AUTO(kube_credential_said_release) struct kube_credential_said said = {0};
+    AUTO(kube_credential_reply_release) struct kube_credential_reply said = {0};
     if (kube_credential_read(exec, text, strlen(text), &said, &said_err) == 0 && !said.token &&
         !said.certificate_pem) {
         abort();

@@ -39,7 +39,7 @@ static void run_in_stages(struct device *device, const struct graph *graph, stru
     free(outputs);
 }
 
-static void run(struct device *device, const struct graph *graph, struct tensor *inputs) {
+static void run(struct device *device, struct graph *graph, struct tensor *inputs) {
     struct error err = {0};
     struct execution_plan *plan = NULL;
     void *block = NULL;
@@ -58,7 +58,7 @@ static void run(struct device *device, const struct graph *graph, struct tensor 
 }
 
 /* Dimensions of any size become `any`. */
-static void run_with(struct device *device, const struct graph *graph, int64_t any, uint32_t seed) {
+static void run_with(struct device *device, struct graph *graph, int64_t any, uint32_t seed) {
     struct error err = {0};
     struct tensor inputs[INPUTS_MAX] = {0};
     bool is_small = graph->input_count <= INPUTS_MAX;
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         model_free(model);
         return 0;
     }
-    if (rewrite(&model->graph, &graph, &err) < 0) {
+    if (rewrite_graph(&model->graph, &graph, &err) < 0) {
         model_free(model);
         return 0;
     }

@@ -41,7 +41,7 @@ static int make_inputs(const struct graph *network, const struct training_graph 
     return 0;
 }
 
-static void run(struct device *device, const struct graph *graph, const struct tensor *inputs) {
+static void run(struct device *device, struct graph *graph, const struct tensor *inputs) {
     struct error err = {0};
     struct execution_plan *plan = NULL;
     void *block = NULL;

@@ -1,5 +1,5 @@
 """README.md of each folder of lib/, operator/ and agent/: the part below the line MADE is made from the headers and from
-includes.sh, so that every module is named and what a folder may include is true. The text above is by hand; if it names
+includes.sh, so that every module is named, and the rule that says what a folder may include. The text above is by hand; if it names
 every module in `backticks`, the list is left out. A .c without a header has its first comment, or else its first names. folders.sh compares; `make readmes` writes."""
 import os
 import re
@@ -85,8 +85,10 @@ def may_include(folder, allowed):
     best = max((f for f in allowed if (folder + "/").startswith(f + "/")), key=len, default=None)
     if not best:
         return ""
-    names = [f"`{p}`" for p in allowed[best] if p.rstrip("/") != folder]
-    text = "May include, besides itself: " + (", ".join(names) if names else "nothing of ours") + "."
+    if not [p for p in allowed[best] if p.rstrip("/") != folder]:
+        return "May include, besides itself: nothing of ours."
+    script = os.path.relpath("tests/lint/includes.sh", folder)
+    text = f"What it may include: `{best}` in [includes.sh]({script})."
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 

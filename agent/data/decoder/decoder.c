@@ -41,7 +41,7 @@ struct decoder {
     uint64_t number; /* of the last call */
     const char *use; /* DECODER_USE_VIDEO, or NULL: pictures */
     bool is_lost, is_slow, is_interrupted;
-    struct decoder_patience patience;
+    struct decoder_limits limits;
 };
 
 /* ---- policy ---- */
@@ -103,15 +103,15 @@ static int check_confined(int64_t parts, struct error *err) {
 
 /* ---- messages ---- */
 
-struct decoder *decoder_new(struct decoder_patience patience) {
+struct decoder *decoder_new(struct decoder_limits limits) {
     struct decoder *decoder = x_calloc(1, sizeof *decoder);
     decoder->process.socket = decoder->process.window_fd = -1;
-    decoder->patience = patience;
+    decoder->limits = limits;
     return decoder;
 }
 
-struct decoder *decoder_new_video(struct decoder_patience patience) {
-    struct decoder *decoder = decoder_new(patience);
+struct decoder *decoder_new_video(struct decoder_limits limits) {
+    struct decoder *decoder = decoder_new(limits);
     decoder->use = DECODER_USE_VIDEO;
     return decoder;
 }
@@ -195,10 +195,10 @@ static int lose_ended(struct decoder *decoder, struct error *err) {
 
 /* Waits for a packet: 1; 0: silence, or its processor time is used up; -1 the process has ended.
  * *ret_size: its bytes. */
-static int receive(struct decoder *decoder, int patience_ms, struct decoder_message *message,
+static int receive(struct decoder *decoder, int timeout_ms, struct decoder_message *message,
                    size_t *ret_size) {
     struct pollfd wanted = {.fd = decoder->process.socket, .events = POLLIN};
-    for (int64_t silent_ms = 0; silent_ms < patience_ms;) {
+    for (int64_t silent_ms = 0; silent_ms < timeout_ms;) {
         int64_t before_ms = clock_monotonic_ms();
         if (decoder_process_is_spent(&decoder->process)) {
             return 0;
@@ -223,9 +223,8 @@ static int receive_message(struct decoder *decoder, const struct decoder_wait *w
     size_t size = 0;
     const char *why = NULL;
     *message = (struct decoder_message){.kind = 0};
-    int heard =
-        receive(decoder, wait->call == DECODER_HELLO ? START_MS : decoder->patience.silent_ms,
-                message, &size);
+    int heard = receive(decoder, wait->call == DECODER_HELLO ? START_MS : decoder->limits.silent_ms,
+                        message, &size);
     if (heard < 0) {
         return lose_ended(decoder, err);
     }
@@ -343,7 +342,7 @@ static int call(struct decoder *decoder, struct service service, struct decoder_
                 struct error *err) {
     struct decoder_wait wait = {.call = message->kind, .number = ++decoder->number};
     begin_wait(&wait, &service);
-    decoder_process_limit(&decoder->process, decoder->patience.processor_seconds);
+    decoder_process_limit(&decoder->process, decoder->limits.processor_seconds);
     if (send_message(decoder, message, err) < 0) {
         return -1;
     }
@@ -471,9 +470,9 @@ int decoder_video_next(struct decoder *decoder, const struct decoder_source *sou
     return (int)message.values[0];
 }
 
-struct decoder_patience decoder_film_patience(int64_t film_bytes) {
+struct decoder_limits decoder_film_limits(int64_t film_bytes) {
     int64_t seconds = FILM_SECONDS + film_bytes / FILM_BYTES_A_SECOND;
-    return (struct decoder_patience){FILM_SILENT_MS, (int)MIN(seconds, (int64_t)FILM_SECONDS_MAX)};
+    return (struct decoder_limits){FILM_SILENT_MS, (int)MIN(seconds, (int64_t)FILM_SECONDS_MAX)};
 }
 
 int decoder_film(struct decoder *decoder, const struct decoder_files *files, const char *request,

@@ -27,19 +27,19 @@ NODISCARD int decoder_choose(const char *program, struct error *err);
 bool decoder_is_separate(void);
 
 /* Limits of a call: ms without a message, seconds of processor time. */
-struct decoder_patience {
+struct decoder_limits {
     int silent_ms, processor_seconds;
 };
 /* For pictures, of which the largest take 3 s; for frames of films, which may have to be decoded
  * from their start. */
-#define DECODER_PICTURE_PATIENCE ((struct decoder_patience){60000, 60})
-#define DECODER_VIDEO_PATIENCE ((struct decoder_patience){60000, 600})
+#define DECODER_PICTURE_LIMITS ((struct decoder_limits){60000, 60})
+#define DECODER_VIDEO_LIMITS ((struct decoder_limits){60000, 600})
 /* For a call about a whole film of so many bytes, which may be decoded all. */
-struct decoder_patience decoder_film_patience(int64_t film_bytes);
+struct decoder_limits decoder_film_limits(int64_t film_bytes);
 
 /* Of pictures; and of videos, for which the process loads libav before it confines itself. */
-struct decoder *decoder_new(struct decoder_patience patience);
-struct decoder *decoder_new_video(struct decoder_patience patience);
+struct decoder *decoder_new(struct decoder_limits limits);
+struct decoder *decoder_new_video(struct decoder_limits limits);
 void decoder_free(struct decoder *decoder); /* accepts NULL */
 /* After a failed call: the process has ended, by the file (INVALID). */
 bool decoder_is_lost(const struct decoder *decoder);

@@ -40,7 +40,7 @@ static void prepare(struct decoder_pool *pool) {
     }
 }
 
-/* A wait ends when a call does, which decoder_patience bounds. */
+/* A wait ends when a call does, which decoder_limits bounds. */
 static struct decoder *take(struct decoder_pool *pool) {
     struct decoder *decoder = NULL;
     pthread_mutex_lock(&pool->lock);
@@ -54,7 +54,7 @@ static struct decoder *take(struct decoder_pool *pool) {
         pool->made++;
     }
     pthread_mutex_unlock(&pool->lock);
-    return decoder ? decoder : decoder_new(DECODER_PICTURE_PATIENCE);
+    return decoder ? decoder : decoder_new(DECODER_PICTURE_LIMITS);
 }
 
 static void give_back(struct decoder_pool *pool, struct decoder *decoder) {

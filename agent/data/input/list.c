@@ -19,7 +19,7 @@ enum {
     PAGES_HELD = 4,
     WAIT_MS_MIN = 20,
     WAIT_MS_MAX = 5000,
-    PATIENCE_MS = 300000, /* how long the store may fail to accept a page */
+    STORE_TIMEOUT_MS = 300000, /* how long the store may fail to accept a page */
 };
 
 struct held {
@@ -155,7 +155,7 @@ static int read_back(struct list *list, const char *text, size_t size, struct er
  * never. */
 static int try_store(struct list *list, const char *name, const char *text, size_t size,
                      struct error *cause, struct error *err) {
-    bool excludes = store_can(list->options.output).creates;
+    bool excludes = store_features(list->options.output).creates;
     int stored = store_put(list->options.output, name, text, size, STORE_CREATE, cause);
     if (stored == 0 && excludes) {
         return 1;
@@ -205,7 +205,7 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
         if (pause_ms == WAIT_MS_MIN && cause.kind) { /* nothing is scored meanwhile */
             log_event(LOG_WARNING, "the list of inputs is not stored yet: %s", cause.text);
         }
-        if (clock_monotonic_ms() - start_ms > PATIENCE_MS) {
+        if (clock_monotonic_ms() - start_ms > STORE_TIMEOUT_MS) {
             return error_set(err, ERROR_UNAVAILABLE, "the list of inputs cannot be stored: %s",
                              cause.text);
         }

@@ -33,7 +33,7 @@ struct list_options {
 };
 
 /* Reads the existing pages, and starts the thread if the list is incomplete. Blocks. INVALID,
- * naming the page: it is torn, of another run, or missing although later ones exist. */
+ * naming the page: it is truncated, of another run, or missing although later ones exist. */
 NODISCARD int list_open(const struct list_options *options, struct list **ret_list,
                         struct error *err);
 /* Waits for a call of the store or the kind that is in progress. Accepts NULL. */

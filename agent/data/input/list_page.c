@@ -139,7 +139,7 @@ static int read_lines(struct list_page *page, const uint32_t *starts, struct err
 static int read_page(struct list_page *page, const char *run, size_t size, uint32_t **ret_starts,
                      struct error *err) {
     if (size > LIST_PAGE_BYTES_MAX || !is_whole(page->text, size)) {
-        return error_set(err, ERROR_INVALID, "is torn");
+        return error_set(err, ERROR_INVALID, "is truncated");
     }
     size_t lines = find_lines(page->text, size, ret_starts);
     const uint32_t *starts = *ret_starts;

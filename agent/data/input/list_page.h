@@ -56,7 +56,8 @@ struct list_page {
 };
 void list_page_release(struct list_page *page);
 
-/* text: moved into the page, also on failure. INVALID: torn, not of this run, not this number. */
+/* text: moved into the page, also on failure. INVALID: truncated, not of this run, not this number.
+ */
 NODISCARD int list_page_read(const char *run, int64_t number, char *text, size_t size,
                              struct list_page *ret_page, struct error *err);
 

@@ -26,8 +26,8 @@ struct list_reader {
 void list_reader_init(struct list_reader *reader, struct store *store, const char *run,
                       const char *folder);
 void list_reader_release(struct list_reader *reader);
-/* 1: the next line is current; 0: there are no more pages. INVALID: a page is torn, or of another
- * run. */
+/* 1: the next line is current; 0: there are no more pages. INVALID: a page is truncated, or of
+ * another run. */
 NODISCARD int list_reader_next(struct list_reader *reader, struct error *err);
 
 /* 1: read; 0: no such page. */

@@ -157,8 +157,8 @@ void sink_see(struct row_heads *heads, const struct item *item) {
     }
 }
 
-int sink_head(const struct row_heads *heads, const struct item *item, char **ret_head,
-              struct error *err) {
+int sink_row_prefix(const struct row_heads *heads, const struct item *item, char **ret_head,
+                    struct error *err) {
     AUTO(buffer_release) struct buffer head;
     struct row_place place = place_of(item);
     buffer_init(&head, LINE_BYTES_MAX / 2);

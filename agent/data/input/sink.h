@@ -34,10 +34,10 @@ void sink_skip(struct sink *sink);
  * last result. heads: of this lease; NULL: none. */
 NODISCARD int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err);
 NODISCARD int sink_finish(struct sink *sink, struct error *err);
-/* The members of an item's row before the result, when row_heads_see has counted it; the caller
- * frees. heads NULL: NULL. INVALID: the item lacks a column. */
-NODISCARD int sink_head(const struct row_heads *heads, const struct item *item, char **ret_head,
-                        struct error *err);
+/* *ret_head: the members of an item's row before the result (row_head.h), once sink_see has counted
+ * the item; the caller frees it. heads NULL: it is NULL. INVALID: the item lacks a column. */
+NODISCARD int sink_row_prefix(const struct row_heads *heads, const struct item *item,
+                              char **ret_head, struct error *err);
 /* Counts an item; heads may be NULL. */
 void sink_see(struct row_heads *heads, const struct item *item);
 void sink_free(struct sink *sink);

@@ -116,9 +116,10 @@ static void make_print(const struct walk *walk, const struct store_info *info,
                        char ret_print[static PRINT_BYTES]) {
     int64_t latest_ms = MAX(info->modified_ns, info->changed_ns) / 1000000;
     int64_t age_ms = clock_wall_ms() - latest_ms;
-    int64_t tick_ms = walk->store ? store_can(walk->store).tick_ms : 0;
+    int64_t tick_ms = walk->store ? store_features(walk->store).tick_ms : 0;
     bool is_young = tick_ms > 0 && age_ms < tick_ms && age_ms >= -CLOCKS_DIFFER_MS;
-    fingerprint_make(info, !walk->store || store_can(walk->store).is_local, is_young, ret_print);
+    fingerprint_make(info, !walk->store || store_features(walk->store).is_local, is_young,
+                     ret_print);
 }
 
 /* fault: of a link; NULL: none. print: of the file, NULL: this storage has none. */
@@ -237,15 +238,16 @@ static int leave_out(struct walk *walk, struct error *err) {
     AUTO(text_freep) char *output = NULL;
     struct error ignored = {0};
     const char *output_path = tree_text(walk->listing->spec, "output.path", "");
-    if (!store_can(walk->store).is_local || path_resolve(walk->folder, &input, &ignored) < 0 ||
+    if (!store_features(walk->store).is_local || path_resolve(walk->folder, &input, &ignored) < 0 ||
         path_resolve(output_path, &output, &ignored) < 0 || !path_is_inside(output, input)) {
         return 0;
     }
     size_t length = strlen(input);
     if (path_is_inside(input, output)) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: is spec.output.path, too; the results would replace the input",
-                         walk->folder);
+        return error_set(
+            err, ERROR_INVALID,
+            "%s: the same folder as spec.output.path; the results would replace the input",
+            walk->folder);
     }
     if (!text_starts(output, input) || output[length] != '/') {
         return error_set(err, ERROR_INVALID,

@@ -133,7 +133,7 @@ static void read_ahead(struct input_reader *reader, size_t first) {
 
 /* The bytes of that file, if it was read ahead; NULL: it must be read alone. */
 static const struct store_peeked *find_ahead(struct input_reader *reader, size_t index) {
-    if (store_can(reader->store).is_local) {
+    if (store_features(reader->store).is_local) {
         return NULL;
     }
     if (index >= reader->ahead_first + reader->ahead_count) {
@@ -149,7 +149,7 @@ static const struct store_peeked *find_ahead(struct input_reader *reader, size_t
 /* Of another content than was listed the result would be taken for that of the listed one. */
 static int check_listed(const struct input_reader *reader, const char *name,
                         const struct store_info *info, struct error *err) {
-    return fingerprint_holds(info, store_can(reader->store).is_local, reader->core)
+    return fingerprint_holds(info, store_features(reader->store).is_local, reader->core)
                ? 0
                : error_set(err, ERROR_CONFLICT, "%s/%s: " FINGERPRINT_CHANGED,
                            store_path(reader->store), name);

@@ -43,7 +43,7 @@ static json_t *take_lost(const json_t *answer) {
 static int ask(const struct decoder_files *files, const json_t *wish, json_t **ret_answer,
                struct error *err) {
     AUTO(decoder_freep)
-    struct decoder *decoder = decoder_new_video(decoder_film_patience(files->source_bytes));
+    struct decoder *decoder = decoder_new_video(decoder_film_limits(files->source_bytes));
     AUTO(text_freep) char *request = tree_canonical(wish);
     return decoder_film(decoder, files, request, ret_answer, err);
 }

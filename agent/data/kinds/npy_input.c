@@ -116,7 +116,7 @@ static int npy_list(const struct input_listing *listing, input_line *line, void 
     int result = -1;
     buffer_init(&walk.text, INPUT_LINE_MAX);
     if (source_open(tree_text(listing->spec, "input.npy.path", ""), &walk.source, &cause) == 0) {
-        walk.source.leave = listing->left_out ? source_count : NULL;
+        walk.source.leave = listing->left_out ? source_leave_count : NULL;
         walk.source.leave_context = listing->left_out;
         result = walk_files(&walk, listing->after, &cause);
     }

@@ -23,7 +23,7 @@ static const char *const ours[] = {"summary.json",     "failed.jsonl",        "r
 bool output_name_is_blind(struct store *output) {
     struct store_info info, other;
     struct error ignored = {0};
-    return output && store_can(output).is_local &&
+    return output && store_features(output).is_local &&
            store_stat(output, ".windlass/owner", &info, &ignored) == 0 &&
            store_stat(output, ".WINDLASS/OWNER", &other, &ignored) == 0 &&
            strcmp(info.token, other.token) == 0;

@@ -253,7 +253,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
                      ? -1
                      : line(context, "", 0, NULL, &cause);
     } else if (open_input(listing, &walk.source, &cause) == 0) {
-        walk.source.leave = listing->left_out ? source_count : NULL;
+        walk.source.leave = listing->left_out ? source_leave_count : NULL;
         walk.source.leave_context = listing->left_out;
         result = has_keys(listing->spec) ? keys_list(listing, &walk.source, line, context, &cause)
                                          : walk_files(&walk, listing, &cause);

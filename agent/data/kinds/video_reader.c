@@ -98,7 +98,7 @@ static int begin_lease(struct reader *reader, const json_t *work, struct error *
 static struct reader *reader_new(const char *spec_path) {
     struct reader *reader = x_calloc(1, sizeof *reader);
     reader->spec_path = x_strdup(spec_path);
-    reader->decoder = decoder_new_video(DECODER_VIDEO_PATIENCE);
+    reader->decoder = decoder_new_video(DECODER_VIDEO_LIMITS);
     return reader;
 }
 

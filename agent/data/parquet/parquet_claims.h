@@ -1,5 +1,5 @@
-/* parquet_claims.h: whether the rows are there that a Parquet file's footer claims, before work is
- * cut from them. A few bytes can hold 2^31 rows of one value, and a footer can say so of any bytes.
+/* parquet_claims.h: checks the number of rows in a Parquet file's footer before mini-batches are
+ * made of it. A few bytes can hold 2^31 rows of one value, and a footer can say so of any bytes.
  */
 #pragma once
 

@@ -12,8 +12,9 @@ struct row_places {
 };
 
 void row_places_release(struct row_places *places); /* for AUTO, too */
-/* A line of a part, without newline. 1: it is a row, and *ret_line is what it becomes, borrowed
- * from it or from `scratch`; 0: it is the end of a part; INVALID: neither. */
+/* In: *line and *size are a line of a part, without newline. 1: it is a row, and they are now its
+ * text with the number in the file, borrowed from the old line or from `scratch`. 0: it is the end
+ * of a part, and they are as before. INVALID: neither. */
 NODISCARD int row_places_line(struct row_places *places, struct buffer *scratch, const char **line,
                               size_t *size, struct error *err);
 /* Whether a line of a part is of this file. */

@@ -146,7 +146,8 @@ static int refill(const struct sorter *sorter, struct run *run, struct error *er
     }
     if (run->size < SIZE_BYTES || run->size < SIZE_BYTES + key_size(run->slice) ||
         key_size(run->slice) > SORTER_KEY_MAX) {
-        return error_set(err, ERROR_INVALID, "%s/%s is torn", store_path(sorter->store), run->name);
+        return error_set(err, ERROR_INVALID, "%s/%s is truncated", store_path(sorter->store),
+                         run->name);
     }
     return 1;
 }

@@ -49,7 +49,7 @@ int source_open(const char *spec_path, struct source *ret_source, struct error *
                  : store_open(spec_path, /* writes= */ false, &ret_source->store, err);
 }
 
-void source_count(void *count, const char *name UNUSED) {
+void source_leave_count(void *count, const char *name UNUSED) {
     ++*(int64_t *)count;
 }
 

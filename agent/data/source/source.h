@@ -22,7 +22,7 @@ NODISCARD int source_open(const char *spec_path, struct source *ret_source, stru
 void source_release(struct source *source); /* for AUTO, too */
 
 /* A source_leave: adds 1 to an int64_t. */
-void source_count(void *count, const char *name);
+void source_leave_count(void *count, const char *name);
 /* -1 with *err ends the listing. */
 typedef int source_each(void *context, const char *name, struct error *err);
 /* Calls `each` for the names after `after` (NULL: all). A path that names a file need not match the

@@ -20,6 +20,9 @@ struct video_lease {
     struct fraction time_base, frame_rate, sample_aspect;
 };
 
+/* The work object of those frames; the caller owns it. */
 json_t *video_lease_encode(const struct video_index *index, int64_t first, int64_t count);
+/* Call video_lease_release after it. INVALID: the object does not describe frames of a video;
+ * *lease needs no release then. */
 NODISCARD int video_lease_decode(struct video_lease *lease, const json_t *work, struct error *err);
 void video_lease_release(struct video_lease *lease);

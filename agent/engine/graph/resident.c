@@ -38,7 +38,7 @@ int resident_file_read(const struct resident_file *file, size_t offset, void *re
     return 0;
 }
 
-static int measure(int fd, size_t size_max, size_t *ret_size, struct error *err) {
+static int measure(int fd, size_t bytes_max, size_t *ret_size, struct error *err) {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0) {
         return error_from_errno(err, errno, "cannot open");
@@ -46,9 +46,9 @@ static int measure(int fd, size_t size_max, size_t *ret_size, struct error *err)
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "not a regular file");
     }
-    if ((uint64_t)status.st_size > size_max) {
+    if ((uint64_t)status.st_size > bytes_max) {
         return error_set(err, ERROR_INVALID, "%lld bytes; at most %zu are expected",
-                         (long long)status.st_size, size_max);
+                         (long long)status.st_size, bytes_max);
     }
     *ret_size = (size_t)status.st_size;
     return 0;
@@ -58,12 +58,12 @@ static void resident_file_freep(struct resident_file **file) {
     resident_file_free(*file);
 }
 
-int resident_file_open(const char *path, int fd, size_t size_max, struct resident_file **ret_file,
+int resident_file_open(const char *path, int fd, size_t bytes_max, struct resident_file **ret_file,
                        struct error *err) {
     AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
     file->path = x_strdup(path);
     file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (measure(file->fd, size_max, &file->size, err) < 0) {
+    if (measure(file->fd, bytes_max, &file->size, err) < 0) {
         return -1;
     }
     if (file->size) { /* separate pages, so that single pages can be dropped */
@@ -128,7 +128,7 @@ void resident_drop(const void *bytes, size_t size) {
     }
 }
 
-void graph_evict(const struct graph *graph, int index) {
+void graph_evict(struct graph *graph, int index) {
     struct value *value = &graph->values[index];
     if (!graph->may_evict || !value->is_constant || !value->origin || value->is_pinned ||
         value->is_evicted || bytes_of(value) < RESIDENT_BYTES_MIN) {
@@ -142,7 +142,7 @@ void graph_evict(const struct graph *graph, int index) {
     value->is_evicted = true;
 }
 
-void graph_pin(const struct graph *graph, int index, const void *bytes) {
+void graph_pin(struct graph *graph, int index, const void *bytes) {
     struct value *value = &graph->values[index];
     assert(!value->is_evicted);
     value->is_pinned = true;
@@ -167,7 +167,7 @@ static int reload(struct value *value, const struct resident_file *file, struct 
     return 0;
 }
 
-int graph_reload(const struct graph *graph, const struct resident_file *file, struct error *err) {
+int graph_reload(struct graph *graph, const struct resident_file *file, struct error *err) {
     for (size_t i = 0; i < graph->value_count; i++) {
         struct value *value = &graph->values[i];
         if (value->is_evicted && reload(value, file, err) < 0) {
@@ -177,7 +177,7 @@ int graph_reload(const struct graph *graph, const struct resident_file *file, st
     return 0;
 }
 
-void graph_drop_constant(const struct graph *graph, int value) {
+void graph_drop_constant(struct graph *graph, int value) {
     const struct tensor *constant = &graph->values[value].constant;
     resident_drop(constant->data,
                   (size_t)shape_count(&constant->shape) * tensor_type_size(constant->type));

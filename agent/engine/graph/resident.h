@@ -21,9 +21,9 @@ struct resident_file {
     size_t size;
 };
 
-/* Reads a regular file of at most size_max bytes. fd: the caller's, which is duplicated; path: for
+/* Reads a regular file of at most bytes_max bytes. fd: the caller's, which is duplicated; path: for
  * messages. ERROR_INVALID: not such a file; other errors are the system's. */
-NODISCARD int resident_file_open(const char *path, int fd, size_t size_max,
+NODISCARD int resident_file_open(const char *path, int fd, size_t bytes_max,
                                  struct resident_file **ret_file, struct error *err);
 void resident_file_free(struct resident_file *file);
 /* Reads bytes of the file again. ERROR_UNAVAILABLE: the file is shorter now, or cannot be read.
@@ -36,12 +36,12 @@ void resident_drop(const void *bytes, size_t size);
 
 /* Evicts a constant that no step reads any more, unless it is pinned: its memory is returned to the
  * system. Its address stays valid as a key. */
-void graph_evict(const struct graph *graph, int value);
+void graph_evict(struct graph *graph, int value);
 /* Keeps these bytes in memory from now on, because a step reads them in every run. They belong to
  * the value, or to another value of which it is a view. The value must not have been evicted. */
-void graph_pin(const struct graph *graph, int value, const void *bytes);
+void graph_pin(struct graph *graph, int value, const void *bytes);
 /* Reads all evicted constants again from the file. file NULL: the graph was not read from a file,
  * so nothing can have been evicted. ERROR_UNAVAILABLE: the file has changed; the message has the
  * path and the constant; constants that were not read stay evicted. */
-NODISCARD int graph_reload(const struct graph *graph, const struct resident_file *file,
+NODISCARD int graph_reload(struct graph *graph, const struct resident_file *file,
                            struct error *err);

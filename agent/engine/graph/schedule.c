@@ -111,7 +111,7 @@ static void resolve_same(struct schedule *schedule) {
     }
 }
 
-int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
+int schedule_new(struct graph *graph, const struct fact *facts, struct arena *arena,
                  struct schedule **ret_schedule, struct error *err) {
     if (graph->node_count > GRAPH_NODES_MAX || graph->value_count > GRAPH_VALUES_MAX) {
         return error_set(err, ERROR_INVALID, "the graph has %zu nodes, at most %d are supported",

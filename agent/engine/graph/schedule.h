@@ -52,7 +52,7 @@ struct step {
 };
 
 struct schedule {
-    const struct graph *graph;
+    struct graph *graph; /* borrowed; devices evict its constants (graph/resident.h) */
     struct arena arena;
     size_t slot_count, step_count;
     struct schedule_slot *slots;
@@ -64,7 +64,7 @@ struct schedule {
 /* facts: the results of shape_infer, which has type, shape and perhaps the known bytes of each
  * value. The schedule takes over the contents of `arena`, which has the
  * known values. The caller frees *ret_schedule. */
-NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
+NODISCARD int schedule_new(struct graph *graph, const struct fact *facts, struct arena *arena,
                            struct schedule **ret_schedule, struct error *err);
 /* Places an output in the caller's memory. To be called before a device prepares. Returns the slot
  * whose bytes will be in that memory: `output` itself or, if it is a view, the slot that it views.

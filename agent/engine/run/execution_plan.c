@@ -153,7 +153,7 @@ static void find_makers(struct execution_plan *plan) {
         struct execution_plan_bound *bound = &plan->bound[i];
         const struct step *maker =
             bound->slot < 0 ? NULL : schedule_producer(schedule, bound->slot);
-        bound->made_at = maker ? (size_t)(maker - schedule->steps) : last;
+        bound->ready_after_step = maker ? (size_t)(maker - schedule->steps) : last;
     }
 }
 
@@ -194,13 +194,12 @@ static void planp_free(struct execution_plan **plan) {
     execution_plan_free(*plan);
 }
 
-int execution_plan_new(struct device *device, const struct graph *graph,
-                       const struct tensor *inputs, struct execution_plan **ret_plan,
-                       struct error *err) {
+int execution_plan_new(struct device *device, struct graph *graph, const struct tensor *inputs,
+                       struct execution_plan **ret_plan, struct error *err) {
     return execution_plan_new_bound(device, graph, inputs, NULL, ret_plan, err);
 }
 
-int execution_plan_new_bound(struct device *device, const struct graph *graph,
+int execution_plan_new_bound(struct device *device, struct graph *graph,
                              const struct tensor *inputs, const bool *is_bound,
                              struct execution_plan **ret_plan, struct error *err) {
     AUTO(planp_free) struct execution_plan *plan = x_calloc(1, sizeof *plan);

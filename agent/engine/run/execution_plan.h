@@ -9,14 +9,14 @@
 /* An output in the caller's memory. */
 struct execution_plan_bound {
     bool is_bound;
-    int slot;       /* in that memory; -1: none, the output is copied after the last step */
-    size_t made_at; /* the step that completes it */
-    void *memory;   /* device memory; NULL before execution_plan_bind_output */
+    int slot; /* in that memory; -1: none, the output is copied after the last step */
+    size_t ready_after_step; /* the step that completes it */
+    void *memory;            /* device memory; NULL before execution_plan_bind_output */
 };
 
 struct execution_plan {
     struct device *device;
-    const struct graph *graph;
+    struct graph *graph;
     struct schedule *schedule;
     struct arena arena;
     struct shape *input_shapes; /* one per input of the graph */
@@ -39,13 +39,13 @@ struct execution_plan {
     bool is_steady; /* set by the caller: bound memory keeps its address, so runs are recorded */
 };
 
-NODISCARD int execution_plan_new(struct device *device, const struct graph *graph,
+NODISCARD int execution_plan_new(struct device *device, struct graph *graph,
                                  const struct tensor *inputs, struct execution_plan **ret_plan,
                                  struct error *err);
 /* As execution_plan_new, with outputs in memory that the caller provides: is_bound has one entry
  * per output. Such an output is not copied to the host: the tensor that execution_plan_run returns
  * is in that memory. */
-NODISCARD int execution_plan_new_bound(struct device *device, const struct graph *graph,
+NODISCARD int execution_plan_new_bound(struct device *device, struct graph *graph,
                                        const struct tensor *inputs, const bool *is_bound,
                                        struct execution_plan **ret_plan, struct error *err);
 /* To be called before the first run. memory: of the size of the output's tensor, 64-byte

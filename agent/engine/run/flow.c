@@ -201,7 +201,7 @@ void session_host_free(struct session *session, void *memory) {
 static int fill_line(struct session *session, struct line *line, const struct tensor *inputs,
                      struct error *err) {
     struct device *device = session->device;
-    const struct graph *graph = &session->graph;
+    struct graph *graph = &session->graph;
     bool *is_bound = x_calloc(graph->output_count, sizeof *is_bound);
     memset(is_bound, true, graph->output_count);
     int result = graph_reload(graph, session->model->file, err);
@@ -283,11 +283,11 @@ static int go_up(struct session *session, const struct line *line, struct set *s
     for (size_t i = 0; i < session->graph.input_count; i++) {
         const struct device_copy copy = {COPY_TO_DEVICE, set->up[i].at, inputs[i].data,
                                          bytes_of(&inputs[i])};
-        if (device->streams->carry(device, &copy, NULL, set->arrived, err) < 0) {
+        if (device->streams->copy_async(device, &copy, NULL, set->arrived, err) < 0) {
             return -1;
         }
     }
-    if (device->streams->follow(device, set->arrived, err) < 0) {
+    if (device->streams->wait_event(device, set->arrived, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < session->graph.input_count; i++) {
@@ -318,7 +318,7 @@ static int go_down(struct session *session, const struct line *line, struct set 
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct device_copy copy = {COPY_TO_HOST, set->results[i].at, set->down[i].at,
                                          bytes_of(&set->outputs[i])};
-        if (device->streams->carry(device, &copy, set->computed, set->returned, err) < 0) {
+        if (device->streams->copy_async(device, &copy, set->computed, set->returned, err) < 0) {
             return -1;
         }
     }

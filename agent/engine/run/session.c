@@ -56,7 +56,7 @@ static int prepare(struct session *session, bool is_staged, struct error *err) {
     const struct graph *graph = &session->model->graph;
     struct builder builder;
     if (!is_staged) {
-        return rewrite(graph, &session->graph, err);
+        return rewrite_graph(graph, &session->graph, err);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct value *output = &graph->values[graph->outputs[i]];

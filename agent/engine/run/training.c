@@ -13,7 +13,7 @@ struct training {
     void *block;
 };
 
-int training_open(struct device *device, const struct graph *graph, const struct tensor *inputs,
+int training_open(struct device *device, struct graph *graph, const struct tensor *inputs,
                   const bool *is_bound, struct training **ret_training, struct error *err) {
     AUTO(training_freep) struct training *training = x_calloc(1, sizeof *training);
     training->device = device;
@@ -60,8 +60,8 @@ struct tensor training_scores(const struct training *training, size_t loss) {
     return tensor;
 }
 
-size_t training_made_at(const struct training *training, size_t output) {
-    return training->plan->bound[output].made_at;
+size_t training_ready_step(const struct training *training, size_t output) {
+    return training->plan->bound[output].ready_after_step;
 }
 
 bool training_step_node(const struct training *training, size_t step, const char **ret_operator,

@@ -90,7 +90,7 @@ struct gang_options {
     bool ends_repeated;   /* a user's program: see gang_final.c */
     struct gang_ended ended; /* under an earlier hub (ended.h): the gang begins in CHECKING */
     int max_restarts;        /* counted ones since the last progress that was kept (gang_keep); with
-                                more the job fails, and with more than GANG_LIFE_RESTARTS of them */
+                                more the job fails, also with more than CONTRACT_LIFE_RESTARTS */
     int64_t backoff_ms;      /* before a counted restart; doubles with each round without
                                 progress, to GANG_BACKOFF_MAX_MS; an uncounted one: 0, 1 s, ... */
     int64_t hang_ms;         /* 0: hangs are not detected */

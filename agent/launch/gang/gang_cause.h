@@ -5,10 +5,6 @@
 
 enum { GANG_DETAIL_MAX = 512 /* bytes of gang_failure.detail, NUL included */ };
 
-/* How many counted restarts a job may have in its whole life, however much it keeps between them: a
- * program that fails after each little step must end, too. */
-#define GANG_LIFE_RESTARTS(max_restarts) (10 * (int64_t)(max_restarts) + 10)
-
 /* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
 enum gang_cause {
     GANG_CAUSE_NONE,

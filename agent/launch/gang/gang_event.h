@@ -41,7 +41,7 @@ struct gang_event {
     const char *launch; /* RANK_STARTED, RANK_ENDED: as in gang_proof.h, like the next ones; else
                            NULL */
     int size;
-    bool is_proxy, is_told;
+    bool is_proxy, was_signalled;
     bool gives_up;      /* EXITED: the rank received nothing from the others for hang_ms */
     int seconds;        /* LEAVING: time until its pod must have ended */
     int64_t progress;   /* HEARTBEAT: any number that differs if the rank made progress */

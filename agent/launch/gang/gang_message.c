@@ -65,7 +65,7 @@ static const struct field {
     YES("memory", is_memory),
     YES("waiting", is_waiting),
     YES("proxy", is_proxy),
-    YES("told", is_told),
+    YES("told", was_signalled),
 #undef TEXT
 #undef LONG
 #undef INTEGER

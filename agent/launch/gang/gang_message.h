@@ -24,7 +24,7 @@ enum gang_message_type {
     GANG_MESSAGE_STARTED,     /* a rank of mpirun starts, or a proxy (gang_proof.h) [round launch
                                  rank size is_proxy] */
     GANG_MESSAGE_EXITED,      /* a process has ended [round rank code is_memory detail; of one that
-                                 STARTED also launch size is_proxy is_told] */
+                                 STARTED also launch size is_proxy was_signalled] */
     GANG_MESSAGE_STOPPED,     /* nothing of the round runs any more [round] */
     GANG_MESSAGE_HEARTBEAT,   /* [rank progress is_waiting] */
     GANG_MESSAGE_LEAVING,     /* this pod terminates [seconds] */
@@ -72,7 +72,7 @@ struct gang_message {
     int rank, code, seconds;
     bool is_memory; /* EXITED: OOM-killed; HELLO: its predecessor was */
     bool is_waiting;
-    bool is_proxy, is_told;
+    bool is_proxy, was_signalled;
     char launch[GANG_LAUNCH_NAME_MAX];
     int size;
     int64_t progress;

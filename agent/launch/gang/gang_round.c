@@ -323,8 +323,8 @@ static int hung_rank(const struct gang *gang, int64_t now_ms) {
 
 /* The first step takes longer, since it loads, compiles and connects. */
 static int64_t hang_at_ms(const struct gang *gang) {
-    int64_t patience_ms = gang->options.hang_ms * (gang->progress_count ? 1 : 3);
-    return gang->options.hang_ms > 0 ? gang->progressed_ms + patience_ms : INT64_MAX;
+    int64_t timeout_ms = gang->options.hang_ms * (gang->progress_count ? 1 : 3);
+    return gang->options.hang_ms > 0 ? gang->progressed_ms + timeout_ms : INT64_MAX;
 }
 
 static void check_ranks(struct gang *gang, int64_t now_ms) {

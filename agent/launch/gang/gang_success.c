@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/gang_state.h"
+#include "lib/contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ void gang_rank_reported(struct gang *gang, const struct gang_event *event) {
                                             .size = event->size,
                                             .index = event->index,
                                             .code = event->code,
-                                            .is_told = event->is_told,
+                                            .was_signalled = event->was_signalled,
                                             .detail = event->detail};
     if (event->round != gang->round || gang->state != GANG_STATE_RUNNING) {
         return;
@@ -131,7 +132,7 @@ bool gang_count_restart(struct gang *gang) {
     gang->forgiven = gang->has_kept ? gang->counted_restarts : gang->forgiven;
     gang->has_kept = false;
     if (gang->counted_restarts - gang->forgiven >= gang->options.max_restarts ||
-        gang->counted_restarts >= GANG_LIFE_RESTARTS(gang->options.max_restarts)) {
+        gang->counted_restarts >= CONTRACT_LIFE_RESTARTS(gang->options.max_restarts)) {
         return false;
     }
     gang->counted_restarts++;

@@ -142,7 +142,7 @@ void hub_handle_message(struct hub *hub, struct hub_member *member,
                                .launch = message->launch,
                                .size = message->size,
                                .is_proxy = message->is_proxy,
-                               .is_told = message->is_told,
+                               .was_signalled = message->was_signalled,
                                .gives_up =
                                    hub->options.is_trainer && message->code == TRAINER_GIVES_UP,
                                .seconds = message->seconds,
@@ -172,7 +172,7 @@ void hub_handle_message(struct hub *hub, struct hub_member *member,
         struct gang_event ended = event;
         ended.kind = GANG_EVENT_RANK_ENDED;
         gang_handle(hub->gang, &ended, now_ms);
-        if (!message->code || message->is_told || message->is_proxy) {
+        if (!message->code || message->was_signalled || message->is_proxy) {
             return; /* it explains no failure */
         }
     }

@@ -187,7 +187,7 @@ void member_report_killed(struct member *member) {
                                        .rank = (*at)->number,
                                        .size = (*at)->size,
                                        .code = 128 + SIGKILL,
-                                       .is_told = true};
+                                       .was_signalled = true};
         copy_launch(&message, (*at)->launch);
         if (member->round) {
             member_send(member, &message);
@@ -212,7 +212,7 @@ static void rank_exited(struct member *member, const struct agent_request *reque
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = request->rank,
                                    .size = request->size,
-                                   .is_told = request->is_told,
+                                   .was_signalled = request->was_signalled,
                                    .code = request->code,
                                    .is_memory = request->code &&
                                                 process_group_is_short_of_memory(member->group)};

@@ -122,7 +122,7 @@ static bool is_rank(const struct agent_request *request) {
 /* Parses the head line and splits it in place. False: invalid. */
 static bool read_head(char *head, struct agent_request *request) {
     char *space = strchr(head, ' ');
-    int used = 0, is_told = 0;
+    int used = 0, was_signalled = 0;
     if (space) {
         *space++ = 0;
     }
@@ -145,10 +145,10 @@ static bool read_head(char *head, struct agent_request *request) {
                           !space[used] && is_rank(request));
     case AGENT_REQUEST_EXITED:
         if (!space || sscanf(space, "%d %d %63s %d %d%n", &request->rank, &request->size,
-                             request->launch, &request->code, &is_told, &used) != 5) {
+                             request->launch, &request->code, &was_signalled, &used) != 5) {
             return false;
         }
-        request->is_told = is_told != 0;
+        request->was_signalled = was_signalled != 0;
         return !space[used] && is_rank(request) && request->code >= 0 && request->code < 256;
     default:
         return request->kind < AGENT_REQUEST_KINDS && !space;
@@ -258,9 +258,9 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     struct sockaddr_un address;
     bool is_start = request->kind == AGENT_REQUEST_START;
     bool waits = is_start || request->kind == AGENT_REQUEST_REPORT;
-    int patience_ms = request->kind == AGENT_REQUEST_ALIVE ? AGENT_SOCKET_ALIVE_TIMEOUT_MS
-                                                           : AGENT_SOCKET_TIMEOUT_MS;
-    struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: no limit */
+    int timeout_ms = request->kind == AGENT_REQUEST_ALIVE ? AGENT_SOCKET_ALIVE_TIMEOUT_MS
+                                                          : AGENT_SOCKET_TIMEOUT_MS;
+    struct timeval timeout = {.tv_sec = waits ? 0 : timeout_ms / 1000}; /* 0: no limit */
     char numbers[AGENT_SOCKET_LAUNCH_MAX + 64] = "";
     if (!path) {
         return error_set(err, ERROR_INVALID,
@@ -268,7 +268,7 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     }
     if (request->kind == AGENT_REQUEST_EXITED) {
         snprintf(numbers, sizeof numbers, "%d %d %s %d %d", request->rank, request->size,
-                 request->launch, request->code, request->is_told);
+                 request->launch, request->code, request->was_signalled);
     } else if (request->kind == AGENT_REQUEST_VARIABLES && *request->launch) {
         snprintf(numbers, sizeof numbers, "%d %d %s", request->rank, request->size,
                  request->launch);
@@ -286,8 +286,8 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     if (unix_path_address(path, &address, &folder, err) < 0) {
         return -1;
     }
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) < 0 ||
         connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         return error_from_errno(err, errno, "cannot reach the agent of this pod");
     }

@@ -23,10 +23,10 @@ enum agent_request_kind {
     AGENT_REQUEST_ALIVE,     /* does the agent's event loop run? */
     AGENT_REQUEST_VARIABLES, /* a rank starts: the variables that it has and mpirun lacks, a JSON
                                 object. rank, size, launch; rank -1: not a rank */
-    AGENT_REQUEST_EXITED,  /* a rank has ended. rank, size, launch, code, is_told; text: the end of
-                              its output */
-    AGENT_REQUEST_MISSING, /* text: a rank's program does not exist or cannot be run */
-    AGENT_REQUEST_REPORT,  /* metrics. rank (-1: the command); text: lines of metric.h */
+    AGENT_REQUEST_EXITED,    /* a rank has ended. rank, size, launch, code, was_signalled; text: the
+                                end of    its output */
+    AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
+    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command); text: lines of metric.h */
     AGENT_REQUEST_KINDS
 };
 
@@ -36,8 +36,8 @@ struct agent_request {
     const char *host, *text; /* borrowed until the next call */
     pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
     int rank, code;
-    int size;     /* of the rank's launch (gang_proof.h); 0: unknown */
-    bool is_told; /* a signal from outside of its process group asked it to end */
+    int size;           /* of the rank's launch (gang_proof.h); 0: unknown */
+    bool was_signalled; /* a signal from outside of its process group asked it to end */
     /* The launch that the rank belongs to: letters, digits and . _ - @ */
     char launch[AGENT_SOCKET_LAUNCH_MAX];
 };

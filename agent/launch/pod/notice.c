@@ -120,7 +120,7 @@ static void ask(struct notice *notice) {
         .headers = headers,
         .connect_ms = CONNECT_MS,
         .timeout_ms = notice->has_answered ? ANSWER_MS : FIRST_ANSWER_MS,
-        .max_bytes = NOTICE_BYTES_MAX,
+        .bytes_max = NOTICE_BYTES_MAX,
         .done = on_end,
         .context = notice,
     };

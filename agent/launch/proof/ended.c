@@ -59,8 +59,9 @@ static int read_ended(json_t *tree, int64_t attempt, struct ended **ret_ended, s
         round >> GANG_ROUND_BITS != attempt || tree_integer(proof, "count", 0) < 1 ||
         !json_is_array(json_object_get(proof, "exits")) ||
         gang_proof_by_named(tree_text(proof, "by", "")) < 0) {
-        return error_set(err, ERROR_INVALID,
-                         "expected the time, and a proof with round, count, exits and by");
+        return error_set(
+            err, ERROR_INVALID,
+            "ended: expected completed, a time, and proof, with round, count, exits and by");
     }
     *ret_ended = x_calloc(1, sizeof **ret_ended);
     (*ret_ended)->attempt = attempt;
@@ -147,7 +148,7 @@ static int find_slot(const struct ended_place *place, struct store *store, int64
 
 static int open_place(const struct ended_place *place, struct store **ret_store,
                       struct error *err) {
-    return store_try(place->path, TRY_MS, err) < 0
+    return store_probe_path(place->path, TRY_MS, err) < 0
                ? -1
                : store_open(place->path, /* writes= */ true, ret_store, err);
 }
@@ -201,7 +202,7 @@ int ended_put(const struct ended_place *place, const struct ended *ended, struct
                                place->path);
 }
 
-int ended_take_back(const struct ended_place *place, int64_t attempt, struct error *err) {
+int ended_withdraw(const struct ended_place *place, int64_t attempt, struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
     struct slot slot;
     if (open_place(place, &store, err) < 0 || find_slot(place, store, attempt, &slot, err) < 0) {

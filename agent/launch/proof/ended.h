@@ -43,7 +43,7 @@ NODISCARD int ended_read(const struct ended_place *place, int64_t attempt, const
 NODISCARD int ended_put(const struct ended_place *place, const struct ended *ended,
                         struct error *err);
 /* What the ranks of that attempt left is not whole: another round may follow. */
-NODISCARD int ended_take_back(const struct ended_place *place, int64_t attempt, struct error *err);
+NODISCARD int ended_withdraw(const struct ended_place *place, int64_t attempt, struct error *err);
 
 /* For a hub that starts. The first attempt removes records of earlier jobs. A later one gets the
  * record of an earlier attempt, or NULL: then those attempts are closed, and the gang may start. */

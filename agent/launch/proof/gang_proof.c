@@ -207,8 +207,8 @@ static void note_failure(struct launch *launch, const struct gang_rank_report *r
     }
     *failure = (struct gang_proof_reason){report->index, report->rank, report->code, ""};
     snprintf(failure->detail, sizeof failure->detail, "%s%s%.200s",
-             report->is_told ? "a signal asked it to end" : "",
-             report->is_told && report->detail && *report->detail ? ": " : "",
+             report->was_signalled ? "a signal asked it to end" : "",
+             report->was_signalled && report->detail && *report->detail ? ": " : "",
              report->detail ? report->detail : "");
 }
 
@@ -219,7 +219,7 @@ void gang_proof_ended(struct gang_proof *proof, const struct gang_rank_report *r
         launch->ranks[report->rank].state != RANK_RUNS) {
         return;
     }
-    bool is_well = report->code == 0 && !report->is_told;
+    bool is_well = report->code == 0 && !report->was_signalled;
     if (!is_well) {
         note_failure(launch, report);
     }

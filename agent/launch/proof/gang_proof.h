@@ -2,10 +2,10 @@
  * which they ran: whether all of a round are known to have ended with 0. A part of the state
  * machine gang.h. Pure, bounded.
  *
- * A launch is what one mpirun starts: ranks 0 to size - 1. It is whole when each of them has ended
- * with 0, and has failed while one has not. A script may start several, one after the other. A
- * failed launch is superseded by a later whole one of at least its size that began after its end,
- * as in `mpirun a || mpirun b`; nothing else does, so `mpirun a || true` fails.
+ * A launch is what one mpirun starts: ranks 0 to size - 1. It is complete when each of them has
+ * ended with 0, and has failed while one has not. A script may start several, one after the other.
+ * A failed launch is superseded by a later complete one of at least its size that began after its
+ * end, as in `mpirun a || mpirun b`; nothing else does, so `mpirun a || true` fails.
  *
  * A rank that had to end (a signal from outside of its process group) has not ended well,
  * whatever its exit code: a program that answers SIGTERM with exit(0) has not come to its end.
@@ -19,7 +19,7 @@
 enum {
     GANG_ROUND_BITS = 20, /* a round's number: the attempt of the hub's pod << this | n (gang.h) */
     GANG_LAUNCH_NAME_MAX = 64, /* bytes of a launch's name, NUL included */
-    /* Of launches that are not whole at the same time; more are not proven, and so no success. */
+    /* Of launches that are incomplete at the same time; more are not proven, and so no success. */
     GANG_LAUNCHES_MAX = 64,
     GANG_LAUNCH_RANKS_MAX = 1 << 20, /* of all of them together */
 };
@@ -31,7 +31,7 @@ struct gang_rank_report {
     int index;      /* of the pod */
     /* Of an end: */
     int code;
-    bool is_told;
+    bool was_signalled;
     const char *detail; /* for people; NULL: none */
 };
 

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_MS = 300000, PAUSE_MS = 1000 };
+enum { TIMEOUT_MS = 300000, PAUSE_MS = 1000 };
 
 struct result_check {
     struct proof_thread thread;
     char *path, *prefix;
     char run[17];
-    int64_t round, patience_ms;
+    int64_t round, timeout_ms;
     char **outputs; /* NULL-ended */
     struct ended ended;
     char *ended_path, *ended_run, *uid, *token;
@@ -136,7 +136,7 @@ static int try_once(struct result_check *check, struct error *err) {
 static void take_back(struct result_check *check) {
     struct error err = {0};
     if (check->path && check->end.err.kind && check->is_end_stored && check->ended_place.path &&
-        ended_take_back(&check->ended_place, check->ended.attempt, &err) < 0) {
+        ended_withdraw(&check->ended_place, check->ended.attempt, &err) < 0) {
         log_event(LOG_WARNING, "cannot take back that all ranks have ended: %s", err.text);
     }
 }
@@ -144,7 +144,7 @@ static void take_back(struct result_check *check) {
 static void run_check(struct proof_thread *self) {
     struct result_check *check = (struct result_check *)self;
     struct error *err = &check->end.err;
-    int64_t until_ms = clock_monotonic_ms() + check->patience_ms;
+    int64_t until_ms = clock_monotonic_ms() + check->timeout_ms;
     while (try_once(check, err) < 0 && store_error_is_machine(err) &&
            clock_monotonic_ms() < until_ms) {
         error_clear(err);
@@ -183,7 +183,7 @@ struct result_check *result_check_start(const struct result_check_options *optio
     check->is_end_stored = options->ended_attempt > 0;
     copy_place(check, &options->ended);
     check->origin = result_origin_hold(options->origin);
-    check->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
+    check->timeout_ms = options->timeout_ms ? options->timeout_ms : TIMEOUT_MS;
     if (!proof_thread_start(&check->thread, run_check, release)) {
         error_set(&check->end.err, ERROR_UNAVAILABLE, "cannot start a thread");
     }

@@ -18,7 +18,7 @@ struct result_check_options {
     struct ended_place ended;     /* where to store it; path NULL: nowhere */
     int64_t ended_attempt;        /* that has it stored already; 0: none */
     struct result_origin *origin; /* for result.json; NULL: it is not written. Held by the check */
-    int64_t patience_ms; /* for a storage that fails for a passing reason; 0: five minutes */
+    int64_t timeout_ms; /* for a storage that fails for a passing reason; 0: five minutes */
 };
 
 struct result_check_end {

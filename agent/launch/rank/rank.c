@@ -154,7 +154,8 @@ static void open_logs(struct rank *rank) {
     AUTO(text_freep) char *errors = x_printf("%s/stderr", rank->name);
     const char *const names[] = {out, errors};
     struct spool_options options = {.names = names, .count = 2};
-    if (store_try(path, STORE_TRY_MS, &err) < 0 || store_open(path, true, &rank->store, &err) < 0) {
+    if (store_probe_path(path, STORE_TRY_MS, &err) < 0 ||
+        store_open(path, true, &rank->store, &err) < 0) {
         complain(rank, "its log is not kept", &err);
         return;
     }
@@ -351,7 +352,7 @@ static void send_request(const struct rank *rank, struct agent_request request) 
 /* True if a process of another process group (mpirun, its daemon, the agent) sent this one a signal
  * to end: a rank's end is then a consequence and explains nothing, and its 0 proves nothing. Shells
  * that send a signal to their own group (kill 0) are meant for their children. */
-static bool was_told_to_end(const struct rank *rank) {
+static bool was_signalled(const struct rank *rank) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     bool was_told = false;
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -414,7 +415,7 @@ static int run(struct rank *rank, char **words) {
         output_tail_line(&rank->tail, last);
         exited.code = code;
         exited.text = last;
-        exited.is_told = was_told_to_end(rank);
+        exited.was_signalled = was_signalled(rank);
         send_request(rank, exited);
     }
     /* A thread that waits for a dead store ends with this process. */
@@ -422,6 +423,21 @@ static int run(struct rank *rank, char **words) {
         store_free(rank->store);
     }
     return end_as(status);
+}
+
+/* As the program was called: by a link with the name rank, or as `windlass-shim rank`. */
+static int print_usage(const char *word) {
+    bool is_link = strcmp(program_invocation_short_name, "rank") == 0;
+    bool wants_help = word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+    fprintf(wants_help ? stdout : stderr,
+            "Usage: %s%s [--log NAME [--reports]] PROGRAM ARGUMENTS...\n\n"
+            "Wraps a rank of a DistTrain; windlass starts it.\n\n"
+            "Options:\n"
+            "      --log NAME               The name of its log; default: rank.NNN.\n"
+            "      --reports                Its output has metrics (spec.metrics).\n"
+            "  -h, --help                   Print this text.\n",
+            is_link ? "" : program_invocation_short_name, is_link ? "rank" : " rank");
+    return wants_help ? 0 : 2;
 }
 
 int rank_main(int argc, char **argv) {
@@ -432,9 +448,7 @@ int rank_main(int argc, char **argv) {
     char **words = argv + (reports ? 4 : has_log ? 3 : 1), name[32];
     sigset_t all;
     if (!words[0] || words[0][0] == '-') {
-        fprintf(stderr, "Usage: rank [--log NAME [--reports]] PROGRAM ARGUMENTS...\n"
-                        "Wraps a rank of a DistTrain; windlass starts it.\n");
-        return words[0] && strcmp(words[0], "--help") == 0 ? 0 : 2;
+        return print_usage(words[0]);
     }
     if (has_log) {
         rank.name = argv[2];

@@ -12,7 +12,7 @@
 #include "lib/error.h"
 
 enum {
-    TUNNEL_PENDING_MAX = 64,   /* strangers that have not shown the key: the oldest is dropped */
+    TUNNEL_PENDING_MAX = 64,   /* unauthenticated connections; one more drops the oldest */
     TUNNEL_PENDING_OF_ONE = 8, /* the same from one address, a pod's of the round, too */
     TUNNEL_STREAMS_MAX = 4096,
     TUNNEL_PENDING_MS = 5000, /* time limit for showing the key */

@@ -293,10 +293,10 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
 }
 
 static int lease_phase(struct coordinator *coordinator, struct error *err) {
-    coordinator->dispatcher.grants = true;
-    coordinator->dispatcher.progress.state = PROGRESS_RUNNING;
-    coordinator->dispatcher.progress.knows_storage = true;
-    coordinator->dispatcher.progress.excludes = store_can(coordinator->prepared.output).creates;
+    struct run_progress *progress = &coordinator->dispatcher.progress;
+    coordinator->dispatcher.grants = progress->knows_storage = true;
+    progress->state = PROGRESS_RUNNING;
+    progress->excludes = store_features(coordinator->prepared.output).creates;
     dispatcher_settle(&coordinator->dispatcher);
     while (!ledger_is_committed(ledger_of(coordinator))) {
         struct error verdict = {0};
@@ -387,7 +387,7 @@ static int write_reports(struct coordinator *coordinator, const struct error *ou
     struct run_result result = {coordinator->job, &coordinator->prepared, &summary};
     bool is_success = summary.exit_code == 0;
     struct error untold = {0};
-    if (!is_success && stale_unsay(coordinator->prepared.output, /* all= */ false, &untold) < 0) {
+    if (!is_success && stale_remove_result(coordinator->prepared.output, false, &untold) < 0) {
         log_event(LOG_WARNING, "%s", untold.text);
     }
     int written = summary_write_all(&summary, coordinator->prepared.output,

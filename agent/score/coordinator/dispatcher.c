@@ -110,7 +110,7 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
     AUTO(text_freep) char *text = NULL;
     int described = prepared_work(prepared, lease->first, lease->cells, &text, &err);
     if (described < 0 && err.kind != ERROR_EXHAUSTED) {
-        note_failure(dispatcher, -1, &err); /* the list is torn: the job cannot continue */
+        note_failure(dispatcher, -1, &err); /* the list is truncated: the job cannot continue */
         return;
     }
     struct message_lease row = {.lease = lease->lease,
@@ -387,9 +387,9 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
                                  .is_final = result->is_final,
                                  .took_us = result->took_us,
                                  .cause = first_cause(result, &line)};
-    if (result->word != MESSAGE_ENDS) {
+    if (result->event != MESSAGE_ENDS) {
         ledger_wait(ledger_of(dispatcher), connection->worker, result->lease,
-                    result->word == MESSAGE_BEGINS, clock_monotonic_ms());
+                    result->event == MESSAGE_BEGINS, clock_monotonic_ms());
         return;
     }
     if (result->is_fault) {
@@ -401,8 +401,9 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
     enum ledger_decision decision = report(dispatcher, &said, result, &lease);
     bool has_failed = decision == LEDGER_FAILED || decision == LEDGER_PARTIAL;
-    if (has_failed && result->said_size > 0 && !*dispatcher->progress.failed_log) {
-        output_tail_text(result->said, result->said_size, dispatcher->progress.failed_log);
+    if (has_failed && result->output_tail_size > 0 && !*dispatcher->progress.failed_log) {
+        output_tail_text(result->output_tail, result->output_tail_size,
+                         dispatcher->progress.failed_log);
     }
     if (decision == LEDGER_RETRY || decision == LEDGER_FAILED) {
         log_event(decision == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",

@@ -151,7 +151,7 @@ int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits, s
     snprintf(crc, sizeof crc, "%08x", digest_crc32c(0, text + head_size, size - head_size));
     if (count < 0 || count > ITEMS_MAX || (size_t)(count + 7) / 8 != size - head_size ||
         strcmp(tree_text(head, "crc", ""), crc) != 0) {
-        return error_set(err, ERROR_INVALID, "is torn");
+        return error_set(err, ERROR_INVALID, "is truncated");
     }
     *ret_bits = (struct kept_bits){.bits = x_malloc(size - head_size + 1), .count = count};
     memcpy(ret_bits->bits, text + head_size, size - head_size);

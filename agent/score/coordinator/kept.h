@@ -12,8 +12,9 @@
  *                 that file gets its name, so that the file that is there can be compared with it.
  *                 unswept: files of earlier generations may be left
  *
- * The mark that all outputs are complete, and nothing stale is left, is done-N; of a generation
- * whose lines are not items it is made-N without "unswept", stored once more for it. */
+ * done-N exists once all outputs of the generation are complete and nothing stale is left. A
+ * generation whose lines are not items has no done-N: its made-N is stored once more, without
+ * "unswept". */
 #pragma once
 
 #include "agent/score/coordinator/prepared.h"
@@ -26,7 +27,7 @@ NODISCARD int kept_collect(struct prepared_job *prepared, const struct job *job,
                            struct kept_bits *ret_bits, struct error *err);
 NODISCARD int kept_store_bits(struct store *output, const struct generation *generation,
                               const struct kept_bits *bits, struct error *err);
-/* Of generation `number`. Without such an object no item has a result. INVALID: it is torn. */
+/* Of generation `number`. Without such an object no item has a result. INVALID: it is truncated. */
 NODISCARD int kept_load_bits(struct store *output, const char *home, int64_t number,
                              struct kept_bits *ret_bits, struct error *err);
 /* Parses the object's content; for kept_load_bits, and for its fuzzer. */

@@ -120,7 +120,7 @@ static int begin_again(const struct prepared_job *prepared, const struct job *jo
     AUTO(tree_freep) json_t *words = rerun_recall(prepared, job);
     return words
                ? error_set(err, ERROR_GONE, "spec.output.path: another coordinator has finished it")
-               : stale_unsay(prepared->output, /* all= */ false, err);
+               : stale_remove_result(prepared->output, /* all= */ false, err);
 }
 
 int outputs_make(struct prepared_job *prepared, const struct job *job, struct parts *ret_parts,

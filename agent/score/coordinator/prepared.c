@@ -97,7 +97,7 @@ static int try_apart(const struct job *job, const struct media *media, const cha
 /* Locks the folder of the output's log. */
 static int try_lock(const struct job *job, struct prepared_job *prepared, struct error *err) {
     struct generation generation;
-    if (!store_can(prepared->output).is_local) {
+    if (!store_features(prepared->output).is_local) {
         return 0;
     }
     if (generation_find_home(prepared->output, job->run, &generation, err) < 0) {
@@ -204,9 +204,10 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
 
 /* ---- the input ------------------------------------------------------------------------------ */
 
+/* Ends the listing at the first line: the input is not empty. */
 static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNUSED,
                   const char *cursor UNUSED, struct error *err) {
-    return error_set(err, ERROR_CANCELLED, "there is something");
+    return error_set(err, ERROR_CANCELLED, "stopped after the first line");
 }
 
 /* Checks that the input is not empty, before the output is claimed. Lists in the order of names,
@@ -356,7 +357,7 @@ int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cel
         return 0;
     }
     AUTO(buffer_release) struct buffer text;
-    buffer_init(&text, MESSAGE_BYTES_MAX);
+    buffer_init(&text, CONTRACT_MESSAGE_MAX);
     /* A list of another job may be old: what has changed since is scored as it is now, and once
      * more if that made a difference (rerun_look_again). To refuse it would end each later job. */
     int listed = prepared->is_foreign ? list_lines(prepared->list, first, count, &text, err)

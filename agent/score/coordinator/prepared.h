@@ -81,7 +81,7 @@ NODISCARD int prepared_claim(struct job *job, struct prepared_job *prepared, boo
 NODISCARD int prepared_extend(struct prepared_job *prepared, struct error *err);
 /* What a worker needs to score cells [first, first + cells): the `work` of a lease (message.h), as
  * JSON text; the caller frees. EXHAUSTED: larger than a message can be; INVALID: a page of the list
- * is torn. */
+ * is truncated. */
 NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_t cells,
                             char **ret_work, struct error *err);
 /* Appends the display name of an item, by its index in a cell: a file's path, "frame 17",

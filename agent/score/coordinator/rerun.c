@@ -154,7 +154,7 @@ int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *r
         return error_context(err, "spec.output.path");
     }
     prepared->begins = begins_anew(known, job);
-    if (!known->is_there && stale_note(prepared, job, err) < 0) {
+    if (!known->is_there && stale_record_strangers(prepared, job, err) < 0) {
         return -1;
     }
     if (prepared->begins || !known->is_there) {
@@ -228,10 +228,11 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
     if (check_outputs(prepared, err) < 0) {
         return -1;
     }
-    if (!prepared->has_outputs && stale_unsay(prepared->output, generation->number > 0, err) < 0) {
+    if (!prepared->has_outputs &&
+        stale_remove_result(prepared->output, generation->number > 0, err) < 0) {
         return -1;
     }
-    if (prepared->known.is_there && stale_recall(prepared, err) < 0) {
+    if (prepared->known.is_there && stale_load_strangers(prepared, err) < 0) {
         return -1;
     }
     return run_file_store(prepared->output, generation->home, generation->number, run, err);
@@ -305,7 +306,7 @@ static int is_there(void *context, const char *name, bool *ret_is_there, struct 
     if (!prepared->sizes && read_sizes(prepared, err) < 0) {
         return -1;
     }
-    if (!store_can(prepared->output).is_local) {
+    if (!store_features(prepared->output).is_local) {
         if (!prepared->made && list_made(prepared, err) < 0) {
             return -1;
         }
@@ -397,7 +398,7 @@ static int begin(struct prepared_job *prepared, struct job *job, const json_t *r
     journal->ledger_options.cell_items = job->batch_items;
     journal->ledger_options.is_auto = job->is_auto;
     if (journal_begin(journal, job->restart, then, err) < 0 ||
-        stale_unsay(prepared->output, /* all= */ true, err) < 0) {
+        stale_remove_result(prepared->output, /* all= */ true, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     return run_file_store(prepared->output, journal->generation.home, journal->generation.number,

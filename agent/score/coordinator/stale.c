@@ -28,7 +28,8 @@ struct sweeping {
     char *name;            /* the current one; NULL before the first */
     bool is_new;           /* it belongs to this generation */
     bool is_old;           /* ... or to an earlier one */
-    char sha256[65];       /* of what was found before the first one (stale_note); "": nothing */
+    char sha256[65]; /* of what was found before the first one (stale_record_strangers); "": nothing
+                      */
 };
 
 /* ---- what was found without .windlass ------------------------------------------------------- */
@@ -161,7 +162,8 @@ static int note_strangers(struct prepared_job *prepared, const struct job *job, 
                : output_lines_end(TAKE(writer), &sum, err);
 }
 
-int stale_note(struct prepared_job *prepared, const struct job *job, struct error *err) {
+int stale_record_strangers(struct prepared_job *prepared, const struct job *job,
+                           struct error *err) {
     AUTO(tree_freep) json_t *result = NULL;
     AUTO(text_freep) char *name = notes_name(&prepared->known);
     struct output_lines_sum sum = {0};
@@ -224,7 +226,7 @@ static int found_forget(const struct prepared_job *prepared, struct error *err) 
     return store_remove(prepared->output, name, err);
 }
 
-int stale_recall(struct prepared_job *prepared, struct error *err) {
+int stale_load_strangers(struct prepared_job *prepared, struct error *err) {
     AUTO(text_freep) char *name = notes_name(&prepared->journal.generation);
     struct output_lines_sum sum;
     struct error cause = {0};
@@ -454,7 +456,7 @@ int stale_forget(struct prepared_job *prepared, struct error *err) {
     return 0;
 }
 
-int stale_unsay(struct store *output, bool all, struct error *err) {
+int stale_remove_result(struct store *output, bool all, struct error *err) {
     return result_remove(output, err) < 0 || (all && store_remove(output, SUMMARY_NAME, err) < 0)
                ? error_context(err, "spec.output.path")
                : 0;

@@ -14,16 +14,17 @@ NODISCARD int stale_remove(struct prepared_job *prepared, const struct job *job,
                            const json_t *outputs, const struct kept_bits *bits, struct error *err);
 /* Removes what earlier generations have left for this one (lists, bits), when its own is stored. */
 NODISCARD int stale_forget(struct prepared_job *prepared, struct error *err);
-/* The output is not whole from now on: removes what says that it is: result.json, and (all: there
- * are earlier generations) summary.json. */
-NODISCARD int stale_unsay(struct store *output, bool all, struct error *err);
+/* The output is incomplete from now on: removes what says that it is complete: result.json, and
+ * (all: there are earlier generations) summary.json. */
+NODISCARD int stale_remove_result(struct store *output, bool all, struct error *err);
 /* Before the claim of an output that has no .windlass: notes the files that a result.json there
  * names, in .windlass/HOME/found, with lines as in outputs.jsonl, so that stale_remove removes
  * those that this run has not made again, as long as they are what that run wrote. May be repeated.
  * INVALID: it is the result of another run, and the job is not a restart; or of another kind of
  * job. Without a result.json, files that are there are none of ours as far as anybody knows: they
  * stay, and prepared->has_strangers is set. Blocks. */
-NODISCARD int stale_note(struct prepared_job *prepared, const struct job *job, struct error *err);
+NODISCARD int stale_record_strangers(struct prepared_job *prepared, const struct job *job,
+                                     struct error *err);
 /* For a coordinator that continues a claimed run: sets has_strangers by what the first one noted.
  */
-NODISCARD int stale_recall(struct prepared_job *prepared, struct error *err);
+NODISCARD int stale_load_strangers(struct prepared_job *prepared, struct error *err);

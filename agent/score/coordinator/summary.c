@@ -118,7 +118,7 @@ static void shorten_lost(json_t *progress) {
     json_t *lost = json_object_get(progress, "lost");
     for (size_t dropped = 1; json_array_size(lost) > 1; dropped++) {
         AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
-        if (strlen(words) <= JOB_TERMINATION_MESSAGE_MAX) {
+        if (strlen(words) <= CONTRACT_TERMINATION_MESSAGE_MAX) {
             return;
         }
         if (dropped > 1) {
@@ -139,13 +139,13 @@ void summary_leave_message(json_t *progress, int64_t kept) {
         json_object_set_new(progress, "progress", json_integer(kept));
     }
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
-    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_TERMINATION_MESSAGE_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > CONTRACT_TERMINATION_MESSAGE_MAX;
          i++) {
         json_object_del(progress, long_ones[i]);
         free(words);
         words = json_dumps(progress, JSON_COMPACT);
     }
-    if (strlen(words) > JOB_TERMINATION_MESSAGE_MAX) {
+    if (strlen(words) > CONTRACT_TERMINATION_MESSAGE_MAX) {
         shorten_lost(progress);
         free(words);
         words = json_dumps(progress, JSON_COMPACT);

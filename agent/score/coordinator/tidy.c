@@ -22,7 +22,7 @@ void tidy_run(const struct job *job, struct store *output, bool was_killed) {
         (void)!store_clear(output, prefix, &err);
     }
     if (!err.kind && was_killed) {
-        (void)!store_sweep(output, &err);
+        (void)!store_remove_leftovers(output, &err);
     }
     if (err.kind) {
         log_event(LOG_WARNING, "leftovers remain: %s", err.text);

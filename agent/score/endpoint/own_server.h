@@ -15,7 +15,8 @@ NODISCARD int own_server_open(const json_t *spec, struct own_server **ret_server
 void own_server_close(struct own_server *server);
 int own_server_port(const struct own_server *server); /* at 127.0.0.1 */
 
-/* answers: how many requests it has answered so far. Logs its ends. -1: it will not answer any
- * more. INVALID: nor will that of another worker, since it has never answered; UNAVAILABLE. One
- * thread. Accepts NULL. */
+/* answers: how many requests the server has answered so far. Logs when it has ended. -1: it
+ * will not answer any more. INVALID: it has never answered, so the server of another worker would
+ * not either; UNAVAILABLE: it has answered before, or its container is gone, and another worker's
+ * may answer. One thread. Accepts NULL. */
 NODISCARD int own_server_look(struct own_server *server, int64_t answers, struct error *err);

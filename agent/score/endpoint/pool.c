@@ -255,7 +255,7 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
         .refuses_link_local = true,
         .connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX),
         .timeout_ms = (int)setting->timeout_ms,
-        .max_bytes = ANSWER_BYTES_MAX,
+        .bytes_max = ANSWER_BYTES_MAX,
         .done = on_done,
         .context = ask,
     };
@@ -418,7 +418,7 @@ static void start_probe(struct pool *pool, int64_t now_ms) {
                                    .refuses_link_local = true,
                                    .connect_ms = CONNECT_MS_MAX,
                                    .timeout_ms = CONNECT_MS_MAX,
-                                   .max_bytes = ANSWER_BYTES_MAX,
+                                   .bytes_max = ANSWER_BYTES_MAX,
                                    .done = on_probed,
                                    .context = pool};
     pool->probe_ms = now_ms + PROBE_MS;
@@ -490,7 +490,7 @@ static void wake(struct pool *pool) {
     (void)eventfd_write(pool->wake_fd, 1);
 }
 
-void pool_answer_to(struct pool *pool, struct pool_ask *ask) {
+void pool_send(struct pool *pool, struct pool_ask *ask) {
     ask->own = (struct pool_own){.pool = pool, .server = -1};
     pthread_cond_init(&ask->own.done, NULL);
     pthread_mutex_lock(&pool->lock);
@@ -528,7 +528,7 @@ int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err) {
     }
 }
 
-bool pool_ended(struct pool *pool, struct error *err) {
+bool pool_has_failed(struct pool *pool, struct error *err) {
     pthread_mutex_lock(&pool->lock);
     *err = pool->ended;
     pthread_mutex_unlock(&pool->lock);

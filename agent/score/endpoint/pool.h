@@ -3,7 +3,7 @@
  * blocks until its request has been answered or given up.
  *
  *     slot 0 .. slot n (threads)                     thread of the pool
- *     pool_answer_to() -> inbox ---> queue --+--> backends_pick -> lib/net/http --> server
+ *     pool_send()   -> inbox ---> queue --+--> backends_pick -> lib/net/http --> server
  *        ^                             ^     |      window, Retry-After, limits       |
  *        |                             +-- later (back-off) <-- busy, broken ---------+
  *        +------- answer, or a cause <------------------------- answered, refused ----+ */
@@ -19,7 +19,7 @@ enum pool_end {
     POOL_ANSWERED, /* 2xx */
     POOL_REFUSED,  /* this request is wrong, or its tries are used up: `cause` */
     POOL_DROPPED,  /* no caller wants it any more */
-    POOL_AWAY      /* no server can be used: pool_ended says why */
+    POOL_AWAY      /* no server can be used: pool_has_failed says why */
 };
 
 struct pool_ask {
@@ -62,8 +62,9 @@ void pool_close(struct pool *pool); /* when no slot asks any more; accepts NULL 
 /* Blocks until a server has answered anything. UNAVAILABLE: none did within setting.ready_ms.
  * INVALID: none ever will. CANCELLED: *ends was set. Any thread. */
 NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err);
-/* Any thread. */
-void pool_answer_to(struct pool *pool, struct pool_ask *ask);
-/* True if no request can succeed any more; *err says why: DENIED (a key), UNAVAILABLE. */
-bool pool_ended(struct pool *pool, struct error *err);
+/* Sends the request, again where that helps, and blocks until ask->end says how it ended. Any
+ * thread. */
+void pool_send(struct pool *pool, struct pool_ask *ask);
+/* Whether no request can succeed any more; then *err is set: DENIED (a key), UNAVAILABLE. */
+bool pool_has_failed(struct pool *pool, struct error *err);
 struct request_metrics *pool_metrics(struct pool *pool); /* any thread */

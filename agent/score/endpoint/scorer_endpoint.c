@@ -185,12 +185,12 @@ static int ask(struct scorer *scorer, const struct scorer_task *task, struct out
                            .ends = scorer->options.ends};
     for (;;) {
         struct error unfit = {0};
-        pool_answer_to(pool, &ask);
+        pool_send(pool, &ask);
         switch (ask.end) {
         case POOL_DROPPED:
             return error_set(err, ERROR_CANCELLED, "cancelled");
         case POOL_AWAY:
-            scorer->ended = pool_ended(pool, &scorer->end);
+            scorer->ended = pool_has_failed(pool, &scorer->end);
             return error_set(err, ERROR_CANCELLED, "%s", scorer->end.text);
         case POOL_REFUSED:
             fail(outcome, "%s", ask.cause);
@@ -239,7 +239,7 @@ static int take_item(struct scorer *scorer, const struct scorer_task *task, stru
     AUTO(text_freep) char *head = NULL;
     struct error why = {0};
     sink_see(scorer->heads, item);
-    bool has_head = item->fault || sink_head(scorer->heads, item, &head, &why) == 0;
+    bool has_head = item->fault || sink_row_prefix(scorer->heads, item, &head, &why) == 0;
     if (!has_head) {
         fail(&outcome, "%.200s: %s", item->name, why.text);
     } else if (score_item(scorer, task, item, &outcome, err) < 0) {

@@ -58,14 +58,14 @@ struct feed_kind {
     /* Writes them. shape: of the item's values, as measured; with `pads` the second axis may be
      * longer, and what is behind (or before) the item's own values is filled up. */
     void (*fill)(const struct feed *feed, size_t index, const struct shape *shape, void *values);
-    /* Whether values can be filled up to a longer second axis, because the network leaves out of
-     * account what is added. NULL: never. */
+    /* True: `fill` may pad values to a longer second axis, because the network ignores what is
+     * added (it has a mask). NULL: never. */
     bool (*pads)(const struct feed *feed, size_t index);
     /* Adds the files that the values depend on (scorer.h). NULL: none. */
     void (*files)(const struct feed *feed, json_t *files);
     /* Adds the names of the columns that it takes to an array. NULL: none. */
     void (*columns)(const struct feed *feed, json_t *names);
-    /* Of the taken text. NULL: not a text. */
+    /* Where the tokens of the taken text are. NULL: not a text. */
     struct feed_span (*span)(const struct feed *feed);
     /* Where the taken picture is in the input; NULL: not a picture. */
     const struct preprocess_size *(*size)(const struct feed *feed);

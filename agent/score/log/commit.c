@@ -16,7 +16,7 @@ enum {
     DUE_BYTES = 4 << 20,
     WAITING_MAX = 2,       /* maximum of objects that wait or are being written */
     WAITING_HARD_MAX = 16, /* hard limit, for a caller that continues when the log is full */
-    PATIENCE_MS = 5 * 60000,
+    TIMEOUT_MS = 5 * 60000,
     ABSENT_MS = 60000,
     TEXT_MAX = 253,
     OWNER_BYTES_MAX = 16 << 10,
@@ -29,7 +29,7 @@ struct commit_log {
     struct store *store;
     char *run, *uid, *job;
     char *nonce; /* distinguishes our objects from another coordinator's */
-    int64_t patience_ms, absent_ms;
+    int64_t timeout_ms, absent_ms;
     int64_t epoch;
     int64_t from, from_epoch; /* where replays start, and the epoch that is valid there; 0, -1 */
     /* only for the caller's thread */
@@ -88,7 +88,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
         struct error cause = {0}, unread = {0};
         int put = store_put(log->store, name, text, size, STORE_CREATE, &cause);
-        if (put == 0 && store_can(log->store).creates) {
+        if (put == 0 && store_features(log->store).creates) {
             return 1;
         }
         int whose = compare_stored(log, name, text, size, there, &unread);
@@ -100,7 +100,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
         }
         bool is_final = cause.kind != ERROR_CONFLICT && cause.kind != ERROR_NOT_FOUND &&
                         !store_error_is_machine(&cause);
-        if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+        if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->timeout_ms) {
             return gave_up(&cause, clock_monotonic_ms() - start_ms, err);
         }
     }
@@ -132,7 +132,7 @@ static int superseded(const struct commit_log *log, const char *name, const stru
     }
     if (!is_read) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s/%s differs from what was written: the store has torn it",
+                         "%s/%s differs from what was written: it was stored incompletely",
                          store_path(log->store), name);
     }
     if (strcmp(head.uid, log->uid) == 0) {
@@ -248,7 +248,7 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
         const struct error *why = unmade.kind != ERROR_NONE ? &unmade : &cause;
         bool is_final = why->kind != ERROR_CONFLICT && why->kind != ERROR_NOT_FOUND &&
                         !store_error_is_machine(why);
-        if (is_final || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+        if (is_final || clock_monotonic_ms() - start_ms >= log->timeout_ms) {
             return gave_up(why, clock_monotonic_ms() - start_ms, err);
         }
     }
@@ -272,8 +272,7 @@ static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct 
             *ret_is = is;
             return 0;
         }
-        if (!store_error_is_machine(&cause) ||
-            clock_monotonic_ms() - start_ms >= log->patience_ms) {
+        if (!store_error_is_machine(&cause) || clock_monotonic_ms() - start_ms >= log->timeout_ms) {
             *err = cause;
             return -1;
         }
@@ -289,7 +288,7 @@ static int claim(struct commit_log *log, const struct commit_reader *reader, str
     AUTO(text_freep) char *name = commit_name(log->run, reader->next);
     size_t size = 0;
     AUTO(text_freep)
-    char *text = object_text(log, &none, reader->next, reader->next, reader->torn_from, &size);
+    char *text = object_text(log, &none, reader->next, reader->next, reader->truncated_from, &size);
     return store_object(log, name, text, size, &there, err);
 }
 
@@ -346,7 +345,7 @@ static struct commit_log *log_new(struct store *output, const struct commit_iden
     log->uid = x_strdup(identity->uid);
     log->job = x_strdup(identity->job);
     log->nonce = digest_random(16);
-    log->patience_ms = identity->patience_ms ? identity->patience_ms : PATIENCE_MS;
+    log->timeout_ms = identity->timeout_ms ? identity->timeout_ms : TIMEOUT_MS;
     log->absent_ms = identity->absent_ms ? identity->absent_ms : ABSENT_MS;
     log->current_ms = -1;
     log->from_epoch = -1;
@@ -360,7 +359,7 @@ static struct commit_reader reader_of(const struct commit_log *log, commit_each 
                                       void *context) {
     struct commit_reader reader = {.store = log->store,
                                    .run = log->run,
-                                   .patience_ms = log->patience_ms,
+                                   .timeout_ms = log->timeout_ms,
                                    .absent_ms = log->absent_ms,
                                    .each = each,
                                    .context = context};
@@ -522,9 +521,9 @@ int commit_replay(struct commit_log *log, commit_each *each, void *context, stru
             return -1;
         }
     }
-    if (reader.torn_from >= 0) {
-        return error_set(err, ERROR_INVALID, "%s: commit %lld was complete and is torn now",
-                         store_path(log->store), (long long)reader.torn_from);
+    if (reader.truncated_from >= 0) {
+        return error_set(err, ERROR_INVALID, "%s: commit %lld was complete and is truncated now",
+                         store_path(log->store), (long long)reader.truncated_from);
     }
     return commit_reader_finish(&reader, err);
 }

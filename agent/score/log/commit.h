@@ -1,6 +1,6 @@
 /* commit.h: the log of valid results: numbered objects in the output, the commits, which hold
- * records (commit_format.h). A commit is torn if only a part of it was written; its last line shows
- * that. Their names are OUTPUT/.windlass/RUN/commit/000000000000, ...01, ..., each is created
+ * records (commit_format.h). A commit is truncated if only a part of it was written; its last line
+ * shows that. Their names are OUTPUT/.windlass/RUN/commit/000000000000, ...01, ..., each is created
  * exclusively, by the one live coordinator; docs/exactly-once.md says why this is safe. One thread
  * opens it, one (possibly another) uses it, and the log's writer thread stores. */
 #pragma once
@@ -13,8 +13,8 @@
 struct commit_identity {
     const char *run, *uid, *job;
     const char *name_space, *input; /* shown to a job that finds the output in use; may be NULL */
-    int64_t patience_ms; /* how long the store may fail before the log gives up; 0: 5 minutes */
-    int64_t absent_ms;   /* how long an existing name may seem absent (NFS); 0: 60 s */
+    int64_t timeout_ms; /* how long the store may fail before the log gives up; 0: 5 minutes */
+    int64_t absent_ms;  /* how long an existing name may seem absent (NFS); 0: 60 s */
     struct commit_seen *seen; /* what commit_scan keeps, and commit_open reads first; NULL: none.
                                  Borrowed during the call */
 };
@@ -23,8 +23,8 @@ struct commit_log;
 
 /* Reads the existing commits (`each` gets every record that counts, in order; NULL: records are not
  * read) and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
- * output; INVALID: a commit is torn although later ones exist, missing, or not of this run;
- * UNSUPPORTED: a commit of another release; other errors: the store has failed for patience_ms.
+ * output; INVALID: a commit is truncated although later ones exist, missing, or not of this run;
+ * UNSUPPORTED: a commit of another release; other errors: the store has failed for timeout_ms.
  * Blocks. */
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
@@ -47,7 +47,7 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
  * MiB, or at_once). 1: the first *ret_through of all added records are stored now; 0: nothing new;
  * -1: no more will be stored. GONE: a newer coordinator of this job (uid) has taken over; leave
  * without a verdict. BUSY: a coordinator of another job has. UNAVAILABLE: the store has accepted
- * nothing for patience_ms, also because it is full or refuses. now_ms: monotonic. */
+ * nothing for timeout_ms, also because it is full or refuses. now_ms: monotonic. */
 NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* True: the store is slower than the workers: grant no leases until it is false. */

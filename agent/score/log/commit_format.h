@@ -91,8 +91,8 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* True if its trailer matches. If not, the write was torn, and the commit was never announced as
- * stored. */
+/* True if its trailer matches. If not, the write was truncated, and the commit was never announced
+ * as stored. */
 bool commit_is_whole(const char *text, size_t size);
 
 /* A commit that was read: its text, and its head (from commit_read_head). */

@@ -31,7 +31,7 @@ static void object_release(struct commit_object *object) {
 
 void commit_reader_init(struct commit_reader *reader) {
     reader->next = 0;
-    reader->torn_from = reader->epoch = -1;
+    reader->truncated_from = reader->epoch = -1;
     reader->is_held = false;
     object_init(&reader->held);
 }
@@ -69,7 +69,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
             return 0;
         }
         bool is_final = cause.kind != ERROR_NOT_FOUND && !store_error_is_machine(&cause);
-        if (is_final || waited_ms >= reader->patience_ms) {
+        if (is_final || waited_ms >= reader->timeout_ms) {
             /* Callers treat NOT_FOUND as a result; here a store contradicts its own listing. */
             cause.kind = is_absent ? ERROR_UNAVAILABLE : cause.kind;
             *err = cause;
@@ -109,7 +109,7 @@ static void read_ahead(struct commit_reader *reader) {
 static bool take_ahead(struct commit_reader *reader, struct buffer *text) {
     struct commit_ahead *ahead = &reader->ahead;
     struct error ignored = {0};
-    if (store_can(reader->store).is_local) {
+    if (store_features(reader->store).is_local) {
         return false;
     }
     if (reader->next >= ahead->first + ahead->count) {
@@ -150,12 +150,13 @@ static int accept(struct commit_reader *reader, struct commit_object *object, st
     if (head->number != number || strcmp(head->run, reader->run) != 0) {
         return refuse(reader, number, err, "is a commit of another run or number");
     }
-    if (reader->torn_from >= 0 && (from < 0 || from > reader->torn_from)) {
-        return refuse(reader, reader->torn_from, err, "is torn, although later commits exist");
+    if (reader->truncated_from >= 0 && (from < 0 || from > reader->truncated_from)) {
+        return refuse(reader, reader->truncated_from, err,
+                      "is truncated, although later commits exist");
     }
     bool is_void = from >= 0 && reader->is_held && from <= reader->held.head.number;
     if (from >= 0 && from < (reader->is_held ? reader->held.head.number : number) &&
-        from != reader->torn_from) {
+        from != reader->truncated_from) {
         return refuse(reader, number, err, "voids a commit that others rely on");
     }
     if (is_void) {
@@ -171,7 +172,7 @@ static int accept(struct commit_reader *reader, struct commit_object *object, st
         return -1;
     }
     reader->epoch = head->epoch;
-    reader->torn_from = -1;
+    reader->truncated_from = -1;
     object_release(&reader->held);
     reader->held = *object;
     reader->is_held = true;
@@ -187,7 +188,7 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
         reader->seen && commit_seen_take(reader->seen, reader->run, reader->next, &object.text);
     bool is_whole = was_seen || take_ahead(reader, &object.text);
     int64_t wait_ms = 0;
-    /* Read again before it counts as torn: a cache may be stale. */
+    /* Read again before it counts as truncated: a cache may be stale. */
     for (int i = 0; i < TORN_READS && !is_whole; i++) {
         if (i > 0) {
             commit_wait(&wait_ms);
@@ -202,7 +203,8 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
         is_whole = commit_is_whole(object.text.data ? object.text.data : "", object.text.size);
     }
     if (!is_whole) {
-        reader->torn_from = reader->torn_from >= 0 ? reader->torn_from : reader->next;
+        reader->truncated_from =
+            reader->truncated_from >= 0 ? reader->truncated_from : reader->next;
         reader->next++;
         return 1;
     }
@@ -230,7 +232,7 @@ int commit_reader_again(const struct commit_reader *reader, int64_t number, stru
     }
     const char *text = object.text.data ? object.text.data : "";
     if (!commit_is_whole(text, object.text.size)) {
-        return refuse(reader, number, err, "was complete and is torn now");
+        return refuse(reader, number, err, "was complete and is truncated now");
     }
     if (commit_read_head(text, object.text.size, &object.head, &object.tree, err) < 0 ||
         commit_read_records(&object, reader->each, reader->context, err) < 0) {

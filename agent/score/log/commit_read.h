@@ -1,5 +1,6 @@
-/* commit_read.h: reads commits in order from the store and detects torn ones (commit_is_whole),
- * void ones (a later head's void_from excludes them) and missing ones. For commit.c only. */
+/* commit_read.h: reads commits in order from the store and detects truncated ones
+ * (commit_is_whole), void ones (a later head's void_from excludes them) and missing ones. For
+ * commit.c only. */
 #pragma once
 
 #include "agent/score/log/commit.h"
@@ -21,12 +22,12 @@ struct commit_ahead {
 struct commit_reader {
     struct store *store;
     const char *run;
-    int64_t patience_ms, absent_ms;
+    int64_t timeout_ms, absent_ms;
     commit_each *each;
     void *context;
     struct commit_seen *seen; /* NULL: none */
     int64_t next;             /* number */
-    int64_t torn_from;        /* all from this number up to `next` are torn; -1: none */
+    int64_t truncated_from;   /* all from this number up to `next` are truncated; -1: none */
     int64_t epoch;            /* of the newest claim that counts; -1: none yet */
     int64_t end;              /* no reading ahead from this number on; 0: unknown */
     struct commit_ahead ahead;

@@ -15,7 +15,7 @@ void item_names_free(struct item_names *names);
 /* Appends the name of item `index`, counted from the start of line `first`. An item that cannot be
  * read any more is named by its position: "a.csv:1048576+12" is the 13th item from that byte on (if
  * a line has the rows of a key: the 13th row of the key; if its ranges are not in the line, the
- * name is ["b1","mon"]+12). INVALID: the list is torn, or has no such line. */
+ * name is ["b1","mon"]+12). INVALID: the list is truncated, or has no such line. */
 NODISCARD int item_names_add(struct item_names *names, int64_t first, int64_t index,
                              struct buffer *name, struct error *err);
 /* Appends the item itself, if it is JSON and can be read; else nothing. */

@@ -34,8 +34,8 @@ void run_file_add_paths(json_t *run, const json_t *paths);
 int run_file_changes(const json_t *then, const json_t *now,
                      char text[static RUN_FILE_CHANGES_BYTES]);
 
-/* What that generation began with. *ret_run: NULL: it has no such file yet. INVALID: it is torn, or
- * of another release. */
+/* What that generation began with. *ret_run: NULL: it has no such file yet. INVALID: it is
+ * truncated, or of another release. */
 NODISCARD int run_file_read(struct store *output, const char *home, int64_t number,
                             json_t **ret_run, struct error *err);
 /* Stores it if there is none. INVALID: another coordinator has stored another one meanwhile. */

@@ -171,9 +171,10 @@ static int read_string(const json_t *value, const char *field, const char **ret_
 /* May be missing. */
 static int read_said(const json_t *row, size_t at, struct message_result *result,
                      struct error *err) {
-    return json_array_size(row) <= at ? 0
-                                      : read_string(json_array_get(row, at), "said", &result->said,
-                                                    &result->said_size, err);
+    return json_array_size(row) <= at
+               ? 0
+               : read_string(json_array_get(row, at), "said", &result->output_tail,
+                             &result->output_tail_size, err);
 }
 
 /* "f", lease, fault, cause, items, said (both may be missing) */
@@ -268,9 +269,9 @@ static int read_result(const json_t *row, struct message_result *result, struct 
     if (!letter || strlen(letter) != 1 || !strchr("dpfwb", *letter)) {
         return error_set(err, ERROR_INVALID, "a result does not begin with one of d, p, f, w, b");
     }
-    *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
-                                              : *letter == 'b' ? MESSAGE_BEGINS
-                                                               : MESSAGE_ENDS};
+    *result = (struct message_result){.event = *letter == 'w'   ? MESSAGE_WAITS
+                                               : *letter == 'b' ? MESSAGE_BEGINS
+                                                                : MESSAGE_ENDS};
     if (read_number(json_array_get(row, 1), "lease", 0, INT64_MAX, &result->lease, err) < 0) {
         return -1;
     }
@@ -350,7 +351,7 @@ static int read_fields(const json_t *tree, struct message *message, struct error
 
 int message_parse(const char *text, size_t size, struct message *ret_message, struct error *err) {
     AUTO(message_release) struct message message = {0};
-    if (tree_parse(text, size, MESSAGE_BYTES_MAX, &message.tree, err) < 0) {
+    if (tree_parse(text, size, CONTRACT_MESSAGE_MAX, &message.tree, err) < 0) {
         return -1;
     }
     if (!json_is_object(message.tree)) {
@@ -380,7 +381,7 @@ void message_batch_init(struct message_batch *batch, enum message_type type, int
     batch->type = type;
     batch->epoch = epoch;
     batch->count = 0;
-    buffer_init(&batch->text, MESSAGE_BYTES_MAX);
+    buffer_init(&batch->text, CONTRACT_MESSAGE_MAX);
 }
 
 void message_batch_release(struct message_batch *batch) {
@@ -428,9 +429,9 @@ static void add_string(struct buffer *text, const char *string, size_t size, str
 }
 
 static void add_said(struct buffer *text, const struct message_result *result, struct error *full) {
-    if (result->said_size > 0) {
+    if (result->output_tail_size > 0) {
         (void)!buffer_append(text, ",", 1, full);
-        add_string(text, result->said, result->said_size, full);
+        add_string(text, result->output_tail, result->output_tail_size, full);
     }
 }
 
@@ -462,14 +463,14 @@ int message_batch_result(struct message_batch *batch, const struct message_resul
     struct buffer *text = &batch->text;
     assert(batch->type == MESSAGE_RESULTS);
     begin_row(batch, &full);
-    if (result->word != MESSAGE_ENDS) {
-        (void)!buffer_printf(text, &full, "[\"%s\",%lld", result->word == MESSAGE_WAITS ? "w" : "b",
-                             (long long)result->lease);
+    if (result->event != MESSAGE_ENDS) {
+        (void)!buffer_printf(text, &full, "[\"%s\",%lld",
+                             result->event == MESSAGE_WAITS ? "w" : "b", (long long)result->lease);
     } else if (result->is_fault) {
         (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
                              fault_names[result->fault]);
         add_string(text, result->text, result->text_size, &full);
-        if (result->items > 0 || result->said_size > 0) {
+        if (result->items > 0 || result->output_tail_size > 0) {
             (void)!buffer_printf(text, &full, ",%lld", (long long)result->items);
             add_said(text, result, &full);
         }

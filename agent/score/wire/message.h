@@ -5,10 +5,10 @@
 #pragma once
 
 #include "lib/buffer.h"
+#include "lib/contract.h"
 #include "lib/tree.h"
 
 enum {
-    MESSAGE_BYTES_MAX = 1 << 20,
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
     MESSAGE_SLOTS_MAX = 1024,
     MESSAGE_FILES_MAX = 1024, /* a model and labels; or a program's code */
@@ -41,7 +41,7 @@ enum message_place { MESSAGE_OBJECT, MESSAGE_TEXT, MESSAGE_NOWHERE };
 enum message_fault {
     MESSAGE_SCORER,      /* the scorer or the input: counts as a try */
     MESSAGE_MACHINE,     /* this machine or the storage: counts like a lost worker */
-    MESSAGE_HANDED_BACK, /* not begun, or cancelled: does not count */
+    MESSAGE_HANDED_BACK, /* returned: not begun, or cancelled: does not count */
     MESSAGE_INPUT,       /* the input is not as it was listed: a scorer's, and the last try */
     MESSAGE_FAULT_COUNT
 };
@@ -52,7 +52,7 @@ enum message_event { MESSAGE_ENDS, MESSAGE_WAITS, MESSAGE_BEGINS };
 
 struct message_result {
     int64_t lease;
-    enum message_event word; /* all fields below are for MESSAGE_ENDS */
+    enum message_event event; /* all fields below are for MESSAGE_ENDS */
     bool is_fault;
     enum message_fault fault;
     int64_t items;           /* of a fault: the lease's items, 0: unknown */
@@ -68,8 +68,9 @@ struct message_result {
     const json_t *failures;
     int64_t failures_bytes;
     uint32_t failures_crc; /* CRC-32C of that object */
-    const char *said; /* of a fault, or with failures: the last output of the program in this try */
-    size_t said_size; /* any text; 0: none */
+    const char
+        *output_tail; /* of a fault, or with failures: the last output of the program in this try */
+    size_t output_tail_size; /* any text; 0: none */
 };
 
 struct message {
@@ -93,7 +94,7 @@ struct message {
 /* INVALID names the field; *ret_message is untouched then. */
 NODISCARD int message_parse(const char *text, size_t size, struct message *ret_message,
                             struct error *err);
-/* The caller frees. Never NULL; may be longer than MESSAGE_BYTES_MAX. */
+/* The caller frees. Never NULL; may be longer than CONTRACT_MESSAGE_MAX. */
 char *message_format(const struct message *message);
 void message_release(struct message *message);
 
@@ -108,8 +109,8 @@ struct message_batch {
 
 void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch);
 void message_batch_release(struct message_batch *batch);
-/* 1: added; 0: no room, take the message first; -1: larger than any message. work: JSON text, used
- * instead of lease->work. */
+/* 1: added; 0: no room, take the message first; -1: larger than any message: the caller reports the
+ * lease or result as failed. work: JSON text, used instead of lease->work. */
 int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
                         const char *work);
 int message_batch_result(struct message_batch *batch, const struct message_result *result);

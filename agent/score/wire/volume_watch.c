@@ -61,7 +61,7 @@ static int try_all(const struct volumes *volumes, int timeout_ms, struct error *
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     for (size_t i = 0; i < volumes->count; i++) {
         int64_t left_ms = MAX(end_ms - clock_monotonic_ms(), (int64_t)1);
-        if (store_try(volumes->names[i], (int)left_ms, err) < 0) {
+        if (store_probe_path(volumes->names[i], (int)left_ms, err) < 0) {
             return error_context(err, "volume");
         }
     }

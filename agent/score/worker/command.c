@@ -33,7 +33,7 @@ struct command {
     struct buffer out; /* bytes that the pipe has not taken yet, from out_at on */
     size_t out_at;
     struct command_lines lines;
-    struct command_output said;
+    struct command_output output;
     struct asked asked[COMMAND_AHEAD];
     char *refusal;      /* an error without an id, received before it was ready */
     struct asked *body; /* whose arrays come next; NULL: of none that is open */
@@ -55,13 +55,13 @@ struct command *command_new(const struct command_options *options) {
     buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* with room
                                                                                         for init */
     command_lines_init(&command->lines, options->line_bytes_max);
-    command_output_init(&command->said, options->say, options->context);
+    command_output_init(&command->output, options->log_line, options->context);
     snprintf(command->death, sizeof command->death, "was never started");
     return command;
 }
 
 static void on_noise(struct command *command, const char *text, size_t size) {
-    command_output_noise(&command->said, text, size, clock_monotonic_ms());
+    command_output_noise(&command->output, text, size, clock_monotonic_ms());
 }
 
 /* The request of that id whose answer is not whole. NULL: there is none. */
@@ -157,7 +157,7 @@ static int read_stderr(struct command *command) {
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     }
-    command_output_error(&command->said, data, (size_t)got);
+    command_output_error(&command->output, data, (size_t)got);
     return 1;
 }
 
@@ -209,7 +209,7 @@ static void bury(struct command *command, const char *why) {
     }
     for (int i = 0; i < LAST_READS && read_stderr(command) > 0; i++) {
     }
-    command_output_end(&command->said);
+    command_output_end(&command->output);
     process_kill(&command->process);
     int64_t now_ms = clock_monotonic_ms();
     bool is_short = !command->has_answered && now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
@@ -219,7 +219,7 @@ static void bury(struct command *command, const char *why) {
     command->ended_well = !why && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!why && WIFEXITED(status) && !command->was_ready) {
         char end[OUTPUT_TAIL_LINE_MAX];
-        output_tail_line(&command->said.errors, end);
+        output_tail_line(&command->output.errors, end);
         command->is_useless = usage_error_is(WEXITSTATUS(status), end);
     }
     char how[120];
@@ -232,8 +232,8 @@ static void bury(struct command *command, const char *why) {
         snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
     }
     snprintf(command->death, sizeof command->death, "%s%s%s", how,
-             command->said.last_error[0] ? "; its last line of stderr: " : "",
-             command->said.last_error);
+             command->output.last_error[0] ? "; its last line of stderr: " : "",
+             command->output.last_error);
 }
 
 static int fail_dead(const struct command *command, struct error *err) {
@@ -332,13 +332,13 @@ static void time_out(struct command *command, const char *what, int64_t since_ms
                      struct error *err) {
     int64_t ms = clock_monotonic_ms() - since_ms;
     char noise[COMMAND_WORDS_MAX];
-    memcpy(noise, command->said.last_noise, sizeof noise);
+    memcpy(noise, command->output.last_noise, sizeof noise);
     bury(command, "was killed");
     error_clear(err);
     error_set(err, ERROR_TIMEOUT, "%s within %.*f s%s%s%s%s", what, ms < 10000, (double)ms / 1000,
               noise[0] ? "; the last line on stdout was: " : "", noise,
-              !noise[0] && command->said.last_error[0] ? "; the last line on stderr was: " : "",
-              noise[0] ? "" : command->said.last_error);
+              !noise[0] && command->output.last_error[0] ? "; the last line on stderr was: " : "",
+              noise[0] ? "" : command->output.last_error);
 }
 
 static int queue_line(struct command *command, const char *text, size_t size, struct error *err) {
@@ -394,7 +394,7 @@ int command_start(struct command *command, struct error *err) {
     forget(command);
     command_lines_release(&command->lines);
     command_lines_init(&command->lines, command->options.line_bytes_max);
-    command_output_clear(&command->said);
+    command_output_clear(&command->output);
     free(TAKE(command->refusal));
     command->is_ready = command->has_answered = false;
     command->lives++;
@@ -520,7 +520,7 @@ void command_free(struct command *command) {
         bury(command, "was killed");
         forget(command);
         command_lines_release(&command->lines);
-        command_output_release(&command->said);
+        command_output_release(&command->output);
         command_answer_release(&command->answer);
         free(command->refusal);
         free(command);

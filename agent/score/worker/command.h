@@ -31,7 +31,7 @@ struct command_options {
     /* Set from another thread: a call that waits for the program returns CANCELLED, and the program
      * is killed. NULL: never. */
     const atomic_bool *ends;
-    command_say *say; /* may be NULL */
+    command_log_line *log_line; /* may be NULL */
     void *context;
 };
 

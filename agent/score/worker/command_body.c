@@ -17,7 +17,8 @@ static int add_array(struct command_arrays *arrays, const struct command_slice *
                      const struct command_slice *bytes, struct error *err) {
     int64_t size = command_slice_count(bytes);
     if (size <= 0) {
-        return error_set(err, ERROR_INVALID, "npy says \"%.*s\", expected how many bytes follow",
+        return error_set(err, ERROR_INVALID,
+                         "npy: \"%.*s\" is not a size, expected how many bytes follow",
                          (int)MIN(bytes->size, (size_t)40), bytes->at);
     }
     if (arrays->count == COMMAND_ARRAYS_MAX || arrays->bytes > INT64_MAX / 2 - size) {

@@ -4,19 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-void command_output_init(struct command_output *said, command_say *say, void *context) {
-    *said = (struct command_output){.say = say, .context = context};
-    buffer_init(&said->error_line, COMMAND_NOISE_MAX);
+void command_output_init(struct command_output *output, command_log_line *log_line, void *context) {
+    *output = (struct command_output){.log_line = log_line, .context = context};
+    buffer_init(&output->error_line, COMMAND_NOISE_MAX);
 }
 
-void command_output_release(struct command_output *said) {
-    buffer_release(&said->error_line);
+void command_output_release(struct command_output *output) {
+    buffer_release(&output->error_line);
 }
 
-static void pass_on(struct command_output *said, enum command_stream stream, const char *text,
+static void pass_on(struct command_output *output, enum command_stream stream, const char *text,
                     size_t size) {
-    if (said->say) {
-        said->say(said->context, stream, text, MIN(size, COMMAND_NOISE_MAX));
+    if (output->log_line) {
+        output->log_line(output->context, stream, text, MIN(size, COMMAND_NOISE_MAX));
     }
 }
 
@@ -27,50 +27,50 @@ static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t s
     last[COMMAND_WORDS_MAX - 1] = 0;
 }
 
-static void report_skipped(struct command_output *said) {
-    int64_t more = said->noise_lines - COMMAND_NOISE_PER_SECOND;
+static void report_skipped(struct command_output *output) {
+    int64_t more = output->noise_lines - COMMAND_NOISE_PER_SECOND;
     if (more > 0) {
         char text[80];
         int size = snprintf(text, sizeof text, "(%lld more lines of stdout)", (long long)more);
-        pass_on(said, COMMAND_STDOUT, text, (size_t)size);
+        pass_on(output, COMMAND_STDOUT, text, (size_t)size);
     }
-    said->noise_lines = 0;
+    output->noise_lines = 0;
 }
 
-void command_output_noise(struct command_output *said, const char *text, size_t size,
+void command_output_noise(struct command_output *output, const char *text, size_t size,
                           int64_t now_ms) {
     if (size == 0) {
         return;
     }
-    keep(said->last_noise, text, size);
-    if (now_ms - said->noise_from_ms >= 1000) {
-        report_skipped(said);
-        said->noise_from_ms = now_ms;
+    keep(output->last_noise, text, size);
+    if (now_ms - output->noise_from_ms >= 1000) {
+        report_skipped(output);
+        output->noise_from_ms = now_ms;
     }
-    if (++said->noise_lines <= COMMAND_NOISE_PER_SECOND) {
-        pass_on(said, COMMAND_STDOUT, text, size);
+    if (++output->noise_lines <= COMMAND_NOISE_PER_SECOND) {
+        pass_on(output, COMMAND_STDOUT, text, size);
     }
 }
 
-static void on_error_line(struct command_output *said, const char *text, size_t size) {
+static void on_error_line(struct command_output *output, const char *text, size_t size) {
     if (size > 0) {
-        keep(said->last_error, text, size);
+        keep(output->last_error, text, size);
     }
-    pass_on(said, COMMAND_STDERR, text, size);
+    pass_on(output, COMMAND_STDERR, text, size);
 }
 
-void command_output_error(struct command_output *said, const char *data, size_t size) {
-    struct buffer *held = &said->error_line;
-    output_tail_add(&said->errors, data, size);
+void command_output_error(struct command_output *output, const char *data, size_t size) {
+    struct buffer *held = &output->error_line;
+    output_tail_add(&output->errors, data, size);
     while (size > 0) {
         const char *newline = memchr(data, '\n', size);
         size_t length = newline ? (size_t)(newline - data) : size;
         struct error ignored = {0}; /* the rest is dropped */
         if (newline && held->size == 0) {
-            on_error_line(said, data, length);
+            on_error_line(output, data, length);
         } else if (buffer_append(held, data, MIN(length, held->max - held->size), &ignored) == 0 &&
                    newline) {
-            on_error_line(said, held->data, held->size);
+            on_error_line(output, held->data, held->size);
             buffer_clear(held);
         }
         length += newline != NULL;
@@ -79,16 +79,16 @@ void command_output_error(struct command_output *said, const char *data, size_t 
     }
 }
 
-void command_output_end(struct command_output *said) {
-    if (said->error_line.size > 0) { /* a line without a newline */
-        on_error_line(said, said->error_line.data, said->error_line.size);
-        buffer_clear(&said->error_line);
+void command_output_end(struct command_output *output) {
+    if (output->error_line.size > 0) { /* a line without a newline */
+        on_error_line(output, output->error_line.data, output->error_line.size);
+        buffer_clear(&output->error_line);
     }
-    report_skipped(said);
+    report_skipped(output);
 }
 
-void command_output_clear(struct command_output *said) {
-    buffer_clear(&said->error_line);
-    said->last_noise[0] = said->last_error[0] = 0;
-    said->errors = (struct output_tail){0};
+void command_output_clear(struct command_output *output) {
+    buffer_clear(&output->error_line);
+    output->last_noise[0] = output->last_error[0] = 0;
+    output->errors = (struct output_tail){0};
 }

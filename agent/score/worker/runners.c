@@ -93,8 +93,8 @@ struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) 
 
 /* Reports an event of a runner's lease, not a result. The caller holds the lock. */
 static void report_event(struct runner *runner, int64_t epoch, int64_t lease,
-                         enum message_event word) {
-    struct scoring_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
+                         enum message_event event) {
+    struct scoring_report report = {.epoch = epoch, .result = {.lease = lease, .event = event}};
     add_report(runner->all, report);
     runner->all->options.wake(runner->all->options.context);
 }
@@ -114,17 +114,17 @@ static void on_waits(void *context, bool waits) {
 
 /* Adds the program's output to a fault or failed items. */
 static void add_tail(struct spool *log, int slot, struct scoring_report *report) {
-    char said[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
+    char output[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
     const struct message_result *result = &report->result;
     if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
         return;
     }
-    spool_tail(log, slot, said);
-    output_tail_text(said, strlen(said), tail);
+    spool_tail(log, slot, output);
+    output_tail_text(output, strlen(output), tail);
     if (*tail) {
-        report->said = x_strdup(tail);
-        report->result.said = report->said;
-        report->result.said_size = strlen(tail);
+        report->output_tail = x_strdup(tail);
+        report->result.output_tail = report->output_tail;
+        report->result.output_tail_size = strlen(tail);
     }
 }
 
@@ -211,7 +211,7 @@ static void *run(void *context) {
 }
 
 /* Called in a runner's thread. */
-static void on_said(void *context, const char *line, size_t size) {
+static void on_output_line(void *context, const char *line, size_t size) {
     struct runner *runner = context;
     log_event(LOG_INFO, "slot %d: %.*s", runner->index, (int)size, line);
     pthread_mutex_lock(&runner->all->lock);
@@ -480,7 +480,7 @@ static int open_all(struct runners *runners, struct error *err) {
                                          .first = i > 0 ? runners->of[0].scorer : NULL,
                                          .timeout_ms = job->timeout_ms,
                                          .ends = &runner->ends,
-                                         .say = on_said,
+                                         .log_line = on_output_line,
                                          .waits = on_waits,
                                          .context = runner};
         if (runners->kind->open(&options, &runner->scorer, err) < 0) {

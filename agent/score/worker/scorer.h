@@ -11,7 +11,7 @@
 struct scorer; /* defined by each kind */
 
 /* Receives a line of a program's output, without its newline; any bytes, not NUL-terminated. */
-typedef void scorer_say(void *context, const char *line, size_t size);
+typedef void scorer_log_line(void *context, const char *line, size_t size);
 
 /* Called in the scorer's thread for the current lease. waits: it cannot begin yet, and this does
  * not count against it; otherwise it begins now, with its full time limit. */
@@ -30,7 +30,7 @@ struct scorer_options {
     int slot, gpus; /* gpus: of the whole worker */
     int64_t timeout_ms;
     const atomic_bool *ends; /* set from another thread: this worker is leaving now */
-    scorer_say *say;
+    scorer_log_line *log_line;
     scorer_waits *waits;
     void *context;
 };
@@ -60,7 +60,7 @@ struct scorer_kind {
     /* The scorer itself ends a lease after timeout_ms, even a dropped one. The coordinator's time
      * limit is later, and the worker need not watch the lease. */
     bool has_clock;
-    /* The scorer passes the programs' output to `say`. */
+    /* The scorer passes the programs' output to `log_line`. */
     bool says;
     /* Reads the fields, loads the model if there is one, and checks that everything fits together.
      * Every message names the field. */

@@ -136,10 +136,10 @@ static void scorer_freep(struct scorer **scorer) {
 }
 
 /* Receives stderr, and the lines of stdout that are not answers. */
-static void on_said(void *context, enum command_stream stream UNUSED, const char *text,
-                    size_t size) {
+static void on_output_line(void *context, enum command_stream stream UNUSED, const char *text,
+                           size_t size) {
     const struct scorer *scorer = context;
-    scorer->options.say(scorer->options.context, text, size);
+    scorer->options.log_line(scorer->options.context, text, size);
 }
 
 static int command_open(const struct scorer_options *options, struct scorer **ret_scorer,
@@ -173,7 +173,7 @@ static int command_open(const struct scorer_options *options, struct scorer **re
             .init_timeout_ms = scorer_init_ms(options->spec),
             .line_bytes_max = COMMAND_LINE_MAX,
             .ends = options->ends,
-            .say = options->say ? on_said : NULL,
+            .log_line = options->log_line ? on_output_line : NULL,
             .context = scorer,
         };
         scorer->command = command_new(&program);
@@ -278,7 +278,7 @@ static int add_question(struct request *request, struct item *item, struct error
     struct error why = {0};
     AUTO(text_freep) char *head = NULL;
     sink_see(request->heads, item);
-    if (!item->fault && sink_head(request->heads, item, &head, &why) < 0) {
+    if (!item->fault && sink_row_prefix(request->heads, item, &head, &why) < 0) {
         (void)!error_context(&why, "%.200s", item->name);
         local_file_release(&item->file);
         item->fault = why.text;

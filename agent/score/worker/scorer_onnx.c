@@ -451,7 +451,7 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
  * of pictures. */
 static int take_item(struct scorer *scorer, struct item *item, char **ret_head, struct error *why,
                      struct error *err) {
-    int result = sink_head(scorer->heads, item, ret_head, why) < 0
+    int result = sink_row_prefix(scorer->heads, item, ret_head, why) < 0
                      ? -1
                      : feeds_take(scorer->feeds, item, why);
     bool is_changed = item->type == ITEM_PATH && !fingerprint_holds_file(&item->file, item->core);

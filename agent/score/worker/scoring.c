@@ -20,7 +20,7 @@ enum {
 
 void scoring_report_release(struct scoring_report *report) {
     free(report->text);
-    free(report->said);
+    free(report->output_tail);
     json_decref(report->failures);
     json_decref(report->work);
     *report = (struct scoring_report){0};

@@ -14,11 +14,11 @@
 struct scoring_report {
     int64_t epoch;
     struct message_result result;
-    char *text;       /* owned; result.text points to it */
-    char *said;       /* owned; result.said */
-    json_t *failures; /* owned; result.failures */
-    json_t *work;     /* owned; of its lease, or NULL. One thread frees all objects of a message:
-                         jansson's last decref does not wait for other threads' reads */
+    char *text;        /* owned; result.text points to it */
+    char *output_tail; /* owned; result.output_tail */
+    json_t *failures;  /* owned; result.failures */
+    json_t *work;      /* owned; of its lease, or NULL. One thread frees all objects of a message:
+                          jansson's last decref does not wait for other threads' reads */
 };
 void scoring_report_release(struct scoring_report *report);
 /* The cause is copied. */

@@ -142,7 +142,7 @@ static void send_results(struct worker *worker) {
             added = message_batch_result(&batch, &reports[i].result);
         }
         assert(added > 0);
-        worker->finished += reports[i].result.word == MESSAGE_ENDS && !reports[i].result.is_fault;
+        worker->finished += reports[i].result.event == MESSAGE_ENDS && !reports[i].result.is_fault;
         scoring_report_release(&reports[i]);
     }
     free(reports);
@@ -304,7 +304,7 @@ static void run_periodic(struct worker *worker) {
         start_leaving(worker);
     } else if (worker->unreachable_since_ms >= 0 &&
                now_ms - worker->unreachable_since_ms > WORKER_UNREACHABLE_MS) {
-        give_up(worker, WORKER_EXIT_UNREACHABLE, "could not reach the coordinator at %s for %d s",
+        give_up(worker, CONTRACT_EXIT_UNREACHABLE, "could not reach the coordinator at %s for %d s",
                 worker->job->coordinator, WORKER_UNREACHABLE_MS / 1000);
     }
 }
@@ -454,7 +454,7 @@ static int open_worker(struct worker *worker, struct error *err) {
     int asked = ask_paths(job, err);
     if (asked != 0) {
         bool is_late = asked < 0 && err->kind == ERROR_UNAVAILABLE;
-        worker->exit_code = asked > 0 ? 0 : is_late ? WORKER_EXIT_UNREACHABLE : -1;
+        worker->exit_code = asked > 0 ? 0 : is_late ? CONTRACT_EXIT_UNREACHABLE : -1;
         return MIN(asked, 0);
     }
     if (store_open(job->output, /* writes= */ true, &worker->output, err) < 0) {

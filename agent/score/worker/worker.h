@@ -4,16 +4,16 @@
 #pragma once
 
 #include "agent/job.h"
+#include "lib/contract.h"
 
 enum {
     /* How long a worker without a connection waits for its coordinator, with its network loaded.
      * Longer than Kubernetes needs to replace the coordinator of a lost node: 40 s to notice, 300 s
      * and 30 s of grace to evict the pod, 60 s to delete it, and the start of another. A worker
-     * that waited longer would only hold its GPUs. */
+     * that waited longer would only hold its GPUs. It ends with CONTRACT_EXIT_UNREACHABLE. */
     WORKER_UNREACHABLE_MS = 900000,
-    WORKER_EXIT_UNREACHABLE = 4, /* the exit code after that time */
-    WORKER_FLUSH_MS = 1000,      /* time limit for sending its last results */
-    WORKER_FAREWELL_MS = 5000,   /* time limit for the scorers to end with the worker */
+    WORKER_FLUSH_MS = 1000,    /* time limit for sending its last results */
+    WORKER_FAREWELL_MS = 5000, /* time limit for the scorers to end with the worker */
 };
 
 /* Returns the process's exit code: 0 no work is left, 1 the coordinator refused the worker, 3 a

@@ -351,7 +351,7 @@ static int try_once(struct azure_client *client, struct azure_call *call, struct
                                   .connect_ms = CONNECT_MS,
                                   .timeout_ms = (int)timeout_ms,
                                   .silence_ms = call->body ? 0 : SILENCE_MS,
-                                  .max_bytes = REFUSAL_BYTES_MAX,
+                                  .bytes_max = REFUSAL_BYTES_MAX,
                                   .received = call->into ? take : NULL,
                                   .done = ended,
                                   .context = call};

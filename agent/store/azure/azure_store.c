@@ -71,8 +71,8 @@ static void azure_free(struct store *base) {
     place_free((struct azure_folder *)base);
 }
 
-static struct store_can azure_can(const struct store *base UNUSED) {
-    return (struct store_can){.creates = true, .is_local = false};
+static struct store_features azure_features(const struct store *base UNUSED) {
+    return (struct store_features){.creates = true, .is_local = false};
 }
 
 static int azure_probe(struct store *base, int timeout_ms, struct error *err) {
@@ -320,7 +320,7 @@ const struct store_ops azure_store_ops = {
     .prefix = "az://",
     .open = azure_open,
     .free = azure_free,
-    .can = azure_can,
+    .features = azure_features,
     .probe = azure_probe,
     .get = azure_get,
     .read = azure_read,

@@ -130,7 +130,7 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
                                    .authorities_file = place->authorities_file,
                                    .resolve = strchr(host, ':') ? NULL : route,
                                    .timeout_ms = TRY_MS,
-                                   .max_bytes = TOKEN_BYTES_MAX};
+                                   .bytes_max = TOKEN_BYTES_MAX};
     return http_get(&request, &ret_response->status, &ret_response->body, err);
 }
 

@@ -305,7 +305,8 @@ static int index_shard(struct web_set *set, size_t index, const struct dataset_o
     dataset_see(&set->base, options, shard->store, &shard->info);
     AUTO(tar_release)
     struct tar tar = {.size_bytes = shard->info.size_bytes,
-                      .window_max = store_can(shard->store).is_local ? window_local : window_far,
+                      .window_max =
+                          store_features(shard->store).is_local ? window_local : window_far,
                       .read = read_shard,
                       .context = shard};
     int more;

@@ -53,7 +53,7 @@ void dataset_see(struct dataset *dataset, const struct dataset_options *options,
                  const struct store *store, const struct store_info *info) {
     char core[FINGERPRINT_CORE_MAX];
     if (options->sees_files) {
-        fingerprint_make_core(info, store_can(store).is_local, core);
+        fingerprint_make_core(info, store_features(store).is_local, core);
         dataset->state = digest_crc32c(dataset->state, core, strlen(core) + 1);
     }
 }

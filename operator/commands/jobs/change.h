@@ -2,6 +2,7 @@
  * names, on this machine and on clusters. */
 #pragma once
 
+/* Each returns the exit code (docs/errors.md). */
 int change_cancel(int argc, char **argv);
 int change_suspend(int argc, char **argv);
 int change_resume(int argc, char **argv);

@@ -2,4 +2,5 @@
  * which can read volumes and az://, does the work. */
 #pragma once
 
+/* Returns the exit code (docs/errors.md). */
 int integrity_command(int argc, char **argv);

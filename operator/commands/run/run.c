@@ -6,7 +6,7 @@
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
-#include "operator/commands/run/run_made.h"
+#include "operator/commands/run/run_children.h"
 #include "operator/commands/run/run_options.h"
 #include "operator/commands/run/run_record.h"
 #include "operator/commands/run/run_secrets.h"
@@ -53,7 +53,7 @@ struct run {
     json_t *secret_objects;
     struct job_options kind_options;
     struct kind_set *kinds;
-    struct run_made made;
+    struct run_children children;
     const char *name, *unit; /* borrowed from `object` of the manifest */
     char *manifest_folder, *state_folder;
     int signal_fd;
@@ -96,7 +96,7 @@ static int check_kind(struct run *run, struct error *err) {
                          row->loop->name);
     }
     if (check_option(run, "once", run->options.once, can_run_once, err) < 0 ||
-        check_option(run, "gpus", run->options.gpus != KIND_UNASKED, can_use_gpus, err) < 0) {
+        check_option(run, "gpus", run->options.gpus != KIND_UNSET, can_use_gpus, err) < 0) {
         return -1;
     }
     if (row->local.workers_max && run->options.workers > row->local.workers_max) {
@@ -309,8 +309,8 @@ static void note_failed_pods(struct run *run, const json_t *pods) {
 /* Reads the jobs that the job has made, before any of them is deleted. */
 static void read_made(struct run *run) {
     if (!run->stop_ms) {
-        run_made_update(&run->made, run->cluster, controller_cache(run->controller), find_job(run),
-                        run->state_folder);
+        run_children_update(&run->children, run->cluster, controller_cache(run->controller),
+                            find_job(run), run->state_folder);
     }
 }
 
@@ -439,8 +439,8 @@ static int finish(struct run *run) {
     progress_line_clear(&run->progress);
     run_series_clear(&run->series);
     note_failed_index(run);
-    const char *failed = run->made.failed_pod ? run->made.failed_pod : run->failed_pod[0];
-    const struct kind_made *made = run->row->made;
+    const char *failed = run->children.failed_pod ? run->children.failed_pod : run->failed_pod[0];
+    const struct kind_children *children = run->row->children;
     bool has_file = strcmp(run->file, "standard input") != 0;
     struct ending ending = {.file = has_file ? run->file : NULL,
                             .name = run->name,
@@ -451,9 +451,9 @@ static int finish(struct run *run) {
                             .state_folder = run->state_folder,
                             .failed_coordinator = failed,
                             .failed_worker = run->failed_pod[1],
-                            .table = run->made.table,
-                            .page = run->made.page,
-                            .page_label = made ? made->page_label : NULL,
+                            .table = run->children.table,
+                            .page = run->children.page,
+                            .page_label = children ? children->page_label : NULL,
                             .print_success = run->row->local.print_success,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C after the end has no effect */
@@ -489,7 +489,7 @@ static void release(struct run *run) {
     }
     run_record_free(run->record);
     run_series_release(&run->series);
-    run_made_release(&run->made);
+    run_children_release(&run->children);
     kind_set_free(run->kinds);
     fd_closep(&run->signal_fd);
     json_decref(run->object);
@@ -530,8 +530,8 @@ static int run_job(struct run *run) {
         return code;
     }
     code = finish(run);
-    run_record_set(run->record, "table", run->made.table);
-    run_record_set(run->record, "page", run->made.page);
+    run_record_set(run->record, "table", run->children.table);
+    run_record_set(run->record, "page", run->children.page);
     run_record_end(run->record, code,
                    run->end_ms    ? NULL
                    : run->signals ? "it was asked to end"
@@ -580,7 +580,7 @@ int run_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || resource_files_read(&options.files, RESOURCE_HERE, &files, &err) < 0 ||
+    if (result < 0 || resource_files_read(&options.files, RESOURCE_LOCAL, &files, &err) < 0 ||
         choose(&files, options.only, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
         return 2;

@@ -52,7 +52,7 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
         {0},
     };
     struct option_list words = {0};
-    run->workers = run->gpus = KIND_UNASKED;
+    run->workers = run->gpus = KIND_UNSET;
     int result = options_read(argc, argv, &help, options, &words, err);
     if (result != 0) {
         return result;
@@ -65,11 +65,11 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
     if (run->files.count == 0) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
-    if (run->workers != KIND_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
+    if (run->workers != KIND_UNSET && (run->workers < 1 || run->workers > WORKERS_MAX)) {
         return error_set(err, ERROR_INVALID, "--workers %lld: expected 1 to %d",
                          (long long)run->workers, WORKERS_MAX);
     }
-    if (run->gpus != KIND_UNASKED && (run->gpus < 0 || run->gpus > KIND_GPUS_OF_WORKER_MAX)) {
+    if (run->gpus != KIND_UNSET && (run->gpus < 0 || run->gpus > KIND_GPUS_OF_WORKER_MAX)) {
         return error_set(err, ERROR_INVALID, "--gpus %lld: expected 0 to %d", (long long)run->gpus,
                          KIND_GPUS_OF_WORKER_MAX);
     }
@@ -84,7 +84,7 @@ static void add(json_t *list, const char *option, const char *value) {
 }
 
 static void add_number(json_t *list, const char *option, int64_t value) {
-    if (value != KIND_UNASKED) {
+    if (value != KIND_UNSET) {
         AUTO(text_freep) char *text = x_printf("%lld", (long long)value);
         add(list, option, text);
     }

@@ -334,7 +334,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     if (make(request, words, &made, &text, err) < 0) {
         return -1;
     }
-    fprintf(stderr, "windlass: scores %s go to %s\n", made.said, request->output);
+    fprintf(stderr, "windlass: scores %s go to %s\n", made.summary, request->output);
     return request->save ? save(request->save, text, err) : run_it(request, text, ret_code, err);
 }
 
@@ -389,14 +389,16 @@ int score_without_manifest(int argc, char **argv) {
         {"output", 'o', OPTION_TEXT, "DIR",
          "The folder of the results, or DIR/scores.csv (.jsonl, .parquet, .npy).", &request.output},
         {"range", 0, OPTION_TEXT, "RANGE",
-         "Pictures: the values of its training: ImageNet, Unit, Byte or Signed.", &request.range},
+         "Pictures: the values that the network takes: ImageNet, Unit, Byte or Signed.",
+         &request.range},
         {"type", 0, OPTION_TEXT, "TYPE",
-         "What its output is: Image, Classes, Values, Embedding, Boxes, Mask, Text or Raw.",
+         "The network's output: Image, Classes, Values, Embedding, Boxes, Mask, Text or Raw.",
          &request.type},
         {"labels", 0, OPTION_TEXT, "FILE", "Names of the classes, one in a line.", &request.labels},
         {"top", 0, OPTION_INTEGER, "N", "How many of the best classes are written (default: 5).",
          &request.top},
-        {"columns", 0, OPTION_TEXT, "A,B,...", "Tables: the columns that it takes, in its order.",
+        {"columns", 0, OPTION_TEXT, "A,B,...",
+         "Tables: the columns that the network takes, in the order of its inputs.",
          &request.columns},
         {"key", 0, OPTION_TEXT, "A,...", "Tables: the columns that identify a row.", &request.key},
         {"tokenizer", 0, OPTION_TEXT, "FILE", "Texts: default: tokenizer.json beside the network.",

@@ -2,4 +2,5 @@
  * manifest. */
 #pragma once
 
+/* Returns the exit code (docs/errors.md). */
 int score_without_manifest(int argc, char **argv);

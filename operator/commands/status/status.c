@@ -36,7 +36,7 @@ static char *about_page(void) {
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         if (status_has_page(*row)) {
             char *longer = x_printf("%s html, for a %s: %s.", all, (*row)->loop->name,
-                                    (*row)->made->page_about);
+                                    (*row)->children->page_about);
             free(all);
             all = longer;
         }

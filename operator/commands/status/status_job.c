@@ -65,7 +65,7 @@ static void print_outputs(const json_t *status) {
 /* The jobs of another kind that the job has made; an array, owned. */
 static int read_made(struct remote *remote, const json_t *job, json_t **ret_made,
                      struct error *err) {
-    const struct kind *kind = kinds_find(kinds_of(job)->made->kind)->loop;
+    const struct kind *kind = kinds_find(kinds_of(job)->children->kind)->loop;
     const struct rest_place place = {.api_version = kind->api_version, .kind = kind->name};
     return remote_made(remote, &place, tree_text(job, "metadata.name", ""), ret_made, err);
 }
@@ -85,7 +85,7 @@ static void print_figures_age(const char *why) {
 /* Prints them as a table. A missing permission is reported and is not an error. */
 static int print_made(struct remote *remote, struct live *live, const json_t *job,
                       struct error *err) {
-    const struct kind_made *kind = kinds_of(job)->made;
+    const struct kind_children *kind = kinds_of(job)->children;
     AUTO(tree_freep) json_t *made = NULL;
     AUTO(text_freep) char *text = NULL;
     char not_live[LIVE_WHY_MAX] = "";
@@ -122,7 +122,7 @@ static int print_page(struct remote *remote, const json_t *job, struct error *er
                          tree_text(job, "metadata.name", ""), tree_text(job, "kind", ""));
     }
     if (read_made(remote, job, &made, err) < 0 ||
-        kinds_of(job)->made->page(job, made, &html, err) < 0) {
+        kinds_of(job)->children->page(job, made, &html, err) < 0) {
         return -1;
     }
     if (fputs(html, stdout) < 0 || fflush(stdout) != 0) {
@@ -176,7 +176,7 @@ struct follow {
     struct remote *remote;
     struct live *live;
     struct progress_line progress;
-    int64_t made_ms; /* when that is printed next, monotonic */
+    int64_t children_ms; /* when that is printed next, monotonic */
     char not_live[LIVE_WHY_MAX];
 };
 
@@ -190,9 +190,9 @@ static int show_now(struct follow *follow, json_t *job, struct error *err) {
                 *why ? "as of the last write of the status: " : "live again", why);
         snprintf(follow->not_live, sizeof follow->not_live, "%s", why);
     }
-    if (kinds_of(job)->made && now_ms >= follow->made_ms) {
+    if (kinds_of(job)->children && now_ms >= follow->children_ms) {
         progress_line_clear(&follow->progress);
-        follow->made_ms = now_ms + MADE_MS;
+        follow->children_ms = now_ms + MADE_MS;
         if (print_made(follow->remote, follow->live, job, err) < 0 && remote_is_final(err)) {
             return -1;
         }

@@ -10,5 +10,5 @@ void status_denied(const char *kind, const char *what, const struct error *why) 
 }
 
 bool status_has_page(const struct kind_row *row) {
-    return row->made && row->made->page;
+    return row->children && row->children->page;
 }

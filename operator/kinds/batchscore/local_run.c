@@ -17,7 +17,7 @@ int64_t batchscore_fit(json_t *spec, int64_t asked, int processors) {
         workers = json_object();
         json_object_set_new(spec, "workers", workers);
     }
-    int64_t count = asked == KIND_UNASKED
+    int64_t count = asked == KIND_UNSET
                         ? MIN(tree_integer(workers, "max", processors), (int64_t)processors)
                         : asked;
     count = MAX(count, (int64_t)1);
@@ -33,7 +33,7 @@ static bool has_gpu(void) {
 
 bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job) {
     int64_t gpus = tree_integer(spec, "workers.gpus", 0);
-    if (asked != KIND_UNASKED) {
+    if (asked != KIND_UNSET) {
         gpus = asked;
     } else if (gpus > 0 && tree_get(spec, "scorer.onnx") && !has_gpu()) {
         fprintf(stderr,

@@ -158,7 +158,7 @@ static bool wait_for_old(struct batchscore_plan *plan) {
  * apart, it is given up soon; otherwise another one must wait for the node's answer anyway. */
 static void make_coordinator(struct batchscore_plan *plan, int attempt) {
     json_t *pod = NULL;
-    for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+    for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {
         pod = batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, attempt + tried);
     }
     if (plan->excludes) {
@@ -390,7 +390,7 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
             return;
         }
         json_t *pod = NULL;
-        for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+        for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {
             pod = batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i,
                                         newest->attempt + 1 + tried);
         }

@@ -19,12 +19,6 @@ struct batchscore_plan {
     bool excludes;     /* the output's storage prevents two coordinators from writing */
 };
 
-/* Exit codes of the agent for which the pod has no fault. */
-enum {
-    BATCHSCORE_EXIT_ALONE = 4,  /* a worker could not reach the coordinator for 15 minutes */
-    BATCHSCORE_EXIT_TOLD = 130, /* by a signal, for example because its machine is reclaimed */
-};
-
 /* Fills in phases, coordinator, its failures, excludes and progress (plan_read.c). */
 void batchscore_read_pods(struct batchscore_plan *plan);
 bool batchscore_is_coordinator(const struct pod_phase *phase);

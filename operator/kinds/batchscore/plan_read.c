@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the state of a job's pods before plan decides. */
+#include "lib/contract.h"
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
@@ -38,8 +39,8 @@ static void count_failures(struct batchscore_plan *plan) {
 
 /* It was asked to end, or a worker had no coordinator: the next one need not end like it. */
 static bool is_blameless(const struct pod_phase *phase) {
-    return phase->exit_code == BATCHSCORE_EXIT_TOLD ||
-           (phase->exit_code == BATCHSCORE_EXIT_ALONE && !batchscore_is_coordinator(phase));
+    return phase->exit_code == CONTRACT_EXIT_SIGNAL ||
+           (phase->exit_code == CONTRACT_EXIT_UNREACHABLE && !batchscore_is_coordinator(phase));
 }
 
 /* Pods from before the job became a series, or stopped being one. */

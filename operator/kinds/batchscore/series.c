@@ -148,7 +148,7 @@ static void plan_schedule(struct series *series) {
 static void make_watcher(struct series *series, int64_t number, int attempt, int deaths) {
     struct batchscore_plan *plan = series->plan;
     json_t *pod = NULL;
-    for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+    for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {
         pod = batchscore_watch_pod(&plan->spec, number, attempt + tried, series->mark);
     }
     json_t *annotations = tree_get(pod, "metadata.annotations");
@@ -182,7 +182,7 @@ static bool take_words(struct series *series, const struct pod_phase *watcher) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
     struct batchscore_plan *plan = series->plan;
-    if (tree_parse(watcher->message, strlen(watcher->message), JOB_PLAN_TERMINATION_MESSAGE_MAX,
+    if (tree_parse(watcher->message, strlen(watcher->message), CONTRACT_TERMINATION_READ_MAX,
                    &words, &ignored) < 0) {
         return false;
     }
@@ -212,7 +212,7 @@ static void watcher_ended(struct series *series, const struct pod_phase *watcher
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
     int parsed = tree_parse(watcher->message, strlen(watcher->message),
-                            JOB_PLAN_TERMINATION_MESSAGE_MAX, &words, &ignored);
+                            CONTRACT_TERMINATION_READ_MAX, &words, &ignored);
     const char *why = parsed == 0 ? tree_text(words, "message", "") : watcher->message;
     AUTO(text_freep)
     char *text = x_printf("pod %s, which waits, ended with exit code %d%s%.40s%s%.300s",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 int64_t disttrain_fit(json_t *spec, int64_t asked, int processors UNUSED) {
-    int64_t count = asked == KIND_UNASKED ? tree_integer(spec, "workers", 1) : asked;
+    int64_t count = asked == KIND_UNSET ? tree_integer(spec, "workers", 1) : asked;
     json_object_set_new(spec, "workers", json_integer(count));
     return count;
 }

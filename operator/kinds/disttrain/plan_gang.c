@@ -70,9 +70,6 @@ static void fail_of_memory(struct disttrain_plan *gang, const struct pod_phase *
         phase->name);
 }
 
-/* As GANG_LIFE_RESTARTS of the agent: how many counted restarts a job may have in its life. */
-#define LIFE_RESTARTS(max_restarts) (10 * (int64_t)(max_restarts) + 10)
-
 /* The hub counts restarts, but it cannot count those of a pod that dies with its agent. */
 static void fail_of_deaths(struct disttrain_plan *gang, const struct pod_phase *phase) {
     AUTO(text_freep) char *words = job_plan_termination_message(phase);
@@ -136,7 +133,7 @@ json_t *disttrain_last_restart(const struct disttrain_plan *gang) {
 static bool has_failed(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     return hub && hub->stage == POD_PHASE_DEAD &&
-           (hub->exit_code == DISTTRAIN_EXIT_FAILED || hub->exit_code == DISTTRAIN_EXIT_INVALID ||
+           (hub->exit_code == CONTRACT_EXIT_FAILED || hub->exit_code == CONTRACT_EXIT_INVALID ||
             strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
 }
 
@@ -163,7 +160,7 @@ static bool is_used_up(const struct disttrain_plan *gang, const struct gang_plac
     /* Deaths before the last progress are forgiven as the hub's restarts are. */
     int64_t most = gang->spec.max_restarts + MAX(restarts->counted - restarts->since, (int64_t)0);
     bool is_over = restarts->since > gang->spec.max_restarts ||
-                   restarts->counted > LIFE_RESTARTS(gang->spec.max_restarts);
+                   restarts->counted > CONTRACT_LIFE_RESTARTS(gang->spec.max_restarts);
     return place->deaths > most || (disttrain_is_hub(&place->newest) && is_over);
 }
 
@@ -176,7 +173,7 @@ void disttrain_verdict(struct disttrain_plan *gang) {
     } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = job_plan_termination_message(hub);
         const char *reason =
-            reason_of(gang, hub->exit_code == DISTTRAIN_EXIT_INVALID ? "InputInvalid" : "Failed");
+            reason_of(gang, hub->exit_code == CONTRACT_EXIT_INVALID ? "InputInvalid" : "Failed");
         job_plan_fail(&gang->job, reason, words, culprit(gang, reason));
     }
     if (gang->job.conditions.reason || !gang->job.spec) {
@@ -262,7 +259,7 @@ static bool may_start(struct disttrain_plan *gang, const struct gang_place *plac
         due_ms = newest->over_ms + REST_MS;
     } else if (newest->stage == POD_PHASE_DEAD) {
         struct pod_phase dead = *newest; /* a pod that a signal ended may be replaced at once */
-        dead.is_fault = dead.is_fault && dead.exit_code != DISTTRAIN_EXIT_TOLD;
+        dead.is_fault = dead.is_fault && dead.exit_code != CONTRACT_EXIT_SIGNAL;
         due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
     job_plan_wake(&gang->job, due_ms);
@@ -342,7 +339,7 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
         }
         restarts.is_memory = newest->attempt > 0 && job_plan_ran_out_of_memory(newest);
         json_t *pod = NULL;
-        for (int tried = 0; job_plan_wants_name(&gang->job, &pod, tried); tried++) {
+        for (int tried = 0; job_plan_next_name(&gang->job, &pod, tried); tried++) {
             pod = disttrain_member_pod(&gang->spec, &gang->job.endpoint, i,
                                        next_attempt(gang, &places[i], i) + tried, &restarts, group);
         }
@@ -374,11 +371,11 @@ static void drop_replaced(struct disttrain_plan *gang, const struct gang_place *
 void disttrain_make_pods(struct disttrain_plan *gang) {
     struct gang_place *places = disttrain_places(gang);
     drop_replaced(gang, places);
-    if (!disttrain_rests(gang, places)) {
+    if (!disttrain_give_up_nodes(gang, places)) {
         drop_lost(gang, places);
         drop_stuck(gang, places);
         disttrain_make_room(gang, places);
-        disttrain_say(gang, places);
+        disttrain_set_conditions(gang, places);
         make_missing(gang, places);
     }
     free(places);

@@ -40,16 +40,16 @@ bool disttrain_may_come(const struct disttrain_plan *gang, const struct gang_pla
  * that it can have one of their nodes. */
 void disttrain_make_room(struct disttrain_plan *gang, struct gang_place *places);
 /* The result of a gang that succeeded: the hub's message ("": none), or else steps, time, loss and
- * accuracy as far as reported; where the outputs are and how to use them (plan_gang_say.c). The
- * caller frees it. */
+ * accuracy as far as reported; where the outputs are and how to use them (plan_gang_conditions.c).
+ * The caller frees it. */
 char *disttrain_result(const struct disttrain_plan *gang, const char *message);
-/* Sets the job's conditions (plan_gang_say.c). */
-void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places);
+/* Sets the job's conditions (plan_gang_conditions.c). */
+void disttrain_set_conditions(struct disttrain_plan *gang, const struct gang_place *places);
 /* The gang waited for its start, and had no progress yet that a disruption could interrupt. */
 bool disttrain_was_waiting(const struct disttrain_plan *gang);
 /* Fills in gang->wait from the status (plan_gang_wait.c). */
 void disttrain_read_wait(struct disttrain_plan *gang);
-/* True: the gang held nodes and was incomplete for longer than spec.startDeadlineSeconds. All its
- * pods have been or are now deleted, and none may be created until gang->wait.again_ms. The job's
- * condition reports it. */
-bool disttrain_rests(struct disttrain_plan *gang, const struct gang_place *places);
+/* Deletes all pods of a gang that held nodes and was incomplete for longer than
+ * spec.startDeadlineSeconds, so that other jobs can have the nodes. True: the pods have been or are
+ * now deleted, and none may be created until gang->wait.again_ms; the job's condition says so. */
+bool disttrain_give_up_nodes(struct disttrain_plan *gang, const struct gang_place *places);

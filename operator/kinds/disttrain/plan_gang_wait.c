@@ -69,7 +69,7 @@ static void decide(struct disttrain_plan *gang, const struct gang_place *places)
     struct job_plan *job = &gang->job;
     const json_t *before = conditions_before(job->observed->object);
     char again[21];
-    disttrain_say(gang, places);
+    disttrain_set_conditions(gang, places);
     AUTO(text_freep) char *missing = x_strdup(job->conditions.message);
     gang->wait.again_ms = (job->now_ms + pause_ms(gang)) / 1000 * 1000;
     gang->wait.since_ms = 0;
@@ -96,7 +96,7 @@ static void rest(struct disttrain_plan *gang) {
     job_plan_wake(job, gang->wait.again_ms);
 }
 
-bool disttrain_rests(struct disttrain_plan *gang, const struct gang_place *places) {
+bool disttrain_give_up_nodes(struct disttrain_plan *gang, const struct gang_place *places) {
     int64_t limit_ms = 1000 * gang->spec.start_deadline_seconds, now_ms = gang->job.now_ms;
     struct gang_wait was = gang->wait;
     gang->wait = (struct gang_wait){0};

@@ -13,7 +13,7 @@ bool disttrain_is_running(const struct disttrain_plan *gang) {
 
 bool disttrain_has_failed(const struct pod_phase *phase) {
     return phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
-           phase->exit_code != DISTTRAIN_EXIT_LATER && phase->exit_code != DISTTRAIN_EXIT_TOLD;
+           phase->exit_code != CONTRACT_EXIT_RETRY && phase->exit_code != CONTRACT_EXIT_SIGNAL;
 }
 
 struct gang_place *disttrain_places(const struct disttrain_plan *gang) {

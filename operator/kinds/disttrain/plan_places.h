@@ -1,6 +1,7 @@
 /* plan_places.h: the state of a DistTrain's plan, and what all its parts need of the pods. Pure. */
 #pragma once
 
+#include "lib/contract.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/status.h"
@@ -23,14 +24,6 @@ struct gang_place {
 
 /* A pod that Kueue has not marked after this time is not managed by Kueue. */
 enum { GANG_UNSEEN_MS = 5000 };
-
-/* Exit codes of the agent. */
-enum {
-    DISTTRAIN_EXIT_FAILED = 1,
-    DISTTRAIN_EXIT_INVALID = 2,
-    DISTTRAIN_EXIT_LATER = 3,  /* not by its own failure: it gave way, or there was no hub */
-    DISTTRAIN_EXIT_TOLD = 130, /* by a signal, for example because its machine shuts down */
-};
 
 bool disttrain_is_hub(const struct pod_phase *phase);
 /* It ended by its own failure, and another pod would fail in the same way. */

@@ -337,7 +337,7 @@ const char *conditions_dropped(const json_t *asked, const json_t *stored) {
     return NULL;
 }
 
-json_t *conditions_seen(const json_t *object) {
+json_t *conditions_for_new_generation(const json_t *object) {
     json_t *status = json_deep_copy(json_object_get(object, "status"));
     int64_t generation = tree_integer(object, "metadata.generation", 0);
     if (!status || tree_integer(status, "observedGeneration", 0) == generation) {

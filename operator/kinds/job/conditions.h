@@ -47,7 +47,7 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
  * `stored` is what the cluster stored. NULL: all fields are there. The result is a literal. */
 const char *conditions_dropped(const json_t *asked, const json_t *stored);
 /* The status of a finished job whose spec was changed: the same outcome, for the new generation. */
-json_t *conditions_seen(const json_t *object);
+json_t *conditions_for_new_generation(const json_t *object);
 
 /* A condition of a resource; NULL when it has none of that type. Borrowed. */
 const json_t *conditions_find(const json_t *object, const char *type);

@@ -1,6 +1,6 @@
-/* own_variables.h: $WINDLASS_NAME, ${WINDLASS_NAME} and $(WINDLASS_NAME) in fields where nothing
- * replaces them: a program would take one as the name of a file, and Windlass as that of a folder.
- * $$ is a plain $. Refused by `windlass check`; errors name the field. Pure. */
+/* own_variables.h: refuses $WINDLASS_NAME, ${WINDLASS_NAME} and $(WINDLASS_NAME) in fields where
+ * nothing replaces them. For example output.path: out/$WINDLASS_JOB would make a folder of exactly
+ * that name. $$ is a plain $. Refused by `windlass check`; errors name the field. Pure. */
 #pragma once
 
 #include "lib/error.h"

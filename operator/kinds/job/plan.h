@@ -6,6 +6,7 @@
  * restarted controller continues where the last one was. */
 #pragma once
 
+#include "lib/contract.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/plan_result.h"
@@ -28,7 +29,7 @@ struct ensured_objects {
 struct job_observed {
     const json_t *object;       /* the resource, spec with defaults filled in; its last status */
     const char *changed_fields; /* of the spec, since the job began with object; NULL, "": none */
-    bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
+    bool is_accepted; /* the spec is as the job began, though its hash may differ: new defaults */
     const json_t *service;  /* its Service, with its clusterIP and our annotations */
     int64_t hold_ms;        /* above 0: another controller may be at it (other_leader.h) */
     const json_t *pods;     /* array of the job's Pods, any order */
@@ -83,8 +84,6 @@ struct job_plan {
 
 enum {
     JOB_PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
-    /* Bytes that are parsed. An agent on a cluster leaves 4,096 at most. */
-    JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
 /* is_under_way: the job has begun, so spec_snapshot_restore completes its object by what it began
@@ -125,9 +124,10 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
                        int deaths);
 /* Marks a pod that may not run twice at once, even if the first loses the job's label. */
 void job_plan_mark_alone(json_t *pod);
-/* For a loop over an object's names, `tried` from 0: true while *made is NULL, or a foreign object
- * has its name: then it is released. At most OWNED_NAMES_MAX are tried. */
-bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried);
+/* The condition of a loop over an object's names, `tried` from 0. True: the next name is to be
+ * tried, because *made is NULL, or a foreign object has its name; then *made is released and NULL.
+ * At most OWNED_NAMES_MAX are tried. */
+bool job_plan_next_name(const struct job_plan *plan, json_t **made, int tried);
 /* Gives an object that is to be created, and has no attempts, the first of its names that no
  * foreign object has: NAME, NAME-b, NAME-c, ... (owned_next_name). */
 void job_plan_choose_name(const struct job_plan *plan, json_t *object);
@@ -144,7 +144,7 @@ void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program. Then nothing may be created: the
  * result's creations and applications are removed, and the conditions say CRDOutdated. */
 bool job_plan_stop_if_outdated(struct job_plan *plan);
-/* For a job that has ended. True: its spec.ttlSecondsAfterFinished has passed, and the caller
- * (plan_decide.c) deletes its pods in this pass. If it has not passed and pods exist, asks for a
- * pass at the time at which it will have. *ret_succeeded: how the job has ended. */
-bool job_plan_is_expired(struct job_plan *plan, bool *ret_succeeded);
+/* For a job that has ended: true if its spec.ttlSecondsAfterFinished has passed; the caller
+ * (plan_decide.c) deletes its pods in this pass. Otherwise, if pods exist, job_plan_wake is called
+ * with the time at which it will have passed. *ret_succeeded: how the job has ended. */
+bool job_plan_check_ttl(struct job_plan *plan, bool *ret_succeeded);

@@ -8,7 +8,7 @@
 
 /* A job that has ended keeps, for a while, the logs that explain its end. */
 static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops) {
-    bool succeeded = false, is_over = job_plan_is_expired(job, &succeeded);
+    bool succeeded = false, is_over = job_plan_check_ttl(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
     job_plan_remove_service(job);
 }
@@ -77,6 +77,6 @@ int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
     } else {
         return decide_unfinished(job, ops, ret_result, err);
     }
-    job_plan_finish(job, conditions_seen(object), ret_result);
+    job_plan_finish(job, conditions_for_new_generation(object), ret_result);
     return 0;
 }

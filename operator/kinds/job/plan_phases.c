@@ -13,7 +13,7 @@ enum { HELD_MS = 60000 }; /* a model server has ended 10 s after its agent */
 char *job_plan_find_message(const struct pod_phase *phase) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
-    if (tree_parse(phase->message, strlen(phase->message), JOB_PLAN_TERMINATION_MESSAGE_MAX, &words,
+    if (tree_parse(phase->message, strlen(phase->message), CONTRACT_TERMINATION_READ_MAX, &words,
                    &ignored) == 0 &&
         *tree_text(words, "message", "")) {
         return x_strdup(tree_text(words, "message", ""));
@@ -71,7 +71,7 @@ bool job_plan_drop_stray(struct job_plan *plan, struct pod_phase *phase) {
 void job_plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) {
     struct error ignored = {0};
     if (hub && !pod_phase_is_alive(hub) &&
-        tree_parse(hub->message, strlen(hub->message), JOB_PLAN_TERMINATION_MESSAGE_MAX,
+        tree_parse(hub->message, strlen(hub->message), CONTRACT_TERMINATION_READ_MAX,
                    &plan->progress, &ignored) == 0 &&
         json_is_object(plan->progress)) {
         return;

@@ -59,7 +59,7 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
 
 static const struct failure_row {
     enum write_failure_why why;
-    const char *reason, *said;
+    const char *reason, *text;
     bool with_text, fails, stalls, is_of_holder;
 } failure_rows[] = {
     /* the most severe last; that a kind is missing is for the job's kind to say */
@@ -92,7 +92,7 @@ void job_plan_mark_alone(json_t *pod) {
     json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_ALONE, json_string("true"));
 }
 
-bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried) {
+bool job_plan_next_name(const struct job_plan *plan, json_t **made, int tried) {
     if (!*made) {
         return true;
     }
@@ -162,7 +162,7 @@ static void report(struct job_plan *plan, const struct failure_row *row,
         row->why == WRITE_FAILURE_DENIED ? write_failure_denied_reason(failure) : row->reason;
     AUTO(text_freep) char *what = object_key_format(failure->object);
     conditions_set(&plan->conditions, row->fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY, reason,
-                   "%.200s%s%.400s", what, row->said, row->with_text ? failure->text : "");
+                   "%.200s%s%.400s", what, row->text, row->with_text ? failure->text : "");
     plan->conditions.pods_requested = false;
     if (row->stalls) {
         conditions_stall(&plan->conditions, reason, plan->conditions.message);
@@ -232,7 +232,7 @@ bool job_plan_stop_if_outdated(struct job_plan *plan) {
 
 /* ---- time ---- */
 
-bool job_plan_is_expired(struct job_plan *plan, bool *ret_succeeded) {
+bool job_plan_check_ttl(struct job_plan *plan, bool *ret_succeeded) {
     const json_t *object = plan->observed->object;
     int64_t ttl_s = tree_integer(object, "spec.ttlSecondsAfterFinished", -1);
     *ret_succeeded =

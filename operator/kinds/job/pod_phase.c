@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/pod_phase.h"
 
+#include "lib/contract.h"
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/owned.h"
@@ -9,10 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MESSAGE_BYTES_MAX = 64 << 10, /* of a termination message that is read; kubelets keep 4 KiB */
-    SPACING_MS = 1000,            /* from pod to pod of a place that dies and makes progress */
-};
+enum { SPACING_MS = 1000 /* from pod to pod of a role and index that dies and makes progress */ };
 
 static int number_of(const char *text, int fallback) {
     if (!text) {
@@ -107,7 +105,7 @@ static int64_t read_progress(const char *message) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
     if (*message != '{' ||
-        tree_parse(message, strlen(message), MESSAGE_BYTES_MAX, &words, &ignored) < 0) {
+        tree_parse(message, strlen(message), CONTRACT_TERMINATION_READ_MAX, &words, &ignored) < 0) {
         return 0;
     }
     return MAX(tree_integer(words, "progress", 0), 0);

@@ -4,8 +4,8 @@
  *
  * Deaths. A death is a pod whose program ended with another exit code than 0 by its own fault; a
  * pod that was removed (evicted, preempted, its node lost, deleted by a user) is dead, too, but
- * does not count as a death. Deaths count against progress, not against a life: what counts is how
- * many pods of a place have died in a row without one that made progress. A pod itself says what it
+ * does not count as a death. Progress resets the count: what counts is how many pods of a
+ * place have died in a row without one that made progress. A pod itself says what it
  * has made durable (a coordinator's commits, a worker's finished leases): "progress" in its
  * termination message, which outlives kill -9 and a controller that did not look. A pod of an
  * earlier release does not say it, and its deaths count without end. */

@@ -5,7 +5,7 @@
  * report of each other. A trial without a number for one of them is on no front. */
 #pragma once
 
-#include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/stopping/stopping.h"
 #include "operator/kinds/sweep/trial_row.h"
 
 enum { FRONT_ALSO_MAX = 3, FRONT_MAX = 64 };

@@ -50,7 +50,7 @@ static const char *unit(const json_t *object UNUSED) {
     return "trials";
 }
 
-static const struct kind_made trials = {
+static const struct kind_children trials = {
     .kind = "DistTrain",
     .check = trial_check,
     .page_name = "sweep.html",
@@ -67,7 +67,7 @@ const struct kind_row sweep_row = {
     .status_about = "its trials, and with\n"
                     "-o html a page with charts of them (windlass status NAME -o html >sweep.html)",
     .pods_about = "the pods of its first trial, and the pod that registers the best model",
-    .made = &trials,
+    .children = &trials,
     .check = sweep_check,
     .pods = pods,
     .unit = unit,

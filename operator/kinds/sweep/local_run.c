@@ -8,7 +8,7 @@
 
 int64_t sweep_fit(json_t *spec, int64_t asked, int processors) {
     json_t *trial = json_object_get(spec, "trial");
-    int64_t processes = asked == KIND_UNASKED ? processors : asked;
+    int64_t processes = asked == KIND_UNSET ? processors : asked;
     bool is_varied = json_is_string(json_object_get(trial, "workers")); /* $(WORKERS) */
     int64_t workers = is_varied ? processes : MAX(tree_integer(trial, "workers", 0), (int64_t)1);
     int64_t trials = MIN(MAX(processes / MAX(workers, (int64_t)1), (int64_t)1),

@@ -76,7 +76,7 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
                                         .made = plan->next,
                                         .number = plan->registrar.attempt + 1,
                                         .deaths = plan->register_deaths};
-    for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+    for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {
         if (registrar_pod(&plan->spec, &attempt, &pod, &err) < 0) {
             fail(plan, "", err.text);
             return;

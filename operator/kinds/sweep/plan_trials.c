@@ -40,20 +40,20 @@ void sweep_judge(struct sweep_plan *plan) {
         trials[i] =
             (struct rule_trial){&row->curve, is_own && row->state == TRIAL_RUNNING, row->index};
     }
-    struct rule_judge judge;
-    rule_judge_init(&judge, &plan->spec.rule, plan->spec.goal, trials, count);
+    struct stopping_judge judge;
+    stopping_judge_init(&judge, &plan->spec.rule, plan->spec.goal, trials, count);
     for (size_t i = 0; i < seen->count; i++) {
         const struct trial_row *row = &seen->rows[i];
         char why[RULE_WHY_MAX];
         /* (A trial that is resumed in this pass is judged in the next: one change per pass and
          * trial.) */
         if (row->state == TRIAL_RUNNING && !row->stop && !row->is_suspended &&
-            rule_stops(&judge, i, why)) {
+            stopping_is_due(&judge, i, why)) {
             change(plan, row, why);
             job_plan_event(&plan->job, "Normal", "TrialStopped", row->name, "%s", why);
         }
     }
-    rule_judge_release(&judge);
+    stopping_judge_release(&judge);
     free(trials);
 }
 

@@ -1,235 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/rules.h"
+/* The rules between the fields of a Sweep. crds/sweep.yaml has each as CEL with the same message,
+ * except those about spec.trial and about duplicate choices. */
+#include "operator/kinds/job/spec.h"
+#include "operator/kinds/sweep/spec.h"
 
-#include "operator/kinds/sweep/rules_asha.h"
-#include "operator/kinds/sweep/rules_bandit.h"
-#include "operator/kinds/sweep/rules_median.h"
-#include "operator/kinds/sweep/rules_truncation.h"
+#include <string.h>
 
-#include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-const char *const goal_names[] = {"Maximize", "Minimize"};
-static_assert(ARRAY_LEN(goal_names) == GOAL_COUNT, "a name for each goal");
-
-double sweep_score(enum goal goal, double value) {
-    return isnan(value) ? -INFINITY : goal == GOAL_MAXIMIZE ? value : -value;
-}
-
-static size_t others_min(enum rule_kind kind) {
-    return kind == RULE_BANDIT   ? RULES_BANDIT_OTHERS_MIN
-           : kind == RULE_MEDIAN ? RULES_MEDIAN_OTHERS_MIN
-                                 : RULES_TRUNCATION_OTHERS_MIN;
-}
-
-static struct rule_row row_of(enum goal goal, const struct curve_point *point) {
-    return (struct rule_row){sweep_score(goal, point->best), sweep_score(goal, point->mean)};
-}
-
-static bool counts(const struct rule *rule, const struct rule_trial *trial) {
-    return trial->is_running || rule->kind != RULE_TRUNCATION || !rule->excludes_finished;
-}
-
-/* ---- the tables ---- */
-
-/* The trials that have a point after so many reports; of ASHA those of a bracket that have reached
- * this rung. A Sweep has up to 10,000 trials and 1,000 of them may run: to look at all trials for
- * each point of each running one takes seconds. */
-struct rule_table {
-    int bracket; /* 0 without ASHA */
-    int64_t reports;
-    size_t count;
-    struct rule_row *rows; /* sorted; NULL: not needed so far */
-};
-
-static int in_order(const void *left, const void *right) {
-    const struct rule_table *a = left, *b = right;
-    return a->bracket != b->bracket ? (a->bracket > b->bracket) - (a->bracket < b->bracket)
-                                    : (a->reports > b->reports) - (a->reports < b->reports);
-}
-
-/* The rung at which a trial is judged; 0: it has not reached one. */
-static int64_t rung_of(const struct rule_judge *judge, size_t which) {
-    return rules_asha_rung(judge->rule, judge->brackets[which],
-                           curve_reached(judge->trials[which].curve));
-}
-
-/* Adds what one running trial needs to judge->tables, which has room. */
-static void add_tables(struct rule_judge *judge, size_t which) {
-    const struct curve *curve = judge->trials[which].curve;
-    if (judge->rule->kind == RULE_ASHA) {
-        int64_t rung = rung_of(judge, which);
-        if (rung > 0) {
-            judge->tables[judge->table_count++] =
-                (struct rule_table){.bracket = judge->brackets[which], .reports = rung};
+static int check_names(const json_t *spec, struct error *err) {
+    const json_t *parameters = json_object_get(spec, "parameters");
+    for (size_t i = 0; i < json_array_size(parameters); i++) {
+        const char *name = tree_text(json_array_get(parameters, i), "name", "");
+        AUTO(text_freep) char *field = x_printf("parameters[%zu].name", i);
+        if (text_starts(name, "WINDLASS_") || text_starts(name, "AZ_") ||
+            strcmp(name, "POD_IP") == 0) {
+            return job_refuse(err, field,
+                              "is a reserved variable (WINDLASS_..., AZ_..., POD_IP), which "
+                              "$(NAME) would refer to; give it another name");
         }
-        return;
-    }
-    for (int k = 0; k < curve->count; k++) {
-        judge->tables[judge->table_count++].reports = curve->at[k].reports;
-    }
-}
-
-/* One table for each number of reports at which a running trial has a point, or is judged. */
-static void list_tables(struct rule_judge *judge) {
-    size_t points = 0, used = 0;
-    for (size_t i = 0; i < judge->count; i++) {
-        points += judge->trials[i].is_running ? (size_t)judge->trials[i].curve->count + 1 : 0;
-    }
-    judge->tables = x_calloc(points + 1, sizeof *judge->tables);
-    for (size_t i = 0; i < judge->count; i++) {
-        if (judge->trials[i].is_running) {
-            add_tables(judge, i);
+        if (tree_find(tree_get(spec, "trial.volumes"), "name", name)) {
+            return job_refuse(
+                err, field,
+                "is also a volume of trial, and $(NAME) is that volume's folder; give it "
+                "another name");
         }
     }
-    qsort(judge->tables, judge->table_count, sizeof *judge->tables, in_order);
-    for (size_t i = 0; i < judge->table_count; i++) {
-        if (i == 0 || in_order(&judge->tables[used - 1], &judge->tables[i]) != 0) {
-            judge->tables[used++] = judge->tables[i];
+    return 0;
+}
+
+static int check_algorithm(const json_t *spec, const struct space *space, struct error *err) {
+    const char *kind = tree_text(spec, "algorithm.kind", "");
+    if (tree_get(spec, "algorithm.rule") && strcmp(kind, "Random") != 0) {
+        return job_refuse(err, "algorithm.rule", "belongs to kind: Random");
+    }
+    bool is_population = strcmp(kind, "PopulationBased") == 0;
+    if (is_population != (tree_get(spec, "algorithm.population") != NULL)) {
+        return job_refuse(err, "algorithm.population",
+                          "belongs to kind: PopulationBased, which needs it");
+    }
+    if (is_population && json_object_get(spec, "earlyStopping")) {
+        return job_refuse(err, "earlyStopping",
+                          "a population replaces its worst trials itself; take it out");
+    }
+    for (int i = 0; i < space->count; i++) {
+        if (strcmp(kind, "Grid") == 0 && space->at[i].expression != EXPRESSION_CHOICE) {
+            return job_refuse(
+                err, "algorithm.kind",
+                "Grid tries every combination of choices, and a range is not a list of choices; "
+                "give every parameter as choice, or use Random or Bayesian");
         }
     }
-    judge->table_count = used;
+    return strcmp(kind, "Grid") == 0 && space_size(space) == 0
+               ? job_refuse(err, "algorithm.kind",
+                            "Grid has more than 2^40 points here; take Random or Bayesian")
+               : 0;
 }
 
-static struct rule_table *find_table(const struct rule_judge *judge, int bracket, int64_t reports) {
-    struct rule_table key = {.bracket = bracket, .reports = reports};
-    return bsearch(&key, judge->tables, judge->table_count, sizeof *judge->tables, in_order);
+static int check_also(const json_t *spec, struct error *err) {
+    const char *metric = tree_text(spec, "objective.metric", "");
+    bool is_twice = tree_find(tree_get(spec, "objective.also"), "metric", metric) != NULL;
+    return is_twice ? job_refuse(err, "objective.also",
+                                 "has objective.metric, which is the first objective; take it out")
+                    : 0;
 }
 
-static void count_rows(struct rule_judge *judge) {
-    for (size_t i = 0; i < judge->count; i++) {
-        const struct curve *curve = judge->trials[i].curve;
-        for (int k = 0; k < curve->count && counts(judge->rule, &judge->trials[i]); k++) {
-            struct rule_table *table = find_table(judge, 0, curve->at[k].reports);
-            if (table) {
-                table->count++;
-            }
+static int check_stopping(const json_t *spec, struct error *err) {
+    static const char *const rules[] = {"bandit", "median", "truncation", "asha", "hyperband"};
+    static const char *const slacks[] = {"slackFactor", "slackAmount"};
+    const json_t *stopping = json_object_get(spec, "earlyStopping");
+    const json_t *bandit = json_object_get(stopping, "bandit");
+    if (stopping && !job_only_one(stopping, rules, ARRAY_LEN(rules))) {
+        return job_refuse(
+            err, "earlyStopping",
+            "exactly one of bandit, median, truncation, asha and hyperband must be given");
+    }
+    return bandit && !job_only_one(bandit, slacks, ARRAY_LEN(slacks))
+               ? job_refuse(err, "earlyStopping.bandit",
+                            "exactly one of slackFactor and slackAmount must be given")
+               : 0;
+}
+
+static int check_warm_start(const json_t *object, struct error *err) {
+    const json_t *list = tree_get(object, "spec.warmStart");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_equal(json_array_get(list, i), tree_get(object, "metadata.name"))) {
+            return job_refuse(err, "warmStart", "names this sweep itself; name earlier ones");
         }
     }
+    return 0;
 }
 
-void rule_judge_init(struct rule_judge *judge, const struct rule *rule, enum goal goal,
-                     const struct rule_trial *trials, size_t count) {
-    *judge = (struct rule_judge){.rule = rule, .goal = goal, .trials = trials, .count = count};
-    if (rule->kind == RULE_ASHA) {
-        judge->brackets = x_calloc(count + 1, sizeof *judge->brackets);
-        for (size_t i = 0; i < count; i++) {
-            judge->brackets[i] = rules_asha_bracket(rule, trials[i].index);
-        }
-    }
-    if (rule->kind != RULE_NONE) {
-        list_tables(judge);
-    }
-    if (rule->kind != RULE_NONE && rule->kind != RULE_ASHA) {
-        count_rows(judge);
-    }
+static int check_register(const json_t *spec, struct error *err) {
+    const char *path = tree_text(spec, "register.path", "");
+    return job_has_parent_part(path)
+               ? job_refuse(err, "register.path",
+                            "a path may not contain .. (it stays in its volume)")
+               : 0;
 }
 
-void rule_judge_release(struct rule_judge *judge) {
-    for (size_t i = 0; i < judge->table_count; i++) {
-        free(judge->tables[i].rows);
-    }
-    free(judge->tables);
-    free(judge->brackets);
-    *judge = (struct rule_judge){0};
+int sweep_check(const json_t *object, struct error *err) {
+    struct space space;
+    return sweep_check_space(object, &space, err);
 }
 
-/* What counts of a trial in that table; NULL: nothing. */
-static const struct curve_point *point_of(const struct rule_judge *judge, size_t which,
-                                          const struct rule_table *table) {
-    const struct rule_trial *trial = &judge->trials[which];
-    if (judge->rule->kind != RULE_ASHA) {
-        return counts(judge->rule, trial) ? curve_find(trial->curve, table->reports) : NULL;
-    }
-    return judge->brackets[which] == table->bracket ? rules_asha_point(trial->curve, table->reports)
-                                                    : NULL;
-}
-
-static void fill_table(const struct rule_judge *judge, struct rule_table *table) {
-    size_t used = 0;
-    size_t room = judge->rule->kind == RULE_ASHA ? judge->count : table->count;
-    table->rows = x_calloc(room, sizeof *table->rows);
-    for (size_t i = 0; i < judge->count; i++) {
-        const struct curve_point *point = point_of(judge, i, table);
-        if (point) {
-            table->rows[used++] = row_of(judge->goal, point);
-        }
-    }
-    table->count = used;
-    if (judge->rule->kind == RULE_MEDIAN) {
-        rules_rows_sort_by_mean(table->rows, used);
-    } else {
-        rules_rows_sort_by_best(table->rows, used);
-    }
-}
-
-/* ---- the rules ---- */
-
-static bool is_behind(const struct rule_judge *judge, const struct rule_table *table,
-                      const struct curve_point *point, char why[static RULE_WHY_MAX]) {
-    const struct rule *rule = judge->rule;
-    struct rule_row own = row_of(judge->goal, point);
-    size_t others = table->count - 1;
-    char after[48];
-    snprintf(after, sizeof after, "after %lld report%s", (long long)point->reports,
-             point->reports == 1 ? "" : "s");
-    if (rule->kind == RULE_TRUNCATION) {
-        snprintf(why, RULE_WHY_MAX, "Truncation: %s its best %.6g is among the worst %d %% of %zu",
-                 after, point->best, rule->percentage, table->count);
-        return rules_truncation_stops(rule, table->rows, table->count, own);
-    }
-    double bound = rule->kind == RULE_BANDIT
-                       ? rules_bandit_bound(rule, judge->goal, table->rows, table->count, own)
-                       : rules_median_bound(table->rows, table->count, own);
-    snprintf(why, RULE_WHY_MAX, "%s: %s its best %.6g is worse than %.6g, %s %zu %s",
-             rule->kind == RULE_BANDIT ? "Bandit" : "Median", after, point->best,
-             judge->goal == GOAL_MAXIMIZE ? bound : -bound,
-             rule->kind == RULE_BANDIT ? "the slack behind the best of" : "the median of", others,
-             others == 1 ? "other" : "others");
-    return own.best < bound;
-}
-
-/* The others are those of the trial's bracket that have reached its highest rung. */
-static bool is_halved(const struct rule_judge *judge, size_t which, char why[static RULE_WHY_MAX]) {
-    const struct rule *rule = judge->rule;
-    int bracket = judge->brackets[which];
-    int64_t rung = rung_of(judge, which);
-    if (rung == 0) {
-        return false;
-    }
-    const struct curve_point *point = rules_asha_point(judge->trials[which].curve, rung);
-    struct rule_table *table = find_table(judge, bracket, rung);
-    if (!table->rows) {
-        fill_table(judge, table);
-    }
-    snprintf(why, RULE_WHY_MAX,
-             "ASHA: after %lld report%s its best %.6g is not among the best of %zu, 1 in %d "
-             "(bracket %d)",
-             (long long)point->reports, point->reports == 1 ? "" : "s", point->best, table->count,
-             rule->factor, bracket);
-    return rules_asha_stops(rule, table->rows, table->count, row_of(judge->goal, point));
-}
-
-bool rule_stops(struct rule_judge *judge, size_t which, char why[static RULE_WHY_MAX]) {
-    const struct rule *rule = judge->rule;
-    const struct curve *own = judge->trials[which].curve;
-    if (rule->kind == RULE_NONE || !judge->trials[which].is_running || own->count == 0) {
-        return false;
-    }
-    if (rule->kind == RULE_ASHA) {
-        return is_halved(judge, which, why);
-    }
-    for (int i = own->count - 1; i >= 0; i--) {
-        struct rule_table *table = find_table(judge, 0, own->at[i].reports);
-        if (table->count <= others_min(rule->kind)) {
-            continue;
-        }
-        if (!table->rows) {
-            fill_table(judge, table);
-        }
-        return is_behind(judge, table, &own->at[i], why);
-    }
-    return false;
+int sweep_check_space(const json_t *object, struct space *ret_space, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    return space_read(json_object_get(spec, "parameters"), ret_space, err) < 0 ||
+                   check_names(spec, err) < 0 || check_algorithm(spec, ret_space, err) < 0 ||
+                   check_also(spec, err) < 0 || check_stopping(spec, err) < 0 ||
+                   check_warm_start(object, err) < 0
+               ? -1
+               : check_register(spec, err);
 }

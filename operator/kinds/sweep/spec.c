@@ -2,7 +2,7 @@
 #include "operator/kinds/sweep/spec.h"
 
 #include "operator/kinds/job/spec.h"
-#include "operator/kinds/sweep/rules_asha.h"
+#include "operator/kinds/sweep/stopping/stopping_asha.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct rule read_halving(const json_t *asha, const json_t *hyperband) {
         .factor = (int)MAX(job_bounded(from, "reductionFactor", 0, 16), 2),
         .brackets = (int)MAX(job_bounded(from, "brackets", 0, 8), 1),
     };
-    rule.brackets = asha ? rule.brackets : rules_asha_brackets(&rule);
+    rule.brackets = asha ? rule.brackets : stopping_asha_brackets(&rule);
     return rule;
 }
 

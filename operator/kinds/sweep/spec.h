@@ -1,13 +1,13 @@
-/* spec.h: a Sweep's JSON -> struct, and the rules between its fields (check.c). The only parser of
+/* spec.h: a Sweep's JSON -> struct, and the rules between its fields (rules.c). The only parser of
  * the kind. Types, bounds and defaults come from crds/sweep.yaml (schema.h). That file has the same
  * rules as CEL with the same messages, except those about spec.trial, which a cluster accepts
  * unchecked (trial.h). */
 #pragma once
 
 #include "operator/kinds/sweep/front.h"
-#include "operator/kinds/sweep/rules.h"
 #include "operator/kinds/sweep/search/population.h"
 #include "operator/kinds/sweep/search/space_points.h"
+#include "operator/kinds/sweep/stopping/stopping.h"
 
 enum {
     SWEEP_TRIALS_MAX = 10000,

@@ -3,7 +3,7 @@
 
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/owned.h"
-#include "operator/kinds/sweep/search/fill.h"
+#include "operator/kinds/sweep/trial_spec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,14 +88,14 @@ static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train
             json_object_set_new(all, name, json_null()); /* not active here */
         }
     }
-    json_t *filled = fill_texts(spec->trial, schema, all);
+    json_t *filled = trial_spec_fill(spec->trial, schema, all);
     AUTO(tree_freep) json_t *metrics = metrics_of(spec);
     AUTO(text_freep) char *folder = folder_of(spec, index);
     AUTO(text_freep) char *before = folder_of(spec, MAX(parent, (int64_t)0));
     if (parent >= 0) {
         begin_with(filled, before);
     }
-    fill_extras(filled, &(struct fill_extras){values, metrics, folder});
+    trial_spec_extend(filled, &(struct trial_spec_extras){values, metrics, folder});
     if (spec->suspend) {
         json_object_set_new(filled, "suspend", json_true());
     }
@@ -190,13 +190,13 @@ static int check_population(const struct sweep_spec *spec, struct error *err) {
 static int check_use(const struct sweep_spec *spec, struct error *err) {
     for (int i = 0; i < spec->space.count; i++) {
         const char *name = spec->space.at[i].name;
-        if (json_object_get(spec->trial, "trainer") && !fill_uses(spec->trial, name)) {
+        if (json_object_get(spec->trial, "trainer") && !trial_spec_uses(spec->trial, name)) {
             return error_set(err, ERROR_INVALID,
                              "spec.parameters[%d].name: %s is used nowhere in trial, whose trainer "
                              "would do the same with every value; write $(%s) where it belongs",
                              i, name, name);
         }
-        if (spec->space.at[i].parent >= 0 && fill_follows_option(spec->trial, name)) {
+        if (spec->space.at[i].parent >= 0 && trial_spec_follows_option(spec->trial, name)) {
             return error_set(
                 err, ERROR_INVALID,
                 "spec.parameters[%d].name: where %s has no value, a text with $(%s) is "

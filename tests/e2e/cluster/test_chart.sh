@@ -140,7 +140,8 @@ older_chart "$folder/older" 0.0.9
 k create namespace windlass >/dev/null
 k create namespace jobs >/dev/null
 check "install of an older chart" installed windlass "$folder/older" -n windlass --set "$registry"
-check "the CRD is established" established k crd/batchscores.windlass.dev
+established() { quietly k wait --for=condition=Established --timeout=120s crd/batchscores.windlass.dev; }
+check "the CRD is established" established
 job() { cat <<JOB
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore

@@ -77,7 +77,7 @@ static void all_mistakes_are_found(void) {
     struct error err = {0};
     struct option_list list = {.values = {path}, .count = 1};
     AUTO(resource_files_release) struct resource_files files = {0};
-    CHECK_OK(resource_files_read(&list, RESOURCE_TODAY, &files, &err), &err);
+    CHECK_OK(resource_files_read(&list, RESOURCE_SUPPORTED, &files, &err), &err);
     AUTO(text_freep) char *more = tree_compact(files.at[0].more);
     AUTO(text_freep) char *all = x_printf("%s %s", files.at[0].why.text, more);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {

@@ -68,8 +68,8 @@ static int gpu_copy(struct device *device, enum copy direction, void *to, const 
                                        : gpu_check(cudaStreamSynchronize(stream), "a copy", err);
 }
 
-static int gpu_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
-                           size_t size, struct error *err) {
+static int gpu_copy_concurrent(struct device *device, enum copy direction, void *to,
+                               const void *from, size_t size, struct error *err) {
     cudaStream_t stream = gpu_of(device)->beside;
     return copy_on(stream, direction, to, from, size, err) < 0
                ? -1
@@ -177,7 +177,7 @@ static int gpu_enter(struct device *device, struct error *err) {
     return gpu_check(cudaSetDevice(gpu_of(device)->ordinal), "a GPU", err);
 }
 
-static int gpu_follow(struct device *device, struct device_event *event, struct error *err) {
+static int gpu_wait_event(struct device *device, struct device_event *event, struct error *err) {
     return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, event->handle, 0), "an event",
                      err);
 }
@@ -196,8 +196,9 @@ static void gpu_host_free(struct device *device UNUSED, void *memory) {
     }
 }
 
-static int gpu_carry(struct device *device, const struct device_copy *copy,
-                     struct device_event *after, struct device_event *done, struct error *err) {
+static int gpu_copy_async(struct device *device, const struct device_copy *copy,
+                          struct device_event *after, struct device_event *done,
+                          struct error *err) {
     struct gpu *gpu = gpu_of(device);
     cudaStream_t stream = copy->direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
     if (after && gpu_check(cudaStreamWaitEvent(stream, after->handle, 0), "an event", err) < 0) {
@@ -252,13 +253,13 @@ static const struct device_training_ops gpu_training_ops = {
     .event_free = gpu_event_free,
     .record = gpu_event_record,
     .await = gpu_await,
-    .copy_beside = gpu_copy_beside,
+    .copy_concurrent = gpu_copy_concurrent,
 };
 static const struct device_stream_ops gpu_stream_ops = {
     .host_alloc = gpu_host_alloc,
     .host_free = gpu_host_free,
-    .carry = gpu_carry,
-    .follow = gpu_follow,
+    .copy_async = gpu_copy_async,
+    .wait_event = gpu_wait_event,
 };
 static const struct device_recording_ops gpu_recording_ops = {
     .record = gpu_record,

@@ -28,7 +28,7 @@ static expand_rule *const all_rules[OP_COUNT] = {
     EXPAND_OF_MICROSOFT,
 };
 
-int expand(const struct graph *from, struct graph *ret_graph, struct error *err) {
+int rewrite_expand(const struct graph *from, struct graph *ret_graph, struct error *err) {
     return expand_by(all_rules, from, ret_graph, err);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/rewrite/rewrite.h"
 
-int rewrite(const struct graph *from, struct graph *ret_graph, struct error *err) {
+int rewrite_graph(const struct graph *from, struct graph *ret_graph, struct error *err) {
     struct graph expanded, widened;
-    if (expand(from, &expanded, err) < 0) {
+    if (rewrite_expand(from, &expanded, err) < 0) {
         return -1;
     }
-    if (widen(&expanded, &widened, err) < 0) {
+    if (rewrite_widen(&expanded, &widened, err) < 0) {
         graph_release(&expanded);
         return -1;
     }

@@ -11,14 +11,14 @@
 
 /* `from` must outlive the result (graph_release), which borrows its names, attributes and
  * constants. */
-NODISCARD int rewrite(const struct graph *from, struct graph *ret_graph, struct error *err);
+NODISCARD int rewrite_graph(const struct graph *from, struct graph *ret_graph, struct error *err);
 
 /* The single passes, in this order. */
-NODISCARD int expand(const struct graph *from, struct graph *ret_graph, struct error *err);
+NODISCARD int rewrite_expand(const struct graph *from, struct graph *ret_graph, struct error *err);
 /* Between nodes that compute, values stay float32. This is more accurate than rounding after every
  * node, and values beyond the range of float16 (from 65520 on) do not become infinite. A Cast to 16
  * bits in the model still rounds. Weights are converted once, here. */
-NODISCARD int widen(const struct graph *from, struct graph *ret_graph, struct error *err);
+NODISCARD int rewrite_widen(const struct graph *from, struct graph *ret_graph, struct error *err);
 
 /* Makes a copy of the graph in which input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) with the
  * same name. If `out` is not NULL, output 0 is bytes, too, and `bad` is added as the last output.

@@ -188,7 +188,7 @@ static void start(struct widening *widening, const struct graph *from, struct ar
     }
 }
 
-int widen(const struct graph *from, struct graph *ret_graph, struct error *err) {
+int rewrite_widen(const struct graph *from, struct graph *ret_graph, struct error *err) {
     struct widening widening = {0};
     struct arena scratch = {0};
     int result = 0;

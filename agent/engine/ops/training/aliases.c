@@ -6,7 +6,7 @@
 
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/ops/training/made.h"
+#include "agent/engine/ops/training/exporter_constant.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ void aliases_note(struct forms_list *list, const char *name) {
 
 static bool is_computed(const struct value *value) {
     return value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&
-           value->name && made_by_exporter(value->name) && shape_count(&value->shape) > 1;
+           value->name && exporter_constant_has_name(value->name) && shape_count(&value->shape) > 1;
 }
 
 /* Where it reads weights that are only transposed or joined. */
@@ -106,7 +106,7 @@ static void note_computed(const struct graph *network, const int *reads, struct 
         for (int i = 0; i < node->input_count; i++) {
             int input = node->inputs[i];
             if (input >= 0 && is_computed(&network->values[input]) && reads[input] == 1 &&
-                !reads_weight(node, i) && !made_for_norm(network, node, i)) {
+                !reads_weight(node, i) && !exporter_constant_fills_norm(network, node, i)) {
                 aliases_note(&forms->computed, network->values[input].name);
             }
         }

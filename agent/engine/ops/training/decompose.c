@@ -3,7 +3,7 @@
 
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/expand.h"
-#include "agent/engine/ops/training/made.h"
+#include "agent/engine/ops/training/exporter_constant.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool is_learned(const struct graph *graph, int value) {
     }
     const struct value *at = value < 0 ? NULL : &graph->values[value];
     return maker || (at && at->is_constant && at->type == TENSOR_FLOAT32 && !at->is_literal &&
-                     at->name && !made_by_exporter(at->name));
+                     at->name && !exporter_constant_has_name(at->name));
 }
 
 /* Bounds that are learned have a gradient: min(max(x, low), high). */

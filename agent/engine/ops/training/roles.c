@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/training/roles.h"
 
+#include "agent/engine/ops/training/exporter_constant.h"
 #include "agent/engine/ops/training/gradient.h"
-#include "agent/engine/ops/training/made.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -101,7 +101,7 @@ static void visit_input(struct search *search, const struct node *node, int inpu
     if (constant >= 0) {
         search->statistic[constant] |= is_statistic_port(node, input);
         search->weight[constant] |= is_weight_port(search, node, input);
-        search->formula[constant] |= made_for_norm(search->network, node, input);
+        search->formula[constant] |= exporter_constant_fills_norm(search->network, node, input);
     }
 }
 
@@ -135,7 +135,7 @@ static bool is_floating(const struct value *value) {
 }
 
 static bool is_parameter_name(const char *name) {
-    return !made_by_exporter(name) && strspn(name, "0123456789") < strlen(name);
+    return !exporter_constant_has_name(name) && strspn(name, "0123456789") < strlen(name);
 }
 
 static bool is_mask(const struct value *value) {

@@ -15,7 +15,7 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
     const struct attribute attributes[] = {
         {.name = "kind", .kind = ATTRIBUTE_INTEGER, .integer = kind},
         {.name = "decay", .kind = ATTRIBUTE_NUMBER, .number = step->decay},
-        {.name = "shrink", .kind = ATTRIBUTE_NUMBER, .number = step->shrink},
+        {.name = "decoupled_decay", .kind = ATTRIBUTE_NUMBER, .number = step->decoupled_decay},
         {.name = "factor", .kind = ATTRIBUTE_NUMBER, .number = step->factor},
         {.name = "trust", .kind = ATTRIBUTE_NUMBER, .number = step->trust}};
     int inputs[3 + STATES_MAX] = {[2] = numbers};

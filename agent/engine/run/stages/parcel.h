@@ -21,8 +21,8 @@ parcel_of_tensor(struct tensor tensor); /* frees its data in the end if it is ow
 struct parcel *parcel_of_items(struct parcel *const *items,
                                size_t count); /* a further user of each */
 struct parcel *parcel_of_nothing(void);
-struct parcel *parcel_of_integer(int64_t number);
-struct parcel *parcel_of_bool(bool value);
+struct parcel *parcel_of_integer(int64_t number); /* int64, of rank 0 */
+struct parcel *parcel_of_bool(bool value);        /* bool, of rank 0 */
 /* A tensor of zeros. Errors are those of tensor_init. */
 NODISCARD int parcel_new(enum tensor_type type, const struct shape *shape, struct parcel **ret_item,
                          struct error *err);

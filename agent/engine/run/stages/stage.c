@@ -129,7 +129,7 @@ static int complete(struct section *part, const struct tensor *inputs, struct er
     if (part->is_rewritten) {
         return 0;
     }
-    if (rewrite(&part->graph, &rewritten, err) < 0) {
+    if (rewrite_graph(&part->graph, &rewritten, err) < 0) {
         return -1;
     }
     arena_join(&rewritten.arena, &part->graph.arena); /* the first borrows from the second */

@@ -195,7 +195,7 @@ static void read_ahead(struct committed *committed, int64_t cell) {
  * commit. */
 static const char *bytes_ahead(struct committed *committed, const struct committed_row *row) {
     struct ahead *ahead = &committed->ahead;
-    if (store_can(committed->journal->output).is_local || row->size_bytes > AHEAD_BYTES) {
+    if (store_features(committed->journal->output).is_local || row->size_bytes > AHEAD_BYTES) {
         return NULL;
     }
     while (ahead->next < ahead->count && ahead->cells[ahead->next] < row->first) {

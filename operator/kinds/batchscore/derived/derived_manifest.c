@@ -297,6 +297,6 @@ int derived_manifest(const struct kind_score *job, struct kind_scored *ret_made,
         .object = object,
         .remarks = json_pack("{s:s, s:s, s:s, s:s}", "", about, "spec.volumes", about_volumes,
                              "spec.errorThreshold", about_errors, "spec.workers", about_workers),
-        .said = describe(job, &result)};
+        .summary = describe(job, &result)};
     return 0;
 }

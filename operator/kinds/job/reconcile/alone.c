@@ -68,11 +68,11 @@ static bool is_left_empty(const struct alone *alone) {
 }
 
 const struct write_failure *alone_held(struct alone *alone) {
-    alone->told =
+    alone->reported =
         (struct write_failure){.object = {"Pod", alone->name},
                                .why = alone->is_held ? WRITE_FAILURE_HELD : WRITE_FAILURE_UNKNOWN,
                                .text = alone->error ? alone->error : ""};
-    return is_left_empty(alone) ? &alone->told : NULL;
+    return is_left_empty(alone) ? &alone->reported : NULL;
 }
 
 /* True: it had such a pod. */
@@ -98,7 +98,7 @@ static void ask(struct reconcile *request, struct alone *alone) {
     alone->is_asked = reconcile_find(request, like);
 }
 
-bool alone_allow(struct reconcile *request, struct alone *alone, json_t *create) {
+bool alone_filter(struct reconcile *request, struct alone *alone, json_t *create) {
     if (!alone->name || alone->is_seen || !take_off(create)) {
         return true;
     }

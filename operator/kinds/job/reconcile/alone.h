@@ -3,8 +3,8 @@
  * before its successor is made the cluster is asked for it by its name. If it is there and has not
  * ended, it is held: nothing takes its place, and the plan says so (job_observed.held). It is asked
  * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). After
- * ALONE_TRIES failed questions it may run, for all that is known: nothing takes its place either,
- * and the job goes on with everything else and says why. */
+ * ALONE_TRIES failed questions the old pod is assumed to be running: nothing takes its place
+ * either, and the job goes on with everything else and says why. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -22,7 +22,7 @@ struct alone {
     int failures; /* answers in a row that did not say that it is gone */
     char *error;  /* of the last question; owned; NULL: it did not fail */
     int64_t not_before_ms;
-    struct write_failure told;
+    struct write_failure reported; /* what alone_held returns */
 };
 
 void alone_release(struct alone *alone);
@@ -32,9 +32,9 @@ void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const js
                 const char *last);
 /* NULL: none is held, or may be. Borrowed, until the next answer. */
 const struct write_failure *alone_held(struct alone *alone);
-/* After the plan: takes such pods off what is to be created, unless the one before them is known to
- * have ended. False: it is asked for, and its answer leads to another pass; the plan is not carried
- * out. */
-bool alone_allow(struct reconcile *request, struct alone *alone, json_t *create);
+/* After the plan: removes such pods from `create`, unless the pod before them is known to have
+ * ended. False: that pod is being asked for, and the answer leads to another pass; the plan is not
+ * carried out. */
+bool alone_filter(struct reconcile *request, struct alone *alone, json_t *create);
 /* The answer to a question, perhaps of somebody else. owner_uid: the job's. */
 void alone_found(struct alone *alone, const struct found *found, const char *owner_uid);

@@ -6,7 +6,7 @@
 enum {
     HOLD_MS = 2000,
     DOUBLINGS_MAX = 5,
-    PATIENCE = 10, /* records of others, each of which is given its own time */
+    OTHERS_MAX = 10, /* records of others, each of which is given its own time */
 };
 
 static bool is_own(const struct other_leader *other, const char *digest) {
@@ -46,7 +46,7 @@ int64_t other_leader_hold_ms(struct other_leader *other, const json_t *service, 
     if (!other->is_left || strcmp(other->seen, digest) != 0) {
         other->count += strcmp(other->seen, digest) != 0;
         memcpy(other->seen, digest, sizeof digest);
-        if (!other->is_left || other->count <= PATIENCE) {
+        if (!other->is_left || other->count <= OTHERS_MAX) {
             other->seen_ms = now_ms;
         }
         other->is_left = true;

@@ -154,7 +154,7 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                          (long long)port);
     bool is_first = ops->is_first && ops->is_first(request->object);
-    const struct poller_place place = {url, certificate, owned_read_token(service)};
+    const struct poller_target place = {url, certificate, owned_read_token(service)};
     const char *body = reconcile_poll(request, &place, is_first);
     struct error ignored = {0};
     json_t *progress = NULL;
@@ -564,7 +564,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     recreation_hold(request, &kept->recreation, plan.create);
-    if (!alone_allow(request, &kept->alone, plan.create)) {
+    if (!alone_filter(request, &kept->alone, plan.create)) {
         return 0;
     }
     relabelled_settle(request, &kept->relabelled);

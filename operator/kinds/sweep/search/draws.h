@@ -6,7 +6,7 @@
 enum draws_epoch {
     DRAWS_RANDOM = 0,  /* Random's points (space_points.c) */
     DRAWS_SHIFT = 1,   /* the shift of Sobol's points */
-    DRAWS_BRACKET = 2, /* a trial's bracket of asha and hyperband (rules_asha.c) */
+    DRAWS_BRACKET = 2, /* a trial's bracket of asha and hyperband (stopping_asha.c) */
     DRAWS_ORDER = 3,   /* the order of a finite space's points */
     DRAWS_EXPLOIT = 4, /* the parents of a population (population.c) */
     DRAWS_EXPLORE = 5, /* its new values */

@@ -55,7 +55,9 @@ struct space {
  * "spec.parameters[1].uniform: min must be below max". */
 NODISCARD int space_read(const json_t *parameters, struct space *ret_space, struct error *err);
 
-/* {"NAME": "text", ...}: the values of the active parameters at a point; owned. Numbers are in the
+/* units, here and below: a point, space->count numbers.
+ *
+ * {"NAME": "text", ...}: the values of the active parameters at a point; owned. Numbers are in the
  * format of space_number.
  */
 json_t *space_values(const struct space *space, const double *units);

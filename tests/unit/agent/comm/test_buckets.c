@@ -17,7 +17,7 @@ static size_t rounded(size_t bytes) {
 
 /* Each gradient is in one bucket, whole, after those that are made before it, and overlaps no
  * other; buckets cover the memory without gaps and are due when their last gradient is made. */
-static void check_places(const size_t *bytes, const int *made_at, size_t count,
+static void check_places(const size_t *bytes, const int *ready_after_step, size_t count,
                          const struct buckets *plan) {
     size_t *filled = calloc(plan->count + 1, sizeof *filled), at = 0;
     int *last = calloc(plan->count + 1, sizeof *last);
@@ -28,9 +28,9 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
         CHECK(place->start >= bucket->start);
         CHECK(place->start + bytes[i] <= bucket->start + bucket->bytes);
         filled[place->bucket] += rounded(bytes[i]);
-        last[place->bucket] = MAX(last[place->bucket], made_at[i]);
+        last[place->bucket] = MAX(last[place->bucket], ready_after_step[i]);
         for (size_t k = 0; k < i; k++) {
-            bool is_before = made_at[k] <= made_at[i];
+            bool is_before = ready_after_step[k] <= ready_after_step[i];
             size_t before = is_before ? k : i, behind = is_before ? i : k;
             CHECK(plan->places[before].start + rounded(bytes[before]) <=
                   plan->places[behind].start);
@@ -39,7 +39,7 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
     for (size_t i = 0; i < plan->count; i++) {
         CHECK_INT(plan->all[i].start, at);
         CHECK_INT(plan->all[i].bytes, filled[i]); /* no overlap, no waste */
-        CHECK_INT(plan->all[i].due_at, last[i]);
+        CHECK_INT(plan->all[i].ready_after_step, last[i]);
         at += plan->all[i].bytes;
     }
     CHECK_INT(plan->bytes, at);
@@ -74,26 +74,26 @@ static void any_sizes(void) {
     printf("# SOAK_SEED=%llu, %lld rounds\n", (unsigned long long)state, (long long)rounds);
     for (int64_t round = 0; round < rounds && !test_failures; round++) {
         size_t count = test_random(&state) % 120, bytes[120];
-        int made_at[120];
+        int ready_after_step[120];
         size_t max = 1 + test_random(&state) % (test_random(&state) % 2 ? 64 * mib : 3 * mib);
         int steps = 1 + (int)(test_random(&state) % 200);
         for (size_t i = 0; i < count; i++) {
             bytes[i] = 4 * (1 + (test_random(&state) >> (test_random(&state) % 24 + 40)));
-            made_at[i] = (int)(test_random(&state) % (uint64_t)steps);
+            ready_after_step[i] = (int)(test_random(&state) % (uint64_t)steps);
         }
         struct buckets plan, again;
         char digest[65], digest_again[65];
-        buckets_plan(bytes, made_at, count, max, &plan);
-        check_places(bytes, made_at, count, &plan);
+        buckets_plan(bytes, ready_after_step, count, max, &plan);
+        check_places(bytes, ready_after_step, count, &plan);
         check_sizes(bytes, count, max, &plan);
-        buckets_plan(bytes, made_at, count, max, &again);
+        buckets_plan(bytes, ready_after_step, count, max, &again);
         buckets_digest(&plan, digest);
         buckets_digest(&again, digest_again);
         CHECK_STR(digest_again, digest);
         buckets_release(&again);
         if (count) {
             bytes[test_random(&state) % count] += 64;
-            buckets_plan(bytes, made_at, count, max, &again);
+            buckets_plan(bytes, ready_after_step, count, max, &again);
             buckets_digest(&again, digest_again);
             CHECK(strcmp(digest_again, digest) != 0);
             buckets_release(&again);
@@ -111,7 +111,7 @@ static void resnet50_halves(void) {
     }
     CHECK_INT(values, 25557032); /* the published size of ResNet-50 */
     struct buckets plan;
-    buckets_plan(net.bytes, net.made_at, net.count, 64 * mib, &plan);
+    buckets_plan(net.bytes, net.ready_after_step, net.count, 64 * mib, &plan);
     static const size_t megabytes[] = {51, 26, 13, 6, 3, 2, 1};
     printf("#");
     for (size_t i = 0; i < plan.count; i++) {

@@ -26,7 +26,7 @@ static void begin(struct meeting *meeting) {
     memset(&seen, 0, sizeof seen);
     for (int i = 0; i < RANKS; i++) {
         seen.options[i] = (struct check_options){
-            .megabytes = 3, .fusion_mib = 64, .rounds = 2, .patience_ms = 60000};
+            .megabytes = 3, .fusion_mib = 64, .rounds = 2, .timeout_ms = 60000};
     }
     meeting_init(meeting, RANKS);
 }

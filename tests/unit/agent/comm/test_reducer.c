@@ -133,13 +133,13 @@ static void sums_are_right_in_any_order(void) {
 
 /* Alone, with a comm that fails or never answers, on this thread. */
 static struct meeting alone;
-static struct reducer *open_alone(int64_t patience_ms, float *values) {
+static struct reducer *open_alone(int64_t timeout_ms, float *values) {
     struct error err = {0};
     struct reducer *reducer = NULL;
     plan(3);
     CHECK(shared.buckets.bytes <= 4096);
     CHECK_OK(
-        reducer_open(&alone.ranks[0].comm, &shared.buckets, values, patience_ms, &reducer, &err),
+        reducer_open(&alone.ranks[0].comm, &shared.buckets, values, timeout_ms, &reducer, &err),
         &err);
     return reducer;
 }
@@ -202,7 +202,7 @@ static void another_way_is_awaited_and_summed(void) {
         size_t bucket = 9;
         meeting_init(&alone, 1);
         struct reducer *reducer = open_alone(100, values);
-        reducer_set_way(reducer, &(struct reducer_way){await_slowly, sum_apart, &way});
+        reducer_set_ops(reducer, &(struct reducer_ops){await_slowly, sum_apart, &way});
         for (size_t i = 0; i < 3; i++) {
             reducer_due(reducer, i);
         }
@@ -246,13 +246,13 @@ static void an_answer_that_is_no_is_not_the_end(void) {
  * last, and its memory is static. */
 static void a_rank_that_never_comes_is_an_error(void) {
     static float values[1024];
-    static const int64_t patience_ms = 150;
+    static const int64_t timeout_ms = 150;
     struct error err = {0};
     meeting_init(&alone, 2);
     struct reducer *reducer = open_alone(PATIENCE_MS, values);
-    reducer_set_patience(reducer, patience_ms);
+    reducer_set_timeout(reducer, timeout_ms);
     reducer_due(reducer, 1); /* not begun: 0 is not due, which is our own delay */
-    nanosleep(&(struct timespec){.tv_nsec = 2 * patience_ms * 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 2 * timeout_ms * 1000000}, NULL);
     int64_t start_ms = clock_monotonic_ms();
     reducer_due(reducer, 0);
     size_t bucket;
@@ -261,7 +261,7 @@ static void a_rank_that_never_comes_is_an_error(void) {
     CHECK_INT(err.kind, ERROR_TIMEOUT);
     CHECK_STR(err.text, "bucket 1 of 3: nothing from the other ranks for 0.1 s: one of them is "
                         "dead, stopped or cut off");
-    CHECK(took_ms >= patience_ms && took_ms < 30000);
+    CHECK(took_ms >= timeout_ms && took_ms < 30000);
     CHECK(atomic_load(&alone.ranks[0].comm.is_lost));
     reducer_close(reducer); /* returns */
 }

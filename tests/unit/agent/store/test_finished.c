@@ -151,7 +151,7 @@ static void objects_are_read(void) {
     AUTO(text_freep) char *large = x_malloc(LARGE);
     memset(large, 'x', LARGE);
     put("large", large, LARGE);
-    CHECK_OK(finished_measure(store, "large", &object, &err), &err);
+    CHECK_OK(finished_hash(store, "large", &object, &err), &err);
     char hex[65];
     digest_sha256(large, LARGE, hex);
     CHECK_STR(object.sha256, hex);
@@ -162,7 +162,7 @@ static void objects_are_read(void) {
     CHECK_INT(finished_check(store, &made, &err), -1);
     CHECK_INT(err.kind, ERROR_FAILED);
     err = (struct error){0};
-    CHECK_INT(finished_measure(store, "none", &object, &err), -1);
+    CHECK_INT(finished_hash(store, "none", &object, &err), -1);
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
 }
 

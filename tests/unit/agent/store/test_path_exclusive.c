@@ -86,9 +86,9 @@ static void only_what_is_proven_is_exclusive(void) {
         links = rows[i].links;
         link_calls = 0;
         AUTO(store_freep) struct store *output = open_output("out/exclusive");
-        if (store_can(output).creates != rows[i].creates) {
+        if (store_features(output).creates != rows[i].creates) {
             printf("# %s\n", rows[i].what);
-            CHECK(store_can(output).creates == rows[i].creates);
+            CHECK(store_features(output).creates == rows[i].creates);
         }
         CHECK_INT(count_files(), 0); /* what was tried is removed */
         if (links != LINKS_OVER) {

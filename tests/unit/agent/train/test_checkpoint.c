@@ -68,7 +68,7 @@ static bool is_state(const struct checkpoint *loaded) {
 }
 
 /* The whole object's bytes, in a copy of that size. */
-static char *bytes_of(const struct checkpoint_place *place, const char *name, size_t *ret_size) {
+static char *bytes_of(const struct checkpoint_location *place, const char *name, size_t *ret_size) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer bytes;
     buffer_init(&bytes, 1 << 20);
@@ -94,7 +94,7 @@ static void test_no_byte_may_differ(void) {
     struct error err = {0};
     struct state state;
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct checkpoint_place place = {store, "r/"};
+    struct checkpoint_location place = {store, "r/"};
     make_state(&state, 3, 77);
     _Atomic int64_t written = 0;
     CHECK_OK(checkpoint_write(&place, &state.checkpoint, &written, &err), &err);
@@ -173,7 +173,7 @@ static void test_large_ones_come_back(void) {
     enum { FLOATS = 5 << 20 }; /* 20 MiB: several pieces */
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct checkpoint_place place = {store, ""};
+    struct checkpoint_location place = {store, ""};
     float *values = x_calloc(FLOATS, sizeof *values);
     for (int i = 0; i < FLOATS; i++) {
         values[i] = (float)i;
@@ -195,7 +195,7 @@ static void test_old_ones_go(void) {
     struct error err = {0};
     int64_t highest = -1;
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct checkpoint_place place = {store, "r/"};
+    struct checkpoint_location place = {store, "r/"};
     static const struct {
         int64_t generation, step;
         bool stays;
@@ -240,7 +240,7 @@ static void test_what_cannot_be_used_is_named(void) {
     struct told told = {""};
     bool found = false;
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct checkpoint_place place = {store, "r/"};
+    struct checkpoint_location place = {store, "r/"};
     static const int64_t numbers[][2] = {{1, 900}, {2, 100}, {2, 200}, {2, 300}, {4, 250}, {9, 1}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         make_state(&state, numbers[i][0], numbers[i][1]);
@@ -297,7 +297,7 @@ struct course {
 
 struct life {
     struct store *store;
-    struct checkpoint_place place;
+    struct checkpoint_location place;
     int64_t generation, step;
 };
 
@@ -332,7 +332,7 @@ static bool begin(struct course *course, struct life *life) {
     options.dies_after =
         test_random(&course->random) % 2 ? 20 + (int64_t)(test_random(&course->random) % 200) : 0;
     *life = (struct life){.store = broken_store(open_folder(course->folder), &options)};
-    life->place = (struct checkpoint_place){life->store, "run/"};
+    life->place = (struct checkpoint_location){life->store, "run/"};
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     bool found = false;
     int state = 0; /* 1: claimed; 2: loaded */
@@ -422,7 +422,7 @@ static void *claim(void *context) {
     struct broken_options options = {
         .seed = claimer->seed, .percent = claimer->is_healthy ? 0 : 10, .delay_ms_max = 1};
     struct store *store = broken_store(open_folder(claimer->folder), &options);
-    struct checkpoint_place place = {store, "run/"};
+    struct checkpoint_location place = {store, "run/"};
     for (; claimer->tries < 40 && claimer->count < 10; claimer->tries++) {
         struct error err = {0};
         if (checkpoint_claim(&place, "test", &claimer->claims[claimer->count], &err) == 0) {

@@ -23,9 +23,9 @@ struct reference {
     char kind; /* 's', 'n' (nesterov), 'a' (Adam), 'b' (LAMB), 'l' (LARS), 'r' (RMSprop), 'g'
                   (Adagrad) */
     double rate, momentum, decay;
-    double shrink;  /* decoupled decay */
-    double limit;   /* clipValue; 0: none */
-    double epsilon; /* 0: 1e-8 */
+    double decoupled_decay; /* decoupled decay */
+    double limit;           /* clipValue; 0: none */
+    double epsilon;         /* 0: 1e-8 */
 };
 
 static double draw(int64_t step, int64_t at) {
@@ -92,7 +92,7 @@ static void step_reference(const struct reference *reference, int parameter, int
                            double *w, double *first, double *second) {
     bool decays = parameter != 1;
     struct own own = {decays ? reference->decay : 0,
-                      decays ? 1 - reference->rate * reference->shrink : 1, 1};
+                      decays ? 1 - reference->rate * reference->decoupled_decay : 1, 1};
     double ws = 0, gs = 0, g[COUNT];
     for (int i = 0; i < COUNT; i++) {
         g[i] = clip(reference, gradient(w[i], step, parameter * 1000 + i));
@@ -177,13 +177,13 @@ static void test_each_follows_its_formulas(void) {
         {"{\"kind\": \"LARS\", \"learningRate\": \"0.5\", \"clipValue\": \"0.2\"}", 'l', 0.5, 0.9,
          0, .limit = 0.2},
         {"{\"learningRate\": \"0.02\", \"weightDecay\": \"0.5\", \"decoupledWeightDecay\": true}",
-         's', 0.02, 0.9, .shrink = 0.5},
+         's', 0.02, 0.9, .decoupled_decay = 0.5},
         {"{\"learningRate\": \"0.02\", \"momentum\": \"0\", \"weightDecay\": \"0.5\", "
          "\"decoupledWeightDecay\": true, \"clipValue\": \"0.3\"}",
-         's', 0.02, 0, .shrink = 0.5, .limit = 0.3},
+         's', 0.02, 0, .decoupled_decay = 0.5, .limit = 0.3},
         {"{\"kind\": \"AdamW\", \"learningRate\": \"0.01\", \"weightDecay\": \"0.5\"}", 'a', 0.01,
-         .shrink = 0.5},
-        {"{\"kind\": \"AdamW\"}", 'a', 0.001, .shrink = 0.01},
+         .decoupled_decay = 0.5},
+        {"{\"kind\": \"AdamW\"}", 'a', 0.001, .decoupled_decay = 0.01},
         {"{\"kind\": \"Adam\", \"clipValue\": \"0.1\"}", 'a', 0.001, .limit = 0.1},
         {"{\"kind\": \"LAMB\", \"learningRate\": \"0.01\"}", 'b', 0.01, .decay = 0.01,
          .epsilon = 1e-6},
@@ -192,7 +192,7 @@ static void test_each_follows_its_formulas(void) {
         {"{\"kind\": \"RMSprop\", \"weightDecay\": \"0.01\"}", 'r', 0.01, .decay = 0.01},
         {"{\"kind\": \"RMSprop\", \"learningRate\": \"0.003\", \"weightDecay\": \"0.5\", "
          "\"decoupledWeightDecay\": true}",
-         'r', 0.003, .shrink = 0.5},
+         'r', 0.003, .decoupled_decay = 0.5},
         {"{\"kind\": \"Adagrad\", \"weightDecay\": \"0.01\", \"clipValue\": \"0.4\"}", 'g', 0.01,
          .decay = 0.01, .limit = 0.4},
     };

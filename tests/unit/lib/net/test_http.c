@@ -189,7 +189,7 @@ static void test_many_calls_at_once(void) {
                                        .certificate_pem = certificate,
                                        .reuse = i % 2 ? HTTP_ONCE : HTTP_SHARE,
                                        .timeout_ms = 8000,
-                                       .max_bytes = 100,
+                                       .bytes_max = 100,
                                        .done = note,
                                        .context = &ends[i]};
         CHECK_OK(http_start(http, &request, NULL, &err), &err);
@@ -212,7 +212,7 @@ static void ask(struct peer *peer, struct http_request request, struct end *end)
     CHECK_OK(http_open(&http, &err), &err);
     AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/x", peer->port);
     request.url = url;
-    request.max_bytes = 64;
+    request.bytes_max = 64;
     request.done = note;
     request.context = end;
     end->http = http;
@@ -314,7 +314,7 @@ static void test_callbacks_may_start_and_cancel(void) {
     AUTO(text_freep) char *quiet_url = x_printf("http://127.0.0.1:%d/", quiet.port);
     struct end victim = {0}, last = {0}, first = {.http = http};
     struct http_request waits = {.url = quiet_url, .done = note, .context = &victim};
-    struct http_request next = {.url = url, .max_bytes = 9, .done = note, .context = &last};
+    struct http_request next = {.url = url, .bytes_max = 9, .done = note, .context = &last};
     struct http_request start = {
         .url = url, .received = count_received, .done = note, .context = &first};
     first.next = &next;
@@ -389,7 +389,7 @@ static void test_a_given_address(void) {
                                        .authorities_file = authorities,
                                        .is_http1 = true,
                                        .timeout_ms = 8000,
-                                       .max_bytes = 100,
+                                       .bytes_max = 100,
                                        .done = note,
                                        .context = &end};
         struct error err = {0};
@@ -411,7 +411,7 @@ static void get_once(const char *url, const char *resolve, struct end *end) {
                                    .resolve = resolve,
                                    .refuses_link_local = true,
                                    .timeout_ms = 8000,
-                                   .max_bytes = 100,
+                                   .bytes_max = 100,
                                    .done = note,
                                    .context = end};
     struct error err = {0};

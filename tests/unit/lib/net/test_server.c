@@ -157,7 +157,7 @@ static void test_messages_of_all_sizes_come_back(void) {
     guest_open(&guest, server_port(house.server), "secret", sha256);
     run_until(&house, &guest, &guest.opened, 1);
     CHECK(socket_is_open(guest.socket));
-    static const size_t sizes[] = {1, 125, 126, 4095, 65535, 65536, 300000, SERVER_MESSAGE_MAX};
+    static const size_t sizes[] = {1, 125, 126, 4095, 65535, 65536, 300000, CONTRACT_MESSAGE_MAX};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         AUTO(text_freep) char *text = x_malloc(sizes[i] + 1);
         for (size_t at = 0; at < sizes[i]; at++) {
@@ -259,7 +259,7 @@ static int read_with(const struct house *house, const char *path, const char *co
                                    .headers = headers,
                                    .certificate_pem = certificate,
                                    .timeout_ms = 60000,
-                                   .max_bytes = 4096};
+                                   .bytes_max = 4096};
     AUTO(text_freep) char *body = NULL;
     int status = 0;
     CHECK_OK(http_get(&request, &status, &body, &err), &err);
@@ -323,7 +323,7 @@ static void test_pages_are_read_by_https(void) {
     CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     const struct {
         const char *url, *certificate;
-        size_t max_bytes;
+        size_t bytes_max;
         enum error_kind kind;
     } failures[] = {{url, other, 4096, ERROR_DENIED},
                     {url, certificate, 4, ERROR_EXHAUSTED},
@@ -339,7 +339,7 @@ static void test_pages_are_read_by_https(void) {
                                        .headers = headers,
                                        .certificate_pem = failures[i].certificate,
                                        .timeout_ms = 60000,
-                                       .max_bytes = failures[i].max_bytes};
+                                       .bytes_max = failures[i].bytes_max};
         CHECK_INT(http_get(&request, &status, &body, &err), -1);
         CHECK_INT(err.kind, failures[i].kind);
     }

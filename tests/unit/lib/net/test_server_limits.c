@@ -43,9 +43,9 @@ static void received(void *context, struct server_peer *peer, const char *text, 
     (void)context;
     house.received++;
     if (size == 5 && memcmp(text, "flood", 5) == 0) {
-        AUTO(text_freep) char *large = x_malloc(SERVER_MESSAGE_MAX + 1);
-        memset(large, 'x', SERVER_MESSAGE_MAX);
-        large[SERVER_MESSAGE_MAX] = 0;
+        AUTO(text_freep) char *large = x_malloc(CONTRACT_MESSAGE_MAX + 1);
+        memset(large, 'x', CONTRACT_MESSAGE_MAX);
+        large[CONTRACT_MESSAGE_MAX] = 0;
         for (int i = 0; i < FLOOD; i++) {
             server_send(peer, large);
         }
@@ -100,9 +100,9 @@ static SSL *dial(int version_max) {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)server_port(house.server)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval patience = {.tv_sec = SECONDS};
+    struct timeval timeout = {.tv_sec = SECONDS};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_max_proto_version(context, version_max);
@@ -184,14 +184,14 @@ static void send_text(SSL *tls, const char *text, size_t size) {
 }
 
 static void messages_have_a_largest_size(void) {
-    AUTO(text_freep) char *text = x_malloc(SERVER_MESSAGE_MAX + 2);
-    memset(text, 'x', SERVER_MESSAGE_MAX + 1);
+    AUTO(text_freep) char *text = x_malloc(CONTRACT_MESSAGE_MAX + 2);
+    memset(text, 'x', CONTRACT_MESSAGE_MAX + 1);
     house_open();
     SSL *tls = dial(TLS1_3_VERSION);
     CHECK_INT(ask(tls, "/work", "Authorization: Bearer secret\r\n"), 101);
-    send_text(tls, text, SERVER_MESSAGE_MAX);
+    send_text(tls, text, CONTRACT_MESSAGE_MAX);
     CHECK(has_come(&house.received));
-    send_text(tls, text, SERVER_MESSAGE_MAX + 1);
+    send_text(tls, text, CONTRACT_MESSAGE_MAX + 1);
     CHECK(has_come(&house.closed));
     CHECK_INT(house.received, 1);
     hang_up(tls);

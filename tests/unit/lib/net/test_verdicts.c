@@ -35,12 +35,12 @@ static void strangers_displace_no_reader(void) {
         char token[30];
         struct preauth_source source = stranger((int)(now_ms / 50 % 200));
         snprintf(token, sizeof token, "made-up-%lld", (long long)now_ms);
-        if (verdicts_may_review(&verdicts, token, &source, now_ms)) {
+        if (verdicts_take_review(&verdicts, token, &source, now_ms)) {
             verdicts_keep(&verdicts, token, 401, now_ms);
             asked++;
         }
         if (now_ms % 30000 == 0 && verdicts_find(&verdicts, "reader", now_ms) != 200) {
-            CHECK(verdicts_may_review(&verdicts, "reader", &reader, now_ms));
+            CHECK(verdicts_take_review(&verdicts, "reader", &reader, now_ms));
             verdicts_keep(&verdicts, "reader", 200, now_ms);
             reader_asked++;
         }
@@ -58,16 +58,16 @@ static void one_address_leaves_room(void) {
     for (int i = 0; i < 100; i++) {
         char token[30];
         snprintf(token, sizeof token, "made-up-%d", i);
-        asked += verdicts_may_review(&verdicts, token, &source, 2000 + i);
+        asked += verdicts_take_review(&verdicts, token, &source, 2000 + i);
     }
     CHECK_INT(asked, VERDICT_REVIEWS_A_SOURCE);
-    CHECK(verdicts_may_review(&verdicts, "new reader", &reader, 2101));
+    CHECK(verdicts_take_review(&verdicts, "new reader", &reader, 2101));
     for (int i = 2; i < 100; i++) {
         struct preauth_source other = stranger(i);
-        asked += verdicts_may_review(&verdicts, "made-up", &other, 2102);
+        asked += verdicts_take_review(&verdicts, "made-up", &other, 2102);
     }
     CHECK_INT(asked, VERDICT_REVIEWS_PER_S - 1);
-    CHECK(verdicts_may_review(&verdicts, "made-up", &source, 3000));
+    CHECK(verdicts_take_review(&verdicts, "made-up", &source, 3000));
 }
 
 int main(void) {

@@ -93,14 +93,14 @@ static void run_until(const int *count, int number) {
 static const char *ask(const char *key, const char *certificate) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress", server_port(world.server));
-    const struct poller_place place = {url, certificate, world.read_token};
+    const struct poller_target place = {url, certificate, world.read_token};
     return poller_get(world.poller, key, &place, /* has_priority= */ false);
 }
 
 static void ask_first(const char *key, bool has_priority) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress/first", server_port(world.server));
-    const struct poller_place place = {url, world.certificate, world.read_token};
+    const struct poller_target place = {url, world.certificate, world.read_token};
     poller_get(world.poller, key, &place, has_priority);
 }
 

@@ -9,7 +9,7 @@ static void check_maker(const struct kind *kind, const struct kind_row *row,
                         const struct job_options *jobs) {
     const struct maker_options *maker = kind->options;
     CHECK(maker && maker->jobs == jobs);
-    CHECK_STR(maker ? schema_kind(maker->made) : "", row->made->kind);
+    CHECK_STR(maker ? schema_kind(maker->made) : "", row->children->kind);
 }
 
 /* On a cluster: all kinds in the order of the table, each with its options. */
@@ -23,7 +23,7 @@ static void test_all_kinds_for_a_cluster(void) {
         const struct kind_row *row = kind_rows[count];
         CHECK_STR(kinds[count]->name, row->loop->name);
         CHECK(kinds[count]->reconcile == row->loop->reconcile);
-        if (row->made) {
+        if (row->children) {
             check_maker(kinds[count], row, &options);
         } else {
             CHECK(kinds[count]->options == &options);
@@ -40,11 +40,11 @@ static void test_one_kind_for_this_machine(void) {
         struct kind_set *set = NULL;
         CHECK_OK(kind_set_new(*row, &options, &set, &err), &err);
         const struct kind *const *kinds = kind_set_kinds(set);
-        size_t own = (*row)->made ? 1 : 0;
+        size_t own = (*row)->children ? 1 : 0;
         CHECK_STR(kinds[own]->name, (*row)->loop->name);
         CHECK(!kinds[own + 1]);
-        if ((*row)->made) {
-            CHECK_STR(kinds[0]->name, (*row)->made->kind);
+        if ((*row)->children) {
+            CHECK_STR(kinds[0]->name, (*row)->children->kind);
             check_maker(kinds[1], *row, NULL); /* a pod's image is ignored here */
         }
         kind_set_free(set);

@@ -28,9 +28,9 @@ static void test_definitions_are_read(void) {
         CHECK(own == first);
         CHECK_STR(schema_kind(own), (*row)->loop->name);
         CHECK_STR(schema_api_version(own), (*row)->loop->api_version);
-        CHECK_OK(kinds_made_schema(*row, &made, &err), &err);
-        CHECK((made != NULL) == ((*row)->made != NULL));
-        CHECK(!made || strcmp(schema_kind(made), (*row)->made->kind) == 0);
+        CHECK_OK(kinds_children_schema(*row, &made, &err), &err);
+        CHECK((made != NULL) == ((*row)->children != NULL));
+        CHECK(!made || strcmp(schema_kind(made), (*row)->children->kind) == 0);
     }
 }
 

@@ -61,12 +61,12 @@ static int64_t at_once(int64_t asked, const char *trial, int64_t most) {
 }
 
 static void test_trials_at_once_are_what_the_processors_take(void) {
-    CHECK_INT(at_once(KIND_UNASKED, "{}", 100), 8);
-    CHECK_INT(at_once(KIND_UNASKED, "{}", 3), 3);
-    CHECK_INT(at_once(KIND_UNASKED, "{\"workers\": 3}", 100), 2);
-    CHECK_INT(at_once(KIND_UNASKED, "{\"workers\": 20}", 100), 1);
+    CHECK_INT(at_once(KIND_UNSET, "{}", 100), 8);
+    CHECK_INT(at_once(KIND_UNSET, "{}", 3), 3);
+    CHECK_INT(at_once(KIND_UNSET, "{\"workers\": 3}", 100), 2);
+    CHECK_INT(at_once(KIND_UNSET, "{\"workers\": 20}", 100), 1);
     CHECK_INT(at_once(20, "{\"workers\": 2, \"ttlSecondsAfterFinished\": 5}", 100), 10);
-    CHECK_INT(at_once(KIND_UNASKED, "{\"workers\": \"$(WORKERS)\"}", 100), 1);
+    CHECK_INT(at_once(KIND_UNSET, "{\"workers\": \"$(WORKERS)\"}", 100), 1);
 }
 
 int main(void) {

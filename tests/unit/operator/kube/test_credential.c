@@ -50,14 +50,15 @@ static void test_what_a_plugin_may_say(void) {
     AUTO(tree_freep) json_t *exec = json_pack("{s:s}", "apiVersion", V1);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        AUTO(kube_credential_said_release) struct kube_credential_said said = {0};
-        int result = kube_credential_read(exec, rows[i].text, strlen(rows[i].text), &said, &err);
+        AUTO(kube_credential_reply_release) struct kube_credential_reply reply = {0};
+        int result = kube_credential_read(exec, rows[i].text, strlen(rows[i].text), &reply, &err);
         CHECK_INT(result, rows[i].sentence ? -1 : 0);
         CHECK(!rows[i].sentence || strstr(err.text, rows[i].sentence));
         CHECK(!strstr(err.text, "secret"));
-        CHECK_INT(said.expires_ms, rows[i].expires_ms);
-        CHECK(!rows[i].token == !said.token && (!said.token || !strcmp(said.token, rows[i].token)));
-        CHECK(!rows[i].key == !said.key_pem);
+        CHECK_INT(reply.expires_ms, rows[i].expires_ms);
+        CHECK(!rows[i].token == !reply.token &&
+              (!reply.token || !strcmp(reply.token, rows[i].token)));
+        CHECK(!rows[i].key == !reply.key_pem);
     }
 }
 

@@ -14,7 +14,7 @@ enum {
     TILE_COLUMNS = 512, /* with more columns a tile would not fit into a near cache */
     TARGETS_MAX = 1024, /* with more, a tile's sums would not fit either */
     TREES_GRAIN = 1024, /* for few rows: fewer trees are done before a second thread has woken up */
-    PATIENCE = 4,       /* steps between two checks whether all walks have reached leaves */
+    STEPS_A_CHECK = 4,  /* steps between two checks whether all walks have reached leaves */
 };
 
 /* The child of a leaf is the leaf itself: it compares a column of zeros with infinity. */
@@ -185,9 +185,9 @@ static INLINED void walk_rows(const struct forest_node *nodes, uint32_t root, in
     EACH_LANE {
         at[k] = root;
     }
-    for (int32_t left = depth; left > 0; left -= PATIENCE) {
+    for (int32_t left = depth; left > 0; left -= STEPS_A_CHECK) {
         uint32_t moved = 0;
-        for (int step = 1; step < PATIENCE; step++) {
+        for (int step = 1; step < STEPS_A_CHECK; step++) {
             EACH_LANE {
                 const struct forest_node *node = &nodes[at[k]];
                 at[k] = next_node(node, x[(size_t)node->feature * TILE + (size_t)k], takes_missing);

@@ -15,7 +15,8 @@ struct work {
     float *new_w, *new_states[2];
     int64_t count;
     float decay, keep, trust, ratio; /* keep: the share of w that decoupled decay leaves */
-    float rate, first, rest_first, second, rest_second, unbias_first, unbias_second, epsilon;
+    float rate, beta1, one_minus_beta1, beta2, one_minus_beta2, bias_correction1, bias_correction2,
+        epsilon;
     float scale, limit; /* of gradients */
     bool is_nesterov;
     double w_squares[PIECES], u_squares[PIECES];
@@ -42,11 +43,11 @@ static void momentum_body(void *context, int64_t from, int64_t to) {
     const struct work work = *(const struct work *)context;
     const float *w = work.w, *g = work.g, *v = work.states[0];
     float *new_w = work.new_w, *new_v = work.new_states[0];
-    float ahead = work.is_nesterov ? work.first : 1, own = work.is_nesterov ? 1 : 0;
+    float ahead = work.is_nesterov ? work.beta1 : 1, own = work.is_nesterov ? 1 : 0;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) {
         float d = work.ratio * (clipped(g[i], work.scale, work.limit) + work.decay * w[i]);
-        float velocity = work.first * v[i] + d;
+        float velocity = work.beta1 * v[i] + d;
         new_v[i] = velocity;
         new_w[i] = work.keep * w[i] - work.rate * (own * d + ahead * velocity);
     }
@@ -56,16 +57,16 @@ static void adam_body(void *context, int64_t from, int64_t to) {
     const struct work work = *(const struct work *)context;
     const float *w = work.w, *g = work.g, *m = work.states[0], *s = work.states[1];
     float *new_w = work.new_w, *new_m = work.new_states[0], *new_s = work.new_states[1];
-    float rate = work.rate * work.unbias_first;
+    float rate = work.rate * work.bias_correction1;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) {
         float d = clipped(g[i], work.scale, work.limit) + work.decay * w[i];
-        float mean = work.first * m[i] + work.rest_first * d;
-        float square = work.second * s[i] + work.rest_second * d * d;
+        float mean = work.beta1 * m[i] + work.one_minus_beta1 * d;
+        float square = work.beta2 * s[i] + work.one_minus_beta2 * d * d;
         new_m[i] = mean;
         new_s[i] = square;
         new_w[i] =
-            work.keep * w[i] - rate * mean / (sqrtf(square) * work.unbias_second + work.epsilon);
+            work.keep * w[i] - rate * mean / (sqrtf(square) * work.bias_correction2 + work.epsilon);
     }
 }
 
@@ -76,7 +77,7 @@ static void square_body(void *context, int64_t from, int64_t to) {
 #pragma omp simd
     for (int64_t i = from; i < to; i++) {
         float d = clipped(g[i], work.scale, work.limit) + work.decay * w[i];
-        float square = work.second * s[i] + work.rest_second * d * d;
+        float square = work.beta2 * s[i] + work.one_minus_beta2 * d * d;
         new_s[i] = square;
         new_w[i] = work.keep * w[i] - work.rate * d / (sqrtf(square) + work.epsilon);
     }
@@ -106,7 +107,8 @@ static void lars_sums_body(void *context, int64_t first, int64_t last) {
 
 /* LAMB's update before its ratio, from the new moments. */
 static inline float lamb_update(const struct work *work, float w, float mean, float square) {
-    return work->unbias_first * mean / (sqrtf(square) * work->unbias_second + work->epsilon) +
+    return work->bias_correction1 * mean /
+               (sqrtf(square) * work->bias_correction2 + work->epsilon) +
            work->decay * w;
 }
 
@@ -118,8 +120,8 @@ static void lamb_sums_body(void *context, int64_t first, int64_t last) {
         int64_t to = piece_begin(work->count, piece + 1);
         for (int64_t i = piece_begin(work->count, piece); i < to; i++) {
             float d = clipped(work->g[i], work->scale, work->limit);
-            float mean = work->first * work->states[0][i] + work->rest_first * d;
-            float square = work->second * work->states[1][i] + work->rest_second * d * d;
+            float mean = work->beta1 * work->states[0][i] + work->one_minus_beta1 * d;
+            float square = work->beta2 * work->states[1][i] + work->one_minus_beta2 * d * d;
             double update = (double)lamb_update(work, work->w[i], mean, square);
             work->new_states[0][i] = mean;
             work->new_states[1][i] = square;
@@ -169,16 +171,16 @@ static void read_call(const struct call *call, struct work *work) {
                           .trust = node_number(call->node, "trust", 0),
                           .ratio = 1,
                           .rate = factor * numbers[OPTIMIZER_RATE],
-                          .first = numbers[OPTIMIZER_FIRST],
-                          .rest_first = numbers[OPTIMIZER_REST_FIRST],
-                          .second = numbers[OPTIMIZER_SECOND],
-                          .rest_second = numbers[OPTIMIZER_REST_SECOND],
-                          .unbias_first = numbers[OPTIMIZER_UNBIAS_FIRST],
-                          .unbias_second = numbers[OPTIMIZER_UNBIAS_SECOND],
+                          .beta1 = numbers[OPTIMIZER_BETA1],
+                          .one_minus_beta1 = numbers[OPTIMIZER_ONE_MINUS_BETA1],
+                          .beta2 = numbers[OPTIMIZER_BETA2],
+                          .one_minus_beta2 = numbers[OPTIMIZER_ONE_MINUS_BETA2],
+                          .bias_correction1 = numbers[OPTIMIZER_BIAS_CORRECTION1],
+                          .bias_correction2 = numbers[OPTIMIZER_BIAS_CORRECTION2],
                           .epsilon = numbers[OPTIMIZER_EPSILON],
                           .scale = numbers[OPTIMIZER_GRADIENT],
                           .limit = numbers[OPTIMIZER_LIMIT]};
-    work->keep = 1 - work->rate * node_number(call->node, "shrink", 0);
+    work->keep = 1 - work->rate * node_number(call->node, "decoupled_decay", 0);
     for (int i = 0; i + 3 < call->input_count; i++) {
         work->states[i] = call->inputs[3 + i]->data;
         work->new_states[i] = call->outputs[1 + i]->data;

@@ -84,12 +84,12 @@ enum kernels_optimizer_kind {
 };
 enum kernels_optimizer_number {
     KERNELS_NUMBER_RATE,
-    KERNELS_NUMBER_FIRST,
-    KERNELS_NUMBER_REST_FIRST,
-    KERNELS_NUMBER_SECOND,
-    KERNELS_NUMBER_REST_SECOND,
-    KERNELS_NUMBER_UNBIAS_FIRST,
-    KERNELS_NUMBER_UNBIAS_SECOND,
+    KERNELS_NUMBER_BETA1,
+    KERNELS_NUMBER_ONE_MINUS_BETA1,
+    KERNELS_NUMBER_BETA2,
+    KERNELS_NUMBER_ONE_MINUS_BETA2,
+    KERNELS_NUMBER_BIAS_CORRECTION1,
+    KERNELS_NUMBER_BIAS_CORRECTION2,
     KERNELS_NUMBER_EPSILON,
     KERNELS_NUMBER_GRADIENT,
     KERNELS_NUMBER_LIMIT
@@ -101,7 +101,7 @@ enum kernels_optimizer_number {
 struct kernels_optimizer {
     int kind;
     int64_t count;
-    float decay, shrink, factor, trust; /* struct optimizer_step */
+    float decay, decoupled_decay, factor, trust; /* struct optimizer_step */
     const float *w, *g, *numbers, *states[2];
     float *new_w, *new_states[2];
     double *ratio;

@@ -12,7 +12,7 @@ __device__ float rate_of(const struct kernels_optimizer &o) {
 
 /* The share of w that decoupled decay leaves. */
 __device__ float keep_of(const struct kernels_optimizer &o) {
-    return 1 - rate_of(o) * o.shrink;
+    return 1 - rate_of(o) * o.decoupled_decay;
 }
 
 /* The clipped gradient. Comparisons, because fminf would hide NaN. */
@@ -30,7 +30,7 @@ __global__ void plain_kernel(struct kernels_optimizer o) {
 }
 
 __global__ void momentum_kernel(struct kernels_optimizer o) {
-    float rate = rate_of(o), keep = keep_of(o), momentum = o.numbers[KERNELS_NUMBER_FIRST];
+    float rate = rate_of(o), keep = keep_of(o), momentum = o.numbers[KERNELS_NUMBER_BETA1];
     float ratio = o.ratio ? (float)*o.ratio : 1;
     bool is_nesterov = o.kind == KERNELS_OPTIMIZER_NESTEROV;
     EACH(i, o.count) {
@@ -43,28 +43,29 @@ __global__ void momentum_kernel(struct kernels_optimizer o) {
 
 __global__ void adam_kernel(struct kernels_optimizer o) {
     const float *numbers = o.numbers;
-    float rate = rate_of(o) * numbers[KERNELS_NUMBER_UNBIAS_FIRST], keep = keep_of(o);
-    float unbias = numbers[KERNELS_NUMBER_UNBIAS_SECOND];
-    float first = numbers[KERNELS_NUMBER_FIRST], rest_first = numbers[KERNELS_NUMBER_REST_FIRST];
-    float second = numbers[KERNELS_NUMBER_SECOND], epsilon = numbers[KERNELS_NUMBER_EPSILON];
-    float rest_second = numbers[KERNELS_NUMBER_REST_SECOND];
+    float rate = rate_of(o) * numbers[KERNELS_NUMBER_BIAS_CORRECTION1], keep = keep_of(o);
+    float bias_correction2 = numbers[KERNELS_NUMBER_BIAS_CORRECTION2];
+    float beta1 = numbers[KERNELS_NUMBER_BETA1];
+    float one_minus_beta1 = numbers[KERNELS_NUMBER_ONE_MINUS_BETA1];
+    float beta2 = numbers[KERNELS_NUMBER_BETA2], epsilon = numbers[KERNELS_NUMBER_EPSILON];
+    float one_minus_beta2 = numbers[KERNELS_NUMBER_ONE_MINUS_BETA2];
     EACH(i, o.count) {
         float w = o.w[i], d = clipped(o, i) + o.decay * w;
-        float mean = first * o.states[0][i] + rest_first * d;
-        float square = second * o.states[1][i] + rest_second * d * d;
+        float mean = beta1 * o.states[0][i] + one_minus_beta1 * d;
+        float square = beta2 * o.states[1][i] + one_minus_beta2 * d * d;
         o.new_states[0][i] = mean;
         o.new_states[1][i] = square;
-        o.new_w[i] = keep * w - rate * mean / (sqrtf(square) * unbias + epsilon);
+        o.new_w[i] = keep * w - rate * mean / (sqrtf(square) * bias_correction2 + epsilon);
     }
 }
 
 __global__ void square_kernel(struct kernels_optimizer o) {
-    float rate = rate_of(o), keep = keep_of(o), second = o.numbers[KERNELS_NUMBER_SECOND];
-    float rest = o.numbers[KERNELS_NUMBER_REST_SECOND];
+    float rate = rate_of(o), keep = keep_of(o), beta2 = o.numbers[KERNELS_NUMBER_BETA2];
+    float one_minus_beta2 = o.numbers[KERNELS_NUMBER_ONE_MINUS_BETA2];
     float epsilon = o.numbers[KERNELS_NUMBER_EPSILON];
     EACH(i, o.count) {
         float w = o.w[i], d = clipped(o, i) + o.decay * w;
-        float square = second * o.states[0][i] + rest * d * d;
+        float square = beta2 * o.states[0][i] + one_minus_beta2 * d * d;
         o.new_states[0][i] = square;
         o.new_w[i] = keep * w - rate * d / (sqrtf(square) + epsilon);
     }
@@ -95,8 +96,8 @@ __global__ void lars_squares_kernel(struct kernels_optimizer o) {
 /* LAMB's update before its ratio, from the new moments. */
 __device__ float lamb_update(const struct kernels_optimizer &o, int64_t i) {
     const float *numbers = o.numbers;
-    float mean = numbers[KERNELS_NUMBER_UNBIAS_FIRST] * o.new_states[0][i];
-    float root = sqrtf(o.new_states[1][i]) * numbers[KERNELS_NUMBER_UNBIAS_SECOND];
+    float mean = numbers[KERNELS_NUMBER_BIAS_CORRECTION1] * o.new_states[0][i];
+    float root = sqrtf(o.new_states[1][i]) * numbers[KERNELS_NUMBER_BIAS_CORRECTION2];
     return mean / (root + numbers[KERNELS_NUMBER_EPSILON]) + o.decay * o.w[i];
 }
 
@@ -105,10 +106,10 @@ __global__ void lamb_moments_kernel(struct kernels_optimizer o) {
     double w = 0, u = 0;
     EACH(i, o.count) {
         float d = clipped(o, i);
-        o.new_states[0][i] = numbers[KERNELS_NUMBER_FIRST] * o.states[0][i] +
-                             numbers[KERNELS_NUMBER_REST_FIRST] * d;
-        o.new_states[1][i] = numbers[KERNELS_NUMBER_SECOND] * o.states[1][i] +
-                             numbers[KERNELS_NUMBER_REST_SECOND] * d * d;
+        o.new_states[0][i] = numbers[KERNELS_NUMBER_BETA1] * o.states[0][i] +
+                             numbers[KERNELS_NUMBER_ONE_MINUS_BETA1] * d;
+        o.new_states[1][i] = numbers[KERNELS_NUMBER_BETA2] * o.states[1][i] +
+                             numbers[KERNELS_NUMBER_ONE_MINUS_BETA2] * d * d;
         double update = (double)lamb_update(o, i);
         w += (double)o.w[i] * o.w[i];
         u += update * update;

@@ -22,12 +22,12 @@ static_assert((int)KERNELS_OPTIMIZER_PLAIN == (int)OPTIMIZER_STEP_PLAIN &&
                   (int)KERNELS_OPTIMIZER_LAMB == (int)OPTIMIZER_STEP_LAMB &&
                   (int)KERNELS_OPTIMIZER_SQUARE == (int)OPTIMIZER_STEP_SQUARE &&
                   (int)KERNELS_NUMBER_RATE == (int)OPTIMIZER_RATE &&
-                  (int)KERNELS_NUMBER_FIRST == (int)OPTIMIZER_FIRST &&
-                  (int)KERNELS_NUMBER_REST_FIRST == (int)OPTIMIZER_REST_FIRST &&
-                  (int)KERNELS_NUMBER_SECOND == (int)OPTIMIZER_SECOND &&
-                  (int)KERNELS_NUMBER_REST_SECOND == (int)OPTIMIZER_REST_SECOND &&
-                  (int)KERNELS_NUMBER_UNBIAS_FIRST == (int)OPTIMIZER_UNBIAS_FIRST &&
-                  (int)KERNELS_NUMBER_UNBIAS_SECOND == (int)OPTIMIZER_UNBIAS_SECOND &&
+                  (int)KERNELS_NUMBER_BETA1 == (int)OPTIMIZER_BETA1 &&
+                  (int)KERNELS_NUMBER_ONE_MINUS_BETA1 == (int)OPTIMIZER_ONE_MINUS_BETA1 &&
+                  (int)KERNELS_NUMBER_BETA2 == (int)OPTIMIZER_BETA2 &&
+                  (int)KERNELS_NUMBER_ONE_MINUS_BETA2 == (int)OPTIMIZER_ONE_MINUS_BETA2 &&
+                  (int)KERNELS_NUMBER_BIAS_CORRECTION1 == (int)OPTIMIZER_BIAS_CORRECTION1 &&
+                  (int)KERNELS_NUMBER_BIAS_CORRECTION2 == (int)OPTIMIZER_BIAS_CORRECTION2 &&
                   (int)KERNELS_NUMBER_EPSILON == (int)OPTIMIZER_EPSILON &&
                   (int)KERNELS_NUMBER_GRADIENT == (int)OPTIMIZER_GRADIENT &&
                   (int)KERNELS_NUMBER_LIMIT == (int)OPTIMIZER_LIMIT,
@@ -273,7 +273,7 @@ int optimizer_prepare(struct preparation *prepare, struct error *err) {
     optimizer->kind = (int)kind;
     optimizer->count = shape_count(&task->inputs[0].shape);
     optimizer->decay = node_number(task->node, "decay", 0);
-    optimizer->shrink = node_number(task->node, "shrink", 0);
+    optimizer->decoupled_decay = node_number(task->node, "decoupled_decay", 0);
     optimizer->factor = node_number(task->node, "factor", 1);
     optimizer->trust = node_number(task->node, "trust", 0);
     task->scratch_bytes = optimizer->trust > 0 ? (1 + 2 * KERNELS_LOSS_PIECES) * sizeof(double) : 0;

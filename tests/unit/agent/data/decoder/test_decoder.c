@@ -298,7 +298,7 @@ static int be_decoder(void) {
 /* ---- the tests ---- */
 
 static struct decoder *decoder_of_test(void) {
-    return decoder_new((struct decoder_patience){.silent_ms = 60000, .processor_seconds = 60});
+    return decoder_new((struct decoder_limits){.silent_ms = 60000, .processor_seconds = 60});
 }
 
 static void check_works(struct decoder *decoder) {
@@ -403,7 +403,7 @@ static void test_ends(void) {
 static void test_spent(void) {
     static const char *const rows[][2] = {{"spin", "the decoder ended by SIGXCPU"},
                                           {"spin on", "the decoder used more processor time"}};
-    struct decoder *decoder = decoder_new((struct decoder_patience){60000, 1});
+    struct decoder *decoder = decoder_new((struct decoder_limits){60000, 1});
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct picture none;
         struct error err = {0};
@@ -427,7 +427,7 @@ static void test_interrupted(void) {
         {"killed once", "", 60000, ERROR_NONE},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct decoder *decoder = decoder_new((struct decoder_patience){rows[i].silent_ms, 60});
+        struct decoder *decoder = decoder_new((struct decoder_limits){rows[i].silent_ms, 60});
         AUTO(picture_release) struct picture picture = {0};
         struct error err = {0};
         bool fails = rows[i].kind != ERROR_NONE;
@@ -536,7 +536,7 @@ static void test_policy(void) {
     error_clear(&err);
     setenv(DECODER_POLICY, "required", 1);
     CHECK(decoder_choose("/nowhere/windlass-agent", &err) == 0 && decoder_is_separate());
-    struct decoder *decoder = decoder_new(DECODER_PICTURE_PATIENCE);
+    struct decoder *decoder = decoder_new(DECODER_PICTURE_LIMITS);
     struct picture none;
     CHECK(decoder_image(decoder, "ok", 2, &none, &err) < 0 && err.kind == ERROR_UNAVAILABLE);
     CHECK(strstr(err.text, "the decoder cannot start: the decoder ended with exit code 127"));

@@ -130,7 +130,7 @@ static void test_films(void) {
         {"long", "answer too long", ERROR_INVALID},
         {"item", "unexpected answer", ERROR_INVALID},
     };
-    struct decoder *decoder = decoder_new_video(DECODER_VIDEO_PATIENCE);
+    struct decoder *decoder = decoder_new_video(DECODER_VIDEO_LIMITS);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char made[1000];
         struct decoder_files files = {.context = made,

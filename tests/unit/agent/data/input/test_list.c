@@ -236,7 +236,7 @@ static void test_pages_that_are_not_ours_are_refused(void) {
             struct list_page page;
             error_clear(&err);
             CHECK_INT(list_page_read(RUN, 0, TAKE(text), turned ? size : cut, &page, &err), -1);
-            CHECK_STR(err.text, "is torn");
+            CHECK_STR(err.text, "is truncated");
         }
     }
     list_writer_release(&writer);

@@ -180,8 +180,9 @@ static void test_the_folder_must_be_another_than_the_outputs(void) {
     AUTO(tree_freep) json_t *spec = spec_of("");
     json_object_set_new(json_object_get(spec, "output"), "path", json_string("out/photos"));
     CHECK_INT(list(spec, NULL, &told, &err), -1);
-    CHECK_STR(err.text, "spec.input.files.path: out/photos: is spec.output.path, too; the results "
-                        "would replace the input");
+    CHECK_STR(err.text,
+              "spec.input.files.path: out/photos: the same folder as spec.output.path; the "
+              "results would replace the input");
     error_clear(&err);
     AUTO(tree_freep) json_t *missing = spec_of("");
     json_object_set_new(tree_get(missing, "input.files"), "path", json_string("out/none"));
@@ -447,7 +448,7 @@ static void test_a_file_that_has_changed_is_not_scored(void) {
 static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
                    const char *cursor UNUSED, struct error *err) {
     ++*(int *)context;
-    return error_set(err, ERROR_CANCELLED, "there is something");
+    return error_set(err, ERROR_CANCELLED, "stopped after the first line");
 }
 
 /* Whether there is any input is known at once if the folder itself has files. */

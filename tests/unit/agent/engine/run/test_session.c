@@ -162,16 +162,16 @@ static void small_free(struct device *device, void *memory) {
 }
 
 /* Copies in the order of the steps, which is a valid order. */
-static int small_carry(struct device *device, const struct device_copy *copy,
-                       struct device_event *after UNUSED, struct device_event *done,
-                       struct error *err) {
+static int small_copy_async(struct device *device, const struct device_copy *copy,
+                            struct device_event *after UNUSED, struct device_event *done,
+                            struct error *err) {
     return apart_ops->copy(device, copy->direction, copy->to, copy->from, copy->size, err) < 0
                ? -1
                : device->training->record(device, done, err);
 }
 
-static int small_follow(struct device *device UNUSED, struct device_event *event UNUSED,
-                        struct error *err UNUSED) {
+static int small_wait_event(struct device *device UNUSED, struct device_event *event UNUSED,
+                            struct error *err UNUSED) {
     return 0;
 }
 
@@ -189,8 +189,8 @@ static struct session *open_small(bool carries) {
     static struct device_ops ops;
     static const struct device_stream_ops streams = {.host_alloc = small_host_alloc,
                                                      .host_free = small_host_free,
-                                                     .carry = small_carry,
-                                                     .follow = small_follow};
+                                                     .copy_async = small_copy_async,
+                                                     .wait_event = small_wait_event};
     struct session *session = open_session();
     device_close(session->device);
     session->device = device_apart_open(2);

@@ -186,7 +186,7 @@ static int after(void *context, size_t step, struct error *err UNUSED) {
     order->last = step;
     order->calls++;
     for (size_t i = 0; i < graph->variable_count; i++) {
-        order->ready += training_made_at(order->f->training, graph->first_gradient + i) == step;
+        order->ready += training_ready_step(order->f->training, graph->first_gradient + i) == step;
     }
     return 0;
 }
@@ -198,8 +198,8 @@ static void test_hook_tells_when_gradients_are_made(void) {
     struct order order = {.f = &f};
     run(&f, &(struct training_hook){after, &order});
     CHECK_INT(order.ready, (int)f.graph.variable_count);
-    CHECK(training_made_at(f.training, f.graph.first_gradient + f.graph.variable_count - 2) <
-          training_made_at(f.training, f.graph.first_gradient));
+    CHECK(training_ready_step(f.training, f.graph.first_gradient + f.graph.variable_count - 2) <
+          training_ready_step(f.training, f.graph.first_gradient));
     end(&f);
 }
 

@@ -96,9 +96,9 @@ static void pass(struct world *world) {
             fail_round(world, GANG_CAUSE_LOST, i, -1, -1);
         }
     }
-    int64_t patience_ms = world->options.hang_ms * (world->moves ? 1 : 3);
+    int64_t timeout_ms = world->options.hang_ms * (world->moves ? 1 : 3);
     if (world->is_started && !world->is_stopped && world->options.hang_ms &&
-        world->now_ms - world->progressed_ms >= patience_ms) {
+        world->now_ms - world->progressed_ms >= timeout_ms) {
         fail_round(world, GANG_CAUSE_HANG, -2, -2, -1); /* -2: any rank, and its pod */
     }
     if (world->is_started && !world->is_stopped &&

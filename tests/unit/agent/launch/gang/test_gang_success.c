@@ -187,7 +187,7 @@ static void its_member_is_silent(void) {
 static void a_rank_fails_and_the_command_does_not(void) {
     static const struct {
         int code;
-        bool is_told;
+        bool was_signalled;
         const char *says;
     } rows[] = {{7, false, "no such file (spec.command ended with 0 all the same"},
                 {143, true, "a signal asked it to end: no such file (spec.command"},
@@ -197,7 +197,7 @@ static void a_rank_fails_and_the_command_does_not(void) {
         starts(gang, "one", 4, 10);
         struct gang_event event = rank(GANG_EVENT_RANK_ENDED, "one", 4, 2);
         event.code = rows[i].code;
-        event.is_told = rows[i].is_told;
+        event.was_signalled = rows[i].was_signalled;
         event.detail = "no such file";
         tell(gang, event, 100);
         ends(gang, "one", 4, 0, 143);
@@ -529,7 +529,7 @@ static void any_order(void) {
             struct gang_event start = rank(GANG_EVENT_RANK_STARTED, "one", size, i);
             struct gang_event end = rank(GANG_EVENT_RANK_ENDED, "one", size, i);
             end.code = fault == 0 ? 7 : 0;
-            end.is_told = fault == 1;
+            end.was_signalled = fault == 1;
             end.round = fault == 2 ? 7 : 0; /* of another round */
             is_good &= fault > 3;
             start.index = end.index = (i + first) / SLOTS % WORKERS; /* mpirun may begin anywhere */

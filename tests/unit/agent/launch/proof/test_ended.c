@@ -137,11 +137,11 @@ static void an_end_can_be_taken_back(void) {
     struct ended_place place = place_of(1);
     CHECK_INT(found_by(1), 0);
     CHECK_OK(put_end(1, &err), &err);
-    CHECK_OK(ended_take_back(&place, 1, &err), &err);
+    CHECK_OK(ended_withdraw(&place, 1, &err), &err);
     CHECK_OK(put_end(1, &err), &err); /* of the hub's next round */
     CHECK_INT(found_by(2), 1);
     place = place_of(2);
-    CHECK_OK(ended_take_back(&place, 1, &err), &err);
+    CHECK_OK(ended_withdraw(&place, 1, &err), &err);
     CHECK_INT(found_by(3), 0);
     CHECK(put_end(1, &err) < 0);
 }
@@ -199,7 +199,7 @@ static void an_end_beside_it_can_be_taken_back(void) {
     CHECK_INT(found_by(1), 0);
     put_text(1, "torn");
     CHECK_OK(put_end(1, &err), &err);
-    CHECK_OK(ended_take_back(&place, 1, &err), &err);
+    CHECK_OK(ended_withdraw(&place, 1, &err), &err);
     CHECK_INT(found_by(2), 0);
     CHECK(put_end(1, &err) < 0);
 }

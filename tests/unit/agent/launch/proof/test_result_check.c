@@ -27,7 +27,7 @@ static void record(int64_t generation, int64_t round, const char *run) {
 /* Waits for the end. The error is empty if the result is whole. */
 static struct error check(const char *path, int64_t round) {
     const struct result_check_options options = {
-        .path = path, .run = RUN, .round = round, .patience_ms = 1};
+        .path = path, .run = RUN, .round = round, .timeout_ms = 1};
     struct result_check *made = result_check_start(&options);
     struct result_check_end end = {0};
     bool is_done = false;

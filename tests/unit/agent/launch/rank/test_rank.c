@@ -29,7 +29,7 @@ struct heard {
     int status;
     int alive, variables, exited, missing;
     int rank, size, code;
-    bool is_told;
+    bool was_signalled;
     char launch[AGENT_SOCKET_LAUNCH_MAX];
     int started; /* the rank of the last VARIABLES */
     char text[600];
@@ -44,7 +44,7 @@ static void serve(struct agent_socket *shell, struct heard *heard) {
         heard->missing += request.kind == AGENT_REQUEST_MISSING;
         heard->rank = request.rank;
         heard->size = request.size;
-        heard->is_told = request.is_told;
+        heard->was_signalled = request.was_signalled;
         snprintf(heard->launch, sizeof heard->launch, "%s", request.launch);
         heard->started = request.kind == AGENT_REQUEST_VARIABLES ? request.rank : heard->started;
         heard->code = request.code;
@@ -109,7 +109,7 @@ static int ask_all(void *context) {
                                      .rank = 7,
                                      .size = 9,
                                      .launch = "job-1.0@x",
-                                     .is_told = true,
+                                     .was_signalled = true,
                                      .code = 137,
                                      .text = "a | b"};
     is_right = is_right && agent_socket_ask(path, &request, &code, &words, &err) == 0;
@@ -131,7 +131,7 @@ static void what_is_asked_is_heard(void) {
     CHECK_INT(heard.rank, 7);
     CHECK_INT(heard.size, 9);
     CHECK_STR(heard.launch, "job-1.0@x");
-    CHECK(heard.is_told);
+    CHECK(heard.was_signalled);
     CHECK_INT(heard.code, 137);
     CHECK_STR(heard.text, "a | b");
     agent_socket_free(shell);
@@ -262,7 +262,7 @@ static void every_byte_comes_through_once(void) {
     CHECK(heard.out.size == size && memcmp(heard.out.data, wanted, size) == 0);
     CHECK_INT(heard.exited, 1);
     CHECK_INT(heard.code, 0);
-    CHECK(!heard.is_told);
+    CHECK(!heard.was_signalled);
     CHECK_INT(heard.size, 5);
     CHECK_STR(heard.launch, "prterun-host-7_8@1");
     buffer_release(&heard.out);
@@ -326,12 +326,12 @@ static void it_ends_as_the_rank_does(void) {
     run(&(struct job){.words = told, .number = "2"}, &heard);
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 9);
     CHECK_INT(heard.code, 9);
-    CHECK(!heard.is_told); /* by a process of its own */
+    CHECK(!heard.was_signalled); /* by a process of its own */
     buffer_release(&heard.out);
     run(&(struct job){.words = from_outside, .number = "2"}, &heard);
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 0);
     CHECK_INT(heard.exited, 1);
-    CHECK(heard.is_told); /* it answered with 0 */
+    CHECK(heard.was_signalled); /* it answered with 0 */
     buffer_release(&heard.out);
     run(&(struct job){.words = words}, &heard);
     CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);

@@ -77,7 +77,7 @@ static struct pool_ask ask(const char *text) {
                            .body_size = strlen(body),
                            .dropped = &never,
                            .ends = &never};
-    pool_answer_to(house.pool, &ask);
+    pool_send(house.pool, &ask);
     ask.body = NULL;
     if (ask.end == POOL_ANSWERED) {
         CHECK(strstr(ask.answer, text));
@@ -126,7 +126,7 @@ static void a_row_that_hangs_is_a_failed_try(void) {
     CHECK_INT(ask("a").end, POOL_REFUSED);
     CHECK_INT(ask("b").end, POOL_REFUSED);
     CHECK_INT(count(REQUESTS_TIMEOUTS), 4);
-    CHECK(!pool_ended(house.pool, &err));
+    CHECK(!pool_has_failed(house.pool, &err));
     close_house();
 }
 
@@ -139,7 +139,7 @@ static void a_busy_server_is_not_away(void) {
         CHECK_INT(ask("a").end, POOL_ANSWERED);
     }
     CHECK(count(REQUESTS_BUSY) > 0);
-    CHECK(!pool_ended(house.pool, &err));
+    CHECK(!pool_has_failed(house.pool, &err));
     close_house();
 }
 
@@ -153,7 +153,7 @@ static void a_server_that_is_gone_is_given_up(void) {
     CHECK_INT(ask("a").end, POOL_ANSWERED);
     kill(house.pid[0], SIGKILL);
     CHECK_INT(ask("a").end, POOL_AWAY);
-    CHECK(pool_ended(house.pool, &err));
+    CHECK(pool_has_failed(house.pool, &err));
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
     close_house();
 }
@@ -196,7 +196,7 @@ static void keys_are_sent_and_not_repeated(void) {
     add_url(start_server(0, "key=s3cret", NULL));
     open_pool("wr0ng");
     CHECK_INT(ask("a").end, POOL_AWAY);
-    CHECK(pool_ended(house.pool, &err));
+    CHECK(pool_has_failed(house.pool, &err));
     CHECK_INT(err.kind, ERROR_DENIED);
     CHECK(strstr(err.text, "Incorrect API key provided: *****: the server wants another key"));
     CHECK_INT(count(REQUESTS_SENT), 1);

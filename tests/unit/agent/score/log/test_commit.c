@@ -23,7 +23,7 @@ static struct commit_identity identity_of(const char *uid) {
     return (struct commit_identity){.run = "5f0c5f0c5f0c5f0c",
                                     .uid = uid,
                                     .job = "churn",
-                                    .patience_ms = 60000,
+                                    .timeout_ms = 60000,
                                     .absent_ms = 300};
 }
 
@@ -183,7 +183,7 @@ static bool start_life(struct model *model, struct life *life, struct store *sto
                        uint64_t seed, bool may_fail) {
     struct error err = {0};
     struct commit_identity identity = identity_of(uid);
-    identity.patience_ms = may_fail ? 60 : identity.patience_ms;
+    identity.timeout_ms = may_fail ? 60 : identity.timeout_ms;
     *life = (struct life){0};
     begin_reading(model);
     if (commit_open(store, &identity, see, model, &life->log, &err) < 0) {
@@ -385,7 +385,7 @@ static void torn_or_missing_in_the_middle_is_refused(void) {
     AUTO(text_freep) char *path = path_of(2);
     CHECK_INT(truncate(path, 60), 0);
     CHECK(open_log(&log, &err) < 0 && err.kind == ERROR_INVALID);
-    CHECK(strstr(err.text, "commit/000000000002 is torn") != NULL);
+    CHECK(strstr(err.text, "commit/000000000002 is truncated") != NULL);
     CHECK_INT(unlink(path), 0);
     CHECK(open_log(&log, &err) < 0 && err.kind == ERROR_INVALID);
     CHECK(strstr(err.text, "commit/000000000002 is missing, ") != NULL);
@@ -400,7 +400,7 @@ static void missing_for_a_while_is_the_stores_trouble(void) {
     AUTO(text_freep) char *path = path_of(2);
     CHECK_INT(unlink(path), 0);
     struct commit_identity identity = identity_of("uid-1");
-    identity.patience_ms = 50;
+    identity.timeout_ms = 50;
     identity.absent_ms = 60000;
     begin_reading(hand_model);
     CHECK(commit_open(hand_store, &identity, see, hand_model, &log, &err) < 0);
@@ -477,7 +477,7 @@ static void changed_commits_do_not_count(void) {
     write_commits(2);
     AUTO(text_freep) char *path = path_of(1);
     replace_in(path, "[\"d\",0", "[\"d\",9", false);
-    CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000001 is torn"));
+    CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000001 is truncated"));
     replace_in(path, "\"epoch\":0", "\"epoch\":0", true); /* a claim that voids the first one */
     CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000002 was not written by"));
     end_hand();
@@ -490,7 +490,7 @@ static void give_to_a_store_that_dies(uint64_t seed) {
     hand_model = x_calloc(1, sizeof *hand_model);
     AUTO(store_freep) struct store *store = broken_store(open_folder(folders++), &options);
     struct commit_identity identity = identity_of("uid-1");
-    identity.patience_ms = 50;
+    identity.timeout_ms = 50;
     struct commit_log *log = NULL;
     CHECK_OK(commit_open(store, &identity, see, hand_model, &log, &err), &err);
     char text[64];

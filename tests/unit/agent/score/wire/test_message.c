@@ -146,14 +146,14 @@ static void test_long_and_dirty_texts_become_one_line(void) {
 }
 
 static void test_a_message_beyond_a_mebibyte_is_refused(void) {
-    char *text = x_malloc(MESSAGE_BYTES_MAX + 2);
-    memset(text, ' ', MESSAGE_BYTES_MAX + 1);
+    char *text = x_malloc(CONTRACT_MESSAGE_MAX + 2);
+    memset(text, ' ', CONTRACT_MESSAGE_MAX + 1);
     memcpy(text, "{\"type\":\"done\"}", 15);
     struct error err = {0};
     struct message message = {0};
-    CHECK_OK(message_parse(text, MESSAGE_BYTES_MAX, &message, &err), &err);
+    CHECK_OK(message_parse(text, CONTRACT_MESSAGE_MAX, &message, &err), &err);
     message_release(&message);
-    CHECK_INT(message_parse(text, MESSAGE_BYTES_MAX + 1, &message, &err), -1);
+    CHECK_INT(message_parse(text, CONTRACT_MESSAGE_MAX + 1, &message, &err), -1);
     free(text);
 }
 
@@ -162,8 +162,8 @@ static void test_batches_are_full_messages(void) {
     struct message_batch batch;
     message_batch_init(&batch, MESSAGE_RESULTS, 3);
     CHECK(message_batch_take(&batch) == NULL);
-    char *rows = x_malloc(MESSAGE_BYTES_MAX + 1);
-    memset(rows, 'x', MESSAGE_BYTES_MAX);
+    char *rows = x_malloc(CONTRACT_MESSAGE_MAX + 1);
+    memset(rows, 'x', CONTRACT_MESSAGE_MAX);
     struct message_result result = {
         .lease = 1, .items = 1, .place = MESSAGE_TEXT, .text = rows, .text_size = 4000};
     int count = 0;
@@ -176,7 +176,7 @@ static void test_batches_are_full_messages(void) {
         AUTO(text_freep) char *text = message_batch_take(&batch);
         struct error err = {0};
         struct message message = {0};
-        CHECK(strlen(text) <= MESSAGE_BYTES_MAX);
+        CHECK(strlen(text) <= CONTRACT_MESSAGE_MAX);
         CHECK_OK(message_parse(text, strlen(text), &message, &err), &err);
         CHECK_INT(message.count, left ? count : 1);
         CHECK_INT(message.epoch, 3);
@@ -184,7 +184,7 @@ static void test_batches_are_full_messages(void) {
         CHECK_INT(message_batch_result(&batch, &result), 1);
     }
     free(message_batch_take(&batch));
-    result.text_size = MESSAGE_BYTES_MAX;
+    result.text_size = CONTRACT_MESSAGE_MAX;
     CHECK_INT(message_batch_result(&batch, &result), -1);
     CHECK(message_batch_take(&batch) == NULL);
     message_batch_release(&batch);

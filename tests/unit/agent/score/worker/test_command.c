@@ -12,8 +12,8 @@
 static char said[1 << 16]; /* all output, one line each: "1 " marks stdout */
 static int said_lines;
 
-static void on_say(void *context UNUSED, enum command_stream stream, const char *text,
-                   size_t size) {
+static void on_log_line(void *context UNUSED, enum command_stream stream, const char *text,
+                        size_t size) {
     size_t used = strlen(said);
     snprintf(said + used, sizeof said - used, "%d %.*s\n", stream == COMMAND_STDOUT, (int)size,
              text);
@@ -28,7 +28,7 @@ static struct command_options options_of(const char *const *words) {
         .environment = {.job = "churn", .worker = "churn-worker-0", .slot = 1},
         .init_timeout_ms = 20000,
         .line_bytes_max = COMMAND_LINE_MAX,
-        .say = on_say,
+        .log_line = on_log_line,
     };
 }
 
@@ -160,7 +160,8 @@ static void test_answers_that_break_the_rules_are_errors_that_say_so(void) {
          "3 results for 2 items"},
         {"{\"id\":7,\"results\":[1],\"more\":true}\n{\"id\":7,\"error\":\"out of memory\"}\n",
          "out of memory"},
-        {"{\"id\":7,\"npy\":\"3\"}\n", "npy says \"\"3\"\", expected how many bytes follow"},
+        {"{\"id\":7,\"npy\":\"3\"}\n",
+         "npy: \"\"3\"\" is not a size, expected how many bytes follow"},
         {"{\"id\":7,\"npy\":{}}\n", "npy names no array"},
         {"{\"id\":7,\"npy\":3,\"results\":[1,2]}\nabc",
          "a line of the answer has both results and npy"},

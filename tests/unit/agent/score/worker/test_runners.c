@@ -67,10 +67,10 @@ static void give(struct bench *bench, int64_t epoch, int64_t first, size_t count
 
 static void note(struct bench *bench, const struct message_result *result) {
     size_t used = strlen(bench->words);
-    char letter = result->word == MESSAGE_WAITS    ? 'w'
-                  : result->word == MESSAGE_BEGINS ? 'b'
-                  : !result->is_fault              ? 'd'
-                                                   : 'f';
+    char letter = result->event == MESSAGE_WAITS    ? 'w'
+                  : result->event == MESSAGE_BEGINS ? 'b'
+                  : !result->is_fault               ? 'd'
+                                                    : 'f';
     snprintf(bench->words + used, sizeof bench->words - used, "%s%c%lld", used ? " " : "", letter,
              (long long)result->lease);
     if (letter == 'f') {

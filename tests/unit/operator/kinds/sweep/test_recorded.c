@@ -3,7 +3,7 @@
  * examples/sweep/sweep.yaml without it (tests/data/sweeps/fashion.curves, a line a trial; a number
  * an epoch). The sweep itself, with and without: tests/bench/sweep_median.sh. */
 #include "lib/file.h"
-#include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/stopping/stopping.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -55,10 +55,10 @@ struct outcome {
 /* Of one trial among all. */
 static bool stops_one(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
                       size_t count, size_t which, char why[static RULE_WHY_MAX]) {
-    struct rule_judge judge;
-    rule_judge_init(&judge, rule, goal, trials, count);
-    bool stops = rule_stops(&judge, which, why);
-    rule_judge_release(&judge);
+    struct stopping_judge judge;
+    stopping_judge_init(&judge, rule, goal, trials, count);
+    bool stops = stopping_is_due(&judge, which, why);
+    stopping_judge_release(&judge);
     return stops;
 }
 

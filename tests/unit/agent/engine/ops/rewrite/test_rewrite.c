@@ -33,7 +33,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
     struct execution_plan *plan;
     struct tensor inputs[NETWORK_PORTS] = {0};
     int count = 0;
-    CHECK_OK(rewrite(&network->graph, &graph, &err), &err);
+    CHECK_OK(rewrite_graph(&network->graph, &graph, &err), &err);
     CHECK_OK(device_open("reference", 1, &device, &err), &err);
     for (size_t i = 0; i < graph.input_count; i++) {
         const struct value *value = &graph.values[graph.inputs[i]];
@@ -194,7 +194,7 @@ static void test_an_axis_from_the_start_needs_a_rank(void) {
                            network_node(&network, "RMSNormalization", (int[]){x, scale, -2},
                                         (const struct attribute[]){INT("axis", axis), {0}}));
             bool is_known = axis < 0 || made < 2;
-            int result = rewrite(&network.graph, &graph, &err);
+            int result = rewrite_graph(&network.graph, &graph, &err);
             CHECK_INT(result, is_known ? 0 : -1);
             CHECK(is_known || strstr(err.text, "where the rank of the input is not known"));
             if (result == 0) {

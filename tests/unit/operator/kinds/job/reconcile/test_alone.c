@@ -86,7 +86,7 @@ static int pass(const char *pods_text, const char *last) {
     alone_note(&world.alone, pods, is_hub, last);
     const struct write_failure *held = alone_held(&world.alone);
     CHECK(!held || (held->why == world.why && strcmp(held->object.name, "a-0-2") == 0));
-    bool is_carried_out = alone_allow(&request, &world.alone, create);
+    bool is_carried_out = alone_filter(&request, &world.alone, create);
     retry_pace_passed(world.pace, key);
     if (request.is_retry) {
         retry_pace_ended(world.pace, key, RETRY_UNKNOWN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/rules_rows.h"
+#include "operator/kinds/sweep/stopping/stopping_rows.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@ static int by_mean(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-void rules_rows_sort_by_best(struct rule_row *rows, size_t count) {
+void stopping_rows_sort_by_best(struct rule_row *rows, size_t count) {
     qsort(rows, count, sizeof *rows, by_best);
 }
 
-void rules_rows_sort_by_mean(struct rule_row *rows, size_t count) {
+void stopping_rows_sort_by_mean(struct rule_row *rows, size_t count) {
     qsort(rows, count, sizeof *rows, by_mean);
 }
 
-size_t rules_rows_above(const struct rule_row *rows, size_t count, double best) {
+size_t stopping_rows_above(const struct rule_row *rows, size_t count, double best) {
     size_t low = 0, high = count; /* the first that is higher is in low..high */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -35,7 +35,7 @@ size_t rules_rows_above(const struct rule_row *rows, size_t count, double best) 
     return count - low;
 }
 
-size_t rules_rows_below_mean(const struct rule_row *rows, size_t count, double mean) {
+size_t stopping_rows_below_mean(const struct rule_row *rows, size_t count, double mean) {
     size_t low = 0, high = count; /* the first that is not lower is in low..high */
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -165,7 +165,7 @@ bool disttrain_was_waiting(const struct disttrain_plan *gang) {
     return false;
 }
 
-void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places) {
+void disttrain_set_conditions(struct disttrain_plan *gang, const struct gang_place *places) {
     struct conditions *conditions = &gang->job.conditions;
     const struct pod_phase *hub = gang->hub;
     if (!hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The value of $(NAME), by place and type; other fields that every trial gets; and that DistTrain's
  * own schema accepts the numbers of a space as written. */
-#include "operator/kinds/sweep/search/fill.h"
+#include "operator/kinds/sweep/trial_spec.h"
 
 #include "operator/kinds/kinds.h"
 #include "operator/kinds/sweep/search/space.h"
@@ -48,7 +48,7 @@ static void test_texts(void) {
     AUTO(tree_freep) json_t *values = parse(values_text);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *text = json_string(rows[i].text);
-        AUTO(tree_freep) json_t *filled = fill_texts(text, NULL, values);
+        AUTO(tree_freep) json_t *filled = trial_spec_fill(text, NULL, values);
         CHECK_STR(json_string_value(filled), rows[i].filled);
     }
 }
@@ -63,14 +63,14 @@ static void test_inactive(void) {
     AUTO(tree_freep) json_t *values = parse("{\"N\": \"12\", \"M\": null}");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *tree = parse(rows[i][0]);
-        AUTO(tree_freep) json_t *filled = fill_texts(tree, NULL, values);
+        AUTO(tree_freep) json_t *filled = trial_spec_fill(tree, NULL, values);
         AUTO(text_freep) char *text = dump(filled);
         CHECK_STR(text, rows[i][1]);
     }
     AUTO(tree_freep) json_t *apart = parse("{\"c\": [\"x\", \"--m\", \"$(M)\"]}");
     AUTO(tree_freep) json_t *joined = parse("{\"c\": [\"x\", \"--m=$(M)\", \"$(M)\"]}");
-    CHECK(fill_follows_option(apart, "M") && !fill_follows_option(apart, "N"));
-    CHECK(fill_follows_option(joined, "M")); /* "--m=..." is an option, too */
+    CHECK(trial_spec_follows_option(apart, "M") && !trial_spec_follows_option(apart, "N"));
+    CHECK(trial_spec_follows_option(joined, "M")); /* "--m=..." is an option, too */
 }
 
 static void test_types(void) {
@@ -92,7 +92,7 @@ static void test_types(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *schema = parse(rows[i].schema);
         AUTO(tree_freep) json_t *text = json_string(rows[i].text);
-        AUTO(tree_freep) json_t *filled = fill_texts(text, schema, values);
+        AUTO(tree_freep) json_t *filled = trial_spec_fill(text, schema, values);
         AUTO(text_freep) char *seen = dump(filled);
         CHECK_STR(seen, rows[i].filled);
     }
@@ -110,17 +110,18 @@ static void test_trees(void) {
         parse("{\"epochs\": \"$(N)\", \"shape\": [\"$(N)\", 3], \"$(N)\": 1.5,"
               " \"any\": {\"x\": \"$(N)\"}, \"free\": {\"y\": [\"$(N)\"]}, \"no\": null}");
     AUTO(tree_freep) json_t *values = parse(values_text);
-    AUTO(tree_freep) json_t *filled = fill_texts(tree, schema, values);
+    AUTO(tree_freep) json_t *filled = trial_spec_fill(tree, schema, values);
     AUTO(text_freep) char *seen = dump(filled);
     CHECK_STR(seen, "{\"$(N)\":1.5,\"any\":{\"x\":12},\"epochs\":12,\"free\":{\"y\":[\"12\"]},"
                     "\"no\":null,\"shape\":[12,3]}");
-    CHECK(fill_uses(tree, "N") && !fill_uses(tree, "RATE") && !fill_uses(tree, "NN"));
+    CHECK(trial_spec_uses(tree, "N") && !trial_spec_uses(tree, "RATE") &&
+          !trial_spec_uses(tree, "NN"));
 }
 
 static void test_uses(void) {
     AUTO(tree_freep) json_t *tree = parse("[\"$$(A) $(AB)\", {\"k\": \"x$(C)\"}, \"$(D\"]");
-    CHECK(!fill_uses(tree, "A") && fill_uses(tree, "AB") && fill_uses(tree, "C"));
-    CHECK(!fill_uses(tree, "D") && !fill_uses(tree, "k"));
+    CHECK(!trial_spec_uses(tree, "A") && trial_spec_uses(tree, "AB") && trial_spec_uses(tree, "C"));
+    CHECK(!trial_spec_uses(tree, "D") && !trial_spec_uses(tree, "k"));
 }
 
 static void test_extras(void) {
@@ -133,7 +134,7 @@ static void test_extras(void) {
         "\"az://a/b\"}]}");
     AUTO(tree_freep) json_t *values = parse("{\"N\": \"12\", \"RATE\": \"0.01\"}");
     AUTO(tree_freep) json_t *metrics = parse("{\"objective\": \"acc\", \"goal\": \"Maximize\"}");
-    fill_extras(spec, &(struct fill_extras){values, metrics, "digits-1234abcd/0007"});
+    trial_spec_extend(spec, &(struct trial_spec_extras){values, metrics, "digits-1234abcd/0007"});
     AUTO(text_freep) char *seen = dump(spec);
     CHECK_STR(seen,
               "{\"environment\":{\"HOME\":\"/h\",\"PARAM_N\":\"mine\",\"PARAM_RATE\":\"0.01\","
@@ -144,7 +145,7 @@ static void test_extras(void) {
               "\"trainer\":{\"output\":{\"path\":\"out/model/digits-1234abcd/0007\"}},"
               "\"ttlSecondsAfterFinished\":3600}");
     AUTO(tree_freep) json_t *bare = parse("{\"ttlSecondsAfterFinished\": 0}");
-    fill_extras(bare, &(struct fill_extras){values, metrics, "a/0000"});
+    trial_spec_extend(bare, &(struct trial_spec_extras){values, metrics, "a/0000"});
     CHECK_INT(tree_integer(bare, "ttlSecondsAfterFinished", -1), 0);
     CHECK_STR(tree_text(bare, "environment.PARAM_N", ""), "12");
 }

@@ -1,6 +1,6 @@
-/* rules.h: early stopping of running trials (spec.earlyStopping). A rule compares one trial with a
- * table of the other trials after the same number of reports: rules_bandit.h, rules_median.h,
- * rules_truncation.h, rules_asha.h. This file chooses the table. Pure.
+/* stopping.h: early stopping of running trials (spec.earlyStopping). A rule compares one trial with
+ * a table of the other trials after the same number of reports: stopping_bandit.h,
+ * stopping_median.h, stopping_truncation.h, stopping_asha.h. This file chooses the table. Pure.
  *
  * The number of reports k is the largest at which the trial and as many others as the rule needs
  * have a point. Running trials count, so that a rule works in the first wave, where HyperDrive's
@@ -10,7 +10,7 @@
 #pragma once
 
 #include "lib/number/curve.h"
-#include "operator/kinds/sweep/rules_rows.h"
+#include "operator/kinds/sweep/stopping/stopping_rows.h"
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_COUNT };
 extern const char *const goal_names[]; /* spec.objective.goal by enum goal */
@@ -35,10 +35,10 @@ struct rule_trial {
 
 enum { RULE_WHY_MAX = 192 };
 
-/* All trials of one pass, with what is looked up for several of them. Filled by rule_judge_init;
- * the caller keeps what it points to until rule_judge_release. */
+/* All trials of one pass, with what is looked up for several of them. Filled by
+ * stopping_judge_init; the caller keeps what it points to until stopping_judge_release. */
 struct rule_table;
-struct rule_judge {
+struct stopping_judge {
     const struct rule *rule;
     enum goal goal;
     const struct rule_trial *trials;
@@ -48,10 +48,10 @@ struct rule_judge {
     size_t table_count;
 };
 
-void rule_judge_init(struct rule_judge *judge, const struct rule *rule, enum goal goal,
-                     const struct rule_trial *trials, size_t count);
-void rule_judge_release(struct rule_judge *judge);
+void stopping_judge_init(struct stopping_judge *judge, const struct rule *rule, enum goal goal,
+                         const struct rule_trial *trials, size_t count);
+void stopping_judge_release(struct stopping_judge *judge);
 
 /* Whether trials[which] should be stopped, and why, in one line ("Median: after 12 reports ...").
  */
-bool rule_stops(struct rule_judge *judge, size_t which, char why[static RULE_WHY_MAX]);
+bool stopping_is_due(struct stopping_judge *judge, size_t which, char why[static RULE_WHY_MAX]);

@@ -1,5 +1,5 @@
-/* run_made.h: how `windlass run` shows the jobs that a job has made (a sweep's trials): as a table,
- * and as a page next to their logs. */
+/* run_children.h: how `windlass run` shows the jobs that a job has made (a sweep's trials): as a
+ * table, and as a page next to their logs. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -7,7 +7,7 @@
 #include "operator/kinds/kinds.h"
 
 /* Zero-initialized. All members are owned. */
-struct run_made {
+struct run_children {
     char *table;      /* NULL: nothing to show yet */
     char *page;       /* its path; NULL: there is none, or it could not be written */
     char *failed_pod; /* the first pod of the job that failed last; NULL: none failed */
@@ -15,6 +15,6 @@ struct run_made {
 
 /* Reads the current state of the jobs that were made, and writes the page to the folder. job: as
  * stored, or NULL. Errors are printed to standard error and do not fail the run. */
-void run_made_update(struct run_made *made, const struct cluster *cluster,
-                     const struct cache *cache, const json_t *job, const char *folder);
-void run_made_release(struct run_made *made);
+void run_children_update(struct run_children *children, const struct cluster *cluster,
+                         const struct cache *cache, const json_t *job, const char *folder);
+void run_children_release(struct run_children *children);

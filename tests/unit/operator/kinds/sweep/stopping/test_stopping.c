@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each rule by tables, in both goals and below zero; and which table a trial is judged by. */
-#include "operator/kinds/sweep/rules.h"
-#include "operator/kinds/sweep/rules_asha.h"
-#include "operator/kinds/sweep/rules_bandit.h"
-#include "operator/kinds/sweep/rules_median.h"
-#include "operator/kinds/sweep/rules_truncation.h"
+#include "operator/kinds/sweep/stopping/stopping.h"
+#include "operator/kinds/sweep/stopping/stopping_asha.h"
+#include "operator/kinds/sweep/stopping/stopping_bandit.h"
+#include "operator/kinds/sweep/stopping/stopping_median.h"
+#include "operator/kinds/sweep/stopping/stopping_truncation.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -14,10 +14,10 @@ enum { TRIALS_MAX = 8 };
 /* Of one trial among all. */
 static bool stops_one(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
                       size_t count, size_t which, char why[static RULE_WHY_MAX]) {
-    struct rule_judge judge;
-    rule_judge_init(&judge, rule, goal, trials, count);
-    bool stops = rule_stops(&judge, which, why);
-    rule_judge_release(&judge);
+    struct stopping_judge judge;
+    stopping_judge_init(&judge, rule, goal, trials, count);
+    bool stops = stopping_is_due(&judge, which, why);
+    stopping_judge_release(&judge);
     return stops;
 }
 
@@ -93,8 +93,8 @@ static void test_bandit_bounds(void) {
                 all[k].mean = 1e9; /* not used */
             }
             struct rule_row itself = all[3];
-            rules_rows_sort_by_best(all, 4);
-            double bound = rules_bandit_bound(&rule, rows[i].goal, all, 4, itself);
+            stopping_rows_sort_by_best(all, 4);
+            double bound = stopping_bandit_bound(&rule, rows[i].goal, all, 4, itself);
             bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
             if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
                 printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
@@ -131,8 +131,8 @@ static void test_median_bounds(void) {
                 all[k] = (struct rule_row){1e9, sweep_score(rows[i].goal, mean)};
             }
             struct rule_row itself = all[count];
-            rules_rows_sort_by_mean(all, count + 1);
-            double bound = rules_median_bound(all, count + 1, itself);
+            stopping_rows_sort_by_mean(all, count + 1);
+            double bound = stopping_median_bound(all, count + 1, itself);
             bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
             if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
                 printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
@@ -176,8 +176,8 @@ static void test_truncation_ranks(void) {
         }
         struct rule_row own = {sweep_score(rows[i].goal, rows[i].own), 1e9};
         all[rows[i].count] = own;
-        rules_rows_sort_by_best(all, rows[i].count + 1);
-        if (rules_truncation_stops(&rule, all, rows[i].count + 1, own) != rows[i].stops) {
+        stopping_rows_sort_by_best(all, rows[i].count + 1);
+        if (stopping_truncation_stops(&rule, all, rows[i].count + 1, own) != rows[i].stops) {
             printf("# row %zu\n", i);
             test_failures++;
         }
@@ -315,26 +315,26 @@ static void test_rungs_and_brackets(void) {
         .kind = RULE_ASHA, .min_reports = 1, .max_reports = 81, .factor = 3, .brackets = 5};
     static const int trials[] = {81, 34, 15, 8, 5}; /* Hyperband's table for R = 81 */
     int counts[5] = {0};
-    CHECK_INT(rules_asha_brackets(&hyperband), 5);
-    CHECK_INT(rules_asha_rung(&hyperband, 0, 0), 0);
-    CHECK_INT(rules_asha_rung(&hyperband, 0, 2), 1);
-    CHECK_INT(rules_asha_rung(&hyperband, 0, 80), 27);
-    CHECK_INT(rules_asha_rung(&hyperband, 0, 1000), 27);
-    CHECK_INT(rules_asha_rung(&hyperband, 2, 8), 0);
-    CHECK_INT(rules_asha_rung(&hyperband, 2, 9), 9);
-    CHECK_INT(rules_asha_rung(&hyperband, 4, 1000), 0); /* whole trials */
+    CHECK_INT(stopping_asha_brackets(&hyperband), 5);
+    CHECK_INT(stopping_asha_rung(&hyperband, 0, 0), 0);
+    CHECK_INT(stopping_asha_rung(&hyperband, 0, 2), 1);
+    CHECK_INT(stopping_asha_rung(&hyperband, 0, 80), 27);
+    CHECK_INT(stopping_asha_rung(&hyperband, 0, 1000), 27);
+    CHECK_INT(stopping_asha_rung(&hyperband, 2, 8), 0);
+    CHECK_INT(stopping_asha_rung(&hyperband, 2, 9), 9);
+    CHECK_INT(stopping_asha_rung(&hyperband, 4, 1000), 0); /* whole trials */
     for (int64_t i = 0; i < 14300; i++) {
-        counts[rules_asha_bracket(&hyperband, i)]++;
+        counts[stopping_asha_bracket(&hyperband, i)]++;
     }
     for (int i = 0; i < 5; i++) {
         CHECK(fabs(counts[i] / 100.0 - trials[i]) < 0.1 * trials[i] + 1);
     }
     struct rule one = hyperband;
     one.max_reports = 1;
-    CHECK_INT(rules_asha_brackets(&one), 1);
+    CHECK_INT(stopping_asha_brackets(&one), 1);
     one = (struct rule){.min_reports = 1, .max_reports = 1000000, .factor = 2, .brackets = 1};
-    CHECK_INT(rules_asha_brackets(&one), 20);
-    CHECK_INT(rules_asha_rung(&one, 0, INT64_MAX), 524288);
+    CHECK_INT(stopping_asha_brackets(&one), 20);
+    CHECK_INT(stopping_asha_rung(&one, 0, INT64_MAX), 524288);
 }
 
 /* Who of n trials with these bests after 3 reports goes on; "-": not there yet. */

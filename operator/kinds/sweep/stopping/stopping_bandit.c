@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/rules_bandit.h"
+#include "operator/kinds/sweep/stopping/stopping_bandit.h"
 
 #include <math.h>
 
-double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *rows,
-                          size_t count, struct rule_row own) {
+double stopping_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *rows,
+                             size_t count, struct rule_row own) {
     bool leads = rows[count - 1].best == own.best; /* or a tie: the next one is as good */
     double best = rows[count - 1 - leads].best;
     if (isinf(best)) {

@@ -1,4 +1,4 @@
-/* fill.h: a trial's DistTrain spec, made from spec.trial and the values at a point. Pure. */
+/* trial_spec.h: a trial's DistTrain spec, made from spec.trial and the values at a point. Pure. */
 #pragma once
 
 #include "lib/tree.h"
@@ -9,16 +9,16 @@
  * none) precedes it. All other text, including $$, is left for the pod and the agent. A text that
  * is exactly $(NAME) gets the schema's type: a whole number, true or false. schema: of the tree,
  * NULL: none. A new tree; NULL where the tree is such a text. */
-json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *values);
+json_t *trial_spec_fill(const json_t *tree, const json_t *schema, const json_t *values);
 
 /* Whether a text of the tree has such a $(NAME). */
-bool fill_uses(const json_t *tree, const char *name);
+bool trial_spec_uses(const json_t *tree, const char *name);
 /* Whether a list of the tree has the element $(NAME), alone, after one that begins with "-": left
  * out, it would leave that option without its value. */
-bool fill_follows_option(const json_t *tree, const char *name);
+bool trial_spec_follows_option(const json_t *tree, const char *name);
 
 /* What every trial's DistTrain spec gets in addition. */
-struct fill_extras {
+struct trial_spec_extras {
     const json_t *values;
     const json_t *metrics; /* the fields of spec.metrics that the Sweep sets; the trial's other
                               fields stay (pattern, file) */
@@ -29,4 +29,4 @@ struct fill_extras {
  * ttlSecondsAfterFinished 3600 when not given; and the trial's folder at the end of
  * trainer.output.path, outputs[].path and logs.path, so that a trial never finds the checkpoint of
  * another trial, or of an earlier sweep of the same name. */
-void fill_extras(json_t *spec, const struct fill_extras *extras);
+void trial_spec_extend(json_t *spec, const struct trial_spec_extras *extras);

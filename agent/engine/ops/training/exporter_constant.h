@@ -1,4 +1,5 @@
-/* made.h: constants that an exporter has made, and not the program that was exported. */
+/* exporter_constant.h: constants that an exporter has added, which are none of the program that was
+ * exported. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -6,7 +7,7 @@
 
 /* By its name: "onnx::MatMul_22" of constant folding, "val_9", "/layer/Constant_output_0"; not the
  * path of a module, "block.0.scale", or a plain number, which was a parameter's in old files. */
-bool made_by_exporter(const char *name);
+bool exporter_constant_has_name(const char *name);
 /* Ones or zeros (any one number) that stand where a norm has scale and shift, because the module
  * has none: GroupNorm is exported as InstanceNormalization of these. */
-bool made_for_norm(const struct graph *network, const struct node *node, int input);
+bool exporter_constant_fills_norm(const struct graph *network, const struct node *node, int input);

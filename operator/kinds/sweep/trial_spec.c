@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/search/fill.h"
+#include "operator/kinds/sweep/trial_spec.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static json_t *fill_text(const char *text, const json_t *schema, const json_t *v
     return value ? typed(value, schema) : replace(text, values);
 }
 
-json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *values) {
+json_t *trial_spec_fill(const json_t *tree, const json_t *schema, const json_t *values) {
     if (json_is_string(tree)) {
         return fill_text(json_string_value(tree), schema, values);
     }
@@ -107,7 +107,7 @@ json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *value
         json_t *list = json_array();
         for (size_t i = 0; i < json_array_size(tree); i++) {
             json_t *one =
-                fill_texts(json_array_get(tree, i), json_object_get(schema, "items"), values);
+                trial_spec_fill(json_array_get(tree, i), json_object_get(schema, "items"), values);
             if (one) {
                 json_array_append_new(list, one);
             }
@@ -122,7 +122,7 @@ json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *value
     json_object_foreach((json_t *)tree, key, child) {
         const json_t *inner = json_object_get(json_object_get(schema, "properties"), key);
         inner = inner ? inner : json_object_get(schema, "additionalProperties");
-        json_t *one = fill_texts(child, inner, values);
+        json_t *one = trial_spec_fill(child, inner, values);
         if (one) {
             json_object_set_new(object, key, one);
         }
@@ -142,26 +142,26 @@ static bool text_uses(const char *text, const char *name) {
     return false;
 }
 
-bool fill_uses(const json_t *tree, const char *name) {
+bool trial_spec_uses(const json_t *tree, const char *name) {
     if (json_is_string(tree)) {
         return text_uses(json_string_value(tree), name);
     }
     for (size_t i = 0; i < json_array_size(tree); i++) {
-        if (fill_uses(json_array_get(tree, i), name)) {
+        if (trial_spec_uses(json_array_get(tree, i), name)) {
             return true;
         }
     }
     const char *key;
     json_t *child;
     json_object_foreach(json_is_object(tree) ? (json_t *)tree : NULL, key, child) {
-        if (fill_uses(child, name)) {
+        if (trial_spec_uses(child, name)) {
             return true;
         }
     }
     return false;
 }
 
-bool fill_follows_option(const json_t *tree, const char *name) {
+bool trial_spec_follows_option(const json_t *tree, const char *name) {
     AUTO(text_freep) char *alone = x_printf("$(%s)", name);
     const char *key;
     json_t *child;
@@ -169,12 +169,12 @@ bool fill_follows_option(const json_t *tree, const char *name) {
         const char *text = json_string_value(json_array_get(tree, i));
         const char *before = i > 0 ? json_string_value(json_array_get(tree, i - 1)) : NULL;
         bool follows = text && before && *before == '-' && strcmp(text, alone) == 0;
-        if (follows || fill_follows_option(json_array_get(tree, i), name)) {
+        if (follows || trial_spec_follows_option(json_array_get(tree, i), name)) {
             return true;
         }
     }
     json_object_foreach(json_is_object(tree) ? (json_t *)tree : NULL, key, child) {
-        if (fill_follows_option(child, name)) {
+        if (trial_spec_follows_option(child, name)) {
             return true;
         }
     }
@@ -207,7 +207,7 @@ static void set_below(json_t *object, const char *folder) {
     }
 }
 
-void fill_extras(json_t *spec, const struct fill_extras *extras) {
+void trial_spec_extend(json_t *spec, const struct trial_spec_extras *extras) {
     set_environment(spec, extras->values);
     json_object_update(tree_part(spec, "metrics"), (json_t *)extras->metrics);
     if (!json_object_get(spec, "ttlSecondsAfterFinished")) {

@@ -1,4 +1,4 @@
-/* rules_asha.h: successive halving without waiting (ASHA: Li et al., "A System for Massively
+/* stopping_asha.h: successive halving without waiting (ASHA: Li et al., "A System for Massively
  * Parallel Hyperparameter Tuning", MLSys 2020), in the form that stops trials instead of pausing
  * them, as in Ray Tune and Optuna: a trial needs no checkpoint and is never started twice.
  *
@@ -14,20 +14,20 @@
  * as there are rungs, and one of whole trials. Pure. */
 #pragma once
 
-#include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/stopping/stopping.h"
 
 enum { RULES_ASHA_BRACKETS_MAX = 32 };
 
 /* How many brackets Hyperband has: floor(log(maxReports / minReports) / log(reductionFactor)) + 1.
  */
-int rules_asha_brackets(const struct rule *rule);
+int stopping_asha_brackets(const struct rule *rule);
 /* The bracket of a trial, from 0. */
-int rules_asha_bracket(const struct rule *rule, int64_t index);
+int stopping_asha_bracket(const struct rule *rule, int64_t index);
 /* The highest rung of the bracket that has been reached with that many reports; 0: none. */
-int64_t rules_asha_rung(const struct rule *rule, int bracket, int64_t reports);
+int64_t stopping_asha_rung(const struct rule *rule, int bracket, int64_t reports);
 /* The first point of the curve at the rung or after it (points are the same in all trials); NULL:
  * it has not got there. */
-const struct curve_point *rules_asha_point(const struct curve *curve, int64_t rung);
+const struct curve_point *stopping_asha_point(const struct curve *curve, int64_t rung);
 /* rows: what the trials of the bracket have at the rung, own among them, sorted by best. */
-bool rules_asha_stops(const struct rule *rule, const struct rule_row *rows, size_t count,
-                      struct rule_row own);
+bool stopping_asha_stops(const struct rule *rule, const struct rule_row *rows, size_t count,
+                         struct rule_row own);

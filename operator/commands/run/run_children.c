@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run/run_made.h"
+#include "operator/commands/run/run_children.h"
 
 #include "lib/file.h"
 #include "operator/local/local.h"
@@ -25,8 +25,8 @@ static json_t *find_made(const struct cluster *cluster, const struct cache *cach
     return all;
 }
 
-static void write_page(struct run_made *made, const struct kind_made *kind, const json_t *job,
-                       const json_t *all, const char *folder) {
+static void write_page(struct run_children *children, const struct kind_children *kind,
+                       const json_t *job, const json_t *all, const char *folder) {
     struct error err = {0};
     AUTO(text_freep) char *html = NULL;
     AUTO(text_freep) char *path = file_join(folder, kind->page_name);
@@ -34,13 +34,13 @@ static void write_page(struct run_made *made, const struct kind_made *kind, cons
         fprintf(stderr, "windlass: no %s: %s\n", kind->page_name, err.text);
         return;
     }
-    free(made->page);
-    made->page = TAKE(path);
+    free(children->page);
+    children->page = TAKE(path);
 }
 
-void run_made_update(struct run_made *made, const struct cluster *cluster,
-                     const struct cache *cache, const json_t *job, const char *folder) {
-    const struct kind_made *kind = job ? kinds_of(job)->made : NULL;
+void run_children_update(struct run_children *children, const struct cluster *cluster,
+                         const struct cache *cache, const json_t *job, const char *folder) {
+    const struct kind_children *kind = job ? kinds_of(job)->children : NULL;
     struct error ignored = {0};
     char *table = NULL;
     AUTO(tree_freep) json_t *all = kind ? find_made(cluster, cache, job, kind->kind) : NULL;
@@ -48,20 +48,20 @@ void run_made_update(struct run_made *made, const struct cluster *cluster,
         return; /* it was refused, or has not begun */
     }
     if (kind->page) {
-        write_page(made, kind, job, all, folder);
+        write_page(children, kind, job, all, folder);
     }
     if (kind->table && kind->table(job, all, text_table_width(), &table, &ignored) == 0) {
-        free(made->table);
-        made->table = table;
+        free(children->table);
+        children->table = table;
     }
     if (kind->failed_pod) {
-        free(made->failed_pod);
-        made->failed_pod = kind->failed_pod(job, all);
+        free(children->failed_pod);
+        children->failed_pod = kind->failed_pod(job, all);
     }
 }
 
-void run_made_release(struct run_made *made) {
-    free(made->table);
-    free(made->page);
-    free(made->failed_pod);
+void run_children_release(struct run_children *children) {
+    free(children->table);
+    free(children->page);
+    free(children->failed_pod);
 }
