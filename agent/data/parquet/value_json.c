@@ -178,7 +178,8 @@ static int append_time(struct buffer *json, const struct parquet_leaf *column, i
                        struct error *err) {
     int64_t per_day = DAY_NS / unit_ns(column);
     if (number < 0 || number >= per_day) {
-        return error_set(err, ERROR_INVALID, "a time that is not within a day");
+        return error_set(err, ERROR_INVALID, "the time is %lld, expected 0 to %lld, within a day",
+                         (long long)number, (long long)per_day - 1);
     }
     return append_clock(json, number * unit_ns(column), err);
 }
@@ -190,7 +191,9 @@ static int append_int96(struct buffer *json, const struct parquet_value_bytes *b
     memcpy(&ns, bytes->data, 8);
     memcpy(&day, bytes->data + 8, 4);
     if (ns < 0 || ns >= DAY_NS) {
-        return error_set(err, ERROR_INVALID, "a time that is not within a day");
+        return error_set(err, ERROR_INVALID,
+                         "the time is %lld ns, expected 0 to %lld, within a day", (long long)ns,
+                         (long long)DAY_NS - 1);
     }
     return append_moment(json, (int64_t)day - JULIAN_1970, ns, false, err);
 }

@@ -174,7 +174,7 @@ static int read_one(void *context, const json_t *tree, struct error *err) {
         }
         if (kinds[i].read && reading->has_tokens) {
             return error_set(err, ERROR_UNSUPPORTED,
-                             "a second one that adds tokens is not supported");
+                             "two components that add tokens, at most one is supported");
         }
         reading->has_tokens = reading->has_tokens || kinds[i].read;
         return kinds[i].read ? kinds[i].read(reading, tree, err) : 0;

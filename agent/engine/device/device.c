@@ -69,7 +69,8 @@ static double work_of_call(const struct node *node, const struct tensor *const *
 int device_evaluate(const struct node *node, const struct tensor *const *inputs,
                     struct tensor *const *outputs, struct error *err) {
     if (work_of_call(node, inputs, outputs) > COST_FOLDED_MAX) {
-        return error_set(err, ERROR_EXHAUSTED, "too much to be computed in advance");
+        return error_set(err, ERROR_EXHAUSTED,
+                         "constant folding would need more than %.0f operations", COST_FOLDED_MAX);
     }
     const struct call call = {.node = node,
                               .input_count = node->input_count,

@@ -98,8 +98,11 @@ static int keep_line(struct merging *merging, const char *name, struct error *er
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID, "%s: %.200s is kept, and not in the earlier list",
-                     store_path(merging->prepared->output), name);
+    return error_set(
+        err, ERROR_INVALID,
+        "%s: %.200s has a result of an earlier run, but is not in the list of that run: the "
+        "list was changed; restart the job, so that all results are made again",
+        store_path(merging->prepared->output), name);
 }
 
 static int merge_all(struct merging *merging, struct error *err) {

@@ -73,7 +73,7 @@ static int open_shard(struct cifar_set *set, size_t index, const struct dataset_
     }
     return (int64_t)shard->bytes.size == info->size_bytes
                ? 0
-               : error_set(err, ERROR_CONFLICT, "%s: it changes", shard->path);
+               : error_set(err, ERROR_CONFLICT, "%s: changed while it was read", shard->path);
 }
 
 /* In a folder, files named test*, if there are any, are for evaluation. */

@@ -104,10 +104,11 @@ static void note_class(struct text_rows *rows, int32_t label) {
 /* ---- a row ---------------------------------------------------------------------------------- */
 
 static int no_memory(const struct text_rows *rows, struct error *err) {
-    return error_set(err, ERROR_EXHAUSTED,
-                     "more than %lld texts need more than the %lld MiB that data may take; raise "
-                     "resources.limits.memory",
-                     (long long)rows->count, (long long)(rows->memory_bytes >> 20));
+    return error_set(
+        err, ERROR_EXHAUSTED,
+        "the texts do not fit in the %lld MiB that data may take (the first %lld do); raise "
+        "resources.limits.memory",
+        (long long)(rows->memory_bytes >> 20), (long long)rows->count);
 }
 
 /* For one row more, of so many tokens. */

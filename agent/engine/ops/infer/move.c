@@ -234,12 +234,15 @@ static int center_params(const struct node *node, const struct fact *const *inpu
     axes.count = axes.count < 0 ? x->rank : axes.count;
     if (axes.count != count || count > x->rank ||
         param_axes(axes.values, count, x->rank, is_axis, err) < 0) {
-        return error_set(err, ERROR_INVALID, "%d sizes for %d axes", count, axes.count);
+        return error_set(err, ERROR_INVALID,
+                         "the shape has %d sizes, expected %d, one for each axis", count,
+                         axes.count);
     }
     for (int i = 0; i < count; i++) {
         int64_t more = sizes[i] - x->dims[axes.values[i]], half = more / 2;
         if (sizes[i] < 0 || sizes[i] > extent_max) {
-            return error_set(err, ERROR_INVALID, "a size of %lld", (long long)sizes[i]);
+            return error_set(err, ERROR_INVALID, "the size is %lld, expected 0 to %lld",
+                             (long long)sizes[i], (long long)extent_max);
         }
         pad.begin[axes.values[i]] = half;
         pad.end[axes.values[i]] = more - half;
@@ -383,7 +386,8 @@ int infer_expand(const struct node *node UNUSED, const struct fact *const *input
     }
     for (int i = 0; i < shape.rank; i++) {
         if (shape.dims[i] < 0) {
-            return error_set(err, ERROR_INVALID, "a size of %lld", (long long)shape.dims[i]);
+            return error_set(err, ERROR_INVALID, "the size is %lld, expected 0 or more",
+                             (long long)shape.dims[i]);
         }
     }
     outputs[0].shape = inputs[0]->shape;

@@ -30,7 +30,7 @@ static int check_sizes(const struct recurrent *r, struct error *err) {
     const int64_t sizes[] = {r->steps, r->batch, r->input, r->hidden};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         if (sizes[i] > size_max) {
-            return error_set(err, ERROR_UNSUPPORTED, "a size of %lld, at most %lld is supported",
+            return error_set(err, ERROR_UNSUPPORTED, "the size is %lld, at most %lld is supported",
                              (long long)sizes[i], (long long)size_max);
         }
     }

@@ -189,7 +189,8 @@ int infer_constant_of_shape(const struct node *node, const struct fact *const *i
     }
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dims[i] < 0) {
-            return error_set(err, ERROR_INVALID, "a size of %lld", (long long)shape->dims[i]);
+            return error_set(err, ERROR_INVALID, "the size is %lld, expected 0 or more",
+                             (long long)shape->dims[i]);
         }
     }
     return 0;

@@ -103,12 +103,14 @@ static int from_sizes(const struct fact *fact, const struct param_list *axes, co
         return -1;
     }
     if (count != axes->count) {
-        return error_set(err, ERROR_INVALID, "%d sizes for %d dimensions", count, axes->count);
+        return error_set(err, ERROR_INVALID, "there are %d sizes, expected %d, one for each axis",
+                         count, axes->count);
     }
     for (int n = 0; n < count; n++) {
         int i = (int)axes->values[n];
         if (sizes[n] < 1 || sizes[n] > size_max || x->dims[i] < 1) {
-            return error_set(err, ERROR_INVALID, "a size of %lld for %lld pixels",
+            return error_set(err, ERROR_INVALID,
+                             "the size is %lld for %lld pixels, expected 1 or more of both",
                              (long long)sizes[n], (long long)x->dims[i]);
         }
         resize->output.dims[i] = sizes[n];

@@ -54,7 +54,7 @@ int dft_params(const struct node *node, const struct fact *const *inputs, struct
     }
     bool is_onesided = node_integer(node, "onesided", 0);
     if (is_onesided && dft.is_inverse) {
-        return error_set(err, ERROR_UNSUPPORTED, "onesided and inverse together");
+        return error_set(err, ERROR_UNSUPPORTED, "onesided and inverse cannot both be set");
     }
     dft.bins = is_onesided ? dft.length / 2 + 1 : dft.length;
     *ret_dft = dft;

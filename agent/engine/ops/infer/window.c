@@ -203,8 +203,10 @@ int window_of_conv_transpose(const struct node *node, const struct fact *const *
         int64_t full, stride = window->stride[i];
         if (__builtin_mul_overflow(window->in[i] - 1, stride, &full) || window->in[i] < 1 ||
             full > extent_max) {
-            return error_set(err, ERROR_INVALID, "%lld pixels at a stride of %lld",
-                             (long long)window->in[i], (long long)stride);
+            return error_set(err, ERROR_INVALID,
+                             "the stride is %lld for %lld pixels, expected at least one pixel and "
+                             "a smaller stride",
+                             (long long)stride, (long long)window->in[i]);
         }
         full += extra[i] + dilated(window, i);
         if (strcmp(mode, "VALID") == 0) {
@@ -309,7 +311,9 @@ int window_unpool_shape(const struct node *node, const struct shape *x, struct s
         int64_t span;
         if (__builtin_mul_overflow(window.in[at] - 1, window.stride[at], &span) ||
             span > extent_max) {
-            return error_set(err, ERROR_INVALID, "a stride of %lld", (long long)window.stride[at]);
+            return error_set(err, ERROR_INVALID,
+                             "the stride is %lld, which makes the output too large",
+                             (long long)window.stride[at]);
         }
         ret_shape->dims[i] = span + window.kernel[at] - window.pad_begin[at] - window.pad_end[at];
     }
@@ -350,7 +354,8 @@ int infer_global_pool(const struct node *node UNUSED, const struct fact *const *
     outputs[0].shape = inputs[0]->shape;
     for (int i = 2; i < inputs[0]->shape.rank; i++) {
         if (inputs[0]->shape.dims[i] == 0) {
-            return error_set(err, ERROR_INVALID, "a pool over no pixels");
+            return error_set(err, ERROR_INVALID,
+                             "axis %d is 0, and a pool needs at least one pixel", i);
         }
         outputs[0].shape.dims[i] = 1;
     }

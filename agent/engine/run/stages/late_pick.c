@@ -62,7 +62,8 @@ int late_compress(const struct late_call *call, struct error *err) {
     struct shape shape = flat.shape;
     const bool *takes = condition->data;
     if (said > around.size) {
-        return error_set(err, ERROR_INVALID, "%lld conditions for %lld elements", (long long)said,
+        return error_set(err, ERROR_INVALID,
+                         "the condition has %lld elements, expected at most %lld", (long long)said,
                          (long long)around.size);
     }
     for (int64_t i = 0; i < said; i++) {

@@ -82,8 +82,8 @@ static int position(const struct late_call *call, int64_t fallback, int64_t coun
         at = (int64_t)tensor_whole(tensor, 0);
     }
     if (at < -count || at >= count + more) {
-        return error_set(err, ERROR_INVALID, "position %lld in a sequence of %lld", (long long)at,
-                         (long long)count);
+        return error_set(err, ERROR_INVALID, "position %lld is outside a sequence of %lld",
+                         (long long)at, (long long)count);
     }
     *ret_at = at < 0 ? at + count : at;
     return 0;

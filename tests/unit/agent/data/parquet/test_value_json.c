@@ -91,8 +91,8 @@ static void test_times(void) {
     CHECK_STR(whole(COLUMN(INT32, DATE), INT32_MIN), "\"-5877641-06-23\"");
     struct parquet_leaf time = COLUMN(INT32, TIME, .unit = PARQUET_MILLIS);
     CHECK_STR(whole(time, 86399999), "\"23:59:59.999\"");
-    CHECK_STR(whole(time, 86400000), "a time that is not within a day");
-    CHECK_STR(whole(time, -1), "a time that is not within a day");
+    CHECK_STR(whole(time, 86400000), "the time is 86400000, expected 0 to 86399999, within a day");
+    CHECK_STR(whole(time, -1), "the time is -1, expected 0 to 86399999, within a day");
     CHECK_STR(whole(COLUMN(INT64, TIME, .unit = PARQUET_NANOS), 1), "\"00:00:00.000000001\"");
     struct parquet_leaf moment = COLUMN(INT64, TIMESTAMP, .unit = PARQUET_MICROS, .is_utc = true);
     CHECK_STR(whole(moment, -1), "\"1969-12-31T23:59:59.999999Z\"");
