@@ -54,11 +54,11 @@ int model_bench_command(int argc, char **argv, struct error *err) {
     const char *device = "cpu";
     int64_t threads = 0, runs = 10;
     const struct option options[] = {
-        {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
+        {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "The shape of an input.", &pairs},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
-        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (default: 10)", &runs},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
-         &device},
+        {"runs", 'n', OPTION_INTEGER, "N", "Measured runs (default: 10).", &runs},
+        {"device", 0, OPTION_TEXT, "NAME",
+         "The device: cpu (default), reference or, where built in, cuda.", &device},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model bench MODEL.onnx [--shape NAME=1x3x512x512] [--threads N]",

@@ -46,12 +46,13 @@ int model_new_command(int argc, char **argv, struct error *err) {
     int64_t seed = 0;
     struct network_options made = {.classes = 10};
     const struct option options[] = {
-        {"output", 'o', OPTION_TEXT, "FILE.onnx", "the file to write (default: KIND.onnx)", &path},
-        {"classes", 'c', OPTION_INTEGER, "N", "number of classes (default: 10)", &made.classes},
+        {"output", 'o', OPTION_TEXT, "FILE.onnx", "The file to write (default: KIND.onnx).", &path},
+        {"classes", 'c', OPTION_INTEGER, "N", "Number of classes (default: 10).", &made.classes},
         {"shape", 's', OPTION_TEXT, "CxHxW",
-         "shape of a sample (default: 1x28x28; for a ResNet 3x224x224)", &shape},
-        {"seed", 0, OPTION_INTEGER, "N", "seed of the random weights (default: 0)", &seed},
-        {"smooth", 0, OPTION_FLAG, NULL, "cnn and mlp: tanh, averages, no norms", &made.is_smooth},
+         "Shape of a sample (default: 1x28x28; for a ResNet 3x224x224).", &shape},
+        {"seed", 0, OPTION_INTEGER, "N", "Seed of the random weights (default: 0).", &seed},
+        {"smooth", 0, OPTION_FLAG, NULL, "For cnn and mlp: tanh, averages, no norms.",
+         &made.is_smooth},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model new cnn|mlp|resnet18|resnet50 [options]",

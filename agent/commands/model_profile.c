@@ -178,14 +178,14 @@ int model_profile_command(int argc, char **argv, struct error *err) {
     int64_t threads = 0, runs = 10;
     bool wants_all = false;
     const struct option options[] = {
-        {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
-        {"trace", 0, OPTION_TEXT, "FILE.json", "also write every run and step as a Chrome trace",
+        {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "The shape of an input.", &pairs},
+        {"trace", 0, OPTION_TEXT, "FILE.json", "Also write every run and step as a Chrome trace.",
          &path},
-        {"all", 'a', OPTION_FLAG, NULL, "all steps in order, not only the longest", &wants_all},
+        {"all", 'a', OPTION_FLAG, NULL, "All steps in order, not only the longest.", &wants_all},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
-        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (default: 10)", &runs},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
-         &device},
+        {"runs", 'n', OPTION_INTEGER, "N", "Measured runs (default: 10).", &runs},
+        {"device", 0, OPTION_TEXT, "NAME",
+         "The device: cpu (default), reference or, where built in, cuda.", &device},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model profile MODEL.onnx [--shape NAME=1x3x512x512] "

@@ -64,11 +64,11 @@ int model_run_command(int argc, char **argv, struct error *err) {
     const char *folder = ".", *device = "cpu";
     int64_t threads = 0;
     const struct option options[] = {
-        {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "a TensorProto file for an input", &pairs},
+        {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "A TensorProto file for an input.", &pairs},
         {"output-dir", 'o', OPTION_TEXT, "DIR",
-         "the folder for NAME.pb of each output (default: here)", &folder},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
-         &device},
+         "The folder for NAME.pb of each output (default: here).", &folder},
+        {"device", 0, OPTION_TEXT, "NAME",
+         "The device: cpu (default), reference or, where built in, cuda.", &device},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
         {.name = NULL}};
     static const struct command_help help = {

@@ -195,9 +195,9 @@ int model_test_command(int argc, char **argv, struct error *err) {
     struct counts counts = {.device = "cpu"};
     struct option_list list = {0};
     const struct option options[] = {
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
-         &counts.device},
-        {"list", 'l', OPTION_FLAG, NULL, "print a line for every test, not only failed ones",
+        {"device", 0, OPTION_TEXT, "NAME",
+         "The device: cpu (default), reference or, where built in, cuda.", &counts.device},
+        {"list", 'l', OPTION_FLAG, NULL, "Print a line for every test, not only failed ones.",
          &counts.lists},
         {.name = NULL}};
     static const struct command_help help = {

@@ -101,13 +101,13 @@ int model_tokenize_command(int argc, char **argv, struct error *err) {
     int64_t most = 0;
     struct job job = {0};
     const struct option options[] = {
-        {"second", 's', OPTION_TEXT, "TEXT", "makes a pair of each text and this one", &second},
-        {"max-length", 'm', OPTION_INTEGER, "N", "at most N tokens (default: as the file says)",
+        {"second", 's', OPTION_TEXT, "TEXT", "Makes a pair of each text and this one.", &second},
+        {"max-length", 'm', OPTION_INTEGER, "N", "At most N tokens (default: as the file says).",
          &most},
-        {"bare", 0, OPTION_FLAG, NULL, "without the tokens that the file adds at the ends",
+        {"bare", 0, OPTION_FLAG, NULL, "Without the tokens that the file adds at the ends.",
          &job.is_bare},
         {"json", 0, OPTION_FLAG, NULL,
-         "lines of the input are JSON: \"TEXT\", or [\"TEXT\", \"SECOND TEXT\"]", &is_json},
+         "Lines of the input are JSON: \"TEXT\", or [\"TEXT\", \"SECOND TEXT\"].", &is_json},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model tokenize TOKENIZER.json [TEXT ...] [options]",

@@ -29,7 +29,7 @@ static const struct program program = {
         "once for each rank:\n\n"
         "  mpirun -np 4 windlass-trainer comm check\n\n"
         "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine or\n"
-        "another rank, 4 the other ranks are silent, 5 bad samples, 130 interrupted.\n",
+        "another rank, 4 no message from the other ranks, 5 bad samples, 130 interrupted.\n",
     .commands = commands,
     .main_of_link = launch_command_of_link,
 };

@@ -235,9 +235,10 @@ enum { NAMES_MAX = 64 };
 int change_cancel(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass cancel NAME... [options]",
-        .about = "Ends jobs by their names. A run of this machine ends as by Ctrl-C; on a cluster\n"
-                 "the job is suspended, so that its pods end. Finished work is kept;\n"
-                 "windlass resume continues it.",
+        .about =
+            "Ends jobs by their names. A run of this machine ends as by Ctrl-C. On a cluster it\n"
+            "is the same as suspend (spec.suspend): the pods end. Finished work is kept;\n"
+            "windlass resume continues it.",
         .examples = "windlass cancel style-transfer",
         .words_min = 1,
         .words_max = NAMES_MAX};
@@ -247,8 +248,9 @@ int change_cancel(int argc, char **argv) {
 int change_suspend(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass suspend NAME... [options]",
-        .about = "Ends the processes or pods of jobs for a while (spec.suspend). Finished work is\n"
-                 "kept; windlass resume continues it.",
+        .about =
+            "Ends the processes or pods of jobs for a while (spec.suspend). On a cluster it is\n"
+            "the same as cancel. Finished work is kept; windlass resume continues it.",
         .examples = "windlass suspend style-transfer -n batch",
         .words_min = 1,
         .words_max = NAMES_MAX};
@@ -271,9 +273,10 @@ int change_resume(int argc, char **argv) {
 int change_rerun(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass rerun NAME... [options]",
-        .about = "Runs jobs that have ended once more, from the beginning: existing results in\n"
-                 "their output are deleted. On a cluster, which -n, --context or --kubeconfig\n"
-                 "must name, the job is deleted and created again.",
+        .about =
+            "Deletes the existing results of jobs that have ended, without asking, and runs the\n"
+            "jobs once more from the beginning; --dry-run only says so. On a cluster, which -n,\n"
+            "--context or --kubeconfig must name, the job is deleted and created again.",
         .examples = "windlass rerun style-transfer\n"
                     "windlass rerun style-transfer -n batch",
         .words_min = 1,

@@ -165,8 +165,9 @@ int diff_command(int argc, char **argv) {
         .about =
             "Prints the fields of manifests that differ from the jobs of their names: from the\n"
             "manifest of the newest run on this machine, else from the job of the cluster, as\n"
-            "a dry run of kubectl apply would change it. Without -n it is looked for in the\n"
-            "manifest's own namespace. Where no cluster is configured the others are new.\n\n"
+            "a dry run of kubectl apply would change it. Without -n the job is looked for in the\n"
+            "manifest's own namespace. If no cluster is configured, manifests without a run on\n"
+            "this machine count as new.\n\n"
             "Exit codes: 0 nothing differs, 1 something does or is new, 2 manifest or usage,\n"
             "3 the cluster.",
         .examples = "windlass diff -f job.yaml\n"
