@@ -17,7 +17,9 @@ enum cluster_event {
      * object of this event and of LISTED has only apiVersion and kind. */
     CLUSTER_LISTING,
     /* The list is complete: objects of the kind that were not APPLIED since LISTING no longer
-     * exist. If another LISTING comes first, the list starts over. */
+     * exist. If another LISTING comes first, the list starts over. If the object has a
+     * metadata.resourceVersion, it is the list's: what the answer to a write had in a later version
+     * is newer than the list, which says nothing about it; its event follows. */
     CLUSTER_LISTED,
 };
 

@@ -222,6 +222,11 @@ static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
     return entry;
 }
 
+/* 0: it has none. */
+static uint64_t version_of(const json_t *object) {
+    return strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10);
+}
+
 /* Removes the fields that the key has already. */
 static json_t *strip(const json_t *object, cache_transform *transform) {
     static const char *const known[] = {"name", "namespace", "resourceVersion", "managedFields"};
@@ -255,7 +260,7 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
     struct entry *entry = x_malloc(sizeof *entry + tree_at + room);
     uint8_t index = index_of(cache, kind);
     *entry = (struct entry){
-        .version = strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10),
+        .version = version_of(object),
         .id_hash = hash_of(index, namespace, name),
         .job_hash = hash_of(index, namespace, job),
         .uid_hash = hash_text(0, tree_text(object, "metadata.uid", "")),
@@ -310,7 +315,7 @@ static json_t *read_entry(const struct cache *cache, const struct entry *entry) 
 /* The answer to a write and the event of an earlier change may arrive in any order. */
 static bool is_older(const json_t *object, const struct entry *known) {
     return hash_text(0, tree_text(object, "metadata.uid", "")) == known->uid_hash &&
-           strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) < known->version;
+           version_of(object) < known->version;
 }
 
 bool cache_has_version(struct cache *cache, const json_t *object) {
@@ -318,8 +323,7 @@ bool cache_has_version(struct cache *cache, const json_t *object) {
     struct entry **link =
         kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
              : NULL;
-    const char *version = tree_text(object, "metadata.resourceVersion", "");
-    if (!link || !*link || !*version || strtoull(version, NULL, 10) != (*link)->version ||
+    if (!link || !*link || version_of(object) == 0 || version_of(object) != (*link)->version ||
         hash_text(0, tree_text(object, "metadata.uid", "")) != (*link)->uid_hash) {
         return false;
     }
@@ -385,15 +389,21 @@ static void drop(struct cache *cache, const json_t *object) {
     }
 }
 
+/* The list does not contain it, and is not older than it. version: of the list; 0: not known. */
+static bool is_gone(const struct entry *entry, const struct cached_kind *kind, uint64_t version) {
+    return entry->list != kind->list && (version == 0 || entry->version <= version);
+}
+
 /* Removes the objects that the list does not contain: they were deleted while the watch was
- * interrupted. */
-static void end_list(struct cache *cache, struct cached_kind *kind, cluster_listener *deleted,
-                     void *context) {
+ * interrupted. What was created meanwhile may be newer than the list. */
+static void end_list(struct cache *cache, struct cached_kind *kind, const json_t *list,
+                     cluster_listener *deleted, void *context) {
     AUTO(tree_freep) json_t *lost = json_array();
+    uint64_t version = version_of(list);
     kind->is_listed = true;
     for (size_t i = 0; i < cache->bucket_count; i++) {
         for (struct entry **link = &cache->by_id[i]; *link;) {
-            if ((*link)->kind == index_of(cache, kind) && (*link)->list != kind->list) {
+            if ((*link)->kind == index_of(cache, kind) && is_gone(*link, kind, version)) {
                 struct entry *entry = unlink_entry(cache, link);
                 json_array_append_new(lost, parse_entry(cache, entry));
                 free(entry);
@@ -435,7 +445,7 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
         break;
     case CLUSTER_LISTED:
         if (kind) {
-            end_list(cache, kind, deleted, context);
+            end_list(cache, kind, object, deleted, context);
         }
         break;
     }

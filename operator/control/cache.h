@@ -39,8 +39,8 @@ bool cache_is_complete(const struct cache *cache);
 /* Applies an event of the cluster (cluster.h). An object whose resourceVersion is older than the
  * stored one is ignored; versions of an object with the same uid are compared as numbers, which
  * grow on Kubernetes' API servers. So is the end of an object with another uid. At CLUSTER_LISTED
- * the objects that the new list did not contain are removed, and deleted(context, CLUSTER_DELETED,
- * object) is called for each. */
+ * the objects that the new list did not contain are removed, but for those that are newer than the
+ * list, and deleted(context, CLUSTER_DELETED, object) is called for each. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *deleted, void *context);
 /* object: from an event. True when the stored object has its uid and its resourceVersion: the event

@@ -65,9 +65,13 @@ static struct kube *kube_of(const struct cluster *cluster) {
     return (struct kube *)(uintptr_t)cluster; /* base is the first member */
 }
 
+/* A list may be older than an answer that came before it: the events after it are reported. */
 static void on_event(void *context, enum cluster_event event, const json_t *object) {
     struct kube *kube = context;
     kube->has_reported = true;
+    if (event == CLUSTER_LISTING) {
+        memset(kube->answered, 0, sizeof kube->answered);
+    }
     if (kube->listener) {
         kube->listener(kube->listener_context, event, object);
     }

@@ -22,7 +22,7 @@ struct kube_options {
     struct config_options config;
     const char *namespace; /* to watch; NULL: all */
     /* A version that a write has already returned is not reported again by the watch, so its event
-     * need not be parsed. Only the last versions are remembered. */
+     * need not be parsed. Only the last versions since the last CLUSTER_LISTING are remembered. */
     bool skips_answered;
 };
 

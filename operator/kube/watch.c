@@ -102,11 +102,13 @@ static void notify_listing(struct watch *watch) {
 }
 
 static void notify_listed(struct watch *watch, const char *version) {
+    AUTO(tree_freep) json_t *event = json_copy(watch->of_kind);
+    json_object_set_new(event, "metadata", json_pack("{s:s*}", "resourceVersion", version));
     watch->is_answered = watch->is_listed = true;
     watch->is_paged = watch->is_told = false;
     watch->pages = 0;
     set_text(&watch->resource_version, version);
-    notify(watch, CLUSTER_LISTED, watch->of_kind);
+    notify(watch, CLUSTER_LISTED, event);
 }
 
 /* ---- list ---- */

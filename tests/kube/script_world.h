@@ -25,6 +25,7 @@ struct world {
     struct world_seen *seen;
     size_t count;
     int listings, listed, applied, deleted; /* what the listener heard */
+    int listed_version;                     /* of the last LISTED */
     int wakes;                              /* how often a timer was due */
     json_t *names;                          /* objects since the last LISTING */
     char folder[64];
@@ -39,7 +40,10 @@ static inline void world_hear(void *context UNUSED, enum cluster_event event,
     world.listed += event == CLUSTER_LISTED;
     world.applied += event == CLUSTER_APPLIED;
     world.deleted += event == CLUSTER_DELETED;
-    if (event == CLUSTER_LISTING) {
+    if (event == CLUSTER_LISTED) {
+        const char *version = tree_text(object, "metadata.resourceVersion", "0");
+        world.listed_version = (int)strtol(version, NULL, 10);
+    } else if (event == CLUSTER_LISTING) {
         json_object_clear(world.names);
     } else if (event == CLUSTER_APPLIED) {
         json_object_set_new(world.names, name, json_true());

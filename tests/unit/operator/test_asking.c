@@ -345,7 +345,7 @@ static void open_cluster(void) {
                           "contexts: [{name: c, context: {cluster: c, user: u}}]\n",
                           script_server_port(api_double_server(api)));
     CHECK_OK(file_write(path, text, strlen(text), &err), &err);
-    struct kube_options options = {.config.kubeconfig = path};
+    struct kube_options options = {.config.kubeconfig = path, .skips_answered = true};
     CHECK_OK(kube_open(&options, &cluster, &err), &err);
     static const struct network_policy_options policy = {0};
     static const struct job_options jobs = {.network_policy = &policy};

@@ -174,6 +174,32 @@ static void what_is_older_is_not_taken(void) {
     cache_free(cache);
 }
 
+static json_t *list_of(const char *version) {
+    return json_pack("{s:s, s:{s:s*}}", "kind", "Pod", "metadata", "resourceVersion", version);
+}
+
+/* The server made the list before it carried out a write, whose answer came first. */
+static void what_is_newer_than_a_list_stays(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    AUTO(tree_freep) json_t *made = version(60, "one");
+    json_object_set_new(json_object_get(made, "metadata"), "name", json_string("lost"));
+    cache_put(cache, made);
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("40")), 0);
+    CHECK(has(cache, "default", "lost"));
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("59")), 0);
+    CHECK(has(cache, "default", "lost"));
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("60")), 1);
+    CHECK(!has(cache, "default", "lost"));
+    cache_put(cache, made);
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of(NULL)), 1); /* whose version is not known */
+    cache_free(cache);
+}
+
 /* The end of an earlier object of that name, which a slow watch reports late. */
 static void another_ones_end_is_not_its_own(void) {
     struct cache *cache = cache_new();
@@ -337,6 +363,7 @@ int main(void) {
     TEST(finds_what_changed);
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);
+    TEST(what_is_newer_than_a_list_stays);
     TEST(another_ones_end_is_not_its_own);
     TEST(the_same_version_is_no_news);
     TEST(only_what_is_used_is_kept);

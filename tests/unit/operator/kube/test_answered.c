@@ -8,6 +8,16 @@ static bool has_query(const struct script_request *request, const char *part) {
 }
 
 static struct script_connection *stream;
+static bool holds_lists;
+static struct script_connection *held; /* of a list that gets no answer yet */
+
+static void reply_list(struct script_connection *connection, int version) {
+    AUTO(text_freep)
+    char *list = x_printf("{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%d\"},"
+                          "\"items\":[]}",
+                          version);
+    script_reply(connection, 200, "", list);
+}
 
 /* A list is of version 40, one by a field selector of 50, a creation makes 60. */
 static void answer_versions(void *context UNUSED, const struct script_request *request) {
@@ -20,12 +30,12 @@ static void answer_versions(void *context UNUSED, const struct script_request *r
     } else if (has_query(request, "watch=true")) {
         stream = request->connection;
         script_stream(stream);
+    } else if (has_query(request, "fieldSelector")) {
+        reply_list(request->connection, 50);
+    } else if (holds_lists) {
+        held = request->connection;
     } else {
-        AUTO(text_freep)
-        char *list = x_printf("{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%d\"},"
-                              "\"items\":[]}",
-                              has_query(request, "fieldSelector") ? 50 : 40);
-        script_reply(request->connection, 200, "", list);
+        reply_list(request->connection, 40);
     }
 }
 
@@ -80,7 +90,31 @@ static void test_events_of_answered_writes(void) {
     world_skips_answered = false;
 }
 
+/* The server made the list before our write, and sends it after the write's answer: whoever goes by
+ * the list needs the event. */
+static void test_a_list_that_is_older_than_an_answer(void) {
+    struct world_write write;
+    world_skips_answered = holds_lists = true;
+    world_open(answer_versions, "token: t");
+    world_watch();
+    world_run(500);
+    CHECK(held && world.listings == 0);
+    world_begin(CLUSTER_CREATE, "x", &write);
+    world_run(500);
+    CHECK(write.ended && !write.err.kind);
+    reply_list(held, 40);
+    world_run(500);
+    CHECK_INT(world.listed, 1);
+    CHECK_INT(world.listed_version, 40);
+    CHECK_INT(json_object_size(world.names), 0);
+    send_version(60);
+    CHECK(json_object_get(world.names, "v60") != NULL);
+    world_close();
+    world_skips_answered = holds_lists = false;
+}
+
 int main(void) {
     TEST(test_events_of_answered_writes);
+    TEST(test_a_list_that_is_older_than_an_answer);
     return TEST_END();
 }
