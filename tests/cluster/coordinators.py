@@ -55,7 +55,9 @@ class Coordinator(socketserver.BaseRequestHandler):
                 pass
             done = int((time.time() - begin) * 10)
             counts = {"total": 1000000, "done": done, "failed": 0, "retried": 0}
+            requests = {"requests": done, "answers": done, "tokensIn": 100 * done, "tokensPerSecond": 1000 + done % 9}
             body = json.dumps({"state": "Running", "message": "the workers score", "workers": 1, "items": counts, "miniBatches": counts,
+                               "requests": requests,
                                "itemsPerSecond": "%.1f" % (10 + done % 7 / 10), "secondsLeft": (1000000 - done) // 10}).encode()
             stream.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             stream.flush()

@@ -28,9 +28,12 @@ void status_write_requeue(struct reconcile *request, int64_t left_ms) {
 /* They follow from time even when nothing is done. */
 static const char *const rates[] = {"itemsPerSecond", "samplesPerSecond", "secondsLeft"};
 /* They grow all the time. */
-static const char *const figures[] = {
-    "items",    "miniBatches", "progress",  "workers", "step",       "epoch",  "loss",
-    "accuracy", "checkpoint",  "objective", "trained", "badSamples", "losses", "firstLoss"};
+static const char *const figures[] = {"items",      "miniBatches", "requests",  "progress",
+                                      "workers",    "step",        "epoch",     "loss",
+                                      "accuracy",   "checkpoint",  "objective", "trained",
+                                      "badSamples", "losses",      "firstLoss"};
+/* A rate among the figures of "requests". */
+static const char rate_of_requests[] = "tokensPerSecond";
 
 static bool is_in(const char *name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -67,9 +70,19 @@ static bool has_workers(const json_t *status) {
            tree_integer(status, "workers.registered", 0) > 0;
 }
 
+/* But for the rate. */
+static bool are_requests_equal(const json_t *old, const json_t *now) {
+    AUTO(tree_freep) json_t *before = json_copy((json_t *)old);
+    AUTO(tree_freep) json_t *after = json_copy((json_t *)now);
+    json_object_del(before, rate_of_requests);
+    json_object_del(after, rate_of_requests);
+    return json_equal(before, after);
+}
+
 static enum urgency of_field(const json_t *before, const json_t *status, const char *name) {
     const json_t *old = json_object_get(before, name), *now = json_object_get(status, name);
-    if (json_equal(old, now) || is_in(name, rates, ARRAY_LEN(rates))) {
+    if (json_equal(old, now) || is_in(name, rates, ARRAY_LEN(rates)) ||
+        (strcmp(name, "requests") == 0 && are_requests_equal(old, now))) {
         return URGENCY_NONE;
     }
     if (strcmp(name, "conditions") == 0) {

@@ -2,6 +2,7 @@
 /* When a status is written: at once, a second after the last write, with the figures, or not. */
 #include "operator/kinds/job/reconcile/status_write.h"
 
+#include "operator/kinds/kinds.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -58,7 +59,12 @@ static void test_what_can_wait(void) {
         {"{'step': 1, 'loss': '2'}", "{'step': 2, 'loss': '1'}", FIGURES_MS - 100},
         {"{" RUNNING ", 'message': 'a'}]}", "{" RUNNING ", 'message': 'b'}]}", FIGURES_MS - 100},
         {"{'workers': 2}", "{'workers': 1}", FIGURES_MS - 100},
+        {"{'requests': {'answers': 1}}", "{'requests': {'answers': 2}}", FIGURES_MS - 100},
+        {"{'requests': {'answers': 1, 'tokensPerSecond': 7}}",
+         "{'requests': {'answers': 1, 'tokensPerSecond': 6}}", -1},
+        {"{'requests': {'answers': 1}}", "{'requests': {'answers': 1, 'tokensPerSecond': 6}}", -1},
         /* what a user acts on */
+        {"{}", "{'requests': {'answers': 1}}", 900},
         {"{'workers': 0}", "{'workers': 1}", 900},
         {"{'workers': {'registered': 1}}", "{'workers': {'registered': 0}}", 900},
         {"{}", "{'items': {'done': 1}}", 900},
@@ -83,6 +89,97 @@ static void test_what_can_wait(void) {
             printf("# %s -> %s\n", rows[i].before, rows[i].after);
         }
         CHECK_INT(wait_ms, rows[i].wait_ms);
+    }
+}
+
+/* Every field of every status, so that a new one is not forgotten. */
+static const struct {
+    const char *name;
+    int64_t wait_ms; /* of a change, as above */
+} fields[] = {
+    {"images", 900},
+    {"observedGeneration", 900},
+    {"specHash", 900},
+    {"credentials", 0}, /* other writes depend on it */
+    {"agentImage", 900},
+    {"run", 900},
+    {"exclusive", 900},
+    {"progress", FIGURES_MS - 100},
+    {"miniBatches", FIGURES_MS - 100},
+    {"items", FIGURES_MS - 100},
+    {"requests", FIGURES_MS - 100},
+    {"workers", FIGURES_MS - 100},
+    {"itemsPerSecond", -1},
+    {"secondsLeft", -1},
+    {"startTime", 900},
+    {"completionTime", 900},
+    {"outputs", 900},
+    {"lost", 900},
+    {"retiredWorkers", 900}, /* each at most once a worker */
+    {"retired", 900},
+    {"summary", 900},
+    {"failedLog", 900},
+    {"nextTime", 900},
+    {"runs", 900},
+    {"attempt", 900},
+    {"step", FIGURES_MS - 100},
+    {"epoch", FIGURES_MS - 100},
+    {"loss", FIGURES_MS - 100},
+    {"losses", FIGURES_MS - 100},
+    {"firstLoss", FIGURES_MS - 100},
+    {"accuracy", FIGURES_MS - 100},
+    {"samplesPerSecond", -1},
+    {"trained", FIGURES_MS - 100},
+    {"badSamples", FIGURES_MS - 100},
+    {"checkpoint", FIGURES_MS - 100},
+    {"proof", 900},
+    {"objective", FIGURES_MS - 100},
+    {"gathering", 900},
+    {"restarts", 900},
+    {"next", 900}, /* a Sweep's: by each trial, not by each report */
+    {"trials", 900},
+    {"best", 900},
+    {"front", 900},
+    {"conditions", 0}, /* but for a message: above */
+};
+
+static bool is_known(const char *name) {
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_every_field_has_its_urgency(void) {
+    static const char *const kinds[] = {"BatchScore", "DistTrain", "Sweep"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct error err = {0};
+        AUTO(schema_freep) struct schema *schema = NULL;
+        CHECK_OK(kinds_schema(kinds_find(kinds[i]), &schema, &err), &err);
+        const json_t *all = tree_get(schema_root(schema), "properties.status.properties");
+        const char *name;
+        json_t *ignored;
+        CHECK(json_object_size(all) > 5);
+        json_object_foreach((json_t *)all, name, ignored) {
+            if (!is_known(name)) {
+                printf("# how long does status.%s of %s wait? Add it here, and to status_write.c "
+                       "if it is a figure or a rate\n",
+                       name, kinds[i]);
+            }
+            CHECK(is_known(name));
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        AUTO(text_freep) char *before = x_printf("{'%s': [{'n': 1}]}", fields[i].name);
+        AUTO(text_freep) char *after = x_printf("{'%s': [{'n': 2}]}", fields[i].name);
+        struct status_write_record record = {.is_seen = true, .wrote_ms = START_MS};
+        int64_t wait_ms = wait_of(&record, before, after, START_MS + 100);
+        if (wait_ms != fields[i].wait_ms) {
+            printf("# status.%s\n", fields[i].name);
+        }
+        CHECK_INT(wait_ms, fields[i].wait_ms);
     }
 }
 
@@ -209,6 +306,7 @@ static void test_a_watch_sees_it_move(void) {
 
 int main(void) {
     TEST(test_what_can_wait);
+    TEST(test_every_field_has_its_urgency);
     TEST(test_the_first_status);
     TEST(test_a_new_controller_spreads_them);
     TEST(test_how_many_writes);
