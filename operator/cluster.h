@@ -21,6 +21,9 @@ enum cluster_event {
      * metadata.resourceVersion, it is the list's: what the answer to a write had in a later version
      * is newer than the list, which says nothing about it; its event follows. */
     CLUSTER_LISTED,
+    /* The cluster does not know the kind, so it has no objects of it; told again from time to time.
+     * A list comes when it knows the kind. */
+    CLUSTER_ABSENT,
 };
 
 /* object is borrowed and never changes afterwards; json_incref keeps it. */
@@ -66,8 +69,9 @@ struct cluster {
 struct cluster_ops {
     /* Starts a watch: from now on `wait` reports the objects of this kind, in all namespaces (or in
      * the one that the cluster was opened for). label: only objects that have it; NULL: all.
-     * may_be_absent: a kind that the cluster does not know (its definition is not installed) counts
-     * as a kind without objects, and the watch tries again from time to time. */
+     * may_be_absent: a kind that the cluster does not know (its definition is not installed) is
+     * reported as ABSENT, and the watch tries again from time to time. One that was there has to be
+     * missing for minutes first: a server that starts may not know it for a moment. */
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, bool may_be_absent, struct error *err);
 

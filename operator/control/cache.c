@@ -29,7 +29,7 @@ struct cached_kind {
     char *api_version, *name;
     struct cache_rules rules;
     uint32_t list; /* number of the current list */
-    bool is_listed;
+    bool is_listed, is_absent;
 };
 
 /* What was read lately; the next one replaces the oldest. */
@@ -443,12 +443,25 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
             kind->list++;
         }
         break;
+    case CLUSTER_ABSENT:
+        if (kind) {
+            kind->is_absent = true;
+            kind->list++;
+            end_list(cache, kind, object, deleted, context);
+        }
+        break;
     case CLUSTER_LISTED:
         if (kind) {
+            kind->is_absent = false;
             end_list(cache, kind, object, deleted, context);
         }
         break;
     }
+}
+
+bool cache_is_absent(const struct cache *cache, const char *kind_name) {
+    const struct cached_kind *kind = find_kind(cache, kind_name);
+    return kind && kind->is_absent;
 }
 
 json_t *cache_find(const struct cache *cache, const char *kind_name, const char *namespace,

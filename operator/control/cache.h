@@ -33,7 +33,7 @@ struct cache_rules {
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
                  struct cache_rules rules);
 /* True when every watched kind has been listed once: the event CLUSTER_LISTED (cluster.h) ends a
- * list. */
+ * list; CLUSTER_ABSENT counts as one without objects. */
 bool cache_is_complete(const struct cache *cache);
 
 /* Applies an event of the cluster (cluster.h). An object whose resourceVersion is older than the
@@ -53,6 +53,9 @@ void cache_put(struct cache *cache, const json_t *object);
 
 /* ---- for the kinds ---- */
 
+/* The cluster does not know the kind at the moment, or has not listed it since: objects that are
+ * not in the cache may exist. */
+bool cache_is_absent(const struct cache *cache, const char *kind);
 /* The object as the cache keeps it (reduced by the transform); NULL when there is none. The caller
  * owns a reference. What is read from a cache is shared with other readers and never changes: to
  * change it, copy it first, with every object on the path to the changed member. */

@@ -22,6 +22,7 @@ struct watch {
     void *context;
     char *path;                       /* of the collection */
     char *other_path, *other_version; /* under an older apiVersion; NULL: there is none */
+    bool is_older;                    /* `path` is that of the older apiVersion */
     bool is_other_asked;              /* since the last answer that was not 404 */
     char *label;                      /* NULL: no selector */
     bool may_be_absent;
@@ -45,6 +46,9 @@ struct watch {
     struct stream_lines lines;
     bool is_lost;                /* the position in the stream is lost: list again */
     bool is_answered, is_listed; /* once at least */
+    bool is_there;               /* the kind: the last complete answer was a list */
+    bool is_missing;             /* 404 since missing_ms */
+    int64_t missing_ms;
     struct error trouble;
 };
 
@@ -54,13 +58,7 @@ static void notify(struct watch *watch, enum cluster_event event, const json_t *
 
 static void next(void *context);
 
-/* A definition that was not upgraded serves the same objects under an older version, only. Asks for
- * the other version after a 404; false: that was tried already: the server lacks the kind. */
-static bool asks_other(struct watch *watch) {
-    if (!watch->other_path || watch->is_other_asked) {
-        watch->is_other_asked = false;
-        return false;
-    }
+static void take_other_version(struct watch *watch) {
     char *path = watch->path;
     AUTO(text_freep) char *version = x_strdup(tree_text(watch->of_kind, "apiVersion", ""));
     watch->path = watch->other_path;
@@ -71,6 +69,24 @@ static bool asks_other(struct watch *watch) {
     watch->of_kind = of_kind;
     free(watch->other_version);
     watch->other_version = TAKE(version);
+    watch->is_older = !watch->is_older;
+}
+
+/* A definition that was not upgraded serves the same objects under an older version, only. Asks for
+ * the other version after a 404; false: that was tried already: the server lacks the kind. Then the
+ * newer version is the first again. */
+static bool asks_other(struct watch *watch) {
+    if (watch->is_other_asked) {
+        watch->is_other_asked = false;
+        if (watch->is_older) {
+            take_other_version(watch);
+        }
+        return false;
+    }
+    if (!watch->other_path) {
+        return false;
+    }
+    take_other_version(watch);
     watch->is_other_asked = true;
     next(watch);
     return true;
@@ -104,8 +120,8 @@ static void notify_listing(struct watch *watch) {
 static void notify_listed(struct watch *watch, const char *version) {
     AUTO(tree_freep) json_t *event = json_copy(watch->of_kind);
     json_object_set_new(event, "metadata", json_pack("{s:s*}", "resourceVersion", version));
-    watch->is_answered = watch->is_listed = true;
-    watch->is_paged = watch->is_told = false;
+    watch->is_answered = watch->is_listed = watch->is_there = true;
+    watch->is_paged = watch->is_told = watch->is_missing = false;
     watch->pages = 0;
     set_text(&watch->resource_version, version);
     notify(watch, CLUSTER_LISTED, event);
@@ -155,12 +171,23 @@ static int take_page(struct watch *watch, struct error *err) {
     return 0;
 }
 
+/* After a 404. A server that starts, or a proxy before it, answers so for seconds about kinds that
+ * it has: what was there stays until that has lasted. */
+static bool is_absent(struct watch *watch) {
+    int64_t now_ms = clock_monotonic_ms();
+    watch->missing_ms = watch->is_missing ? watch->missing_ms : now_ms;
+    watch->is_missing = true;
+    return watch->may_be_absent &&
+           (!watch->is_there || now_ms - watch->missing_ms >= WATCH_ABSENT_MS);
+}
+
 /* The kind does not exist, and so it has no objects. */
 static void take_absence(struct watch *watch) {
     watch->backoff = (struct backoff){0};
     error_clear(&watch->trouble);
-    notify_listing(watch);
-    notify_listed(watch, NULL);
+    watch->is_answered = watch->is_listed = true;
+    watch->is_there = watch->is_paged = watch->is_told = false;
+    notify(watch, CLUSTER_ABSENT, watch->of_kind);
     pause_for(watch, ABSENT_EVERY_MS);
 }
 
@@ -190,11 +217,11 @@ static void on_list_end(void *context, const struct client_answer *answer) {
         }
     }
     watch->is_other_asked = false;
-    if (watch->may_be_absent && err.kind == ERROR_NOT_FOUND) {
-        set_text(&watch->next_page, NULL);
+    if (err.kind == ERROR_NOT_FOUND && is_absent(watch)) {
         take_absence(watch);
         return;
     }
+    watch->is_missing &= err.kind == ERROR_NOT_FOUND;
     if (err.kind && watch->next_page && is_version_too_large(answer)) {
         /* The pages go on where they were, without a pause; the other list has reported nothing. */
         watch->is_paged = watch->is_told = true;

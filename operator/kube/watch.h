@@ -5,7 +5,8 @@
  * that exist, and no list is read. Else a list is read as a small first page and a large one; what
  * is longer, then as one answer from the server's cache, or, if that fails, in further pages.
  * One delay grows over all failures of list and watch (backoff.h); only a watch that lived
- * WATCH_HEALTHY_MS resets it. docs/client.md compares this with client-go. */
+ * WATCH_HEALTHY_MS resets it. A kind that may be absent is absent when the server does not know it
+ * (404), but one that was there only when that lasts: until then it is an error, as any other. docs/client.md compares this with client-go. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -17,6 +18,7 @@ enum {
     WATCH_PAGE = 500,          /* objects per request */
     WATCH_INITIAL_MS = 5000,   /* without a byte before the objects that exist are complete */
     WATCH_HEALTHY_MS = 20000,  /* a watch that ends earlier counts as a failure */
+    WATCH_ABSENT_MS = 600000,  /* a kind that was there is gone after 404 for so long */
     WATCH_SILENCE_MS = 90000,  /* bookmarks arrive every minute: a silent stream is dead */
     WATCH_LIFE_MIN_S = 300,    /* the server ends a watch after this time */
     WATCH_LIFE_SPREAD_S = 300, /* plus up to this, so that watches do not end at the same time */

@@ -26,6 +26,7 @@ struct world {
     size_t count;
     int listings, listed, applied, deleted; /* what the listener heard */
     int listed_version;                     /* of the last LISTED */
+    int absences;                           /* ABSENT */
     int wakes;                              /* how often a timer was due */
     json_t *names;                          /* objects since the last LISTING */
     char folder[64];
@@ -43,7 +44,8 @@ static inline void world_hear(void *context UNUSED, enum cluster_event event,
     if (event == CLUSTER_LISTED) {
         const char *version = tree_text(object, "metadata.resourceVersion", "0");
         world.listed_version = (int)strtol(version, NULL, 10);
-    } else if (event == CLUSTER_LISTING) {
+    } else if (event == CLUSTER_LISTING || event == CLUSTER_ABSENT) {
+        world.absences += event == CLUSTER_ABSENT;
         json_object_clear(world.names);
     } else if (event == CLUSTER_APPLIED) {
         json_object_set_new(world.names, name, json_true());

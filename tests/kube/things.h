@@ -36,6 +36,8 @@ static inline void things_hear(void *context, enum cluster_event event, const js
         things->is_listing = false;
         json_object_clear(things->before);
         break;
+    case CLUSTER_ABSENT:
+        break;
     case CLUSTER_APPLIED:
         CHECK_STR(tree_text(object, "kind", NULL), "Thing");
         CHECK(!tree_get(object, "metadata.managedFields"));

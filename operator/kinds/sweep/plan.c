@@ -10,6 +10,8 @@
 
 enum { MISSING_AGAIN_MS = 5000 };
 
+static const char no_trials[] = "the cluster has no DistTrains; install their definition";
+
 /* ---- obstacles ---- */
 
 static void stay(struct sweep_plan *plan, const char *stalled, const char *why) {
@@ -33,8 +35,7 @@ static const struct {
     [WRITE_FAILURE_HELD] = {"NameTaken", "it was taken out of this sweep; delete it", true},
     [WRITE_FAILURE_UNKNOWN] = {"Denied", "it will be asked for again", false},
     [WRITE_FAILURE_DENIED] = {"Denied", "it will be retried", false},
-    [WRITE_FAILURE_MISSING] = {"NotSupported",
-                               "the cluster has no DistTrains; install their definition", true},
+    [WRITE_FAILURE_MISSING] = {"NotSupported", no_trials, true},
     [WRITE_FAILURE_REFUSED] = {"ObjectRefused", "correct spec.trial, in another sweep", true},
 };
 static_assert(ARRAY_LEN(failure_rows) == WRITE_FAILURE_COUNT, "one row per failure");
@@ -167,6 +168,13 @@ static void refuse_other(struct sweep_plan *plan, const char *name) {
     job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);
 }
 
+/* Nothing is made, stopped or ended: trials may run. */
+static void wait_for_trials(struct sweep_plan *plan) {
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", no_trials);
+    conditions_stall(&plan->job.conditions, "NotSupported", no_trials);
+    job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);
+}
+
 /* False: the Sweep must not create anything. */
 static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
@@ -237,6 +245,8 @@ static void go_on(struct job_plan *job) {
         stay(plan, "SpecChanged",
              "spec was changed while the sweep ran; put it back, or delete the sweep and "
              "apply it again");
+    } else if (plan->observed->is_blind) {
+        wait_for_trials(plan);
     } else if (hash || may_begin(plan)) {
         job->conditions.spec_hash = hash ? hash : plan->spec.hash;
         under_way(plan);

@@ -206,6 +206,7 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
         .train = options->made,
         .rows = sweep->own.rows,
         .count = sweep->own.count,
+        .is_blind = cache_is_absent(request->cache, "DistTrain"),
         .warm = sweep->warm.rows,
         .warm_count = sweep->warm.count,
         .warm_missing = sweep->warm_missing,

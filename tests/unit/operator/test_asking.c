@@ -9,6 +9,7 @@
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/kinds.h"
 #include "operator/kube/kube.h"
+#include "operator/object.h"
 #include "operator/resource.h"
 #include "tests/kube/api_double.h"
 #include "tests/kube/stepped_clock.h"
@@ -273,6 +274,27 @@ static void running_quietly(int second UNUSED) {
                        "state", "running", "startedAt", "2026-11-23T00:00:00Z"));
 }
 
+/* Each Sweep has the one trial that may run at a time, and has not ended. */
+static void check_trials(void) {
+    const char *name;
+    json_t *one;
+    CHECK_INT(json_object_size(api_double_all(api, "disttrains")), job_count);
+    json_object_foreach(api_double_all(api, "sweeps"), name, one) {
+        const json_t *end = object_condition(json_object_get(one, "status"), "Succeeded");
+        CHECK_STR(tree_text(end, "status", "none"), "Unknown");
+        CHECK_STR(tree_text(end, "reason", "none"), "Running");
+    }
+}
+
+/* All requests are new ones while the kind of the trials is missing. */
+static void cut_while_missing(int second) {
+    if (second == 131) {
+        api_double_cut_watches(api);
+    } else if (second == MINUTES * 60 - 1) {
+        check_trials();
+    }
+}
+
 static const struct state states[] = {
     {"waits for nodes", batch, never, NULL, NULL, EASY},
     {"runs, and its coordinator is silent", batch, never, NULL, running_quietly, POLLS},
@@ -322,6 +344,8 @@ static const struct state states[] = {
     {"500 for all of NetworkPolicies", batch, policies_fail, NULL, running_quietly, POLLS},
     {"500 for all of Events", batch, events_fail, NULL, bad_image, EASY},
     {"500 for all of a Sweep's trials", sweep, trainings_fail, NULL, NULL, EASY},
+    {"trials are missing for ten seconds", sweep, trainings_are_missing, NULL, cut_while_missing,
+     EASY},
     {"the namespace goes", batch, namespace_goes, NULL, delete_jobs, EASY},
     {"the namespace goes before the job begins", batch, namespace_has_gone, NULL, NULL, HARD},
     {"the namespace of a gang goes, its pods die", gang, namespace_goes, NULL, lose_pods, EASY},

@@ -200,6 +200,22 @@ static void what_is_newer_than_a_list_stays(void) {
     cache_free(cache);
 }
 
+/* Its objects are gone, and it counts as listed; but until it is listed again there may be some. */
+static void a_kind_that_is_absent(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    CHECK(!cache_is_absent(cache, "Pod") && !cache_is_absent(cache, "Service"));
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "lost", "job", "u1"));
+    CHECK_INT(tell(cache, CLUSTER_ABSENT, json_pack("{s:s}", "kind", "Pod")), 1);
+    CHECK(cache_is_absent(cache, "Pod") && cache_is_complete(cache));
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "kept", "job", "u1"));
+    CHECK(cache_is_absent(cache, "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("70")), 0);
+    CHECK(!cache_is_absent(cache, "Pod") && has(cache, "default", "kept"));
+    cache_free(cache);
+}
+
 /* The end of an earlier object of that name, which a slow watch reports late. */
 static void another_ones_end_is_not_its_own(void) {
     struct cache *cache = cache_new();
@@ -364,6 +380,7 @@ int main(void) {
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);
     TEST(what_is_newer_than_a_list_stays);
+    TEST(a_kind_that_is_absent);
     TEST(another_ones_end_is_not_its_own);
     TEST(the_same_version_is_no_news);
     TEST(only_what_is_used_is_kept);

@@ -527,41 +527,6 @@ static void test_a_watch_that_never_works_costs_little(void) {
     }
 }
 
-/* A server whose definition knows one version of a kind: which is chosen by the test. */
-static const char *only_version;
-static void answer_version(void *context, const struct script_request *request) {
-    if (!strstr(request->path, only_version)) {
-        script_reply(request->connection, 404, "", "{\"kind\":\"Status\"}");
-    } else {
-        answer_kind(context, request);
-    }
-}
-
-static void test_an_older_definition(void) {
-    static const char *const rows[] = {"/v1beta1/", "/v1alpha1/", "/v1beta1/"};
-    struct error err = {0};
-    kind_open(3);
-    world.answer = answer_version;
-    only_version = "none";
-    CHECK_OK(
-        world.cluster->ops->watch(world.cluster, "windlass.dev/v1beta1", "Sweep", NULL, true, &err),
-        &err);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) { /* upgraded, back, upgraded */
-        only_version = rows[i];
-        if (kind.watch) {
-            script_cut(kind.watch);
-        }
-        int listed = world.listed;
-        for (int second = 0; second < 100 && (world.listed == listed || !kind.watch); second++) {
-            world_run(1000);
-        }
-        CHECK(world.listed > listed);
-        CHECK_INT(json_object_size(world.names), 3);
-        world_run(30000); /* the watch is healthy */
-    }
-    world_close();
-}
-
 int main(void) {
     TEST(test_which_writes_are_tried_again);
     TEST(test_429_names_the_queue);
@@ -574,6 +539,5 @@ int main(void) {
     TEST(test_lists);
     TEST(test_bookmarks_and_truncated_lines);
     TEST(test_a_watch_that_never_works_costs_little);
-    TEST(test_an_older_definition);
     return TEST_END();
 }

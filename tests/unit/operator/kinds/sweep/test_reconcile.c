@@ -239,6 +239,74 @@ static void test_a_denied_trial_is_waited_for(void) {
     retry_pace_free(pace);
 }
 
+static const json_t *status_of(const struct reconcile *request) {
+    for (size_t i = 0; i < json_array_size(request->writes); i++) {
+        const json_t *write = json_array_get(request->writes, i);
+        if (tree_integer(write, "verb", -1) == CLUSTER_STATUS) {
+            return tree_get(write, "object.status");
+        }
+    }
+    return NULL;
+}
+
+static void tell_trials(struct cache *cache, enum cluster_event event) {
+    AUTO(tree_freep)
+    json_t *kind = json_pack("{s:s, s:s}", "apiVersion", "windlass.dev/v1beta1", "kind",
+                             "DistTrain");
+    cache_update(cache, event, kind, NULL, NULL);
+}
+
+/* The cluster knows no DistTrains: an API server that starts, or the definition was removed. What
+ * cannot be seen has not ended, and nothing is made beside it. */
+static void test_trials_that_cannot_be_seen(void) {
+    static const char text[] =
+        "{apiVersion: windlass.dev/v1beta1, kind: Sweep, metadata: {name: s, namespace: default, "
+        "uid: 01234567-0123-0123-0123-0123456789ab, generation: 1}, spec: {"
+        "objective: {metric: accuracy, goal: Maximize},"
+        "parameters: [{name: X, uniform: {min: '0', max: '1'}}], algorithm: {kind: Random},"
+        "maxTrials: 4, maxConcurrentTrials: 2,"
+        "trial: {workers: 1, image: i, launcher: None, command: [x, $(X)]}}}";
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *train = NULL;
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("sweep.yaml", text, sizeof text - 1, &object, &err), &err);
+    struct maker_options options = {.made = train};
+    for (int next = 0; next <= 4; next += 2) { /* all of its trials were made, some, none */
+        struct cache *cache = cache_new();
+        void *state = sweep_kind.state_new();
+        pace = retry_pace_new();
+        cache_watch(cache, "windlass.dev/v1beta1", "DistTrain", (struct cache_rules){0});
+        tell_trials(cache, CLUSTER_LISTING);
+        tell_trials(cache, CLUSTER_LISTED);
+        struct reconcile first = look(state, cache, &options, object, 5000);
+        AUTO(tree_freep) json_t *begun = json_deep_copy(object);
+        AUTO(tree_freep) json_t *status = json_deep_copy(status_of(&first));
+        CHECK(status != NULL);
+        json_object_set_new(status, "next", json_integer(next));
+        json_object_set(begun, "status", status);
+        tell_trials(cache, CLUSTER_ABSENT);
+        struct reconcile blind = look(state, cache, &options, begun, 6000);
+        CHECK(find_trial(&blind) == NULL && blind.again_ms > 0);
+        const json_t *told = object_condition(status_of(&blind), "Succeeded");
+        CHECK_STR(tree_text(told, "status", ""), "Unknown");
+        CHECK_STR(tree_text(told, "reason", ""), "NotSupported");
+        tell_trials(cache, CLUSTER_LISTING); /* not yet all of them */
+        struct reconcile half = look(state, cache, &options, begun, 7000);
+        CHECK(find_trial(&half) == NULL);
+        tell_trials(cache, CLUSTER_LISTED);
+        struct reconcile last = look(state, cache, &options, begun, 8000);
+        CHECK_INT(find_trial(&last) != NULL, next < 4); /* by now they were deleted */
+        json_decref(first.writes);
+        json_decref(blind.writes);
+        json_decref(half.writes);
+        json_decref(last.writes);
+        sweep_kind.state_free(state);
+        cache_free(cache);
+        retry_pace_free(pace);
+    }
+}
+
 /* A refused change is reported as long as it is wanted. */
 static void test_a_refused_change_is_noted(void) {
     struct refusals kept = {0};
@@ -273,6 +341,7 @@ static void test_a_refused_change_is_noted(void) {
 
 int main(void) {
     TEST(test_a_denied_trial_is_waited_for);
+    TEST(test_trials_that_cannot_be_seen);
     TEST(test_a_refused_change_is_noted);
     TEST(test_two_of_four_are_unpromising);
     return TEST_END();
