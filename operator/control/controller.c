@@ -4,6 +4,7 @@
 #include "lib/fair_queue.h"
 #include "lib/time/clock.h"
 #include "operator/control/event_recorder.h"
+#include "operator/control/gone.h"
 #include "operator/control/kind_watch.h"
 #include "operator/control/poller.h"
 #include "operator/control/queries.h"
@@ -50,8 +51,7 @@ struct controller {
     size_t pending;          /* writes under way */
     struct fair_queue *fair; /* the same by namespace, and the keys that wait for room */
     json_t *parked;          /* key -> itself, an item of fair */
-    json_t *written;         /* key of an object that is being written -> null, or the uid
-                                of an object of that name that was deleted meanwhile */
+    struct gone *gone;       /* while they are written */
     struct queries *queries;
     struct retry_pace *pace; /* by key */
     struct poller *poller;
@@ -117,7 +117,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->queue = queue_new();
     controller->recorder = event_recorder_new(cluster);
     controller->watched = json_object();
-    controller->written = json_object();
+    controller->gone = gone_new();
     controller->queries = queries_new(cluster, on_answer, controller);
     controller->pace = retry_pace_new();
     controller->fair = fair_queue_new(WRITES_MAX);
@@ -160,7 +160,7 @@ void controller_free(struct controller *controller) {
     queue_free(controller->queue);
     tdestroy(controller->batches, write_batch_free);
     json_decref(controller->watched);
-    json_decref(controller->written);
+    gone_free(controller->gone);
     queries_free(controller->queries);
     retry_pace_free(controller->pace);
     fair_queue_free(controller->fair);
@@ -198,8 +198,14 @@ static void queue_all(struct controller *controller, const json_t *object, const
     }
 }
 
-static void queue_owner(void *context, enum cluster_event event UNUSED, const json_t *object) {
-    queue_all(context, object, /* but= */ NULL);
+/* Told by an event, or by a list that lacks it. */
+static void on_deleted(void *context, enum cluster_event event UNUSED, const json_t *object) {
+    struct controller *controller = context;
+    queue_all(controller, object, /* but= */ NULL);
+    /* a quota may have room now */
+    retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
+    queries_note_deleted(controller->queries, object);
+    gone_note(controller->gone, object);
 }
 
 /* What the cache has of the object; the caller owns it. */
@@ -245,19 +251,11 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
         count_change(controller, before, object);
     }
     queue_lost_owners(controller, before, object);
-    cache_update(controller->cache, event, object, queue_owner, controller);
-    if (event != CLUSTER_APPLIED && event != CLUSTER_DELETED) {
-        return;
-    }
-    queue_owner(controller, event, object);
-    AUTO(text_freep) char *id = resource_key_of_object(object);
-    if (event == CLUSTER_DELETED) { /* a quota may have room now */
-        retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
-        queries_note_deleted(controller->queries, object);
-        if (json_object_get(controller->written, id)) {
-            json_object_set_new(controller->written, id,
-                                json_string(tree_text(object, "metadata.uid", "")));
-        }
+    cache_update(controller->cache, event, object, on_deleted, controller);
+    if (event == CLUSTER_APPLIED) {
+        queue_all(controller, object, /* but= */ NULL);
+    } else if (event == CLUSTER_DELETED) {
+        on_deleted(controller, event, object);
     }
 }
 
@@ -324,22 +322,19 @@ static void on_batch_end(void *context, struct write_batch *batch) {
  * between. */
 static void cache_stored(struct controller *controller, const json_t *object,
                          const json_t *stored) {
-    AUTO(text_freep) char *id = resource_key_of_object(object);
-    const char *gone = json_string_value(json_object_get(controller->written, id));
-    if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
-        (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0) &&
+    bool is_gone = gone_end(controller->gone, object, stored);
+    if (stored && !is_gone &&
+        json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         !cache_has_version(controller->cache, stored)) {
         AUTO(tree_freep) json_t *before = find_before(controller, stored);
         count_change(controller, before, stored);
         cache_put(controller->cache, stored);
     }
-    json_object_del(controller->written, id);
 }
 
 static void on_start(void *context, const struct write_batch_item *write) {
     struct controller *controller = context;
-    AUTO(text_freep) char *id = resource_key_of_object(write->object);
-    json_object_set_new(controller->written, id, json_null());
+    gone_begin(controller->gone, write->object);
     fair_queue_begin(controller->fair, write->batch->namespace);
     controller->pending++;
     if (write->batch->is_retry && write == write->batch->writes) {
@@ -435,6 +430,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
     AUTO(tree_freep) json_t *object = cache_find(controller->cache, of.kind, of.namespace, of.name);
     AUTO(tree_freep) json_t *writes = json_array();
     AUTO(tree_freep) json_t *events = json_array();
+    AUTO(tree_freep) json_t *learned = json_array();
     struct reconcile request = {
         .cache = controller->cache,
         .kind = kind->name,
@@ -450,6 +446,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .failures = queue_failures(controller->queue, key),
         .writes = writes,
         .events = events,
+        .learned = learned,
         .poller = controller->poller,
         .queries = controller->queries,
         .pace = controller->pace,
@@ -458,6 +455,9 @@ static void reconcile_one(struct controller *controller, const char *key) {
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
     int64_t took_ms = clock_monotonic_ms() - request.monotonic_ms;
+    for (size_t i = 0; i < json_array_size(learned); i++) {
+        queue_all(controller, json_array_get(learned, i), key);
+    }
     if (!request.is_polling) {
         poller_stop(controller->poller, key);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/queries.h"
 
-#include "operator/resource_key.h"
+#include "operator/control/gone.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -17,8 +17,7 @@ struct queries {
     queries_answer *answer;
     void *context;
     void *asked;    /* tsearch tree of struct asked, by key */
-    json_t *sought; /* key of an object that is looked for -> null, or the uid of one of that name
-                       that was deleted meanwhile */
+    struct gone *gone; /* of what is looked for */
 };
 
 static void asked_free(void *opaque) {
@@ -35,39 +34,32 @@ static int by_key(const void *a, const void *b) {
 struct queries *queries_new(struct cluster *cluster, queries_answer *answer, void *context) {
     struct queries *queries = x_calloc(1, sizeof *queries);
     *queries = (struct queries){
-        .cluster = cluster, .answer = answer, .context = context, .sought = json_object()};
+        .cluster = cluster, .answer = answer, .context = context, .gone = gone_new()};
     return queries;
 }
 
 void queries_free(struct queries *queries) {
     if (queries) {
         tdestroy(queries->asked, asked_free);
-        json_decref(queries->sought);
+        gone_free(queries->gone);
         free(queries);
     }
 }
 
 void queries_note_deleted(struct queries *queries, const json_t *object) {
-    AUTO(text_freep) char *id = resource_key_of_object(object);
-    if (json_object_get(queries->sought, id)) {
-        json_object_set_new(queries->sought, id,
-                            json_string(tree_text(object, "metadata.uid", "")));
-    }
+    gone_note(queries->gone, object);
 }
 
 /* NULL when there is none; owned by the caller. */
 static json_t *take_object(struct queries *queries, const json_t *like, const json_t *list) {
-    AUTO(text_freep) char *id = resource_key_of_object(like);
-    const char *gone = json_string_value(json_object_get(queries->sought, id));
     json_t *object = json_copy(tree_get(list, "items[0]"));
-    if (object && gone && strcmp(gone, tree_text(object, "metadata.uid", "")) == 0) {
+    if (gone_end(queries->gone, like, object)) {
         json_decref(TAKE(object));
     }
     if (object) { /* items of a list lack them */
         json_object_set(object, "apiVersion", json_object_get(like, "apiVersion"));
         json_object_set(object, "kind", json_object_get(like, "kind"));
     }
-    json_object_del(queries->sought, id);
     return object;
 }
 
@@ -94,8 +86,7 @@ bool queries_ask(struct queries *queries, const char *key, size_t kind, const js
     char *by_name =
         fields ? NULL : x_printf("metadata.name=%s", tree_text(like, "metadata.name", ""));
     if (!fields) {
-        AUTO(text_freep) char *id = resource_key_of_object(like);
-        json_object_set_new(queries->sought, id, json_null());
+        gone_begin(queries->gone, like);
     }
     tsearch(asked, &queries->asked, by_key);
     queries->cluster->ops->list(queries->cluster, like, fields ? fields : by_name, on_answer,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/reconcile.h"
 
+#include "operator/control/cache.h"
 #include "operator/control/poller.h"
 #include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
@@ -36,6 +37,11 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
 
 bool reconcile_find(struct reconcile *request, const json_t *like) {
     return ask(request, like, NULL);
+}
+
+void reconcile_learn(struct reconcile *request, const json_t *object) {
+    cache_put(request->cache, object);
+    json_array_append(request->learned, (json_t *)object);
 }
 
 bool reconcile_may_retry(struct reconcile *request, int64_t due_ms, int failures) {

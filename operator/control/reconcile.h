@@ -22,7 +22,7 @@ struct reconcile {
     bool starts_slowly; /* create objects one by one at first, because a creation was refused */
     int64_t again_ms;   /* run another pass after this time even without an event; 0: no */
     /* For the functions below: */
-    json_t *writes, *events;
+    json_t *writes, *events, *learned;
     struct poller *poller;
     struct queries *queries; /* of reconcile_list and reconcile_find */
     struct retry_pace *pace;
@@ -62,6 +62,11 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
  * The kind's `found` gets the answer, and the resource is reconciled again. False: a list or a
  * question of this resource is already under way; its end leads to another pass, too. */
 bool reconcile_find(struct reconcile *request, const json_t *like);
+
+/* Stores an object in the cache as the cluster has it, found by reconcile_find: its event is late,
+ * and will be no news. So what the event would have led to follows: if the object is a resource, it
+ * is reconciled, and so are its owners. */
+void reconcile_learn(struct reconcile *request, const json_t *object);
 
 /* Sends a GET to the URL about once a second (poller.h), as long as every pass over the resource
  * calls this. Returns the body of the last answer, borrowed, or NULL when there is none yet or the

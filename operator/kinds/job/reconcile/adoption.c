@@ -231,7 +231,7 @@ static void decide(struct reconcile *request, struct adoption_row *row,
         is_it ? adoption_judge(request, there, /* wanted= */ NULL, made) : CLAIM_NONE;
     row->stage = ADOPTION_LEFT;
     if (claim == CLAIM_OURS) {
-        cache_put(request->cache, there); /* the watch is late, or knows of a later loss */
+        reconcile_learn(request, there); /* the watch is late, or knows of a later loss */
         note_given(row);
         row->stage = ADOPTION_SEEN;
         check_cache(request, row);

@@ -71,7 +71,7 @@ static void act(struct reconcile *request, struct refusal *row) {
     switch (row->holder) {
     case CLAIM_OURS:
         if (row->there) {
-            cache_put(request->cache, row->there);
+            reconcile_learn(request, row->there);
         }
         break;
     case CLAIM_ADOPT:

@@ -20,6 +20,8 @@ static struct {
     bool makes;        /* each pass makes what the cache does not show yet */
     int made, refused; /* writes that ended well, and not */
     int blind;         /* passes that did not see what an earlier one had made */
+    bool learns;       /* the next pass finds another resource of its kind */
+    int looks_at_other;
     bool retries;      /* each pass asks for a retry, ... */
     int tries;         /* so often it might, and has added a deletion */
 } seen;
@@ -45,6 +47,12 @@ static json_t *stranger(void) {
                      "metadata", "name", "taken", "namespace", "default");
 }
 
+static json_t *other_thing(void) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s}}", "apiVersion", "example.dev/v1", "kind",
+                     "Thing", "metadata", "name", "other", "namespace", "default", "uid", "u-other",
+                     "resourceVersion", "999");
+}
+
 static void wrote(void *state, const struct written *written) {
     CHECK_STR(state, "state");
     CHECK_STR(written->namespace, "default");
@@ -57,8 +65,17 @@ static void wrote(void *state, const struct written *written) {
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {
     CHECK_STR(state, "state");
+    if (strcmp(request->name, "other") == 0) {
+        seen.looks_at_other += request->object != NULL;
+        return 0;
+    }
     CHECK_STR(request->name, "one");
     seen.looks++;
+    if (seen.learns && request->object) {
+        AUTO(tree_freep) json_t *other = other_thing();
+        seen.learns = false;
+        reconcile_learn(request, other);
+    }
     seen.looks_without_object += !request->object;
     request->again_ms = seen.again_ms;
     if (seen.makes && request->object) {
@@ -244,6 +261,18 @@ static void a_look_sees_what_the_last_one_made(void) {
     close_all();
 }
 
+/* What a pass learned of is reconciled, for its event will be no news. */
+static void what_a_look_learns_is_looked_at(void) {
+    open_all();
+    seen.learns = true;
+    AUTO(tree_freep) json_t *owner = make_thing();
+    for (int i = 0; i < 20 && seen.looks_at_other == 0; i++) {
+        step(100);
+    }
+    CHECK_INT(seen.looks_at_other, 1);
+    close_all();
+}
+
 /* A pass that may try again, and then fails, has not used up the tries of its resource. */
 static void a_pass_that_fails_ends_its_try(void) {
     open_all();
@@ -287,6 +316,7 @@ int main(void) {
     TEST(looks_when_an_object_is_taken_away);
     TEST(errors_are_retried_by_their_kind);
     TEST(a_look_sees_what_the_last_one_made);
+    TEST(what_a_look_learns_is_looked_at);
     TEST(a_pass_that_fails_ends_its_try);
     TEST(a_pass_follows_a_try);
     return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
