@@ -24,11 +24,23 @@ void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *po
                         json_pack("[{s:s}]", "name", KUEUE_GATE));
 }
 
-/* The name contains the job's uid, because pods of an earlier job of this name may still exist. */
+/* Its groups' names begin so. They contain the job's uid, because pods of an earlier job of this
+ * name may still exist. */
+static char *prefix_of(const json_t *job) {
+    AUTO(text_freep)
+    char *prefix = owned_prefix(tree_text(job, "metadata.name", ""), OWNED_PREFIX_MAX);
+    return x_printf("%s-%.*s-", prefix, UID_SHOWN, tree_text(job, "metadata.uid", "none"));
+}
+
 char *kueue_new_group(const struct disttrain_spec *spec, int attempt) {
-    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
-    return x_printf("%s-%.*s-%d", prefix, UID_SHOWN,
-                    tree_text(spec->job.object, "metadata.uid", "none"), attempt);
+    AUTO(text_freep) char *prefix = prefix_of(spec->job.object);
+    return x_printf("%s%d", prefix, attempt);
+}
+
+const char *kueue_own_group_of(const json_t *job, const json_t *pod) {
+    const char *group = kueue_group_of(pod);
+    AUTO(text_freep) char *prefix = prefix_of(job);
+    return group && text_starts(group, prefix) ? group : NULL;
 }
 
 const char *kueue_group_of(const json_t *pod) {

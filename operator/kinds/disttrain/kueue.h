@@ -28,6 +28,9 @@ void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *po
 char *kueue_new_group(const struct disttrain_spec *spec, int attempt);
 /* The group of a pod; NULL: it has none. Borrowed. */
 const char *kueue_group_of(const json_t *pod);
+/* The same, if it is a group of that DistTrain's. Anybody can label a pod, and a template may join
+ * the pods of several jobs to a group of the user's. */
+const char *kueue_own_group_of(const json_t *job, const json_t *pod);
 bool kueue_is_managed(const json_t *pod); /* Kueue has seen it */
 /* The pod occupies a place in its group; no other pod can take it. */
 bool kueue_is_counted(const json_t *pod);

@@ -57,10 +57,12 @@ void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place) {
     place->is_alive = false;
 }
 
-/* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
+/* Kueue keeps a deleted pod that never ran for as long as it knows the group. In a group that is
+ * not ours the pods of others may wait. */
 static void let_go(struct job_plan *job, const struct pod_phase *phase) {
-    struct object_key workload = {"Workload", kueue_group_of(phase->pod)};
-    if (kueue_is_held(phase->pod) && !plan_result_deletes(&job->result, workload)) {
+    const char *group = kueue_own_group_of(job->observed->object, phase->pod);
+    struct object_key workload = {"Workload", group};
+    if (group && kueue_is_held(phase->pod) && !plan_result_deletes(&job->result, workload)) {
         plan_result_delete(&job->result, KUEUE_API_VERSION, workload);
     }
 }

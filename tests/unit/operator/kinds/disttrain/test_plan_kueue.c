@@ -413,8 +413,57 @@ static void test_stops(void) {
     repeat(stop);
 }
 
+static int count_workloads(const json_t *result) {
+    const json_t *deleted = json_object_get(result, "delete");
+    int count = 0;
+    for (size_t i = 0; i < json_array_size(deleted); i++) {
+        count += strcmp(tree_text(json_array_get(deleted, i), "kind", ""), "Workload") == 0;
+    }
+    return count;
+}
+
+/* A pod that is deleted while it waits, in the group of somebody else: by its label, or by the
+ * job's template. Its Workload stays, for other jobs' pods wait in it. */
+static void test_the_workload_of_others_stays(void) {
+    static const struct {
+        const char *gang, *group; /* NULL: the job's own */
+        int workloads;
+    } rows[] = {{"Kueue", NULL, 1},
+                {"Kueue", "team", 0},
+                {"Kueue", "life-01234568-1", 0}, /* of an earlier job of the name */
+                {"None", "team", 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world world;
+        make_world(&world, 1);
+        world.losses = 0;
+        AUTO(tree_freep) json_t *none = json_array();
+        AUTO(tree_freep) json_t *first = look(&world, none);
+        carry_out(&world, first);
+        CHECK_INT(json_array_size(world.pods), world.workers);
+        for (size_t k = 0; k < json_array_size(world.pods); k++) {
+            json_t *pod = json_array_get(world.pods, k);
+            leave(&world, pod);
+            if (rows[i].group) {
+                json_object_set_new(tree_get(pod, "metadata.labels"), LABEL_KUEUE_GROUP,
+                                    json_string(rows[i].group));
+            }
+        }
+        json_t *spec = json_object_get(world.object, "spec");
+        json_object_set_new(spec, "suspend", json_true());
+        if (strcmp(rows[i].gang, "None") == 0) {
+            json_object_set_new(spec, "gang", json_string("None"));
+            json_object_del(spec, "queue");
+        }
+        AUTO(tree_freep) json_t *seen = remember(&world);
+        AUTO(tree_freep) json_t *last = look(&world, seen);
+        CHECK_INT(count_workloads(last), rows[i].workloads);
+        end_world(&world);
+    }
+}
+
 int main(void) {
     TEST(test_lives);
     TEST(test_stops);
+    TEST(test_the_workload_of_others_stays);
     return TEST_END();
 }
