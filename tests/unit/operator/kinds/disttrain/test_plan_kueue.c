@@ -426,12 +426,9 @@ static int count_workloads(const json_t *result) {
  * job's template. Its Workload stays, for other jobs' pods wait in it. */
 static void test_the_workload_of_others_stays(void) {
     static const struct {
-        const char *gang, *group; /* NULL: the job's own */
+        const char *group; /* NULL: the job's own */
         int workloads;
-    } rows[] = {{"Kueue", NULL, 1},
-                {"Kueue", "team", 0},
-                {"Kueue", "life-01234568-1", 0}, /* of an earlier job of the name */
-                {"None", "team", 0}};
+    } rows[] = {{NULL, 1}, {"team", 0}, {"life-01234568-1", 0} /* of an earlier job of the name */};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct world world;
         make_world(&world, 1);
@@ -448,12 +445,7 @@ static void test_the_workload_of_others_stays(void) {
                                     json_string(rows[i].group));
             }
         }
-        json_t *spec = json_object_get(world.object, "spec");
-        json_object_set_new(spec, "suspend", json_true());
-        if (strcmp(rows[i].gang, "None") == 0) {
-            json_object_set_new(spec, "gang", json_string("None"));
-            json_object_del(spec, "queue");
-        }
+        json_object_set_new(json_object_get(world.object, "spec"), "suspend", json_true());
         AUTO(tree_freep) json_t *seen = remember(&world);
         AUTO(tree_freep) json_t *last = look(&world, seen);
         CHECK_INT(count_workloads(last), rows[i].workloads);
