@@ -455,6 +455,10 @@ static void reconcile_one(struct controller *controller, const char *key) {
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
     int64_t took_ms = clock_monotonic_ms() - request.monotonic_ms;
+    if (request.is_postponed) {
+        queue_add(controller->queue, key, request.monotonic_ms + request.again_ms);
+        return;
+    }
     for (size_t i = 0; i < json_array_size(learned); i++) {
         queue_all(controller, json_array_get(learned, i), key);
     }

@@ -21,6 +21,9 @@ struct reconcile {
     /* Results: */
     bool starts_slowly; /* create objects one by one at first, because a creation was refused */
     int64_t again_ms;   /* run another pass after this time even without an event; 0: no */
+    /* The pass looked at nothing, and is made again after again_ms: as if it had not been. What
+     * waits for its turn keeps its place, and a turn that has come. */
+    bool is_postponed;
     /* For the functions below: */
     json_t *writes, *events, *learned;
     struct poller *poller;

@@ -158,6 +158,7 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     int64_t left_ms = sweep->reconciled_ms + RECONCILE_EVERY_MS - request->monotonic_ms;
     if (left_ms > 0) {
         request->again_ms = left_ms;
+        request->is_postponed = true;
         return true;
     }
     sweep->reconciled_ms = request->monotonic_ms;

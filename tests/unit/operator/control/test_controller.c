@@ -22,7 +22,9 @@ static struct {
     int blind;         /* passes that did not see what an earlier one had made */
     bool learns;       /* the next pass finds another resource of its kind */
     int looks_at_other;
+    int postpones;     /* so many passes look at nothing */
     bool retries;      /* each pass asks for a retry, ... */
+    int retry_failures; /* of what it retries; 0: 1 */
     int tries;         /* so often it might, and has added a deletion */
 } seen;
 
@@ -71,6 +73,12 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
     }
     CHECK_STR(request->name, "one");
     seen.looks++;
+    if (seen.postpones > 0) {
+        seen.postpones--;
+        request->is_postponed = true;
+        request->again_ms = 1;
+        return 0;
+    }
     if (seen.learns && request->object) {
         AUTO(tree_freep) json_t *other = other_thing();
         seen.learns = false;
@@ -86,7 +94,8 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
             reconcile_write(request, CLUSTER_CREATE, owned_map(request->object, "taken"));
         }
     }
-    if (seen.retries && request->object && reconcile_may_retry(request, 0, 1)) {
+    if (seen.retries && request->object &&
+        reconcile_may_retry(request, 0, MAX(seen.retry_failures, 1))) {
         seen.tries++;
         reconcile_write(request, CLUSTER_DELETE, stranger());
     }
@@ -273,6 +282,26 @@ static void what_a_look_learns_is_looked_at(void) {
     close_all();
 }
 
+/* A turn that has come, and passes that look at nothing before the one that uses it: as when a busy
+ * Sweep is asked for one too often. The try is the second: the first needs no turn. */
+static void a_postponed_look_keeps_the_turn(void) {
+    open_all();
+    seen.retries = true;
+    seen.retry_failures = 2;
+    AUTO(tree_freep) json_t *owner = make_thing();
+    CHECK_INT(seen.tries, 0);
+    int looks = seen.looks;
+    seen.postpones = 5;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    while (seen.tries == 0 && clock_monotonic_ms() < end_ms) {
+        step(100);
+    }
+    CHECK_INT(seen.postpones, 0);
+    CHECK_INT(seen.tries, 1);
+    CHECK_INT(seen.looks, looks + 5 + 1);
+    close_all();
+}
+
 /* A pass that may try again, and then fails, has not used up the tries of its resource. */
 static void a_pass_that_fails_ends_its_try(void) {
     open_all();
@@ -317,6 +346,7 @@ int main(void) {
     TEST(errors_are_retried_by_their_kind);
     TEST(a_look_sees_what_the_last_one_made);
     TEST(what_a_look_learns_is_looked_at);
+    TEST(a_postponed_look_keeps_the_turn);
     TEST(a_pass_that_fails_ends_its_try);
     TEST(a_pass_follows_a_try);
     return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
