@@ -9,12 +9,24 @@ int64_t retry_pace_spread_ms(int64_t even_ms) {
     return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
 }
 
-enum { MISSED_MAX = 2 /* passes without a wish */ };
+enum {
+    MISSED_MAX = 2,       /* passes without a wish */
+    CLOSED_MIN_MS = 1000, /* of a ramp, doubling */
+    CLOSED_MAX_MS = 60000,
+    DOUBLINGS_MAX = 6,
+};
 
 enum stage {
     STAGE_WAITS,
     STAGE_MAY, /* its turn has come */
     STAGE_TRIES,
+};
+
+/* Turns after a success. When such a turn was of no use, there is none for a while. */
+struct ramp {
+    int more;     /* that are open */
+    int failures; /* of them, in a row */
+    int64_t closed_until_ms;
 };
 
 struct waiter {
@@ -26,7 +38,8 @@ struct waiter {
     int failures;
     int missed;     /* passes in a row without a wish */
     bool has_asked; /* in this pass */
-    bool is_more;   /* its turn came after a success: its own delay does not count */
+    struct ramp *ramp; /* its turn came after a success: its own delay does not count; else NULL */
+    int tried_failures; /* of the wish that is tried */
 };
 
 /* A namespace. */
@@ -34,7 +47,7 @@ struct region {
     char *name;
     struct region *next; /* in the ring */
     struct waiter *first, *last;
-    int more;         /* turns after a success */
+    struct ramp ramp;
     bool by_failures; /* whose turn is next: of the one that failed least */
 };
 
@@ -42,8 +55,9 @@ struct retry_pace {
     void *by_key;        /* tsearch tree of struct waiter */
     struct region *turn; /* the ring, from the one whose turn is next; NULL: none */
     size_t count;
-    int more;         /* turns after a success, of any namespace */
-    int64_t more_ms;  /* the last of these turns */
+    struct ramp ramp; /* of any namespace */
+    int64_t more_ms;  /* the last turn after a success */
+    int64_t now_ms;   /* of the last call that had it */
     int64_t spent_ms; /* the turns that are used up end here; behind now: turns are saved */
     bool is_begun;
 };
@@ -188,8 +202,9 @@ void retry_pace_charge(struct retry_pace *pace, const char *key, int64_t now_ms)
     }
 }
 
-static void begin(struct waiter *waiter) {
+static void begin(struct waiter *waiter, const struct retry_wish *wish) {
     waiter->stage = STAGE_TRIES;
+    waiter->tried_failures = wish->failures;
     unlink_waiter(waiter);
     link_last(waiter);
 }
@@ -197,18 +212,20 @@ static void begin(struct waiter *waiter) {
 bool retry_pace_ask(struct retry_pace *pace, const struct retry_wish *wish, int64_t now_ms) {
     struct waiter *waiter = waiter_of(pace, wish);
     bool is_first = !waiter->has_asked;
+    pace->now_ms = now_ms;
     waiter->has_asked = true;
     if (waiter->stage == STAGE_TRIES) {
         return false;
     }
     bool is_due = wish->due_ms <= now_ms;
-    if (waiter->stage == STAGE_MAY && (is_due || waiter->is_more)) {
-        begin(waiter);
+    if (waiter->stage == STAGE_MAY && (is_due || waiter->ramp)) {
+        begin(waiter, wish);
         return true;
     }
     if (wish->failures <= 1 && is_due && has_credit(pace, now_ms, RETRY_PACE_DEBT)) {
         spend(pace, now_ms);
-        begin(waiter);
+        waiter->ramp = NULL;
+        begin(waiter, wish);
         return true;
     }
     waiter->due_ms = is_first ? wish->due_ms : MIN(waiter->due_ms, wish->due_ms);
@@ -233,27 +250,53 @@ void retry_pace_passed(struct retry_pace *pace, const char *key) {
     }
 }
 
+static void open_turn(const struct retry_pace *pace, struct ramp *ramp) {
+    if (pace->now_ms >= ramp->closed_until_ms) {
+        ramp->more = MIN(ramp->more + 1, RETRY_PACE_RAMP_MAX);
+    }
+}
+
+/* What failed once and then not was a hiccup, a conflict for example: it says nothing about the
+ * causes for which others wait. */
+static void note_success(struct retry_pace *pace, const struct waiter *waiter) {
+    if (waiter->tried_failures > 1) {
+        waiter->region->ramp = (struct ramp){.more = waiter->region->ramp.more};
+        if (waiter->ramp) {
+            *waiter->ramp = (struct ramp){.more = waiter->ramp->more};
+        }
+        open_turn(pace, &waiter->region->ramp);
+        open_turn(pace, &pace->ramp);
+    }
+}
+
+static void note_failure(struct retry_pace *pace, const struct waiter *waiter) {
+    struct ramp *ramp = waiter->ramp;
+    waiter->region->ramp.more = pace->ramp.more = 0;
+    if (ramp) {
+        int64_t closed_ms = (int64_t)CLOSED_MIN_MS << MIN(ramp->failures++, DOUBLINGS_MAX);
+        ramp->closed_until_ms = pace->now_ms + MIN(closed_ms, CLOSED_MAX_MS);
+    }
+}
+
 void retry_pace_ended(struct retry_pace *pace, const char *key, enum retry_end end) {
     struct waiter *waiter = find(pace, key);
     if (!waiter || waiter->stage != STAGE_TRIES) {
         return;
     }
-    struct region *region = waiter->region;
     waiter->stage = STAGE_WAITS;
     waiter->due_ms = INT64_MAX; /* until the next pass asks */
     if (end == RETRY_SUCCEEDED) {
         waiter->missed = MISSED_MAX - 1; /* it leaves unless the next pass asks */
-        region->more = MIN(region->more + 1, RETRY_PACE_RAMP_MAX);
-        pace->more = MIN(pace->more + 1, RETRY_PACE_RAMP_MAX);
+        note_success(pace, waiter);
     } else if (end == RETRY_FAILED) {
-        region->more = pace->more = 0;
+        note_failure(pace, waiter);
     }
 }
 
 void retry_pace_wake(struct retry_pace *pace, const char *namespace) {
     struct region *region = find_region(pace, namespace);
-    if (region) {
-        region->more = MAX(region->more, 1);
+    if (region && region->ramp.more == 0) {
+        open_turn(pace, &region->ramp);
     }
 }
 
@@ -272,32 +315,36 @@ static struct waiter *choose(const struct region *region, bool by_failures, int6
     return best;
 }
 
-static const char *grant_turn(struct retry_pace *pace, struct waiter *waiter, bool is_more) {
+static const char *grant_turn(struct retry_pace *pace, struct waiter *waiter, struct ramp *ramp) {
     waiter->stage = STAGE_MAY;
-    waiter->is_more = is_more;
+    waiter->ramp = ramp;
     pace->turn = waiter->region->next;
     return waiter->key;
 }
 
+/* The ramp's next turn in that namespace; NULL: it has none, or no one waits there. */
+static struct waiter *choose_more(const struct region *region, struct ramp *ramp) {
+    struct waiter *waiter =
+        ramp->more > 0 ? choose(region, /* by_failures= */ false, INT64_MAX - 1) : NULL;
+    ramp->more -= waiter != NULL;
+    return waiter;
+}
+
 /* After a success: first of its namespace. */
-static struct waiter *choose_more(struct retry_pace *pace) {
+static const char *grant_more(struct retry_pace *pace) {
     struct region *region = pace->turn;
     do {
-        struct waiter *waiter =
-            region->more > 0 ? choose(region, /* by_failures= */ false, INT64_MAX - 1) : NULL;
+        struct waiter *waiter = choose_more(region, &region->ramp);
         if (waiter) {
-            region->more--;
-            return waiter;
+            return grant_turn(pace, waiter, &region->ramp);
         }
-        region->more = 0;
+        region->ramp.more = 0;
         region = region->next;
     } while (region != pace->turn);
     do {
-        struct waiter *waiter =
-            pace->more > 0 ? choose(region, /* by_failures= */ false, INT64_MAX - 1) : NULL;
+        struct waiter *waiter = choose_more(region, &pace->ramp);
         if (waiter) {
-            pace->more--;
-            return waiter;
+            return grant_turn(pace, waiter, &pace->ramp);
         }
         region = region->next;
     } while (region != pace->turn);
@@ -319,9 +366,9 @@ static struct waiter *choose_due(struct retry_pace *pace, int64_t now_ms) {
 
 static bool has_more(const struct retry_pace *pace) {
     const struct region *region = pace->turn;
-    bool has = pace->more > 0;
+    bool has = pace->ramp.more > 0;
     while (region && !has) {
-        has = region->more > 0;
+        has = region->ramp.more > 0;
         region = region->next == pace->turn ? NULL : region->next;
     }
     return has;
@@ -329,23 +376,25 @@ static bool has_more(const struct retry_pace *pace) {
 
 const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms) {
     struct waiter *waiter = NULL;
+    const char *key = NULL;
+    pace->now_ms = now_ms;
     if (!pace->turn) {
-        pace->more = 0;
+        pace->ramp.more = 0;
         return NULL;
     }
     if (has_more(pace) && now_ms >= pace->more_ms + RETRY_PACE_RAMP_MS) {
-        waiter = choose_more(pace);
+        key = grant_more(pace);
     }
-    if (waiter) {
+    if (key) {
         pace->more_ms = now_ms;
-        return grant_turn(pace, waiter, true);
+        return key;
     }
     save_few(pace, now_ms);
     if (pace->spent_ms + RETRY_PACE_MS <= now_ms) {
         waiter = choose_due(pace, now_ms);
         pace->spent_ms += waiter ? RETRY_PACE_MS : 0;
     }
-    return waiter ? grant_turn(pace, waiter, false) : NULL;
+    return waiter ? grant_turn(pace, waiter, /* ramp= */ NULL) : NULL;
 }
 
 static int64_t first_due_ms(const struct region *region) {

@@ -17,7 +17,9 @@
  * - What else a waiting resource asks for (queries, its status) counts, too.
  * - After a try that succeeds, the cause may be gone: one more try of its namespace, and one of any
  *   namespace, are allowed at once, before their own delays; so after a quota was raised the number
- *   of tries doubles step by step. A try that fails ends this.
+ *   of tries doubles step by step. A try that fails ends this. If it was allowed in this way, the
+ *   cause is another one: the next such try comes 1 s later, doubling up to a minute. What succeeds
+ *   after one failure allows no others: it was a conflict, for example.
  *
  * Pure: the caller passes the time, in ms of any monotonic clock. Used by one thread. */
 #pragma once

@@ -167,6 +167,48 @@ static void a_success_lets_its_namespace_go_on(void) {
     retry_pace_free(pace);
 }
 
+/* Jobs of another namespace fail for a moment, and succeed, twice a second: by conflicts, or after
+ * a second failure. What is stuck for its own cause is not asked for more often. */
+static void a_success_elsewhere_moves_nothing(void) {
+    for (int failures = 1; failures <= 3; failures++) {
+        int least, most;
+        begin();
+        add("stuck", 1000);
+        fail_all();
+        run(60 * MINUTE_MS);
+        int before = tries_of("stuck", &least, &most);
+        for (int i = 0; i < 10 * 60 * 2; i++) {
+            add("well", 1);
+            struct job *job = &jobs[job_count - 1];
+            job->is_mended = true;
+            job->failures = failures;
+            job->due_ms = now_ms;
+            visit(job);
+            run(500);
+        }
+        int tries = tries_of("stuck", &least, &most) - before;
+        printf("# %d tries in ten minutes beside successes after %d failures\n", tries, failures);
+        CHECK(tries <= 10 * 48 + 20);
+        retry_pace_free(pace);
+    }
+}
+
+/* What is deleted and leaves no room for what waits. */
+static void deletions_that_are_of_no_use(void) {
+    int least, most;
+    begin();
+    add("a", 1000);
+    fail_all();
+    run(60 * MINUTE_MS);
+    int before = tries_of("a", &least, &most);
+    for (int i = 0; i < 10 * 60 * 10; i++) {
+        retry_pace_wake(pace, "a");
+        run(100);
+    }
+    CHECK(tries_of("a", &least, &most) - before <= 10 * 48 + 20);
+    retry_pace_free(pace);
+}
+
 /* What a waiting resource asks for besides is part of the sum. */
 static void other_requests_count(void) {
     begin();
@@ -313,6 +355,8 @@ int main(void) {
     TEST(jobs_and_namespaces_take_turns);
     TEST(a_newcomer_is_early);
     TEST(a_success_lets_its_namespace_go_on);
+    TEST(a_success_elsewhere_moves_nothing);
+    TEST(deletions_that_are_of_no_use);
     TEST(other_requests_count);
     TEST(a_pause_saves_up_little);
     TEST(a_deletion_wakes_one_of_its_namespace);
