@@ -3,10 +3,12 @@
 
 #include "lib/time/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void election_init(struct election *election, const char *identity) {
-    *election = (struct election){.identity = identity, .acted_ms = INT64_MIN / 2};
+    *election = (struct election){
+        .identity = identity, .acted_ms = INT64_MIN / 2, .poll_ms = ELECTION_POLL_MS};
 }
 
 void election_release(struct election *election) {
@@ -17,11 +19,16 @@ static bool is_ours(const struct election *election) {
     return strcmp(tree_text(election->seen, "spec.holderIdentity", ""), election->identity) == 0;
 }
 
-static bool is_free(const struct election *election, int64_t now_ms) {
-    const char *holder = tree_text(election->seen, "spec.holderIdentity", "");
+/* When the Lease that was seen is over, if it is not renewed. */
+static int64_t end_of_lease(const struct election *election) {
     int64_t lease_s = tree_integer(election->seen, "spec.leaseDurationSeconds", ELECTION_LEASE_S);
     int64_t lease_ms = MIN(MAX(lease_s, 1), 3600) * 1000;
-    return !*holder || is_ours(election) || now_ms >= election->changed_ms + lease_ms;
+    return election->changed_ms + lease_ms;
+}
+
+static bool is_free(const struct election *election, int64_t now_ms) {
+    const char *holder = tree_text(election->seen, "spec.holderIdentity", "");
+    return !*holder || is_ours(election) || now_ms >= end_of_lease(election);
 }
 
 static enum election_act next_of_leader(struct election *election, int64_t now_ms,
@@ -33,7 +40,7 @@ static enum election_act next_of_leader(struct election *election, int64_t now_m
         return ELECTION_STEP_DOWN;
     }
     if (!election->is_known) { /* a renewal failed: read the current state */
-        *ret_due_ms = MIN(election->acted_ms + ELECTION_POLL_MS, give_up_ms);
+        *ret_due_ms = MIN(election->acted_ms + ELECTION_AGAIN_MS, give_up_ms);
         return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
     }
     bool is_late = election->acted_ms > election->renewed_ms; /* read again, but not renewed */
@@ -52,8 +59,15 @@ enum election_act election_next(struct election *election, int64_t now_ms, int64
     if (election->is_known && (!election->seen || is_free(election, now_ms))) {
         return election->seen ? ELECTION_UPDATE : ELECTION_CREATE;
     }
-    *ret_due_ms = election->acted_ms + ELECTION_POLL_MS;
-    return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
+    *ret_due_ms = election->acted_ms + election->poll_ms;
+    if (now_ms >= *ret_due_ms) {
+        election->poll_ms = ELECTION_POLL_MS + arc4random_uniform(ELECTION_POLL_MS / 5);
+        return ELECTION_READ;
+    }
+    if (election->is_known) {
+        *ret_due_ms = MIN(*ret_due_ms, end_of_lease(election));
+    }
+    return ELECTION_WAIT;
 }
 
 static void set_time(json_t *spec, const char *field, int64_t wall_ms) {

@@ -9,7 +9,8 @@ enum {
     ELECTION_LEASE_S = 10,      /* after this time without a renewal any replica may take it */
     ELECTION_RENEW_MS = 2000,   /* how often a leader renews */
     ELECTION_GIVE_UP_MS = 8000, /* a leader that could not renew for this long steps down */
-    ELECTION_POLL_MS = 1000,    /* how often a standby tries, and a leader whose renewal failed */
+    ELECTION_AGAIN_MS = 1000,   /* when a leader whose renewal failed tries again */
+    ELECTION_POLL_MS = 2000,    /* how often a standby reads the Lease, and up to a fifth more */
 };
 
 struct election {
@@ -20,6 +21,7 @@ struct election {
     int64_t changed_ms; /* when the content of `seen` was first seen */
     int64_t renewed_ms; /* when the last successful renewal was sent */
     int64_t acted_ms;   /* when the last request was sent */
+    int64_t poll_ms;    /* of a standby, until its next request */
 };
 
 enum election_act {

@@ -2,12 +2,9 @@
 /* asking_refusals.h: how an API server refuses, for test_asking.c: hooks of api_double.h. */
 #pragma once
 
-#include "tests/kube/api_double.h"
-#include "tests/kube/stepped_clock.h"
+#include "tests/unit/operator/asking_world.h"
 
 #include <string.h>
-
-static int64_t start_ms; /* of the world */
 
 static bool is_creation_of(const struct api_request *request, const char *plural) {
     return strcmp(request->verb, "create") == 0 && strcmp(request->plural, plural) == 0;

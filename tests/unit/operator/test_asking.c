@@ -4,17 +4,8 @@
  * in states that are hard on a cluster, in a sample that SOAK_SEED draws, and in a soak
  * (SOAK_ROUNDS) in all; under sanitizers (ROUNDS_DIVISOR) only in the sample. What begins a job is
  * not counted. ASKING_STATE=words: only states with these words; ASKING_JOBS=1000: how many. */
-#include "lib/file.h"
-#include "operator/control/controller.h"
-#include "operator/kinds/job/guard/network_policy.h"
-#include "operator/kinds/kinds.h"
-#include "operator/kube/kube.h"
 #include "operator/object.h"
-#include "operator/resource.h"
-#include "tests/kube/api_double.h"
-#include "tests/kube/stepped_clock.h"
 #include "tests/seed.h"
-#include "tests/test.h"
 #include "tests/unit/operator/asking_failures.h"
 
 #include <stdlib.h>
@@ -31,10 +22,6 @@ enum {
     PER_MINUTE = 60,    /* of MANY jobs and the watches together */
 };
 
-static struct api_double *api;
-static struct cluster *cluster;
-static struct controller *controller;
-static struct kind_set *kinds;
 static int job_count;
 
 struct state {
@@ -73,18 +60,6 @@ static const char sweep[] =
     "    workers: 1\n    image: example.com/me:1\n    command: [train, $(RATE), job-n0n]\n   "
     " " VOLUMES "\n";
 
-/* The text with n0n replaced by the number. The caller frees it. */
-static char *numbered(const char *text, int number) {
-    char *result = x_strdup(""), *at;
-    while ((at = strstr(text, "n0n"))) {
-        AUTO(text_freep) char *before = result;
-        result = x_printf("%s%.*s%d", before, (int)(at - text), text, number);
-        text = at + 2;
-    }
-    AUTO(text_freep) char *before = result;
-    return x_printf("%s%s", before, text);
-}
-
 /* ---- what is there before ---- */
 
 static void put_stranger(const char *plural, const char *api_version, const char *kind,
@@ -97,7 +72,7 @@ static void put_stranger(const char *plural, const char *api_version, const char
 static void put_strangers(const char *plural, const char *api_version, const char *kind,
                           const char *format) {
     for (int i = 0; i < job_count; i++) {
-        AUTO(text_freep) char *name = numbered(format, i);
+        AUTO(text_freep) char *name = asking_numbered(format, i);
         put_stranger(plural, api_version, kind, name);
     }
 }
@@ -354,69 +329,10 @@ static const struct state states[] = {
 
 /* ---- the world ---- */
 
-static void report(void *context UNUSED, const char *key UNUSED, const struct error *err UNUSED,
-                   int64_t retry_ms UNUSED, int failures UNUSED) {
-}
-
-static void open_cluster(void) {
-    struct error err = {0};
-    char path[] = "/tmp/test-asking-XXXXXX";
-    int fd = mkstemp(path);
-    AUTO(text_freep)
-    char *text = x_printf("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-                          "clusters: [{name: c, cluster: {server: \"http://127.0.0.1:%d\"}}]\n"
-                          "users: [{name: u, user: {token: t}}]\n"
-                          "contexts: [{name: c, context: {cluster: c, user: u}}]\n",
-                          script_server_port(api_double_server(api)));
-    CHECK_OK(file_write(path, text, strlen(text), &err), &err);
-    struct kube_options options = {.config.kubeconfig = path, .skips_answered = true};
-    CHECK_OK(kube_open(&options, &cluster, &err), &err);
-    static const struct network_policy_options policy = {0};
-    static const struct job_options jobs = {.network_policy = &policy};
-    CHECK_OK(kind_set_new(NULL, &jobs, &kinds, &err), &err);
-    CHECK_OK(controller_new(cluster, kind_set_kinds(kinds), report, NULL, &controller, &err), &err);
-    unlink(path);
-    close(fd);
-}
-
-/* The definitions are read once for all jobs. */
-static void put_jobs(int count) {
-    struct error err = {0};
-    AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(resource_parse("job", state->manifest, strlen(state->manifest), &object, &err), &err);
-    AUTO(text_freep) char *pattern = json_dumps(object, JSON_COMPACT);
-    for (int i = 0; i < count; i++) {
-        AUTO(text_freep) char *text = numbered(pattern, i);
-        json_t *made = json_loads(text, 0, NULL);
-        json_object_set_new(json_object_get(made, "metadata"), "generation", json_integer(1));
-        api_double_put(api, plural_of_manifest(), made);
-    }
-}
-
-static void settle(void) {
-    struct error err = {0};
-    for (int quiet = 0; quiet < 6; quiet++) {
-        bool any = script_server_poll(api_double_server(api));
-        CHECK_OK(controller_step(controller, 0, &err), &err);
-        quiet = any || controller_idle_ms(controller) == 0 ? 0 : quiet;
-    }
-}
-
-static void run(int64_t ms) {
-    int64_t end_ms = stepped_clock_ms() + ms, left_ms;
-    settle();
-    while ((left_ms = end_ms - stepped_clock_ms()) > 0) {
-        int64_t next_ms = stepped_clock_next_ms();
-        next_ms = MIN(next_ms < 0 ? left_ms : next_ms, controller_idle_ms(controller));
-        stepped_clock_advance(MIN(MAX(next_ms, 1), left_ms));
-        settle();
-    }
-}
-
 static void run_minute(int minute) {
     int steps = state->each_second ? 60 : 1;
     for (int i = 0; i < steps; i++) {
-        run(60000 / steps);
+        asking_run(60000 / steps);
         if (state->each_second) {
             state->each_second(minute * 60 + i);
         }
@@ -455,20 +371,11 @@ static struct rates rates_of(const json_t *counts, const json_t *begun, int jobs
 
 static void begin(int jobs) {
     job_count = jobs;
-    api = api_double_new(state->hook, NULL);
-    start_ms = stepped_clock_ms();
-    open_cluster();
+    asking_open(state->hook);
     if (state->setup) {
         state->setup();
     }
-    put_jobs(jobs);
-}
-
-static void end(void) {
-    controller_free(controller);
-    cluster->ops->free(cluster);
-    kind_set_free(kinds);
-    api_double_free(api);
+    asking_put(plural_of_manifest(), state->manifest, NULL, jobs);
 }
 
 /* Requests a minute after the beginning, of so many jobs in that state. */
@@ -482,7 +389,7 @@ static struct rates ask(int jobs) {
         run_minute(minute);
     }
     struct rates rates = rates_of(api_double_counts(api), begun, jobs);
-    end();
+    asking_close();
     return rates;
 }
 
@@ -528,12 +435,12 @@ static void test_all_go_on_when_the_quota_is_raised(void) {
     state = &raised;
     is_mended = false;
     begin(jobs);
-    run(5 * 60000);
+    asking_run(5 * 60000);
     CHECK_INT(json_object_size(api_double_all(api, "pods")), 0);
     is_mended = true;
-    run(60000);
+    asking_run(60000);
     CHECK_INT(json_object_size(api_double_all(api, "pods")), jobs * PODS);
-    end();
+    asking_close();
 }
 
 int main(void) {

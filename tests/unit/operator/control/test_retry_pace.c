@@ -176,19 +176,21 @@ static void a_success_elsewhere_moves_nothing(void) {
         add("stuck", 1000);
         fail_all();
         run(60 * MINUTE_MS);
-        int before = tries_of("stuck", &least, &most);
+        int before = tries_of("stuck", &least, &most), all = 0;
         for (int i = 0; i < 10 * 60 * 2; i++) {
             add("well", 1);
             struct job *job = &jobs[job_count - 1];
             job->is_mended = true;
             job->failures = failures;
             job->due_ms = now_ms;
-            visit(job);
-            run(500);
+            all += visit(job);
+            all += run(500);
         }
         int tries = tries_of("stuck", &least, &most) - before;
-        printf("# %d tries in ten minutes beside successes after %d failures\n", tries, failures);
+        printf("# %d tries in ten minutes beside successes after %d failures, %d in all\n", tries,
+               failures, all);
         CHECK(tries <= 10 * 48 + 20);
+        CHECK(failures > 1 || all <= 10 * 48 + RETRY_PACE_DEBT + RETRY_PACE_SAVED + 20);
         retry_pace_free(pace);
     }
 }
