@@ -45,6 +45,7 @@ struct watch {
     struct stream_items items;
     struct stream_lines lines;
     bool is_lost;                /* the position in the stream is lost: list again */
+    bool has_error_event;        /* the server has ended the stream with an error */
     bool is_answered, is_listed; /* once at least */
     bool is_there;               /* the kind: the last complete answer was a list */
     bool is_missing;             /* 404 since missing_ms */
@@ -332,11 +333,11 @@ static int on_line(void *context, const char *text, size_t size, struct error *e
         return 0;
     }
     if (stream_event_parse(text, size, &event, err) < 0) {
-        watch->is_lost = true; /* the lost event is unknown */
         return -1;
     }
     AUTO(tree_freep) json_t *object = event.object;
     if (event.type == STREAM_ERROR) {
+        watch->has_error_event = true;
         return client_error((int)tree_integer(object, "code", 500), object, err);
     }
     clear_trouble(watch);
@@ -358,7 +359,9 @@ static int on_line(void *context, const char *text, size_t size, struct error *e
 
 static int on_watch_data(void *context, const char *data, size_t size, struct error *err) {
     struct watch *watch = context;
-    return stream_lines_feed(&watch->lines, data, size, on_line, watch, err);
+    int result = stream_lines_feed(&watch->lines, data, size, on_line, watch, err);
+    watch->is_lost |= result < 0 && !watch->has_error_event; /* what was lost is unknown */
+    return result;
 }
 
 /* The objects that exist were not sent to their end: the next try reads a list. */
@@ -388,7 +391,6 @@ static void on_watch_end(void *context, const struct client_answer *answer) {
     if (kind == ERROR_GONE || kind == ERROR_NOT_FOUND || watch->is_lost ||
         is_version_too_large(answer)) { /* 404: the definition has changed */
         set_text(&watch->resource_version, NULL);
-        watch->is_lost = false;
     }
     if (kind != ERROR_NONE && kind != ERROR_GONE) {
         fail(watch, answer->err, answer->retry_after_s);
@@ -414,6 +416,7 @@ static char *follow_path(const struct watch *watch) {
 
 static void follow(struct watch *watch) {
     watch->is_initial = !watch->resource_version;
+    watch->is_lost = watch->has_error_event = false;
     AUTO(text_freep) char *path = follow_path(watch);
     stream_lines_release(&watch->lines);
     stream_lines_init(&watch->lines, CLIENT_OBJECT_MAX);

@@ -485,6 +485,27 @@ static void test_bookmarks_and_truncated_lines(void) {
     world_close();
 }
 
+/* The same of an event that is too large: it would come again and again. */
+static void test_a_line_above_the_limit(void) {
+    enum { PIECE = 256 << 10 };
+    AUTO(text_freep) char *piece = x_calloc(PIECE + 1, 1);
+    memset(piece, 'x', PIECE);
+    kind_open(3);
+    world_watch();
+    world_run(500);
+    struct script_connection *watch = kind.watch;
+    script_send(watch, "{\"type\":\"MODIFIED\",\"object\":{\"data\":\"");
+    for (int sent = 0; sent <= CLIENT_OBJECT_MAX && script_is_open(watch); sent += PIECE) {
+        script_send(watch, piece);
+        world_settle();
+    }
+    world_run(120000);
+    CHECK_INT(world.listed, 2);
+    CHECK_INT(json_object_size(world.names), 3);
+    CHECK(kind.watch != watch && script_is_open(kind.watch));
+    world_close();
+}
+
 /* Ten minutes of each; before the delay was one for list and watch, the first were ten requests a
  * second. */
 static void test_a_watch_that_never_works_costs_little(void) {
@@ -538,6 +559,7 @@ int main(void) {
     TEST(test_a_token_is_rotated);
     TEST(test_lists);
     TEST(test_bookmarks_and_truncated_lines);
+    TEST(test_a_line_above_the_limit);
     TEST(test_a_watch_that_never_works_costs_little);
     return TEST_END();
 }
