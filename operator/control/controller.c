@@ -323,8 +323,7 @@ static void on_batch_end(void *context, struct write_batch *batch) {
 static void cache_stored(struct controller *controller, const json_t *object,
                          const json_t *stored) {
     bool is_gone = gone_end(controller->gone, object, stored);
-    if (stored && !is_gone &&
-        json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
+    if (stored && !is_gone && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         !cache_has_version(controller->cache, stored)) {
         AUTO(tree_freep) json_t *before = find_before(controller, stored);
         count_change(controller, before, stored);

@@ -49,9 +49,8 @@ bool gone_end(struct gone *gone, const json_t *object, const json_t *answer) {
     AUTO(text_freep) char *key = resource_key_of_object(object);
     json_t *row = json_object_get(gone->objects, key);
     int64_t left = tree_integer(row, "requests", 1) - 1;
-    bool is_gone =
-        json_object_get(json_object_get(row, "uids"), tree_text(answer, "metadata.uid", "")) !=
-        NULL;
+    bool is_gone = json_object_get(json_object_get(row, "uids"),
+                                   tree_text(answer, "metadata.uid", "")) != NULL;
     if (left > 0) {
         set_requests(row, left);
     } else {

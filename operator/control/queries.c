@@ -16,7 +16,7 @@ struct queries {
     struct cluster *cluster;
     queries_answer *answer;
     void *context;
-    void *asked;    /* tsearch tree of struct asked, by key */
+    void *asked;       /* tsearch tree of struct asked, by key */
     struct gone *gone; /* of what is looked for */
 };
 

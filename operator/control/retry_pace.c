@@ -36,9 +36,9 @@ struct waiter {
     enum stage stage;
     int64_t due_ms;
     int failures;
-    int missed;     /* passes in a row without a wish */
-    bool has_asked; /* in this pass */
-    struct ramp *ramp; /* its turn came after a success: its own delay does not count; else NULL */
+    int missed;         /* passes in a row without a wish */
+    bool has_asked;     /* in this pass */
+    struct ramp *ramp;  /* its turn came after a success: its own delay does not count; else NULL */
     int tried_failures; /* of the wish that is tried */
 };
 

@@ -6,7 +6,8 @@
  * is longer, then as one answer from the server's cache, or, if that fails, in further pages.
  * One delay grows over all failures of list and watch (backoff.h); only a watch that lived
  * WATCH_HEALTHY_MS resets it. A kind that may be absent is absent when the server does not know it
- * (404), but one that was there only when that lasts: until then it is an error, as any other. docs/client.md compares this with client-go. */
+ * (404), but one that was there only when that lasts: until then it is an error, as any other.
+ * docs/client.md compares this with client-go. */
 #pragma once
 
 #include "operator/cluster.h"

@@ -278,10 +278,9 @@ static int next_attempt(const struct disttrain_plan *gang, const struct gang_pla
  * it. */
 static char *choose_group(const struct disttrain_plan *gang, const struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
-        const char *group =
-            places[i].is_alive
-                ? kueue_own_group_of(gang->job.observed->object, places[i].newest.pod)
-                : NULL;
+        const char *group = places[i].is_alive ? kueue_own_group_of(gang->job.observed->object,
+                                                                    places[i].newest.pod)
+                                               : NULL;
         if (group) {
             return x_strdup(group);
         }

@@ -20,7 +20,8 @@ struct sweep_observed {
     const struct schema *train;    /* DistTrain's definition */
     const struct trial_row *rows;  /* its trials, by ascending index */
     size_t count;
-    /* The cluster knows no DistTrains at the moment: trials may exist that are not among the rows. */
+    /* The cluster knows no DistTrains at the moment: trials may exist that are not among the rows.
+     */
     bool is_blind;
     const struct trial_row *warm; /* those of spec.warmStart, any order */
     size_t warm_count;

@@ -32,8 +32,9 @@ static inline char *asking_numbered(const char *text, int number) {
     return x_printf("%s%s", before, text);
 }
 
-static inline void asking_report(void *context UNUSED, const char *key UNUSED, const struct error *err UNUSED,
-                   int64_t retry_ms UNUSED, int failures UNUSED) {
+static inline void asking_report(void *context UNUSED, const char *key UNUSED,
+                                 const struct error *err UNUSED, int64_t retry_ms UNUSED,
+                                 int failures UNUSED) {
 }
 
 static inline void asking_open(api_hook *hook) {
@@ -54,13 +55,14 @@ static inline void asking_open(api_hook *hook) {
     static const struct network_policy_options policy = {0};
     static const struct job_options jobs = {.network_policy = &policy};
     CHECK_OK(kind_set_new(NULL, &jobs, &kinds, &err), &err);
-    CHECK_OK(controller_new(cluster, kind_set_kinds(kinds), asking_report, NULL, &controller, &err), &err);
+    CHECK_OK(controller_new(cluster, kind_set_kinds(kinds), asking_report, NULL, &controller, &err),
+             &err);
     unlink(path);
     close(fd);
 }
 
-/* Jobs in that namespace (NULL: default), with n0n in the manifest as their numbers. The definitions
- * are read once for all of them. */
+/* Jobs in that namespace (NULL: default), with n0n in the manifest as their numbers. The
+ * definitions are read once for all of them. */
 static inline void asking_put(const char *plural, const char *manifest, const char *namespace,
                               int count) {
     struct error err = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How much is asked when things happen beside what is stuck: conflicts in another namespace, reports
- * of running trials, the election. As test_asking.c, in stepped time. */
+/* How much is asked when things happen beside what is stuck: conflicts in another namespace,
+ * reports of running trials, the election. As test_asking.c, in stepped time. */
 #include "operator/kube/elector.h"
 #include "tests/unit/operator/asking_world.h"
 
@@ -59,12 +59,12 @@ static void flip_pods(int number) {
     void *next;
     json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
         json_t *copy = json_deep_copy(pod);
-        json_object_set_new(
-            copy, "status",
-            json_pack("{s:s, s:[{s:s, s:b, s:i, s:{s:{s:s, s:s}}}]}", "phase", "Pending",
-                      "containerStatuses", "name", "windlass", "ready", 0, "restartCount", 0,
-                      "state", "waiting", "reason", number % 2 ? "ImagePullBackOff" : "ErrImagePull",
-                      "message", "cannot pull"));
+        json_object_set_new(copy, "status",
+                            json_pack("{s:s, s:[{s:s, s:b, s:i, s:{s:{s:s, s:s}}}]}", "phase",
+                                      "Pending", "containerStatuses", "name", "windlass", "ready",
+                                      0, "restartCount", 0, "state", "waiting", "reason",
+                                      number % 2 ? "ImagePullBackOff" : "ErrImagePull", "message",
+                                      "cannot pull"));
         api_double_put(api, "pods", copy);
     }
 }
@@ -110,8 +110,8 @@ static void test_the_election_of_two(void) {
     json_t *count;
     double all = 0;
     json_object_foreach((json_t *)(uintptr_t)api_double_counts(api), what, count) {
-        all += (double)(json_integer_value(count) -
-                        json_integer_value(json_object_get(before, what)));
+        all +=
+            (double)(json_integer_value(count) - json_integer_value(json_object_get(before, what)));
     }
     printf("# two replicas and a job that waits: %.1f requests a minute\n", all / MINUTES);
     CHECK(elector_state(one) == ELECTOR_LEADER && elector_state(other) == ELECTOR_STANDBY);

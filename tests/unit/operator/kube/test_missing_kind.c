@@ -6,7 +6,7 @@
 
 enum { OBJECTS = 3 };
 
-static const char *only_version; /* that the server knows; chosen by the test */
+static const char *only_version;         /* that the server knows; chosen by the test */
 static struct script_connection *stream; /* of the last watch */
 
 /* Three objects at resourceVersion 1000; no watch-list. */

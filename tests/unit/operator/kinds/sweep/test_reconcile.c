@@ -251,8 +251,8 @@ static const json_t *status_of(const struct reconcile *request) {
 
 static void tell_trials(struct cache *cache, enum cluster_event event) {
     AUTO(tree_freep)
-    json_t *kind = json_pack("{s:s, s:s}", "apiVersion", "windlass.dev/v1beta1", "kind",
-                             "DistTrain");
+    json_t *kind =
+        json_pack("{s:s, s:s}", "apiVersion", "windlass.dev/v1beta1", "kind", "DistTrain");
     cache_update(cache, event, kind, NULL, NULL);
 }
 
