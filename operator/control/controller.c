@@ -198,7 +198,7 @@ static void queue_all(struct controller *controller, const json_t *object, const
     }
 }
 
-/* Told by an event, or by a list that lacks it. */
+/* An event reports it, or a list lacks it. */
 static void on_deleted(void *context, enum cluster_event event UNUSED, const json_t *object) {
     struct controller *controller = context;
     queue_all(controller, object, /* but= */ NULL);

@@ -67,8 +67,8 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
 bool reconcile_find(struct reconcile *request, const json_t *like);
 
 /* Stores an object in the cache as the cluster has it, found by reconcile_find: its event is late,
- * and will be no news. So what the event would have led to follows: if the object is a resource, it
- * is reconciled, and so are its owners. */
+ * and will be ignored as known. So what the event would have led to follows: if the object is a
+ * resource, it is reconciled, and so are its owners. */
 void reconcile_learn(struct reconcile *request, const json_t *object);
 
 /* Sends a GET to the URL about once a second (poller.h), as long as every pass over the resource

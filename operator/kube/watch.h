@@ -19,7 +19,7 @@ enum {
     WATCH_PAGE = 500,          /* objects per request */
     WATCH_INITIAL_MS = 5000,   /* without a byte before the objects that exist are complete */
     WATCH_HEALTHY_MS = 20000,  /* a watch that ends earlier counts as a failure */
-    WATCH_ABSENT_MS = 600000,  /* a kind that was there is gone after 404 for so long */
+    WATCH_ABSENT_MS = 600000,  /* a kind that was there is gone after this time of 404 */
     WATCH_SILENCE_MS = 90000,  /* bookmarks arrive every minute: a silent stream is dead */
     WATCH_LIFE_MIN_S = 300,    /* the server ends a watch after this time */
     WATCH_LIFE_SPREAD_S = 300, /* plus up to this, so that watches do not end at the same time */

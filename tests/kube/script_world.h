@@ -1,5 +1,4 @@
-/* script_world.h: operator/kube against a script_server.h in stepped time (stepped_clock.h). One
- * world at a time. */
+/* script_world.h: operator/kube against a script_server.h in stepped time. One world at a time. */
 #pragma once
 
 #include "lib/file.h"
@@ -24,11 +23,9 @@ struct world {
     script_answer *answer; /* of the test */
     struct world_seen *seen;
     size_t count;
-    int listings, listed, applied, deleted; /* what the listener heard */
-    int listed_version;                     /* of the last LISTED */
-    int absences;                           /* ABSENT */
-    int wakes;                              /* how often a timer was due */
-    json_t *names;                          /* objects since the last LISTING */
+    int listings, listed, applied, deleted, absences; /* what the listener heard */
+    int wakes;                                        /* how often a timer was due */
+    json_t *names;                                    /* objects since the last LISTING */
     char folder[64];
 };
 static struct world world;
@@ -41,11 +38,8 @@ static inline void world_hear(void *context UNUSED, enum cluster_event event,
     world.listed += event == CLUSTER_LISTED;
     world.applied += event == CLUSTER_APPLIED;
     world.deleted += event == CLUSTER_DELETED;
-    if (event == CLUSTER_LISTED) {
-        const char *version = tree_text(object, "metadata.resourceVersion", "0");
-        world.listed_version = (int)strtol(version, NULL, 10);
-    } else if (event == CLUSTER_LISTING || event == CLUSTER_ABSENT) {
-        world.absences += event == CLUSTER_ABSENT;
+    world.absences += event == CLUSTER_ABSENT;
+    if (event == CLUSTER_LISTING || event == CLUSTER_ABSENT) {
         json_object_clear(world.names);
     } else if (event == CLUSTER_APPLIED) {
         json_object_set_new(world.names, name, json_true());

@@ -270,7 +270,7 @@ static void a_look_sees_what_the_last_one_made(void) {
     close_all();
 }
 
-/* What a pass learned of is reconciled, for its event will be no news. */
+/* What a pass learned of is reconciled, for its event is ignored as known. */
 static void what_a_look_learns_is_looked_at(void) {
     open_all();
     seen.learns = true;

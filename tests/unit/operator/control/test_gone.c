@@ -15,7 +15,7 @@ static void test_two_requests_about_one_object(void) {
     AUTO(tree_freep) json_t *next = object("a", "u-2");
     AUTO(tree_freep) json_t *other = object("b", "u-1");
     struct gone *gone = gone_new();
-    gone_note(gone, old); /* nobody asks */
+    gone_note(gone, old); /* no request is under way */
     gone_begin(gone, old);
     gone_begin(gone, old);
     gone_begin(gone, other);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A Sweep whose controller loses the answers to the creations of its trials, and whose watch tells
- * of them much later, or never: each trial is found by its name, and reconciled. */
+/* A Sweep whose controller loses the answers to the creations of its trials, and whose watch
+ * reports them much later, or never: each trial is found by its name, and reconciled. */
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/time/clock.h"
