@@ -421,7 +421,9 @@ int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 6
 
 int prepared_claim(struct job *job, struct prepared_job *prepared, bool has_clock,
                    const json_t *run, struct error *err) {
-    return try_run(job, prepared, has_clock, run, err) < 0 ? -1 : try_list(job, prepared, run, err);
+    return try_run(job, prepared, has_clock, run, err) < 0 || try_list(job, prepared, run, err) < 0
+               ? -1
+               : rerun_check_finished(prepared, job, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

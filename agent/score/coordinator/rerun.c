@@ -4,6 +4,7 @@
 #include "agent/data/kinds/name_set.h"
 #include "agent/data/kinds/output_name.h"
 #include "agent/result/output_lines.h"
+#include "agent/score/coordinator/join/unchanged.h"
 #include "agent/score/coordinator/kept.h"
 #include "agent/score/coordinator/stale.h"
 #include "agent/score/coordinator/summary.h"
@@ -413,30 +414,40 @@ int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run
     bool is_sound = true, keeps = can_keep(prepared, job);
     *ret_begins = false;
     if (compare_input(prepared, job, &found, err) < 0 ||
-        check_lines(prepared, generation, &is_sound, err) < 0) {
+        (keeps && check_lines(prepared, generation, &is_sound, err) < 0)) {
         return -1;
     }
     /* Failed items of a generation that kept others are scored again in one more. */
     bool is_short = generation->keeps >= 0 && counts.batches.done < counts.batches.total;
-    if (found.is_same && found.has_all && (is_sound || !keeps) && !is_short) {
+    if (found.is_same && found.has_all && is_sound && !is_short) {
         return 0;
     }
-    if (!keeps && found.is_same) {
-        return 0;
+    if (!keeps && found.is_same) { /* results of items cannot be made again one by one */
+        return found.has_all ? 0
+                             : error_set(err, ERROR_INVALID,
+                                         "spec.output.path: %s: results of the last run are gone "
+                                         "or have another size: " ANEW_HINT,
+                                         job->output);
     }
     if (!keeps) {
         return refuse_input(prepared, &found, err);
     }
     if (!is_sound) {
-        const char *name = prepared->form == SINK_PACKS
-                               ? "outputs.jsonl"
-                               : tree_text(job->spec, "output.appendRowFileName", "");
-        return error_set(err, ERROR_INVALID,
-                         "spec.output.path: %s/%s is not as the last run wrote it: " ANEW_HINT,
-                         job->output, name);
+        return unchanged_refuse(job,
+                                prepared->form == SINK_PACKS
+                                    ? OUTPUT_LINES_NAME
+                                    : tree_text(job->spec, "output.appendRowFileName", ""),
+                                err);
     }
     *ret_begins = true;
     return begin(prepared, job, run, err);
+}
+
+int rerun_check_finished(const struct prepared_job *prepared, const struct job *job,
+                         struct error *err) {
+    AUTO(tree_freep)
+    json_t *words = rerun_was_finished(prepared, job) ? rerun_recall(prepared, job) : NULL;
+    return words ? unchanged_check(prepared, job, can_keep(prepared, job), err) : 0;
 }
 
 int rerun_find_base(struct prepared_job *prepared, const struct job *job,

@@ -9,7 +9,8 @@
  *   job->restart is another text           a generation that keeps nothing
  *   another spec, model or code            INVALID, field by field: --restart, or another output
  *   not ended, or without its outputs      it goes on, with its list and its mini-batch size
- *   succeeded, the input is the same       nothing to do, or failed items again
+ *   succeeded, the input is the same       nothing to do, or failed items again; outputs that
+ *                                          were edited, or not signed: INVALID
  *   succeeded, the input has changed       files by name: a generation that keeps the results of
  *                                          unchanged ones; others: INVALID */
 #pragma once
@@ -51,6 +52,11 @@ bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job
  * changed, and only a full run is right. */
 NODISCARD int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run,
                          bool *ret_begins, struct error *err);
+/* Where nothing is left to do, what is there is what the last run has made, and says so: INVALID:
+ * rows or a film are not as it wrote them (files of items and rows that can be kept: rerun_look),
+ * or spec.signingKey has not signed its result.json. Reads them. */
+NODISCARD int rerun_check_finished(const struct prepared_job *prepared, const struct job *job,
+                                   struct error *err);
 /* The generation whose results are kept, for list_open; prepared owns what it points to. NULL: none
  * are. */
 NODISCARD int rerun_find_base(struct prepared_job *prepared, const struct job *job,

@@ -48,6 +48,17 @@ for row in uneven.mp4:7 uneven.mp4:auto one.mp4:8 odd.mp4:3 vfr.mp4:4 program.mp
         check "$clip: the sound is the same packets" [ "$(packets a:0 "$m/$clip")" = "$(packets a:0 "$out")" ]
     fi
 done
+# A film that was cut since is not called done.
+again() { timeout 300 "$windlass" run -f "$work/job.yaml" --volume data="$work/data" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null; code=$?; }
+run one.mp4 8
+again
+check "run again, nothing is to do" eval '[ $code -eq 0 ] && grep -q "nothing to do" "$work/log"'
+truncate -s -1 "$work/data/out/one.mp4"
+again
+check "a film that was cut since is refused (code $code)" [ $code -eq 2 ]
+check "in words" grep -q 'spec.output.path: data/out/one.mp4 is not as the last run wrote it: rerun with --restart' "$work/log"
+again --restart
+check "and made anew by --restart (code $code)" eval '[ $code -eq 0 ] && "$windlass" verify "$work/data/out" >"$work/said"'
 check "odd sizes become even by one repeated row and column" \
     [ "$(run odd.mp4 5 >/dev/null; probe v:0 width,height,pix_fmt "$work/data/out/odd.mp4")" = "162,122,yuv420p" ]
 # The pixels: inverted, so that the picture negated again is the input, up to the codec's loss (soft

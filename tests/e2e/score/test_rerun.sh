@@ -260,6 +260,14 @@ check "by time of change: refused (code $code), with both counts" say "5 items w
 check "code 2" [ "$code $(asked)" = "2 " ]
 runs --restart
 check "--restart does it" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json$')" = "0 6" ]
+runs
+check "once more: nothing to do" [ "$code $(asked)" = "0 " ]
+rm "$work/data/out/3.json"
+runs
+check "a result that is gone: refused (code $code), not called done" [ "$code $(asked)" = "2 " ]
+check "in words" say "spec.output.path: data/out: results of the last run are gone or have another size: rerun with --restart"
+runs --restart
+check "--restart makes it again" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json$')" = "0 6" ]
 order=
 show
 
@@ -314,6 +322,22 @@ dies_at() {
 table old.txt
 runs
 check "rows of a table (code $code)" [ "$code $(cat "$work/data/table/old.txt" | xargs)" = "0 1 2" ]
+runs
+check "applied again: nothing to do" eval '[ $code = 0 ] && say "nothing to do"'
+cp "$work/data/table/old.txt" "$work/rows"
+sed -i s/1/7/ "$work/data/table/old.txt"
+runs
+check "edited rows of a table are not called done (code $code)" [ $code = 2 ]
+check "in words" say "spec.output.path: data/table/old.txt is not as the last run wrote it: rerun with --restart"
+truncate -s -1 "$work/data/table/old.txt"
+runs
+check "nor are cut ones (code $code)" [ $code = 2 ]
+cp "$work/rows" "$work/data/table/old.txt"
+runs
+check "as they were: nothing to do" eval '[ $code = 0 ] && say "nothing to do"'
+rm "$work/data/table/old.txt"
+runs
+check "rows that are gone are made again (code $code)" [ "$code $(cat "$work/data/table/old.txt" | xargs)" = "0 1 2" ]
 table new.txt
 dies_at old.txt "$work/data/table" --restart
 check "both files are there, and the mark says so" [ "$(cd "$work/data/table" && echo *.txt) $(is_unswept)" = "new.txt old.txt true" ]

@@ -207,6 +207,25 @@ check "no worker has seen the key" eval '! grep -rlE "PRIVATE KEY|SIGNING" "$wor
 
 # Other programs check the same bytes.
 envelope=$work/data/signed/result.intoto.jsonl
+# Applied again, what is there is called done only if this job's key has signed it.
+job signed AppendRow "$signs"
+check "applied again: nothing to do" eval '[ $code -eq 0 ] && grep -q "nothing to do" "$work/signed.log"'
+openssl genpkey -algorithm ed25519 -out "$work/secrets/results/next.pem" 2>/dev/null
+openssl pkey -in "$work/secrets/results/next.pem" -pubout -out "$work/next.pem"
+job signed AppendRow "${signs/key.pem/next.pem}"
+check "with another key it is refused (code $code)" [ $code -eq 2 ]
+check "in words" grep -q 'spec.signingKey: data/signed/result.json of the last run is not signed with this key: rerun with --restart' "$work/signed.log"
+check "and what is there stays signed" [ "$(verdict signed --key "$work/public.pem")" = "0 holds" ]
+job plain AppendRow "$signs"
+check "so is a result without a signature (code $code)" [ $code -eq 2 ]
+restart() { timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/state-$1" --secrets "$work/secrets" --restart >"$work/$1.log" 2>&1 </dev/null; code=$?; }
+job signed AppendRow "${signs/key.pem/next.pem}"
+restart signed
+check "--restart signs anew (code $code)" [ "$code $(verdict signed --key "$work/next.pem")" = "0 0 holds" ]
+job signed AppendRow "$signs"
+restart signed
+check "and back (code $code)" [ "$code $(verdict signed --key "$work/public.pem")" = "0 0 holds" ]
+
 jq -r .payload "$envelope" | base64 -d >"$work/payload"
 jq -r '.signatures[0].sig' "$envelope" | base64 -d >"$work/signature"
 printf 'DSSEv1 28 application/vnd.in-toto+json %d ' "$(stat -c %s "$work/payload")" | cat - "$work/payload" >"$work/encoded"
