@@ -263,7 +263,9 @@ static int check(struct checking *checking, struct error *err) {
         }
     }
     (checking->format ? print_json : print_text)(checking, &why);
-    return 0;
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
 }
 
 static void release(struct checking *checking) {

@@ -131,6 +131,8 @@ job files PerFile
 check "an output of files holds" [ "$(verdict files)" = "0 holds" ]
 check "its list has them in the order of the input" [ "$(jq -r '.[0]' "$work/data/files/outputs.jsonl" | xargs)" = \
     "f0.json f1.json f2.json f3.json f4.json f5.json f6.json f7.json" ]
+"$windlass" verify "$work/data/files" -o json >/dev/full 2>"$work/said"
+check "a verdict that cannot be printed is none" [ "$? $(cat "$work/said")" = "3 windlass verify: cannot write to standard output" ]
 check "with their hashes" [ "$(jq -r '.[2]' "$work/data/files/outputs.jsonl" | sed -n 3p)" = \
     "$(sha "$work/data/files/f2.json")" ]
 rm "$work/data/files/f3.json"
@@ -205,8 +207,6 @@ check "without a key verify says that it was not checked" eval \
 check "an unsigned result does not hold with a key" [ "$(verdict plain --key "$work/public.pem")" = "1 does not hold" ]
 check "no worker has seen the key" eval '! grep -rlE "PRIVATE KEY|SIGNING" "$work/data/signed" "$work/state-signed" | grep .'
 
-# Other programs check the same bytes.
-envelope=$work/data/signed/result.intoto.jsonl
 # Applied again, what is there is called done only if this job's key has signed it.
 job signed AppendRow "$signs"
 check "applied again: nothing to do" eval '[ $code -eq 0 ] && grep -q "nothing to do" "$work/signed.log"'
@@ -226,6 +226,8 @@ job signed AppendRow "$signs"
 restart signed
 check "and back (code $code)" [ "$code $(verdict signed --key "$work/public.pem")" = "0 0 holds" ]
 
+# Other programs check the same bytes.
+envelope=$work/data/signed/result.intoto.jsonl
 jq -r .payload "$envelope" | base64 -d >"$work/payload"
 jq -r '.signatures[0].sig' "$envelope" | base64 -d >"$work/signature"
 printf 'DSSEv1 28 application/vnd.in-toto+json %d ' "$(stat -c %s "$work/payload")" | cat - "$work/payload" >"$work/encoded"
