@@ -225,6 +225,9 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
         fail(plan, "DeadlineExceeded", "no trial completed before activeDeadlineSeconds");
     } else if (plan->last_failed && !plan->last_failed->is_silent) {
         fail(plan, "TrialsFailed", "no trial completed");
+    } else if (plan->stopped > 0 && plan->failed == 0) {
+        fail(plan, "TrialsFailed", "no trial completed: all were stopped (%lld)",
+             (long long)plan->stopped);
     } else {
         fail(plan, "ObjectiveMissing", "no trial reported a value of %s", plan->spec.metric);
     }
