@@ -7,7 +7,8 @@
  *     model_server [NAME=VALUE ...]
  *     port=N latency=MS spread=MS   a POST takes latency + [0, spread) ms
  *     most=N                        requests at a time; more get 429
- *     busy=% error=% reset=% half=% wrong=% big=% slow=% false=%   faults, of all requests
+ *     busy=% error=% reset=% half=% wrong=% big=% slow=% false=% short=%   faults, of all requests;
+ *                                   short: the answer says that it ends at the limit of tokens
  *     after=S                       Retry-After of each 429
  *     key=TEXT                      401 without "Authorization: Bearer TEXT"; repeats what came
  *     forbid=TEXT                   403 for this text
@@ -33,9 +34,9 @@
 
 enum { ROOM = 64 << 10, EVENTS = 256, TEXT_MAX = 4096, BIG = 10 << 20, SLOW_STEP_MS = 2 };
 
-enum fault { NONE, BUSY, BROKEN, RESET, HALF, WRONG, LARGE, SLOW, FALSE_NAME, FAULTS };
+enum fault { NONE, BUSY, BROKEN, RESET, HALF, WRONG, LARGE, SLOW, FALSE_NAME, SHORT, FAULTS };
 static const char *const fault_names[FAULTS] = {"",      "busy", "error", "reset", "half",
-                                                "wrong", "big",  "slow",  "false"};
+                                                "wrong", "big",  "slow",  "false", "short"};
 static struct {
     long port, latency, spread, most, after, seed, loads;
     long share[FAULTS];
@@ -160,10 +161,10 @@ static char *body_of(const struct peer *peer) {
     memset(filler, 'x', filled);
     char *body =
         x_printf("{%s\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{"
-                 "\"role\":\"assistant\",\"content\":\"%s\"},\"finish_reason\":\"stop\"}],"
+                 "\"role\":\"assistant\",\"content\":\"%s\"},\"finish_reason\":\"%s\"}],"
                  "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5,\"total_tokens\":"
                  "12,\"prompt_tokens_details\":{\"cached_tokens\":2}},\"filler\":\"%s\"}",
-                 name, peer->text, filler);
+                 name, peer->text, peer->fault == SHORT ? "length" : "stop", filler);
     free(filler);
     if (peer->fault == WRONG) {
         memcpy(body, "<html>", 6);

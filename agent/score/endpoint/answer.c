@@ -47,6 +47,47 @@ static void read_usage(const struct jsontext_member *of, struct answer_usage *us
     }
 }
 
+/* ---- how it ends ---------------------------------------------------------------------------- */
+
+static bool is_text(const struct jsontext_member *member, const char *name, const char *text) {
+    size_t size = strlen(text);
+    return jsontext_is_named(member, name) && member->value_size == size &&
+           memcmp(member->value, text, size) == 0;
+}
+
+/* Whether one of the list's objects ends at the limit. */
+static bool has_cut_choice(const struct jsontext_member *choices) {
+    const char *at = choices->value, *end = at + choices->value_size;
+    struct jsontext_member member;
+    bool is_cut = false;
+    if (*at != '[') {
+        return false;
+    }
+    for (at = jsontext_space(at + 1, end); at && at < end && *at != ']';) {
+        const char *inner = at, *next = jsontext_value(at, end);
+        while (next && *at == '{' && jsontext_member(&inner, next, &member)) {
+            is_cut = is_cut || is_text(&member, "\"finish_reason\"", "\"length\"");
+        }
+        at = next ? jsontext_space(next, end) : NULL;
+        at = at && at < end && *at == ',' ? jsontext_space(at + 1, end) : at;
+    }
+    return is_cut;
+}
+
+static bool is_cut_by(const struct jsontext_member *member) {
+    static const char *const rows[][2] = {{"\"stop_reason\"", "\"max_tokens\""},
+                                          {"\"done_reason\"", "\"length\""},
+                                          {"\"stop_type\"", "\"limit\""},
+                                          {"\"stopped_limit\"", "true"},
+                                          {"\"status\"", "\"incomplete\""}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (is_text(member, rows[i][0], rows[i][1])) {
+            return true;
+        }
+    }
+    return jsontext_is_named(member, "\"choices\"") && has_cut_choice(member);
+}
+
 struct answer_usage answer_usage_of(const char *body, size_t size) {
     struct answer_usage usage = {0};
     struct jsontext_member member;
@@ -55,6 +96,7 @@ struct answer_usage answer_usage_of(const char *body, size_t size) {
         return usage;
     }
     while (jsontext_member(&at, end, &member)) {
+        usage.is_cut = usage.is_cut || is_cut_by(&member);
         if (jsontext_is_named(&member, "\"usage\"")) {
             read_usage(&member, &usage);
         } else if (jsontext_is_named(&member, "\"tokens_evaluated\"")) {

@@ -5,11 +5,14 @@
 
 struct answer_usage {
     int64_t in, cached, out; /* tokens */
+    bool is_cut;             /* it ends at a limit of tokens, not where the model would end it */
 };
 
-/* Of OpenAI's (prompt_tokens, completion_tokens, prompt_tokens_details.cached_tokens; of responses
- * input_tokens, output_tokens, input_tokens_details.cached_tokens) and of llama.cpp's own API
- * (tokens_evaluated, tokens_predicted, tokens_cached). body: valid JSON. Zeros: it says nothing. */
+/* Tokens: of OpenAI's (prompt_tokens, completion_tokens, prompt_tokens_details.cached_tokens; of
+ * responses input_tokens, output_tokens, input_tokens_details.cached_tokens) and of llama.cpp's own
+ * API (tokens_evaluated, tokens_predicted, tokens_cached). is_cut: of OpenAI's (finish_reason
+ * "length"; of responses status "incomplete"), Anthropic's, Ollama's and llama.cpp's. body: valid
+ * JSON. Zeros: it says nothing. */
 struct answer_usage answer_usage_of(const char *body, size_t size);
 
 /* Appends a line of OpenAI's output file, without newline: {"id":"batch_req_...","custom_id":...,

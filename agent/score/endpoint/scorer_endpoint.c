@@ -167,6 +167,7 @@ static int take_answer(struct scorer *scorer, const struct pool_ask *ask, struct
     request_metrics_add(metrics, REQUESTS_TOKENS_IN, usage.in);
     request_metrics_add(metrics, REQUESTS_TOKENS_CACHED, usage.cached);
     request_metrics_add(metrics, REQUESTS_TOKENS_OUT, usage.out);
+    request_metrics_add(metrics, REQUESTS_CUT, usage.is_cut && !err->kind);
     return err->kind ? -1 : 0;
 }
 

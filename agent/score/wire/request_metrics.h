@@ -14,6 +14,7 @@ enum request_metrics_count {
     REQUESTS_BROKEN,  /* 5xx, resets, half answers, no connection */
     REQUESTS_TIMEOUTS,
     REQUESTS_UNFIT, /* answers that are not JSON, or not of the schema */
+    REQUESTS_CUT,   /* answers that are kept though they end at a limit of tokens */
     REQUESTS_RETRIES,
     REQUESTS_TOKENS_IN,
     REQUESTS_TOKENS_CACHED, /* of those in */

@@ -114,6 +114,12 @@ void batchscore_print_success(const struct ending *ending) {
                left_out == 1 ? "its name begins with a dot, or it is not a file"
                              : "their names begin with a dot, or they are not files");
     }
+    int64_t cut = tree_integer(ending->status, "requests.cut", 0);
+    if (cut > 0) {
+        printf("  %-8s %lld answer%s at a limit of tokens, and %s kept as %s came\n", "cut",
+               (long long)cut, cut == 1 ? " ends" : "s end", cut == 1 ? "is" : "are",
+               cut == 1 ? "it" : "they");
+    }
     size_t i;
     const json_t *lost;
     json_array_foreach(json_object_get(ending->status, "lost"), i, lost) {

@@ -145,6 +145,12 @@ job schema "url: 'http://127.0.0.1:$port', tries: 3, request: {template: {messag
 check "an answer that does not fit the schema is asked for again, and fails" [ "$(jq -r .cause "$out/failed.jsonl") $(grep -c '^so' "$work/rows.asked")" = \
     "the answer does not fit the schema: /answer: 9 is not within maxLength 7 3" ]
 
+start_server short short=100 || exit 3
+job short "url: 'http://127.0.0.1:$port'" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "answers that end at the limit of tokens are kept, and counted" [ "$code $(jq .requests.cut "$out/summary.json")" = "0 20" ]
+check "and the end says so" grep -q '^  cut      20 answers end at a limit of tokens, and are kept as they came$' "$work/short.said"
+check "there were none before" [ "$(jq .requests.cut "$work/data/well/summary.json")" = 0 ]
+
 # ---- several servers, limits
 start_server lacks model=other || exit 3
 first=$port

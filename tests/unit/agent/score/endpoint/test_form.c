@@ -222,6 +222,36 @@ static void usage_is_read(void) {
     }
 }
 
+static void cut_answers_are_found(void) {
+    static const struct {
+        const char *body;
+        bool is_cut;
+    } rows[] = {
+        {"{\"choices\":[{\"message\":{\"finish_reason\":\"length\"},\"finish_reason\":\"stop\"}]}",
+         false},
+        {"{\"choices\":[{\"finish_reason\":\"stop\"} , "
+         "{\"index\":1,\"finish_reason\":\"length\"}]}",
+         true},
+        {"{\"choices\": [ {\"finish_reason\" : \"length\"} ] }", true},
+        {"{\"choices\":[7,\"length\",[{\"finish_reason\":\"length\"}]]}", false},
+        {"{\"choices\":[]}", false},
+        {"{\"choices\":{\"finish_reason\":\"length\"}}", false},
+        {"{\"type\":\"message\",\"stop_reason\":\"max_tokens\"}", true},
+        {"{\"stop_reason\":\"end_turn\"}", false},
+        {"{\"done\":true,\"done_reason\":\"length\"}", true},
+        {"{\"content\":\"a\",\"stop_type\":\"limit\"}", true},
+        {"{\"content\":\"a\",\"stopped_limit\":true}", true},
+        {"{\"content\":\"a\",\"stopped_limit\":false}", false},
+        {"{\"status\":\"incomplete\",\"output\":[]}", true},
+        {"{\"status\":\"completed\"}", false},
+        {"[{\"finish_reason\":\"length\"}]", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_INT(answer_usage_of(rows[i].body, strlen(rows[i].body)).is_cut ? (int)i : -1,
+                  rows[i].is_cut ? (int)i : -1);
+    }
+}
+
 static void complaints_are_one_line(void) {
     static const char *const rows[][2] = {
         {"{\"error\":{\"message\":\"no\\nsuch\",\"code\":404}}", "404 Not Found: no such"},
@@ -327,6 +357,7 @@ int main(void) {
     TEST(schemas_decide);
     TEST(schemas_are_checked);
     TEST(usage_is_read);
+    TEST(cut_answers_are_found);
     TEST(complaints_are_one_line);
     TEST(complaints_do_not_repeat_the_key);
     TEST(trees_of_answers_are_small);
