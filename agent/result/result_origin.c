@@ -234,7 +234,9 @@ int result_origin_write_command(const struct result_origin *origin, struct store
     for (; *others; others++) {
         result_origin_add_apart(result, store_path(output), *others);
     }
-    return result_folder_write(output, result, origin->key, ret_sha256, err);
+    return result_folder_write(output, result, origin->key, ret_sha256, err) < 0
+               ? -1
+               : tree_integer(result, "list.files", 0) == 0;
 }
 
 /* ---- of a Sweep ----------------------------------------------------------------------------- */

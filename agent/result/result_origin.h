@@ -39,7 +39,7 @@ NODISCARD int result_origin_write_training(const struct result_origin *origin, s
                                            char ret_sha256[static 65], struct error *err);
 /* Of a command, for one of its outputs: see result_folder_write. others: the spec paths of all
  * outputs, NULL-ended: those below this one are not part of it. end: of
- * result_origin_end, borrowed. */
+ * result_origin_end, borrowed. 1: written, and there is no file in the output. */
 NODISCARD int result_origin_write_command(const struct result_origin *origin, struct store *output,
                                           const char *const *others, const json_t *end,
                                           char ret_sha256[static 65], struct error *err);

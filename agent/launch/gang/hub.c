@@ -220,6 +220,9 @@ static char *about_result(const struct hub *hub) {
     if (hub->stored.err.kind) {
         return x_strdup(hub->stored.err.text);
     }
+    if (*hub->stored.empty) {
+        return x_printf("%s holds no file: the program has left nothing there", hub->stored.empty);
+    }
     return *changed
                ? x_printf("files of trainer.data (%s) have other sizes or times of change than "
                           "when the training began",

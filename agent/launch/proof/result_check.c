@@ -76,6 +76,7 @@ static int check_training(struct result_check *check, struct error *err) {
 
 /* ---- a command ------------------------------------------------------------------------------ */
 
+/* 1: written; the program has left no file there. */
 static int write_output(struct result_check *check, const char *path, char ret_sha256[static 65],
                         struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
@@ -95,14 +96,19 @@ static int write_output(struct result_check *check, const char *path, char ret_s
 /* What keeps one output from having its result does not keep the others. */
 static int write_outputs(struct result_check *check, struct error *err) {
     struct error first = {0};
-    *check->end.result_sha256 = 0;
+    struct result_check_end *end = &check->end;
+    *end->result_sha256 = *end->empty = 0;
     for (size_t i = 0; check->outputs[i]; i++) {
         struct error why = {0};
         char sha256[65] = "";
-        if (write_output(check, check->outputs[i], sha256, &why) < 0) {
+        int written = write_output(check, check->outputs[i], sha256, &why);
+        if (written < 0) {
             first = first.kind ? first : why;
-        } else if (!*check->end.result_sha256) {
-            memcpy(check->end.result_sha256, sha256, sizeof sha256);
+        } else if (!*end->result_sha256) {
+            memcpy(end->result_sha256, sha256, sizeof sha256);
+        }
+        if (written > 0 && !*end->empty) {
+            snprintf(end->empty, sizeof end->empty, "%s", check->outputs[i]);
         }
     }
     *err = first;

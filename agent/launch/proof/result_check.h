@@ -26,6 +26,7 @@ struct result_check_end {
     struct finished finished; /* of a training: the record */
     bool is_overtaken;        /* a successor of this pod starts the gang again: nothing was done */
     char result_sha256[65];   /* of (the first) result.json; "": none was written */
+    char empty[256];          /* of a command: (the first) output without a file; "": none */
 };
 
 struct result_check;

@@ -150,6 +150,9 @@ run none
 check "without MPI, with an output in another and a link out of it" eval '[ $code -eq 0 ] && verify none && verify none/inner --key "$work/public.pem"'
 check "each process's exit is there" eval '[ "$(result none "[.proof.by, ([.proof.exits[] | [.rank, .worker]] | sort)] | tostring")" = "[\"Processes\",[[0,\"none-0\"],[1,\"none-1\"]]]" ]'
 
+command_job empty None 'true'
+check "a program that leaves nothing in its output succeeds, and the end says so" eval '[ $code -eq 0 ] && verify empty && grep -q "^  result   out/empty holds no file: the program has left nothing there$" "$work/empty.log"'
+
 ##### NAME-0 dies while it reads what they left ####################################################
 # 1 GiB without a byte on disk takes a while to hash. The ranks must not start again: each start leaves a line.
 agent_of() { # JOB INDEX
