@@ -58,7 +58,9 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
                                         "workers.csv", "failed.jsonl", ERRORS_NAME};
     json_t *reports = json_array();
     json_object_set_new(tree, "reports", reports);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+    /* The last one is of batch files alone; otherwise it is somebody else's. */
+    size_t count = ARRAY_LEN(names) - !endpoint_form_is_batch(result->job->spec);
+    for (size_t i = 0; i < count; i++) {
         struct error why = {0};
         struct store_hash hash = {0};
         if (store_hash(result->prepared->output, names[i], NULL, NULL, &hash, &why) == 0) {

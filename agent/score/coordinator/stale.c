@@ -9,6 +9,7 @@
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/run_result.h"
 #include "agent/score/coordinator/summary.h"
+#include "agent/score/endpoint/form.h"
 #include "agent/score/log/run_file.h"
 #include "lib/log.h"
 
@@ -322,6 +323,9 @@ static int add_earlier(struct sweeping *sweeping, int64_t number, struct error *
     }
     /* Releases without stored specs: the items' files are those of a spec like ours. */
     const json_t *spec = tree_get(run, "spec") ?: sweeping->job->spec;
+    if (endpoint_form_is_batch(spec) && add_name(sweeping, ERRORS_NAME, old_mark, err) < 0) {
+        return -1;
+    }
     if (has_files(spec)) {
         if (add_name(sweeping, OUTPUT_LINES_NAME, old_mark, err) < 0) {
             return -1;
@@ -395,8 +399,10 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
             return -1;
         }
     }
+    bool has_errors = endpoint_form_is_batch(sweeping->job->spec); /* written with the report */
     if (found_read(sweeping->prepared, add_found, sweeping, err) < 0 ||
         add_paths(sweeping, outputs, new_mark, err) < 0 ||
+        (has_errors && add_name(sweeping, ERRORS_NAME, new_mark, err) < 0) ||
         (bits && add_name(sweeping, OUTPUT_LINES_NAME, new_mark, err) < 0) ||
         (bits && add_items(sweeping, generation->number, added, bits, new_mark, err) < 0) ||
         (bits && sweeping->prepared->dropped.bits &&

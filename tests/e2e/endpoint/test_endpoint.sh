@@ -151,6 +151,16 @@ check "answers that end at the limit of tokens are kept, and counted" [ "$code $
 check "and the end says so" grep -q '^  cut      20 answers end at a limit of tokens, and are kept as they came$' "$work/short.said"
 check "there were none before" [ "$(jq .requests.cut "$work/data/well/summary.json")" = 0 ]
 
+# ---- made anew in another form: the error file of the batch goes
+start_server forms || exit 3
+job forms "url: 'http://127.0.0.1:$port'" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "a batch has its error file" [ "$code" = 0 -a -e "$out/errors.jsonl" ]
+options=(--restart)
+job forms "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{custom_id}'}]}}" '{table: {path: data/few.jsonl, format: JSONLines}}'
+options=()
+check "a template has none, and the batch's does not stay (code $code)" [ "$code" = 0 -a ! -e "$out/errors.jsonl" -a ! -e "$out/output.jsonl" ]
+check "nor does result.json name it" [ "$(jq '[.reports[].name | select(. == "errors.jsonl")] | length' "$out/result.json")" = 0 ]
+
 # ---- several servers, limits
 start_server lacks model=other || exit 3
 first=$port
