@@ -176,9 +176,12 @@ static json_t *training_json(const struct result_origin *origin, const char *pat
     json_object_set_new(result, "input",
                         json_pack("{s:s, s:s*}", "settingsSHA256", finished->settings, "changed",
                                   *finished->changed ? finished->changed : NULL));
-    json_object_set_new(result, "counts",
-                        json_pack("{s:I, s:I}", "steps", (json_int_t)finished->step, "epochs",
-                                  (json_int_t)finished->epochs));
+    json_t *counts = json_pack("{s:I, s:I}", "steps", (json_int_t)finished->step, "epochs",
+                               (json_int_t)finished->epochs);
+    if (finished->bad_samples > 0) {
+        json_object_set_new(counts, "badSamples", json_integer(finished->bad_samples));
+    }
+    json_object_set_new(result, "counts", counts);
     json_object_set_new(result, "completed", json_string(finished->at));
     json_t *outputs = json_array();
     for (size_t i = 0; i < finished->count; i++) {

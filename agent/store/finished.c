@@ -27,6 +27,9 @@ char *finished_write(const struct finished *finished) {
     if (*finished->changed) {
         json_object_set_new(tree, "changed", json_string(finished->changed));
     }
+    if (finished->bad_samples > 0) {
+        json_object_set_new(tree, "badSamples", json_integer(finished->bad_samples));
+    }
     for (size_t i = 0; i < finished->count; i++) {
         const struct finished_object *object = &finished->objects[i];
         json_array_append_new(objects,
@@ -106,6 +109,8 @@ int finished_read(const char *text, size_t size, struct finished *ret_finished, 
          read_text(tree, "data", 0, finished.data, sizeof finished.data, err) < 0) ||
         (json_object_get(tree, "changed") &&
          read_text(tree, "changed", 0, finished.changed, sizeof finished.changed, err) < 0) ||
+        (json_object_get(tree, "badSamples") &&
+         read_number(tree, "badSamples", 1, NUMBER_MAX, &finished.bad_samples, err) < 0) ||
         read_text(tree, "objective", 0, finished.objective, sizeof finished.objective, err) < 0 ||
         read_text(tree, "at", 0, finished.at, sizeof finished.at, err) < 0 ||
         read_objects(tree, &finished, err) < 0) {

@@ -35,6 +35,7 @@ struct finished {
                                               times of change of files; "": not known */
     char changed[FINISHED_CHANGED_MAX];    /* data whose files changed while it trained: "train",
                                               "test", "train test"; "": none did */
+    int64_t bad_samples;                   /* the most that were left out of an epoch */
     char objective[FINISHED_NAME_MAX + 1]; /* by which the network was chosen; "": the last one */
     char at[21];                           /* clock_format */
     size_t count;                          /* at least 1 */

@@ -88,10 +88,7 @@ static void report_figures(const struct trainer *trainer, struct period *period,
         metric_send("accuracy", test_accuracy, step);
     }
     if (bad_samples_skips(trainer->bad_train)) {
-        const struct bad_sums *bad = &trainer->bad_sums;
-        double damaged = (double)trainer->train->damaged;
-        metric_send("windlass.badSamples",
-                    (double)(fmaxf(bad->train, bad->most_train) + bad->most_test) + damaged, step);
+        metric_send("windlass.badSamples", (double)trainer_count_bad(trainer), step);
     }
     if (kept_step > 0) {
         metric_send("checkpoint", (double)kept_step, step);

@@ -109,12 +109,19 @@ static int write_model(struct trainer *trainer, struct finished_object *ret_obje
 
 /* ---- the record of the result (finished.h) -------------------------------------------------- */
 
+int64_t trainer_count_bad(const struct trainer *trainer) {
+    const struct bad_sums *bad = &trainer->bad_sums;
+    return (int64_t)(fmaxf(bad->train, bad->most_train) + bad->most_test) + trainer->train->damaged;
+}
+
 /* All but its objects. */
 static void describe(const struct trainer *trainer, struct finished *finished) {
-    *finished = (struct finished){.generation = trainer->generation,
-                                  .round = trainer->job->round,
-                                  .step = trainer->step,
-                                  .epochs = trainer->epochs};
+    *finished = (struct finished){
+        .generation = trainer->generation,
+        .round = trainer->job->round,
+        .step = trainer->step,
+        .epochs = trainer->epochs,
+        .bad_samples = bad_samples_skips(trainer->bad_train) ? trainer_count_bad(trainer) : 0};
     snprintf(finished->run, sizeof finished->run, "%s", trainer->job->run);
     snprintf(finished->settings, sizeof finished->settings, "%s", trainer->digest);
     trainer_describe_data(trainer, finished->data);

@@ -148,5 +148,6 @@ check "windlass run: the reason is the data, at the first round" by_run
 sed -i 's/data: {train/data: {onBadSample: Skip, train/' "$work/job.yaml"
 check "with Skip it succeeds" job skip
 check "and says how many were left out" says skip '^job succeeded in .* 2 workers, 2 bad samples left out$'
+check "and result.json counts them" [ "$(jq .counts.badSamples "$out/job/result.json")" = 2 ]
 check "and its log names them" [ "$(grep -rh 'bad sample: data/nan.npy, labels data/y.npy: sample \(17\|44\): ' "$out/job/logs" | grep -o 'data/nan.*' | sort -u | wc -l)" -eq 2 ]
 exit $((failures > 0))

@@ -45,12 +45,14 @@ static void comes_back(void) {
     made.objects[1] = made.objects[0];
     snprintf(made.objects[1].name, sizeof made.objects[1].name, "a \"b\"/c.csv");
     made.count = 2;
+    made.bad_samples = 7;
     snprintf(made.changed, sizeof made.changed, "train test");
     AUTO(text_freep) char *text = finished_write(&made);
     CHECK_OK(finished_read(text, strlen(text), &read, &err), &err);
     CHECK(is_same(&made, &read));
     CHECK_INT(read.count, 2);
     CHECK_INT(read.round, 1048577);
+    CHECK_INT(read.bad_samples, 7);
     CHECK_STR(read.changed, "train test");
     CHECK_STR(read.objects[1].name, "a \"b\"/c.csv");
 }
