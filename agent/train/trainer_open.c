@@ -72,9 +72,7 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
         return error_context(err, "model.path");
     }
     trainer->network = &trainer->made;
-    return model_check_write(trainer->network, trainer->opset, err) < 0
-               ? error_context(err, "model.path: the trained network could not be written")
-               : 0;
+    return 0;
 }
 
 /* A network that looks for missing numbers itself gets them. */
@@ -120,6 +118,9 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     free(samples);
     if (result < 0) {
         return -1;
+    }
+    if (model_check_write(trainer->network, trainer->opset, err) < 0) {
+        return error_context(err, "model: the trained network could not be written");
     }
     trainer_say_forms(trainer);
     trainer_say_variables(trainer);

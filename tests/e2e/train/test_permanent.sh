@@ -30,6 +30,11 @@ def network(name, domain, op):
     open(f"{folder}/{name}.onnx", "wb").write(h.make_model(graph, opset_imports=[h.make_opsetid("", 13), h.make_opsetid("my", 1)]).SerializeToString())
 network("good", "", "Tanh")
 network("odd", "my", "Wavelet")
+branch = lambda name: h.make_graph([h.make_node("Identity", ["w"], [name])], name, [], [h.make_tensor_value_info(name, 1, [6, 3])])
+nodes = [h.make_node("ReduceMax", ["x"], ["m"], keepdims=0), h.make_node("Cast", ["m"], ["c"], to=9),
+         h.make_node("If", ["c"], ["v"], then_branch=branch("a"), else_branch=branch("b")), h.make_node("MatMul", ["x", "v"], ["y"])]
+graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", 1, ["n", 6])], [h.make_tensor_value_info("y", 1, ["n", 3])], [weight])
+open(folder + "/branch.onnx", "wb").write(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)]).SerializeToString())
 P
 # job NAME WORK: runs it; the exit code is in $code, what it said in $work/NAME.said.
 job() {
@@ -62,6 +67,8 @@ trainer complex good.onnx complex.npy
 check "an array of complex numbers" ends_at_once complex 1 'its elements are "<c8"'
 trainer odd odd.onnx x.npy
 check "an operator that the engine lacks" ends_at_once odd 1 "my.Wavelet"
+trainer branch branch.onnx x.npy
+check "a network with a branch" ends_at_once branch 1 "the shape of its output is known only at run time"
 job broken "image: any
   command: [/usr/bin/python3, $work/data/broken.py]"
 check "a program with a fault in its code" ends_at_once broken 1 "NameError: name 'modle' is not defined"
