@@ -24,18 +24,34 @@ static const json_t *controller_of(const json_t *object) {
     return NULL;
 }
 
-/* By our labels the resource finds it, and knows which place it has. */
-static bool has_labels(const json_t *there, const json_t *wanted, const json_t *owner) {
+/* The first of our texts in that map of the wanted object that is not the same there; NULL: none.
+ */
+static const char *find_other(const json_t *there, const json_t *wanted, const char *map) {
     const char *name;
     json_t *value;
-    json_object_foreach(tree_get(wanted, "metadata.labels"), name, value) {
+    json_object_foreach(tree_get(wanted, map), name, value) {
         if (text_starts(name, "windlass.dev/") &&
-            !equal(text_of(there, "metadata.labels", name), json_string_value(value))) {
-            return false;
+            !equal(text_of(there, map, name), json_string_value(value))) {
+            return name;
         }
     }
-    return equal(text_of(there, "metadata.labels", LABEL_JOB),
+    return NULL;
+}
+
+/* By our labels the resource finds it, and knows which place it has. */
+static bool has_labels(const json_t *there, const json_t *wanted, const json_t *owner) {
+    return !find_other(there, wanted, "metadata.labels") &&
+           equal(text_of(there, "metadata.labels", LABEL_JOB),
                  tree_text(owner, "metadata.name", NULL));
+}
+
+const char *claim_lacks(const json_t *stored, const json_t *wanted) {
+    const json_t *has = controller_of(stored), *ours = controller_of(wanted);
+    if (has && ours && !equal(tree_text(has, "uid", NULL), tree_text(ours, "uid", NULL))) {
+        return "ownerReferences";
+    }
+    const char *label = find_other(stored, wanted, "metadata.labels");
+    return label ? label : find_other(stored, wanted, "metadata.annotations");
 }
 
 /* It runs, or may run. */

@@ -25,6 +25,12 @@ enum claim {
  * created in its place; NULL: it was only found by its label. owner: the resource, with its uid. */
 enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *owner);
 
+/* What an object that was just stored lacks, so that its resource would not find it, or not take it
+ * for its own: the name of one of our labels or annotations (windlass.dev/), or "ownerReferences",
+ * when another resource controls it. NULL: nothing; without any controller it can be adopted.
+ * wanted: as it was sent. Borrowed from it. */
+const char *claim_lacks(const json_t *stored, const json_t *wanted);
+
 /* The reference of an object to the resource that controls it. The caller owns the results of all
  * functions here. */
 json_t *claim_owner(const json_t *owner);

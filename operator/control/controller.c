@@ -381,6 +381,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
                    const struct reconcile *request, int64_t took_ms) {
     struct write_batch *batch = write_batch_new(key, request->namespace, request->writes);
     batch->kind = kind;
+    batch->watched = controller->watched;
     batch->again_ms = request->again_ms;
     batch->took_ms = took_ms;
     batch->is_retry = request->is_retry;

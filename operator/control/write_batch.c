@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/write_batch.h"
 
+#include "operator/control/claim.h"
 #include "operator/object.h"
 
 #include <assert.h>
@@ -36,8 +37,12 @@ void write_batch_free(void *opaque) {
     for (size_t i = 0; i < batch->write_count; i++) {
         json_decref(batch->writes[i].object);
     }
+    for (size_t i = 0; i < batch->undone_count; i++) {
+        json_decref(batch->undone[i].object);
+    }
     json_decref(batch->events);
     json_decref(batch->failed);
+    free(batch->undone);
     free(batch->writes);
     free(batch->namespace);
     free(batch->key);
@@ -57,6 +62,13 @@ static bool is_likely_for_all(enum error_kind kind) {
 
 static void on_done(void *context, const json_t *stored, const struct error *err);
 
+static void start(struct write_batch_item *write) {
+    struct write_batch *batch = write->batch;
+    batch->pending++;
+    batch->listener->started(batch->context, write);
+    batch->cluster->ops->write(batch->cluster, write->verb, write->object, on_done, write);
+}
+
 static void advance(struct write_batch *batch) {
     while (batch->started < batch->write_count) {
         struct write_batch_item *write = &batch->writes[batch->started];
@@ -65,16 +77,45 @@ static void advance(struct write_batch *batch) {
             return;
         }
         batch->started++;
-        batch->pending++;
         batch->creating += creates;
-        batch->listener->started(batch->context, write);
-        batch->cluster->ops->write(batch->cluster, write->verb, write->object, on_done, write);
+        start(write);
     }
+}
+
+/* What was created is not what was asked for: its resource would not find it. */
+static bool is_lost(const struct write_batch_item *write, const json_t *stored, struct error *err) {
+    const char *kind = tree_text(write->object, "kind", "");
+    bool is_sought = write->verb == CLUSTER_CREATE && json_object_get(write->batch->watched, kind);
+    const char *lacks = is_sought && stored ? claim_lacks(stored, write->object) : NULL;
+    if (!lacks) {
+        return false;
+    }
+    error_set(err, ERROR_DENIED,
+              "the cluster stored it without our %s, as a mutating webhook may do, so it is "
+              "deleted again",
+              lacks);
+    return true;
+}
+
+/* By its uid: the name may be another object's by then. */
+static void take_back(struct write_batch *batch, const json_t *stored) {
+    if (!batch->undone) {
+        batch->undone = x_calloc(batch->write_count, sizeof *batch->undone);
+    }
+    struct write_batch_item *undo = &batch->undone[batch->undone_count++];
+    *undo = (struct write_batch_item){batch, CLUSTER_DELETE, json_incref((json_t *)stored)};
+    start(undo);
 }
 
 static void on_done(void *context, const json_t *stored, const struct error *err) {
     struct write_batch_item *write = context;
     struct write_batch *batch = write->batch;
+    struct error denied = {0};
+    const json_t *lost = !err && is_lost(write, stored, &denied) ? stored : NULL;
+    if (lost) {
+        stored = NULL;
+        err = &denied;
+    }
     batch->pending--;
     if (write->verb == CLUSTER_CREATE) {
         batch->creating--;
@@ -85,6 +126,9 @@ static void on_done(void *context, const json_t *stored, const struct error *err
         note_failed(batch, write);
     }
     batch->listener->ended(batch->context, write, stored, err);
+    if (lost) {
+        take_back(batch, lost);
+    }
     advance(batch);
     if (batch->pending == 0) {
         for (size_t i = batch->started; i < batch->write_count; i++) {

@@ -1,8 +1,11 @@
 /* write_batch.h: all writes of one reconcile pass, from the first request to the last answer.
  * Creations use a slow start, like those of Kubernetes' Job controller: only `window` of them are
  * under way at first, and each success allows one more. When the cluster refuses one (DENIED or
- * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too. Used by
- * controller.c. */
+ * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too.
+ *
+ * A webhook may take off what a resource finds its objects by (claim_lacks): nobody would see such
+ * an object, or delete it. Its creation has failed then, as DENIED, and the batch deletes it. Used
+ * by controller.c. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -30,7 +33,8 @@ struct write_batch_listener {
 struct write_batch {
     char *key; /* of the resource that was reconciled */
     char *namespace;
-    size_t kind;      /* index in the controller's table */
+    size_t kind;           /* index in the controller's table */
+    const json_t *watched; /* {KIND: true} of objects that must be found again; NULL: none */
     json_t *events;   /* [{"of", "event"}] (event_recorder_add), sent when the batch has finished */
     json_t *failed;   /* names of the objects whose write failed or was skipped -> true; "": the
                          status */
@@ -49,12 +53,14 @@ struct write_batch {
     void *context;
     struct write_batch_item *writes; /* creations last */
     size_t write_count, started, pending;
+    struct write_batch_item *undone; /* deletions of what was stored so that nobody finds it */
+    size_t undone_count;
     size_t window, creating;
     bool is_stopped; /* no further creations */
 };
 
-/* writes: [{"verb", "object"}] (reconcile_write), at least one. The caller fills in kind, events
- * and again_ms. */
+/* writes: [{"verb", "object"}] (reconcile_write), at least one. The caller fills in kind,
+ * watched, events and again_ms. */
 struct write_batch *write_batch_new(const char *key, const char *namespace, const json_t *writes);
 void write_batch_free(void *batch); /* takes a struct write_batch; usable with tdestroy */
 /* Sends the writes. The listener's functions are called from here and from the cluster's wait. */

@@ -73,6 +73,31 @@ static bool trainings_are_missing(void *context UNUSED, struct api_double *doubl
     return false;
 }
 
+/* A mutating webhook takes something of ours off what is created. */
+#define TAKES_OFF(function, kind, member)                                                          \
+    static bool function(void *context UNUSED, struct api_double *double_ UNUSED,                  \
+                         const struct api_request *request) {                                      \
+        if (is_creation_of(request, kind)) {                                                       \
+            json_object_del(json_object_get(request->body, "metadata"), member);                   \
+        }                                                                                          \
+        return false;                                                                              \
+    }
+TAKES_OFF(pods_lose_labels, "pods", "labels")
+TAKES_OFF(pods_lose_annotations, "pods", "annotations")
+TAKES_OFF(pods_lose_owners, "pods", "ownerReferences")
+/* Another controller among the owners in place of ours. */
+static bool pods_change_owners(void *context UNUSED, struct api_double *double_ UNUSED,
+                               const struct api_request *request) {
+    if (is_creation_of(request, "pods")) {
+        json_object_set_new(json_object_get(request->body, "metadata"), "ownerReferences",
+                            json_pack("[{s:s, s:s, s:s, s:s, s:b}]", "apiVersion", "a.example/v1",
+                                      "kind", "Other", "name", "o", "uid", "u", "controller", 1));
+    }
+    return false;
+}
+TAKES_OFF(services_lose_labels, "services", "labels")
+TAKES_OFF(trainings_lose_labels, "disttrains", "labels")
+
 /* Nothing is made in a namespace that is being deleted. */
 static bool namespace_goes(void *context UNUSED, struct api_double *double_ UNUSED,
                            const struct api_request *request) {

@@ -145,6 +145,39 @@ static void test_correction(void) {
     }
 }
 
+/* What a webhook may make of an object that was just created. */
+static void test_what_is_lacking(void) {
+    static const struct {
+        const char *metadata, *lacks; /* NULL: nothing */
+    } rows[] = {
+        {OWNED(OURS) ", " LABELS ", " MADE, NULL},
+        {OWNED(OURS) ", " LABELS ", 'annotations': {'windlass.dev/uid': 'u-1', 'x': 'y'}", NULL},
+        {"'ownerReferences': [{'uid': 'u-9'}, {" OURS ", 'controller': true}], " LABELS ", " MADE,
+         NULL},
+        {OWNED(OURS) ", " MADE, "windlass.dev/job"},
+        {OWNED(OURS) ", 'labels': {'windlass.dev/job': 'a', 'windlass.dev/role': 'worker'}, " MADE,
+         "windlass.dev/index"},
+        {OWNED(OURS) ", " LABELS, "windlass.dev/uid"},
+        {OWNED(OURS) ", " LABELS ", 'annotations': {'windlass.dev/uid': 'u-2'}",
+         "windlass.dev/uid"},
+        {LABELS ", " MADE, NULL}, /* it will be adopted */
+        {"'ownerReferences': [{" OURS "}], " LABELS ", " MADE, NULL},
+        {OWNED("'kind': 'ReplicaSet', 'name': 'r', 'uid': 'u-9'") ", " LABELS ", " MADE,
+         "ownerReferences"},
+    };
+    AUTO(tree_freep)
+    json_t *wanted = parse("{'metadata': {" OWNED(OURS) ", " LABELS ", " MADE "}}");
+    AUTO(tree_freep) json_t *unowned = parse("{'metadata': {" LABELS "}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *text = x_printf("{'metadata': {%s}}", rows[i].metadata);
+        AUTO(tree_freep) json_t *stored = parse(text);
+        const char *lacks = claim_lacks(stored, wanted);
+        CHECK_STR(lacks ? lacks : "", rows[i].lacks ? rows[i].lacks : "");
+    }
+    CHECK(!claim_lacks(unowned, unowned));
+    CHECK(!claim_lacks(wanted, unowned));
+}
+
 /* Found by its label alone. */
 static void test_lost(void) {
     AUTO(tree_freep) json_t *owner = parse(owner_text);
@@ -182,6 +215,7 @@ int main(void) {
     TEST(test_by_the_wanted_owner);
     TEST(test_of_an_earlier_owner);
     TEST(test_correction);
+    TEST(test_what_is_lacking);
     TEST(test_lost);
     TEST(test_changes);
     return TEST_END();
