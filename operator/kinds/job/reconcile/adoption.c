@@ -2,7 +2,6 @@
 #include "operator/kinds/job/reconcile/adoption.h"
 
 #include "lib/time/clock.h"
-#include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -12,11 +11,8 @@
 #include <string.h>
 
 enum {
-    OPEN_MAX = 16,   /* objects that are looked at together; the others follow */
-    ROWS_MAX = 4096, /* the oldest that is settled goes */
-    DELAY_MIN_MS = 1000,
-    DELAY_MAX_MS = 60000,
-    DOUBLINGS_MAX = 6,
+    OPEN_MAX = 16,      /* objects that are looked at together; the others follow */
+    ROWS_MAX = 4096,    /* the oldest that is settled goes */
     LATELY_MS = 600000, /* after this time an adoption delays the next one no more */
     LATER_MS = 600000,
     LATER_DOUBLINGS_MAX = 5,
@@ -59,22 +55,11 @@ static struct adoption_row *find(const struct adoption *adoption, const char *ui
     return NULL;
 }
 
-/* Three quarters of it to five quarters, so that objects that were lost together are not asked for
- * together. */
-static void rest(struct adoption_row *row, int64_t even_ms) {
-    row->delays++;
-    row->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
-}
-
-static void delay(struct adoption_row *row) {
-    rest(row, MIN((int64_t)DELAY_MIN_MS << MIN(row->delays, DOUBLINGS_MAX), (int64_t)DELAY_MAX_MS));
-}
-
 /* Lost again soon, it waits. */
 static void note_given(struct adoption_row *row) {
     row->adopted_ms = clock_monotonic_ms();
     row->is_late = false;
-    delay(row);
+    retry_delay_note(&row->delay);
 }
 
 /* ---- whether it is the job's ---- */
@@ -155,7 +140,7 @@ static void reopen(struct adoption_row *row, int64_t now_ms) {
     row->is_late = false;
     row->tries = 0;
     if (now_ms >= row->adopted_ms + LATELY_MS) {
-        row->delays = 0;
+        row->delay = (struct retry_delay){0};
     }
 }
 
@@ -197,7 +182,7 @@ static bool find_lost(const struct reconcile *request, struct adoption *adoption
 /* ---- one object ---- */
 
 static void ask(struct reconcile *request, struct adoption_row *row) {
-    if (row->delays > 0 && !reconcile_may_retry(request, row->not_before_ms, row->delays)) {
+    if (!retry_delay_is_over(request, &row->delay)) {
         return;
     }
     AUTO(tree_freep)
@@ -245,10 +230,10 @@ static void decide(struct reconcile *request, struct adoption_row *row,
 
 /* The job goes on meanwhile. */
 static void try_later(struct reconcile *request, struct adoption_row *row) {
-    if (request->monotonic_ms >= row->not_before_ms) {
+    if (request->monotonic_ms >= row->delay.not_before_ms) {
         check_cache(request, row);
     } else {
-        status_write_requeue(request, row->not_before_ms - request->monotonic_ms);
+        status_write_requeue(request, row->delay.not_before_ms - request->monotonic_ms);
     }
 }
 
@@ -296,10 +281,11 @@ static void fail(struct adoption_row *row, const struct error *err) {
     if (row->tries >= ADOPTION_TRIES) {
         row->stage = ADOPTION_LATER;
         row->is_late = true;
-        rest(row, (int64_t)LATER_MS << MIN(row->tries - ADOPTION_TRIES, LATER_DOUBLINGS_MAX));
+        int doublings = MIN(row->tries - ADOPTION_TRIES, LATER_DOUBLINGS_MAX);
+        retry_delay_rest(&row->delay, (int64_t)LATER_MS << doublings);
     } else {
         row->stage = ADOPTION_SEEN;
-        delay(row);
+        retry_delay_note(&row->delay);
     }
 }
 

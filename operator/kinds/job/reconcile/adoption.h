@@ -15,6 +15,7 @@
 
 #include "operator/control/claim.h"
 #include "operator/control/controller.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 #include "operator/kinds/job/write_failure.h"
 
 struct credentials;
@@ -36,11 +37,10 @@ struct adoption_row {
     char *api_version, *uid;
     enum adoption_stage stage;
     json_t *there;
-    bool is_late;          /* the job waits for it no more */
-    int tries;             /* failed, since it was seen without an owner */
-    int delays;            /* what not_before_ms grows with: failed tries and adoptions, lately */
-    int64_t not_before_ms; /* monotonic */
-    int64_t adopted_ms;    /* or that somebody else gave it its owner back */
+    bool is_late;             /* the job waits for it no more */
+    int tries;                /* failed, since it was seen without an owner */
+    struct retry_delay delay; /* by failed tries, and by adoptions lately */
+    int64_t adopted_ms;       /* or that somebody else gave it its owner back; monotonic */
 };
 
 /* Of one job; zero at first. */

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/alone.h"
 
-#include "lib/time/clock.h"
 #include "operator/control/claim.h"
-#include "operator/control/retry_pace.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { DELAY_MIN_MS = 1000, DELAY_MAX_MS = 60000, DOUBLINGS_MAX = 6 };
 
 void alone_release(struct alone *alone) {
     free(alone->name);
@@ -54,7 +50,7 @@ void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const js
         }
     }
     if (newest) {
-        if (!is_it(alone, newest) || !alone->uid || alone->failures > 0) {
+        if (!is_it(alone, newest) || !alone->uid || alone->delay.failures > 0) {
             expect(alone, tree_text(newest, "metadata.name", ""),
                    tree_text(newest, "metadata.uid", ""));
         }
@@ -64,7 +60,7 @@ void alone_note(struct alone *alone, const json_t *pods, bool (*is_hub)(const js
 
 /* Its place stays empty, and the job goes on with everything else. */
 static bool is_left_empty(const struct alone *alone) {
-    return alone->is_held || alone->failures >= ALONE_TRIES;
+    return alone->is_held || alone->delay.failures >= ALONE_TRIES;
 }
 
 const struct write_failure *alone_held(struct alone *alone) {
@@ -88,8 +84,7 @@ static bool take_off(json_t *create) {
 }
 
 static void ask(struct reconcile *request, struct alone *alone) {
-    if (alone->is_asked || (alone->failures > 0 &&
-                            !reconcile_may_retry(request, alone->not_before_ms, alone->failures))) {
+    if (alone->is_asked || !retry_delay_is_over(request, &alone->delay)) {
         return;
     }
     AUTO(tree_freep)
@@ -110,13 +105,6 @@ bool alone_filter(struct reconcile *request, struct alone *alone, json_t *create
     return goes_on;
 }
 
-static void delay(struct alone *alone) {
-    int64_t even_ms =
-        MIN((int64_t)DELAY_MIN_MS << MIN(alone->failures, DOUBLINGS_MAX), (int64_t)DELAY_MAX_MS);
-    alone->failures++;
-    alone->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
-}
-
 void alone_found(struct alone *alone, const struct found *found, const char *owner_uid) {
     if (!alone->is_asked || strcmp(tree_text(found->like, "kind", ""), "Pod") != 0 ||
         strcmp(tree_text(found->like, "metadata.name", ""), alone->name) != 0) {
@@ -126,11 +114,11 @@ void alone_found(struct alone *alone, const struct found *found, const char *own
     free(TAKE(alone->error));
     if (found->err) {
         alone->error = x_strdup(found->err->text);
-        delay(alone);
+        retry_delay_note(&alone->delay);
     } else if (is_it(alone, found->object) && may_run(found->object) &&
                (alone->uid || object_is_owned_by(found->object, owner_uid))) {
         alone->is_held = true;
-        delay(alone);
+        retry_delay_note(&alone->delay);
     } else {
         alone_release(alone);
     }

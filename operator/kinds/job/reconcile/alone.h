@@ -8,6 +8,7 @@
 #pragma once
 
 #include "operator/control/controller.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 #include "operator/kinds/job/write_failure.h"
 
 enum { ALONE_TRIES = 3 };
@@ -19,9 +20,8 @@ struct alone {
     bool is_begun;
     bool is_seen; /* the job sees it */
     bool is_asked, is_held;
-    int failures; /* answers in a row that did not say that it is gone */
-    char *error;  /* of the last question; owned; NULL: it did not fail */
-    int64_t not_before_ms;
+    struct retry_delay delay;      /* by answers in a row that did not say that it is gone */
+    char *error;                   /* of the last question; owned; NULL: it did not fail */
     struct write_failure reported; /* what alone_held returns */
 };
 

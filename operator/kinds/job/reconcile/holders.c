@@ -60,10 +60,10 @@ static void wait_for(const struct reconcile *request, struct refusal *row) {
         cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
     if (there && !object_is_owned_by(there, tree_text(request->object, "metadata.uid", ""))) {
         row->is_seen = true;
-        row->not_before_ms = request->monotonic_ms + LEAVING_MS;
+        row->delay.not_before_ms = request->monotonic_ms + LEAVING_MS;
     } else if (row->is_seen) {
         row->is_seen = row->is_known = false;
-        row->not_before_ms = request->monotonic_ms;
+        row->delay.not_before_ms = request->monotonic_ms;
     }
 }
 
@@ -89,7 +89,8 @@ static void act(struct reconcile *request, struct refusal *row) {
         break;
     case CLAIM_NONE: /* it is gone; the next creation shows more */
         row->is_known = false;
-        row->not_before_ms = row->failures > 1 ? row->not_before_ms : request->monotonic_ms;
+        row->delay.not_before_ms =
+            row->delay.failures > 1 ? row->delay.not_before_ms : request->monotonic_ms;
         break;
     case CLAIM_HELD:
     case CLAIM_FOREIGN:
@@ -169,7 +170,7 @@ void holders_note(struct refusals *record, const struct written *written) {
         }
         if (written->err) {
             row->is_known = false;
-            refusals_delay(row);
+            retry_delay_note(&row->delay);
         } else if (row->holder == CLAIM_ADOPT) {
             row->holder = CLAIM_OURS;
         } else if (row->holder == CLAIM_RELEASE) {

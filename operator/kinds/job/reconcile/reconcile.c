@@ -232,8 +232,8 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
 /* What failed before waits for its own time, and then for its turn. */
 static bool may_write(struct reconcile *request, const struct refusals *refusals,
                       const json_t *object, enum refusal_of of) {
-    struct refusal_delay delay = refusals_delay_of(refusals, object, of);
-    return delay.failures == 0 || reconcile_may_retry(request, delay.not_before_ms, delay.failures);
+    struct retry_delay delay = refusals_delay_of(refusals, object, of);
+    return retry_delay_is_over(request, &delay);
 }
 
 /* Asks for the writes that may be sent now, and removes the others from the list. An object with
@@ -258,10 +258,10 @@ static void write_all(struct reconcile *request, const struct refusals *refusals
 }
 
 /* The most patient failure of what is to be created, with the one of all creations. */
-static struct refusal_delay delay_of_all(const struct refusals *refusals, const json_t *create) {
-    struct refusal_delay all = {refusals->denied, refusals->paused_until_ms};
+static struct retry_delay delay_of_all(const struct refusals *refusals, const json_t *create) {
+    struct retry_delay all = {refusals->denied, refusals->paused_until_ms};
     for (size_t i = 0; i < json_array_size(create); i++) {
-        struct refusal_delay one =
+        struct retry_delay one =
             refusals_delay_of(refusals, json_array_get(create, i), REFUSAL_OF_CREATION);
         all.failures = MAX(all.failures, one.failures);
     }
@@ -271,7 +271,7 @@ static struct refusal_delay delay_of_all(const struct refusals *refusals, const 
 /* After a refusal that is about all, one turn is for all: the next refusal ends the batch. */
 static void make_slowly(struct reconcile *request, const struct refusals *refusals,
                         json_t *create) {
-    struct refusal_delay all = delay_of_all(refusals, create);
+    struct retry_delay all = delay_of_all(refusals, create);
     request->starts_slowly = true;
     if (json_array_size(create) == 0) {
         return;
@@ -281,7 +281,7 @@ static void make_slowly(struct reconcile *request, const struct refusals *refusa
     }
     for (size_t i = 0; i < json_array_size(create);) {
         json_t *object = json_array_get(create, i);
-        struct refusal_delay one = refusals_delay_of(refusals, object, REFUSAL_OF_CREATION);
+        struct retry_delay one = refusals_delay_of(refusals, object, REFUSAL_OF_CREATION);
         if (i > 0 && one.not_before_ms > request->monotonic_ms) {
             json_array_remove(create, i);
             continue;

@@ -15,7 +15,7 @@ static int64_t value_of(const json_t *row, int which) {
     return json_integer_value(json_array_get(row, (size_t)which));
 }
 
-static void tell(struct reconcile *request, const char *name, int64_t losses) {
+static void report_taken_away(struct reconcile *request, const char *name, int64_t losses) {
     AUTO(text_freep)
     char *note = x_printf("pod %.80s was taken away while it lived, as %lld others of its place "
                           "were before; the next ones are made later each time, up to a minute",
@@ -43,7 +43,7 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
                                       (json_int_t)(now_ms + pause_ms)));
         name = json_string_value(value);
         if (losses == RECREATION_EVENT) {
-            tell(request, name, losses);
+            report_taken_away(request, name, losses);
         }
     }
 }

@@ -2,15 +2,12 @@
 #include "operator/kinds/job/reconcile/refusals.h"
 
 #include "lib/time/clock.h"
-#include "operator/control/retry_pace.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     REFUSED_MIN_MS = 1000, /* the pause of creations after a refusal, doubling */
     REFUSED_MAX_MS = 60000,
-    AGAIN_MIN_MS = 1000, /* the pause of one object's writes after a failure, doubling */
-    AGAIN_MAX_MS = 60000,
     DOUBLINGS_MAX = 10,
     ROWS_MAX = 4096, /* of one job; the oldest goes */
 };
@@ -61,18 +58,6 @@ static void drop(struct refusals *record, size_t at) {
     }
 }
 
-/* After `failures` in a row, at least 1; three quarters of it to five quarters, so that objects
- * that failed together are not asked for together. */
-static int64_t pause_ms(int failures, int64_t min_ms, int64_t max_ms) {
-    int64_t even_ms = MIN(min_ms << MIN(failures - 1, DOUBLINGS_MAX), max_ms);
-    return retry_pace_spread_ms(even_ms);
-}
-
-void refusals_delay(struct refusal *row) {
-    row->failures++;
-    row->not_before_ms = clock_monotonic_ms() + pause_ms(row->failures, AGAIN_MIN_MS, AGAIN_MAX_MS);
-}
-
 void refusals_explain(struct refusal *row, const struct error *err) {
     row->kind = err->kind;
     free(row->text);
@@ -117,7 +102,7 @@ static void note(struct refusals *record, enum refusal_of of, const struct writt
         row->object = object_key_copy(key);
     }
     refusals_explain(row, err);
-    refusals_delay(row);
+    retry_delay_note(&row->delay);
     if (err->kind == ERROR_CONFLICT) {
         note_conflict(row, written->object);
     }
@@ -191,12 +176,11 @@ void refusals_note_change(struct refusals *record, const struct written *written
     note(record, REFUSAL_OF_CHANGE, written);
 }
 
-struct refusal_delay refusals_delay_of(const struct refusals *record, const json_t *object,
-                                       enum refusal_of of) {
+struct retry_delay refusals_delay_of(const struct refusals *record, const json_t *object,
+                                     enum refusal_of of) {
     size_t at = find(record, object_key_of(object), of);
     const struct refusal *row = at < record->count ? &record->at[at] : NULL;
-    return row ? (struct refusal_delay){row->failures, row->not_before_ms}
-               : (struct refusal_delay){0};
+    return row ? row->delay : (struct retry_delay){0};
 }
 
 /* False: the name is free or ours, as far as is known (holders.h). */

@@ -9,6 +9,7 @@
 #include "lib/error.h"
 #include "operator/control/claim.h"
 #include "operator/control/controller.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 #include "operator/kinds/job/write_failure.h"
 
 enum refusal_of {
@@ -23,8 +24,7 @@ struct refusal {
     enum refusal_of of;
     enum error_kind kind;
     char *text;
-    int failures;          /* in a row */
-    int64_t not_before_ms; /* monotonic */
+    struct retry_delay delay;
     /* Who has the name, for holders.c: */
     bool is_asked, is_known, is_seen; /* is_seen: the holder was in the cache */
     enum claim holder;
@@ -54,16 +54,10 @@ void refusals_note_change(struct refusals *record, const struct written *written
 void refusals_settle(struct refusals *record, const json_t *object);
 /* Another error as the reason of the row's failure. */
 void refusals_explain(struct refusal *row, const struct error *err);
-/* One more failure. */
-void refusals_delay(struct refusal *row);
 
 /* Whether a write of that object failed at its last try, and since when it may be tried again. */
-struct refusal_delay {
-    int failures; /* in a row; 0: it did not fail */
-    int64_t not_before_ms;
-};
-struct refusal_delay refusals_delay_of(const struct refusals *record, const json_t *object,
-                                       enum refusal_of of);
+struct retry_delay refusals_delay_of(const struct refusals *record, const json_t *object,
+                                     enum refusal_of of);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
  * Of changes it has only those that are not allowed, not other failures such as a deletion
  * meanwhile. */

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/relabelled.h"
 
-#include "lib/time/clock.h"
 #include "operator/control/claim.h"
-#include "operator/control/retry_pace.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { DELAY_MIN_MS = 1000, DELAY_MAX_MS = 60000, DOUBLINGS_MAX = 6 };
 
 void relabelled_release(struct relabelled *relabelled) {
     json_decref(relabelled->names);
@@ -37,23 +33,20 @@ static void drop(struct relabelled *relabelled) {
     json_array_remove(relabelled->names, 0);
     json_decref(TAKE(relabelled->there));
     relabelled->is_asked = relabelled->is_releasing = false;
-    relabelled->failures = 0;
+    relabelled->delay = (struct retry_delay){0};
 }
 
 static void fail(struct relabelled *relabelled) {
-    int64_t even_ms = MIN((int64_t)DELAY_MIN_MS << MIN(relabelled->failures, DOUBLINGS_MAX),
-                          (int64_t)DELAY_MAX_MS);
     json_decref(TAKE(relabelled->there));
     relabelled->is_releasing = false;
-    relabelled->not_before_ms = clock_monotonic_ms() + retry_pace_spread_ms(even_ms);
-    if (++relabelled->failures >= RELABELLED_TRIES) {
+    retry_delay_note(&relabelled->delay);
+    if (relabelled->delay.failures >= RELABELLED_TRIES) {
         drop(relabelled);
     }
 }
 
 static void ask(struct reconcile *request, struct relabelled *relabelled) {
-    if (relabelled->failures > 0 &&
-        !reconcile_may_retry(request, relabelled->not_before_ms, relabelled->failures)) {
+    if (!retry_delay_is_over(request, &relabelled->delay)) {
         return;
     }
     AUTO(tree_freep)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "operator/control/controller.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 
 enum {
     RELABELLED_TRIES = 5,  /* questions and changes that fail, of one pod; then it is left */
@@ -17,8 +18,7 @@ struct relabelled {
     json_t *names; /* of pods that vanished: the first is looked for; owned; NULL: none */
     json_t *there; /* the first, as the cluster has it; owned; NULL: not known */
     bool is_asked, is_releasing;
-    int failures; /* of the first, in a row */
-    int64_t not_before_ms;
+    struct retry_delay delay; /* of the first */
 };
 
 void relabelled_release(struct relabelled *relabelled);

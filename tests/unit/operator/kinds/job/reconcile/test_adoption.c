@@ -282,10 +282,10 @@ static void try_late(enum error_kind fails) {
 
 /* It is not tried again for some minutes, and then once. */
 static void check_later(void) {
-    int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+    int64_t left_ms = world.adoption.at[0].delay.not_before_ms - clock_monotonic_ms();
     CHECK(left_ms > 400000 && left_ms <= 750000);
     CHECK(world.again_ms > 400000 && world.again_ms <= 750000);
-    world.now_ms = world.adoption.at[0].not_before_ms + 10 * HOUR_MS;
+    world.now_ms = world.adoption.at[0].delay.not_before_ms + 10 * HOUR_MS;
     try_late(ERROR_NONE);
     world.now_ms = 0;
     CHECK(!pass());
@@ -300,10 +300,10 @@ static void test_failed_tries(void) {
     CHECK(pass()); /* too soon */
     CHECK_INT(world.asked, 1);
     for (int tries = 2; tries <= ADOPTION_TRIES; tries++) {
-        int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+        int64_t left_ms = world.adoption.at[0].delay.not_before_ms - clock_monotonic_ms();
         int64_t even_ms = INT64_C(1000) << (tries - 2);
         CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
-        world.now_ms = world.adoption.at[0].not_before_ms + tries * HOUR_MS;
+        world.now_ms = world.adoption.at[0].delay.not_before_ms + tries * HOUR_MS;
         CHECK(try_once(ERROR_CONFLICT));
         CHECK_INT(world.asked, tries);
         world.now_ms = 0;
@@ -332,10 +332,11 @@ static void test_later_and_later(void) {
     lose("p");
     CHECK(try_once(ERROR_DENIED));
     for (int tries = 0; tries < 8; tries++) {
-        int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+        int64_t left_ms = world.adoption.at[0].delay.not_before_ms - clock_monotonic_ms();
         int64_t even_ms = INT64_C(600000) << MIN(tries, 5);
         CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
-        world.now_ms = world.adoption.at[0].not_before_ms + INT64_C(10) * HOUR_MS * (tries + 1);
+        world.now_ms =
+            world.adoption.at[0].delay.not_before_ms + INT64_C(10) * HOUR_MS * (tries + 1);
         try_late(ERROR_DENIED);
     }
     close_world();
@@ -352,7 +353,7 @@ static void test_lost_again_before_the_answer(void) {
     CHECK(pass());
     CHECK_INT(json_array_size(world.writes), 0);
     CHECK_INT(world.asked, 1); /* not at once */
-    world.now_ms = world.adoption.at[0].not_before_ms + HOUR_MS;
+    world.now_ms = world.adoption.at[0].delay.not_before_ms + HOUR_MS;
     CHECK(try_once(ERROR_NONE));
     CHECK(!pass());
     close_world();
@@ -366,7 +367,7 @@ static void test_a_question_that_fails(void) {
     CHECK(pass());
     CHECK_INT(world.asked, 1);
     world.fails = ERROR_NONE;
-    world.now_ms = world.adoption.at[0].not_before_ms + HOUR_MS;
+    world.now_ms = world.adoption.at[0].delay.not_before_ms + HOUR_MS;
     CHECK(try_once(ERROR_NONE));
     CHECK(!pass());
     close_world();
@@ -382,10 +383,10 @@ static void test_lost_again_and_again(void) {
         lose("p");
         CHECK(pass());
         CHECK_INT(world.asked, times - 1);
-        int64_t left_ms = world.adoption.at[0].not_before_ms - clock_monotonic_ms();
+        int64_t left_ms = world.adoption.at[0].delay.not_before_ms - clock_monotonic_ms();
         int64_t even_ms = MIN(INT64_C(1000) << (times - 2), 60000);
         CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
-        world.now_ms = world.adoption.at[0].not_before_ms + times * HOUR_MS;
+        world.now_ms = world.adoption.at[0].delay.not_before_ms + times * HOUR_MS;
         CHECK(try_once(ERROR_NONE));
         CHECK_INT(world.asked, times);
         world.now_ms = 0;

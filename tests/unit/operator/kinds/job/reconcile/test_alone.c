@@ -141,11 +141,11 @@ static void test_one_that_may_run(void) {
     CHECK_INT(pass("[]", NULL), -1);
     for (int i = 0; i < 8; i++) {
         int64_t even_ms = MIN(INT64_C(1000) << i, 60000);
-        int64_t left_ms = world.alone.not_before_ms - clock_monotonic_ms();
+        int64_t left_ms = world.alone.delay.not_before_ms - clock_monotonic_ms();
         CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
         CHECK_INT(pass("[]", NULL), 1);
         CHECK_INT(world.asked, i + 1);
-        world.now_ms = world.alone.not_before_ms + INT64_C(3600000) * (i + 1);
+        world.now_ms = world.alone.delay.not_before_ms + INT64_C(3600000) * (i + 1);
         CHECK_INT(pass("[]", NULL), 1);
         CHECK_INT(world.asked, i + 2);
     }
@@ -162,7 +162,7 @@ static void test_no_answer(void) {
     CHECK_INT(pass("[]", NULL), -1);
     CHECK_INT(world.asked, 1);
     world.fails = ERROR_NONE;
-    world.now_ms = world.alone.not_before_ms + 3600000;
+    world.now_ms = world.alone.delay.not_before_ms + 3600000;
     CHECK_INT(pass("[]", NULL), -1);
     CHECK_INT(pass("[]", NULL), 2);
     close_world();
@@ -175,7 +175,7 @@ static void ask_once(int allowed) {
         CHECK_INT(pass("[]", NULL), allowed);
     }
     CHECK_INT(world.asked, before + 1);
-    world.now_ms = world.alone.not_before_ms + INT64_C(3600000) * world.asked;
+    world.now_ms = world.alone.delay.not_before_ms + INT64_C(3600000) * world.asked;
 }
 
 /* The place stays empty, and the rest of the plan is carried out. */

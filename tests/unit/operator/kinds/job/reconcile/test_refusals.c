@@ -27,7 +27,7 @@ static void tell(struct refusals *record, const json_t *object, enum cluster_ver
 /* How long a write of that object has to wait. */
 static int64_t left_ms_of(const struct refusals *record, const json_t *object, enum refusal_of of,
                           int64_t now_ms) {
-    struct refusal_delay delay = refusals_delay_of(record, object, of);
+    struct retry_delay delay = refusals_delay_of(record, object, of);
     CHECK_INT(delay.failures > 0, delay.not_before_ms > 0);
     return MAX(delay.not_before_ms - now_ms, 0);
 }
