@@ -31,6 +31,7 @@ static int plan(const struct reconcile *request, const struct job_observed *obse
 }
 
 static const struct job_ops ops = {
+    .hub = &batchscore_words.hub,
     .is_hub = is_coordinator,
     .plan = plan,
     .begins = begins,

@@ -39,6 +39,7 @@ static char *last_hub(const json_t *object) {
 }
 
 static const struct job_ops ops = {
+    .hub = &disttrain_words.hub,
     .is_hub = is_hub,
     .last_hub = last_hub,
     .plan = plan,

@@ -184,7 +184,7 @@ json_t *cache_transform_leftover(const json_t *object) {
 }
 
 static json_t *keep_service(const json_t *service) {
-    static const char *const fields[] = {"clusterIP", "ports", NULL};
+    static const char *const fields[] = {"clusterIP", "ports", "selector", NULL};
     return json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(service), "spec",
                      cache_transform_pick(json_object_get(service, "spec"), fields));
 }

@@ -16,6 +16,7 @@
 #include "operator/kinds/job/reconcile/recreation.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/relabelled.h"
+#include "operator/kinds/job/reconcile/service_selector.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
@@ -36,6 +37,7 @@ struct kept {
     struct alone alone;
     struct relabelled relabelled;
     struct recreation recreation;
+    struct service_selector selector;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
@@ -502,6 +504,16 @@ static void note_seen(const struct job_ops *ops, struct reconcile *request, stru
     ensured_forget(&kept->ensured, request->monotonic_ms);
 }
 
+/* Pods and a Service that somebody changed, and why volumes are not mounted. */
+static void look_around(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
+                        const json_t *pods, const json_t *service) {
+    relabelled_settle(request, &kept->relabelled);
+    if (!conditions_is_finished(request->object)) {
+        service_selector_settle(request, &kept->selector, ops->hub, service);
+    }
+    job_mounts_query(request, &kept->mounts, pods);
+}
+
 static void delete_owned(struct state *state, struct reconcile *request) {
     const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
     job_delete_owned(request, owned);
@@ -567,8 +579,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (!alone_filter(request, &kept->alone, plan.create)) {
         return 0;
     }
-    relabelled_settle(request, &kept->relabelled);
-    job_mounts_query(request, &kept->mounts, pods);
+    look_around(ops, request, kept, pods, is_known ? service : NULL);
     pin_add(request, &kept->pin, "Service", plan.create);
     kept->status.may_begin_late = state->is_current;
     ensured_want_all(&kept->ensured, plan.apply);

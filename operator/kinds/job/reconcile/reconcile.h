@@ -10,6 +10,7 @@
 #include "operator/kinds/job/reconcile/status_write.h"
 
 struct job_ops {
+    const struct owned_hub *hub; /* what the job's Service selects */
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
     bool (*is_hub)(const json_t *pod);
     /* The name of the last hub that the status knows of, owned by the caller; NULL: of none. As a

@@ -193,7 +193,8 @@ static json_t *keep_all(const json_t *object) {
 }
 
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
-    static const struct job_ops gang_ops = {.is_hub = is_hub,
+    static const struct job_ops gang_ops = {.hub = &disttrain_words.hub,
+                                            .is_hub = is_hub,
                                             .plan = plan_gang,
                                             .rules = {.mutable_fields = disttrain_mutable_fields},
                                             .transform_ended = keep_all};

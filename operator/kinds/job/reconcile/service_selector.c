@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/reconcile/service_selector.h"
+
+#include "operator/control/claim.h"
+
+/* What the selector is to have, and null for what else it has. NULL: it is right. */
+static json_t *find_difference(const json_t *has, json_t *wanted_new) {
+    const char *label;
+    json_t *value;
+    if (has && json_equal(has, wanted_new)) {
+        json_decref(wanted_new);
+        return NULL;
+    }
+    json_object_foreach((json_t *)has, label, value) {
+        if (!json_object_get(wanted_new, label)) {
+            json_object_set_new(wanted_new, label, json_null());
+        }
+    }
+    return wanted_new;
+}
+
+static void report(struct reconcile *request, const json_t *service) {
+    const char *name = tree_text(service, "metadata.name", "");
+    AUTO(text_freep)
+    char *note = x_printf("somebody changed the selector of Service %.80s, by which the job's pods "
+                          "find each other; it is put right",
+                          name);
+    struct reconcile_event event = {
+        .type = "Warning", .reason = "ServiceChanged", .note = note, .after = name};
+    event_recorder_add(request, &event);
+}
+
+void service_selector_settle(struct reconcile *request, struct service_selector *selector,
+                             const struct owned_hub *hub, const json_t *service) {
+    if (!service || tree_get(service, "metadata.deletionTimestamp")) {
+        return;
+    }
+    const char *job = tree_text(request->object, "metadata.name", "");
+    AUTO(tree_freep)
+    json_t *wanted = find_difference(tree_get(service, "spec.selector"), owned_selector(job, hub));
+    if (!wanted) {
+        return;
+    }
+    if (request->monotonic_ms - selector->changed_ms >= SERVICE_SELECTOR_FORGET_MS) {
+        selector->delay = (struct retry_delay){0};
+    }
+    if (!retry_delay_is_over(request, &selector->delay)) {
+        return;
+    }
+    retry_delay_note(&selector->delay);
+    selector->changed_ms = request->monotonic_ms;
+    AUTO(tree_freep) json_t *spec = json_pack("{s:{s:O}}", "spec", "selector", wanted);
+    reconcile_write(request, CLUSTER_MERGE, claim_correction(service, spec));
+    report(request, service);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A Service whose selector somebody changes: it is put right, and not as often as one likes. */
+#include "operator/kinds/job/reconcile/service_selector.h"
+
+#include "lib/time/clock.h"
+#include "operator/control/retry_pace.h"
+#include "tests/parse_json.h"
+#include "tests/test.h"
+
+enum { STEP_MS = 300000 }; /* enough for its turn, and too short to forget */
+
+static const struct owned_hub hub = {.suffix = "hub", .role = "member", .index = "0"};
+static const char right[] =
+    "{'windlass.dev/job': 'a', 'windlass.dev/role': 'member', 'windlass.dev/index': '0'}";
+
+static struct {
+    struct service_selector selector;
+    struct retry_pace *pace;
+    json_t *job, *change; /* the change that the last pass asked for; NULL: none */
+    size_t events;
+} world;
+
+static void open_world(void) {
+    memset(&world, 0, sizeof world);
+    world.pace = retry_pace_new();
+    world.job = parse("{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'DistTrain', 'metadata': "
+                      "{'name': 'a', 'namespace': 'ml', 'uid': 'u-1'}}");
+}
+
+static void close_world(void) {
+    retry_pace_free(world.pace);
+    json_decref(world.job);
+    json_decref(world.change);
+}
+
+static json_t *service_of(const char *selector) {
+    json_t *service = parse("{'apiVersion': 'v1', 'kind': 'Service', 'metadata': {'name': 'a-hub', "
+                            "'namespace': 'ml', 'uid': 's-1', 'resourceVersion': '7'}, 'spec': "
+                            "{'clusterIP': '10.0.0.1'}}");
+    if (selector) {
+        json_object_set_new(json_object_get(service, "spec"), "selector", parse(selector));
+    }
+    return service;
+}
+
+/* Whether a pass at that time that sees the Service asks for a change. */
+static bool pass(const json_t *service, int64_t now_ms) {
+    AUTO(tree_freep) json_t *events = json_array();
+    AUTO(tree_freep) json_t *writes = json_array();
+    struct reconcile request = {.kind = "DistTrain",
+                                .namespace = "ml",
+                                .name = "a",
+                                .object = world.job,
+                                .monotonic_ms = now_ms,
+                                .writes = writes,
+                                .events = events,
+                                .pace = world.pace};
+    (void)retry_pace_take(world.pace, now_ms); /* its turn, if it has come */
+    service_selector_settle(&request, &world.selector, &hub, service);
+    retry_pace_passed(world.pace, "DistTrain ml/a");
+    if (request.is_retry) {
+        retry_pace_ended(world.pace, "DistTrain ml/a", RETRY_UNKNOWN);
+    }
+    CHECK_INT(json_array_size(events), json_array_size(writes));
+    world.events += json_array_size(events);
+    json_decref(TAKE(world.change));
+    if (json_array_size(writes) > 0) {
+        const json_t *write = json_array_get(writes, 0);
+        CHECK_INT(tree_integer(write, "verb", -1), CLUSTER_MERGE);
+        world.change = json_incref(json_object_get(write, "object"));
+    }
+    return world.change != NULL;
+}
+
+static void test_what_is_changed(void) {
+    static const struct {
+        const char *has, *change; /* NULL: none */
+    } rows[] = {
+        {right, NULL},
+        {NULL, right},
+        {"{}", right},
+        {"{'windlass.dev/job': 'b', 'windlass.dev/role': 'member', 'windlass.dev/index': '0'}",
+         right},
+        {"{'windlass.dev/job': 'a', 'windlass.dev/role': 'member'}", right},
+        {"{'app': 'x'}",
+         "{'windlass.dev/job': 'a', 'windlass.dev/role': 'member', 'windlass.dev/index': '0', "
+         "'app': null}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *service = service_of(rows[i].has);
+        open_world();
+        CHECK_INT(pass(service, clock_monotonic_ms()), rows[i].change != NULL);
+        if (rows[i].change) {
+            AUTO(tree_freep) json_t *wanted = parse(rows[i].change);
+            CHECK(json_equal(tree_get(world.change, "spec.selector"), wanted));
+            CHECK_INT(json_object_size(json_object_get(world.change, "spec")), 1);
+            CHECK_STR(tree_text(world.change, "metadata.uid", ""), "s-1");
+            CHECK_STR(tree_text(world.change, "metadata.resourceVersion", ""), "7");
+            CHECK_STR(tree_text(world.change, "metadata.namespace", ""), "ml");
+        }
+        close_world();
+    }
+}
+
+static void test_what_is_left(void) {
+    AUTO(tree_freep) json_t *leaving = service_of("{'app': 'x'}");
+    json_object_set_new(json_object_get(leaving, "metadata"), "deletionTimestamp",
+                        json_string("2026-01-01T00:00:00Z"));
+    open_world();
+    CHECK(!pass(leaving, clock_monotonic_ms()));
+    CHECK(!pass(NULL, clock_monotonic_ms()));
+    close_world();
+}
+
+/* Somebody changes it as often as it is put right. */
+static void test_more_and_more_rarely(void) {
+    AUTO(tree_freep) json_t *service = service_of("{'app': 'x'}");
+    AUTO(tree_freep) json_t *well = service_of(right);
+    open_world();
+    int64_t now_ms = clock_monotonic_ms();
+    for (int times = 1; times <= 8; times++) {
+        CHECK(pass(service, now_ms));
+        CHECK_INT(world.selector.delay.failures, times);
+        int64_t due_ms = world.selector.delay.not_before_ms;
+        CHECK(!pass(well, due_ms - 1));
+        CHECK(!pass(service, due_ms - 1));
+        now_ms = due_ms + (int64_t)times * STEP_MS;
+    }
+    CHECK_INT(world.events, 8);
+    now_ms += SERVICE_SELECTOR_FORGET_MS;
+    CHECK(pass(service, now_ms));
+    CHECK_INT(world.selector.delay.failures, 1);
+    close_world();
+}
+
+int main(void) {
+    TEST(test_what_is_changed);
+    TEST(test_what_is_left);
+    TEST(test_more_and_more_rarely);
+    return TEST_END();
+}
