@@ -3,7 +3,7 @@
  * under way at first, and each success allows one more. When the cluster refuses one (DENIED or
  * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too.
  *
- * A webhook may take off what a resource finds its objects by (claim_lacks): nobody would see such
+ * A webhook may take off what a resource finds its objects by (claim_lacks): no one would see such
  * an object, or delete it. Its creation has failed then, as DENIED, and the batch deletes it. Used
  * by controller.c. */
 #pragma once
@@ -53,7 +53,7 @@ struct write_batch {
     void *context;
     struct write_batch_item *writes; /* creations last */
     size_t write_count, started, pending;
-    struct write_batch_item *undone; /* deletions of what was stored so that nobody finds it */
+    struct write_batch_item *undone; /* deletions of what was stored so that no one finds it */
     size_t undone_count;
     size_t window, creating;
     bool is_stopped; /* no further creations */

@@ -29,9 +29,9 @@ struct state {
     api_hook *hook;
     void (*setup)(void);             /* before the jobs; may be NULL */
     void (*each_second)(int second); /* what others do meanwhile; may be NULL */
-    /* CHANGES: somebody changes each job all the time. That is no state in which nothing changes:
-     * each answers once a minute and place, as its user wants, so the sum grows with the number of
-     * jobs, up to PER_JOB_MINUTE for each. What the watches ask for does not. */
+    /* CHANGES: somebody changes each job all the time, and each answers, once a minute and place, as
+     * its user wants: the sum grows with the number of jobs, up to PER_JOB_MINUTE for each. What
+     * the watches ask for does not. */
     enum { EASY, HARD, POLLS, CHANGES } cost;
 };
 static const struct state *state;
@@ -475,9 +475,9 @@ static void collect_garbage(void) {
     }
 }
 
-/* A webhook takes off what a job finds its objects by: none is left that nobody would find, or
+/* A webhook takes off what a job finds its objects by: none is left that no one would find, or
  * delete, and the job says so. It goes on by itself when that is mended. */
-static void test_nothing_is_left_that_nobody_finds(void) {
+static void test_nothing_is_left_that_no one_finds(void) {
     static const struct {
         const char *manifest, *of_job, *plural, *lacking;
         api_hook *hook;
@@ -512,7 +512,7 @@ static void test_nothing_is_left_that_nobody_finds(void) {
 
 int main(void) {
     TEST(test_every_state_asks_little);
-    TEST(test_nothing_is_left_that_nobody_finds);
+    TEST(test_nothing_is_left_that_no one_finds);
     TEST(test_all_go_on_when_the_quota_is_raised);
     return TEST_END();
 }
