@@ -29,8 +29,8 @@ struct state {
     api_hook *hook;
     void (*setup)(void);             /* before the jobs; may be NULL */
     void (*each_second)(int second); /* what others do meanwhile; may be NULL */
-    /* CHANGES: somebody changes each job all the time, and each answers, once a minute and place, as
-     * its user wants: the sum grows with the number of jobs, up to PER_JOB_MINUTE for each. What
+    /* CHANGES: somebody changes each job all the time, and each answers, once a minute and place,
+     * as its user wants: the sum grows with the number of jobs, up to PER_JOB_MINUTE for each. What
      * the watches ask for does not. */
     enum { EASY, HARD, POLLS, CHANGES } cost;
 };
