@@ -5,15 +5,18 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     TARGETS_MAX = 2,
-    LET_IN_MAX = 64, /* connections that one call accepts: anybody may make any number */
+    NO_DESCRIPTOR_MS = 100, /* until the next try to accept when there is none left */
 };
 
 struct target {
@@ -27,6 +30,8 @@ struct target {
 
 struct connectivity {
     int fd, port;
+    int end_fd;       /* an eventfd: the thread ends */
+    pthread_t thread; /* let_in */
     bool is_busy;
     struct target targets[TARGETS_MAX];
     size_t count;
@@ -39,15 +44,52 @@ static int parse(const char *address, int port, struct address *ret_address, str
     return address_parse(text, ret_address, err);
 }
 
+/* Accepts connections of other pods and closes them; who connects has been answered by the kernel.
+ * A thread of its own: anybody may connect, any number of times, and the kernel answers no pod
+ * while its queue is full of them. */
+static void *let_in(void *context) {
+    const struct connectivity *connectivity = context;
+    struct pollfd fds[] = {{.fd = connectivity->fd, .events = POLLIN},
+                           {.fd = connectivity->end_fd, .events = POLLIN}};
+    for (;;) {
+        bool is_woken = poll(fds, ARRAY_LEN(fds), -1) > 0;
+        if (is_woken && fds[1].revents) {
+            return NULL;
+        }
+        int fd = is_woken ? accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (fd >= 0) {
+            fd_closep(&fd);
+        } else if (is_woken && errno != EAGAIN && errno != ECONNABORTED) {
+            poll(&fds[1], 1, NO_DESCRIPTOR_MS);
+        }
+    }
+}
+
+static int start_thread(struct connectivity *connectivity, struct error *err) {
+    sigset_t all, before;
+    connectivity->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (connectivity->end_fd < 0) {
+        return error_from_errno(err, errno, "eventfd");
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
+    int why = pthread_create(&connectivity->thread, NULL, let_in, connectivity);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return why ? error_from_errno(err, why, "cannot start a thread") : 0;
+}
+
 int connectivity_open(const char *address, struct connectivity **ret_connectivity,
                       struct error *err) {
     struct address own;
-    int fd = -1;
-    if (parse(address, 0, &own, err) < 0 || address_listen(&own, &fd, err) < 0) {
+    struct connectivity *connectivity = x_calloc(1, sizeof *connectivity);
+    connectivity->fd = connectivity->end_fd = -1;
+    if (parse(address, 0, &own, err) < 0 || address_listen(&own, &connectivity->fd, err) < 0 ||
+        start_thread(connectivity, err) < 0) {
+        fd_closep(&connectivity->end_fd);
+        fd_closep(&connectivity->fd);
+        free(connectivity);
         return error_context(err, "%s", address);
     }
-    struct connectivity *connectivity = x_calloc(1, sizeof *connectivity);
-    connectivity->fd = fd;
     connectivity->port = own.port;
     *ret_connectivity = connectivity;
     return 0;
@@ -66,6 +108,9 @@ void connectivity_end(struct connectivity *connectivity) {
 void connectivity_free(struct connectivity *connectivity) {
     if (connectivity) {
         connectivity_end(connectivity);
+        (void)eventfd_write(connectivity->end_fd, 1);
+        pthread_join(connectivity->thread, NULL);
+        fd_closep(&connectivity->end_fd);
         fd_closep(&connectivity->fd);
         free(connectivity);
     }
@@ -127,27 +172,11 @@ static void check_target(struct target *target, int64_t now_ms) {
     }
 }
 
-/* Accepts connections of other pods and closes them. Those who connect have been answered by the
- * kernel; who is left waits for the next call. */
-static void let_in(struct connectivity *connectivity) {
-    for (int i = 0; i < LET_IN_MAX; i++) {
-        int fd = accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0) {
-            return;
-        }
-        fd_closep(&fd);
-    }
-}
-
 enum connectivity_state connectivity_poll(struct connectivity *connectivity, int64_t now_ms,
                                           int *ret_index,
                                           char ret_detail[static CONNECTIVITY_DETAIL_MAX]) {
     const struct target *missing = NULL;
-    if (!connectivity) {
-        return CONNECTIVITY_IDLE;
-    }
-    let_in(connectivity);
-    if (!connectivity->is_busy) {
+    if (!connectivity_is_busy(connectivity)) {
         return CONNECTIVITY_IDLE;
     }
     for (size_t i = 0; i < connectivity->count; i++) {

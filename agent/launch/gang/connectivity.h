@@ -1,7 +1,8 @@
 /* connectivity.h: checks, before the ranks start, that the pods of a round can reach each other.
  * Each pod listens on a random port, as MPI does, and connects to the next pod of the table and to
  * member 0. So a NetworkPolicy that blocks them is reported with the pods' names, instead of a
- * collective that hangs. Not thread-safe; nothing blocks. */
+ * collective that hangs. A thread of its own accepts connections of other pods, and of strangers,
+ * and closes them; they are not read. Not thread-safe; nothing blocks. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"
@@ -33,9 +34,8 @@ int connectivity_port(const struct connectivity *connectivity);
 void connectivity_begin(struct connectivity *connectivity, const struct gang_table *table,
                         int index, int64_t now_ms);
 void connectivity_end(struct connectivity *connectivity);
-/* Continues; also accepts connections of other pods, at most 64 a call. DONE or FAILED is returned
- * once, then IDLE. FAILED: *ret_index is the pod that was not reached, ret_detail "IP:PORT: why".
- */
+/* Continues. DONE or FAILED is returned once, then IDLE. FAILED: *ret_index is the pod that was not
+ * reached, ret_detail "IP:PORT: why". */
 enum connectivity_state connectivity_poll(struct connectivity *connectivity, int64_t now_ms,
                                           int *ret_index,
                                           char ret_detail[static CONNECTIVITY_DETAIL_MAX]);
