@@ -236,6 +236,7 @@ int trainer_check_rows(struct trainer *trainer, struct error *err) {
     int64_t fixed = input->shape.rank ? input->shape.dims[0] : -1;
     const struct loader_options options = {.dataset = trainer->train,
                                            .augment = &trainer->augment,
+                                           .bad = trainer->bad_train,
                                            .batch_size = fixed > 0 ? fixed : ROWS,
                                            .size = 1,
                                            .end_step = 1,

@@ -39,6 +39,8 @@ n.save(folder + "/y.npy", n.arange(60) % 3)
 x[17, 0, 2, 3] = n.nan
 x[44, 0, 1, 1] = 1e300  # overflows float32
 n.save(folder + "/nan.npy", x)
+x[0, 0, 0, 0] = n.nan
+n.save(folder + "/first.npy", x)
 P
 # spec OUTPUT DATA [MORE]
 spec() {
@@ -123,6 +125,11 @@ numbers() { echo "\"train\": {\"tensors\": {\"samples\": \"data/$1.npy\", \"labe
 spec nan "$(numbers nan)"
 check "a number that is none ends it with code 5" ends nan 5
 check "with file, row and element" says nan 'data/nan.npy, labels data/y.npy: sample (17: element 15 is nan|44: element 7 is inf); a finite float32 is expected'
+spec first "$(numbers first)"
+check "also if it is of the first samples, which are looked at before the training" ends first 5
+spec first "$(numbers first), $skip: 3"
+check "and with Skip that is skipped, too" ends first 0
+check "and named once" eval '[ "$(grep -c "bad sample: data/first.npy, labels data/y.npy: sample 0: element 0 is nan" "$work/first.log")" = 1 ]'
 spec crowd "$(numbers x), $(numbers x | sed 's/train/test/')"
 WINDLASS_THREADS=65 check "a machine with more processors than a loader has threads trains and evaluates" ends crowd 0
 rate=1e30 spec diverges "$(numbers x)"
