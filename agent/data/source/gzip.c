@@ -10,6 +10,13 @@ bool gzip_is(const void *data, size_t size) {
     return size >= 2 && memcmp(data, "\x1F\x8B", 2) == 0;
 }
 
+static int damaged(const z_stream *stream, int state, struct error *err) {
+    return error_set(err, ERROR_INVALID, "corrupt gzip: %s",
+                     state == Z_BUF_ERROR ? "unexpected end"
+                     : stream->msg        ? stream->msg
+                                          : "its data is damaged");
+}
+
 /* Unpacks one member from *at on. */
 static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *err) {
     char piece[PIECE];
@@ -19,10 +26,7 @@ static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *
         stream->avail_out = sizeof piece;
         state = inflate(stream, Z_NO_FLUSH);
         if (state != Z_OK && state != Z_STREAM_END) {
-            return error_set(err, ERROR_INVALID, "corrupt gzip: %s",
-                             state == Z_BUF_ERROR ? "unexpected end"
-                             : stream->msg        ? stream->msg
-                                                  : "its data is damaged");
+            return damaged(stream, state, err);
         }
         size_t size = sizeof piece - stream->avail_out;
         if (size > buffer->max - buffer->size) {
@@ -35,15 +39,38 @@ static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *
     return 0;
 }
 
-int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct error *err) {
-    z_stream stream = {0};
+static int begin(z_stream *stream, const void *data, size_t size, struct error *err) {
     if (size > UINT32_MAX) {
         return error_set(err, ERROR_INVALID, "has more than 4 GiB");
     }
-    stream.next_in = (Bytef *)(uintptr_t)data; /* never written to */
-    stream.avail_in = (uInt)size;
-    if (inflateInit2(&stream, WINDOW_GZIP) != Z_OK) {
-        return error_set(err, ERROR_BUG, "zlib: %s", stream.msg ? stream.msg : "cannot start");
+    *stream = (z_stream){.next_in = (Bytef *)(uintptr_t)data, /* never written to */
+                         .avail_in = (uInt)size};
+    return inflateInit2(stream, WINDOW_GZIP) == Z_OK
+               ? 0
+               : error_set(err, ERROR_BUG, "zlib: %s", stream->msg ? stream->msg : "cannot start");
+}
+
+int gzip_peek(const void *data, size_t size, void *to, size_t room, size_t *ret_size,
+              struct error *err) {
+    z_stream stream;
+    if (begin(&stream, data, size, err) < 0) {
+        return -1;
+    }
+    stream.next_out = to;
+    stream.avail_out = (uInt)room;
+    int state = inflate(&stream, Z_SYNC_FLUSH), result = 0;
+    *ret_size = room - stream.avail_out;
+    if (state != Z_OK && state != Z_STREAM_END) {
+        result = damaged(&stream, state, err);
+    }
+    inflateEnd(&stream);
+    return result;
+}
+
+int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct error *err) {
+    z_stream stream;
+    if (begin(&stream, data, size, err) < 0) {
+        return -1;
     }
     int result;
     do {

@@ -20,6 +20,28 @@ struct idx_set {
     struct idx images_head, labels_head;
 };
 
+static size_t read_dim(const uint8_t *head, int axis) {
+    const uint8_t *at = head + HEAD_BYTES + 4 * axis;
+    return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+}
+
+size_t idx_size(const void *head, size_t size) {
+    const uint8_t *bytes = head;
+    int rank = size < HEAD_BYTES ? 0 : bytes[3];
+    size_t head_bytes = HEAD_BYTES + 4 * (size_t)rank, elements = 1;
+    if (rank < 1 || rank > IDX_RANK_MAX || size < head_bytes) {
+        return 0;
+    }
+    for (int i = 0; i < rank; i++) {
+        size_t dim = read_dim(bytes, i);
+        if (dim == 0 || elements > SIZE_MAX / 2 / dim) {
+            return 0;
+        }
+        elements *= dim;
+    }
+    return head_bytes + elements;
+}
+
 int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err) {
     const uint8_t *bytes = data;
     struct idx idx = {.item_bytes = 1};
@@ -42,15 +64,14 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     }
     size_t elements = 1, rest = size - idx.head_bytes;
     for (int i = 0; i < idx.rank; i++) {
-        const uint8_t *at = bytes + HEAD_BYTES + 4 * i;
-        uint32_t dim = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+        size_t dim = read_dim(bytes, i);
         if (dim == 0 || elements > rest / dim) {
             return error_set(err, ERROR_INVALID,
                              dim ? "is shorter than its header says" : "has no elements");
         }
         elements *= dim;
         idx.item_bytes *= i ? dim : 1;
-        idx.dims[i] = dim;
+        idx.dims[i] = (int64_t)dim;
     }
     if (elements != rest) {
         return error_set(err, ERROR_INVALID, "has %zu bytes after its elements", rest - elements);
@@ -59,19 +80,45 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     return 0;
 }
 
+/* No more than its header says: a small file may become a very large one. */
+static int unpack(const struct buffer *packed, struct buffer *buffer, struct error *err) {
+    uint8_t head[IDX_HEAD_MAX];
+    struct idx ignored;
+    size_t size = 0;
+    if (gzip_peek(packed->data, packed->size, head, sizeof head, &size, err) < 0) {
+        return -1;
+    }
+    size_t wanted = idx_size(head, size);
+    if (wanted == 0) {
+        return idx_parse(head, size, &ignored, err);
+    }
+    buffer->max = MIN(buffer->max, wanted);
+    return gzip_unpack(packed->data, packed->size, buffer, err);
+}
+
 /* Reads the decompressed file; buffer->max limits its size, compressed or not. */
 static int load(const char *path, struct buffer *buffer, struct idx *ret_idx, struct error *err) {
     AUTO(stored_file_release) struct stored_file file = {0};
     AUTO(buffer_release) struct buffer packed;
     struct error cause = {0};
+    struct store_info info;
     buffer_init(&packed, buffer->max);
     if (stored_file_open(path, &file, err) < 0 ||
-        store_get(file.store, file.name, &packed, NULL, err) < 0) {
+        store_stat(file.store, file.name, &info, err) < 0) {
+        return -1;
+    }
+    if ((uint64_t)info.size_bytes > buffer->max) {
+        return error_set(err, ERROR_EXHAUSTED,
+                         "%s: has %lld bytes, and data may take %lld MiB; raise "
+                         "resources.limits.memory",
+                         path, (long long)info.size_bytes, (long long)buffer->max >> 20);
+    }
+    if (store_get(file.store, file.name, &packed, NULL, err) < 0) {
         return -1;
     }
     int result = 0;
     if (gzip_is(packed.data, packed.size)) {
-        result = gzip_unpack(packed.data, packed.size, buffer, &cause);
+        result = unpack(&packed, buffer, &cause);
     } else {
         *buffer = packed;
         buffer_init(&packed, 0);

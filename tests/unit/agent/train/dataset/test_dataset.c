@@ -109,6 +109,25 @@ static void test_idx_that_is_wrong_is_refused(void) {
     CHECK(strstr(err.text, "idx: out/i.idx.gz"));
 }
 
+/* A small file may become a very large one. */
+static void test_idx_is_unpacked_as_its_header_says(void) {
+    static const char set[] =
+        "{\"idx\": {\"images\": \"out/m.idx.gz\", \"labels\": \"out/l.idx\"}}";
+    uint8_t images[IDX_BYTES], labels[8 + COUNT];
+    struct error err = {0};
+    AUTO(text_freep) char *wanted = x_printf("has more than %d bytes unpacked", IDX_BYTES);
+    make_idx(images, labels);
+    write_file("m.idx", images, sizeof images);
+    write_file("l.idx", labels, sizeof labels);
+    run("{ cat m.idx; head -c 20000000 /dev/zero; } | gzip >m.idx.gz");
+    CHECK(!open_set(set, NULL, &err));
+    CHECK(strstr(err.text, wanted) || (printf("# %s\n", err.text), 0));
+    err = (struct error){0};
+    run("printf 'no idx, but longer than a header' | gzip >m.idx.gz");
+    CHECK(!open_set(set, NULL, &err));
+    CHECK(strstr(err.text, "m.idx.gz: is not an IDX file"));
+}
+
 static void test_fashion_mnist(void) {
     enum { SAMPLES = 60000, PIXELS = 28 * 28 };
     if (setenv("fashion", "/usr/share/datasets/fashion-mnist", 1) < 0 ||
@@ -522,6 +541,7 @@ int main(void) {
     fixtures_start("dataset");
     TEST(test_idx_is_read_packed_and_plain);
     TEST(test_idx_that_is_wrong_is_refused);
+    TEST(test_idx_is_unpacked_as_its_header_says);
     TEST(test_fashion_mnist);
     TEST(test_cifar_is_read_from_several_files);
     TEST(test_a_folder_of_pictures);
