@@ -73,10 +73,11 @@ struct http_request {
     const char *proxy;       /* "http://..", "socks5://.." */
 
     enum http_reuse reuse;
-    int connect_ms;   /* until connected; 0: 300 s, libcurl's default */
-    int timeout_ms;   /* for the whole call; 0: no limit */
-    int silence_ms;   /* without a byte received, also while the body is sent; 0: no limit */
-    size_t bytes_max; /* of the collected body; 0: any body is EXHAUSTED */
+    int connect_ms;       /* until connected; 0: 300 s, libcurl's default */
+    int timeout_ms;       /* for the whole call; 0: no limit */
+    int silence_ms;       /* without a byte received, also while the body is sent; 0: no limit */
+    size_t bytes_max;     /* of the collected body; 0: any body is EXHAUSTED */
+    bool cuts_complaints; /* a collected body of a status from 300 on is cut there instead */
 
     http_received
         *received;   /* gets the body when the status is below 300; other bodies are collected */

@@ -16,6 +16,12 @@
 /* A connection is dead when its bytes are not acknowledged within this time. */
 enum { DEAD_PEER_MS = 20000 };
 
+static int collect(struct http_call *call, const char *data, size_t size, bool is_complaint) {
+    size_t room = call->body.max - call->body.size;
+    size = call->cuts_complaints && is_complaint ? MIN(size, room) : size;
+    return buffer_append(&call->body, data, size, &call->err);
+}
+
 static size_t receive(char *data, size_t size, size_t count, void *context) {
     struct http_call *call = context;
     long status = 0;
@@ -24,7 +30,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context) {
     libcurl.easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
     int result = call->received && status < 300
                      ? call->received(call->context, data, size, &call->err)
-                     : buffer_append(&call->body, data, size, &call->err);
+                     : collect(call, data, size, status >= 300);
     return result < 0 ? 0 : size;
 }
 
@@ -208,6 +214,7 @@ int http_call_prepare(struct http_call *call, const struct http_request *request
                                     request->shown_url ? request->shown_url : request->url);
     buffer_init(&call->body, request->bytes_max);
     call->received = request->received;
+    call->cuts_complaints = request->cuts_complaints;
     call->done = request->done;
     call->context = request->context;
     call->silence_ms = request->silence_ms;

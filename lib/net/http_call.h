@@ -21,6 +21,7 @@ struct http_call {
     void *context;
     int64_t heard_ms;
     int silence_ms;
+    bool cuts_complaints;
     bool is_added; /* to the multi handle */
 };
 

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES_MAX = 256 << 20 /* head and result have 64 MiB each at most */ };
+enum {
+    LINE_BYTES_MAX = 256 << 20, /* head and result have 64 MiB each at most */
+    LINE_KEPT = 128 << 10,      /* room of a line that is used again; a worker may have 1,024 */
+};
 
 struct sink {
     enum sink_form form;
@@ -114,9 +117,13 @@ static int make_row(struct sink *sink, const struct result *result, struct error
 }
 
 static int add_row(struct sink *sink, const struct result *result, struct error *err) {
-    return make_row(sink, result, err) < 0
-               ? -1
-               : staged_output_add(sink->staged, sink->line.data, sink->line.size, err);
+    int done = make_row(sink, result, err) < 0
+                   ? -1
+                   : staged_output_add(sink->staged, sink->line.data, sink->line.size, err);
+    if (sink->line.capacity > LINE_KEPT) {
+        buffer_release(&sink->line);
+    }
+    return done;
 }
 
 int sink_check(struct sink *sink, const struct result *result, struct error *err) {

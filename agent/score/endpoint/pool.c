@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/endpoint/pool.h"
 
-#include "agent/score/endpoint/ask_list.h"
-#include "agent/score/endpoint/budget.h"
-#include "agent/score/endpoint/complaint.h"
+#include "agent/score/endpoint/pool_state.h"
 #include "agent/score/endpoint/request.h"
 #include "lib/log.h"
-#include "lib/net/http.h"
 #include "lib/secret.h"
 #include "lib/time/clock.h"
 
@@ -19,220 +16,10 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_BYTES_MAX = 32 << 20,
     CONNECT_MS_MAX = 10000,
-    LOOK_MS = 200,   /* how often those that no caller wants any more are looked for */
-    BUSY_MAX = 200,  /* how often one request may meet a busy server before that is a try */
-    PROBE_MS = 500,  /* between two looks whether a server is there */
-    TOLD_MS = 10000, /* of lines of the log about servers, at most one so often */
+    LOOK_MS = 200,  /* how often those that no caller wants any more are looked for */
+    PROBE_MS = 500, /* between two looks whether a server is there */
 };
-
-struct pool {
-    const struct endpoint_setting *setting;
-    pthread_t thread;
-    int wake_fd;
-    char *key_header; /* with the key; NULL: none, or it is a bearer's */
-    struct request_metrics metrics;
-
-    pthread_mutex_t lock; /* guards the following */
-    pthread_cond_t there; /* is_there, or ended */
-    struct ask_list inbox;
-    bool ends, is_there; /* is_there: a server has answered anything */
-    struct error ended;
-
-    /* of the thread */
-    struct http *http;
-    struct backends servers;
-    struct budget requests, tokens;
-    struct ask_list queue;   /* to be sent, in order */
-    struct pool_ask *later;  /* to be sent at due_ms; in that order */
-    struct pool_ask *flying; /* in no order */
-    int64_t look_ms, told_ms, probe_ms, began_ms;
-    bool is_probing;
-    int probed;       /* the server that was looked for last */
-    char reason[256]; /* why the last request got no answer */
-};
-
-/* ---- the end of a request ------------------------------------------------------------------- */
-
-static void finish(struct pool *pool, struct pool_ask *ask, enum pool_end end) {
-    pthread_mutex_lock(&pool->lock);
-    ask->end = end;
-    ask->own.is_done = true;
-    pthread_cond_signal(&ask->own.done);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-static void warn(struct pool *pool, const char *url, const char *what) {
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - pool->told_ms >= TOLD_MS) {
-        pool->told_ms = now_ms;
-        log_event(LOG_WARNING, "%s: %s", url, what);
-    }
-}
-
-static void end_all(struct pool *pool, enum error_kind kind, const char *why) {
-    pthread_mutex_lock(&pool->lock);
-    error_set(&pool->ended, kind, "%s", why);
-    pthread_cond_broadcast(&pool->there);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-static void note_there(struct pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    pool->is_there = true;
-    pthread_cond_broadcast(&pool->there);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-static void put_off(struct pool *pool, struct pool_ask *ask, int64_t wait_ms) {
-    ask->own.due_ms = clock_monotonic_ms() + wait_ms;
-    ask_list_insert(&pool->later, ask);
-}
-
-/* Asks again later, if tries are left. */
-static void try_again(struct pool *pool, struct pool_ask *ask, bool is_try) {
-    ask->tries += is_try;
-    if (ask->tries >= pool->setting->tries) {
-        finish(pool, ask, POOL_REFUSED);
-        return;
-    }
-    uint32_t random = backends_random(&pool->servers);
-    request_metrics_add(&pool->metrics, REQUESTS_RETRIES, 1);
-    put_off(pool, ask, reaction_wait_ms(ask->tries + ask->own.refusals, random));
-}
-
-static void on_busy(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
-    backends_busy(&pool->servers, ask->own.server, (int64_t)answer->retry_after_s * 1000,
-                  clock_monotonic_ms());
-    request_metrics_add(&pool->metrics, REQUESTS_BUSY, 1);
-    snprintf(pool->reason, sizeof pool->reason, "%.200s", ask->cause);
-    try_again(pool, ask, ++ask->own.refusals > BUSY_MAX);
-}
-
-static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) {
-    char why[512];
-    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
-    if (backends_deny(&pool->servers, ask->status, &ask->own.was_forbidden)) {
-        snprintf(why, sizeof why,
-                 "%.200s: %.200s: the server wants another key: see spec.scorer.endpoint.key", url,
-                 ask->cause);
-        backends_refused(&pool->servers, ask->own.server);
-        end_all(pool, ERROR_DENIED, why);
-        finish(pool, ask, POOL_AWAY);
-        return;
-    }
-    if (ask->status == 403) {
-        backends_refused(&pool->servers, ask->own.server);
-    } else {
-        backends_denied(&pool->servers, ask->own.server, clock_monotonic_ms());
-    }
-    warn(pool, url, ask->cause);
-    try_again(pool, ask, /* is_try= */ true);
-}
-
-/* Another server may know the path and the model. */
-static void on_unknown(struct pool *pool, struct pool_ask *ask) {
-    ask->own.without |= UINT32_C(1) << ask->own.server;
-    backends_refused(&pool->servers, ask->own.server);
-    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
-    if (ask->own.without + 1 < UINT32_C(1) << pool->servers.count) {
-        request_metrics_add(&pool->metrics, REQUESTS_RETRIES, 1);
-        put_off(pool, ask, 0);
-        return;
-    }
-    backends_learn_unknown(&pool->servers, ask->key, ask->cause);
-    finish(pool, ask, POOL_REFUSED);
-}
-
-static void take_answer(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
-    int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - ask->own.sent_ms;
-    const char *url = pool->servers.of[ask->own.server].url;
-    ask->status = answer->status;
-    if (reaction_to(answer->status) != REACTION_ANSWER) {
-        complaint_read(answer->status, answer->body, answer->size, pool->setting->secret,
-                       ask->cause);
-    }
-    switch (reaction_to(answer->status)) {
-    case REACTION_ANSWER:
-        backends_answered(&pool->servers, ask->own.server, ask->key, took_ms, now_ms);
-        request_metrics_add(&pool->metrics, REQUESTS_ANSWERS, 1);
-        request_metrics_latency(&pool->metrics, took_ms);
-        ask->answer = x_strndup(answer->body, answer->size);
-        ask->answer_size = answer->size;
-        finish(pool, ask, POOL_ANSWERED);
-        return;
-    case REACTION_BUSY:
-        on_busy(pool, ask, answer);
-        return;
-    case REACTION_DENIED:
-        on_denied(pool, ask, url);
-        return;
-    case REACTION_UNKNOWN:
-        on_unknown(pool, ask);
-        return;
-    case REACTION_BROKEN:
-        backends_erred(&pool->servers, ask->own.server, /* has_answered= */ true, now_ms);
-        request_metrics_add(&pool->metrics, REQUESTS_BROKEN, 1);
-        warn(pool, url, ask->cause);
-        try_again(pool, ask, /* is_try= */ true);
-        return;
-    case REACTION_REFUSED:
-    default:
-        if (complaint_is_of_model(answer->body, answer->size)) {
-            on_unknown(pool, ask);
-            return;
-        }
-        break;
-    }
-    backends_refused(&pool->servers, ask->own.server);
-    request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
-    finish(pool, ask, POOL_REFUSED);
-}
-
-/* No answer, or not a whole one. A server that was not reached has cost the request nothing. */
-static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
-                       const struct error *err) {
-    int64_t now_ms = clock_monotonic_ms();
-    const char *url = pool->servers.of[ask->own.server].url;
-    ask->status = 0;
-    snprintf(ask->cause, sizeof ask->cause, "%.250s", err->text);
-    snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
-    if (err->kind == ERROR_EXHAUSTED || err->kind == ERROR_INVALID) {
-        backends_refused(&pool->servers, ask->own.server);
-        request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
-        finish(pool, ask, POOL_REFUSED);
-        return;
-    }
-    if (err->kind == ERROR_DENIED && pool->servers.count == 1) { /* its certificate or address */
-        backends_dropped(&pool->servers, ask->own.server);
-        end_all(pool, ERROR_DENIED, err->text);
-        finish(pool, ask, POOL_AWAY);
-        return;
-    }
-    bool is_slow = err->kind == ERROR_TIMEOUT && is_sent;
-    request_metrics_add(&pool->metrics, is_slow ? REQUESTS_TIMEOUTS : REQUESTS_BROKEN, 1);
-    if (is_slow) {
-        backends_erred(&pool->servers, ask->own.server, /* has_answered= */ false, now_ms);
-    } else {
-        backends_broke(&pool->servers, ask->own.server, now_ms);
-    }
-    warn(pool, url, err->text);
-    try_again(pool, ask, is_sent || ask->own.without != 0);
-}
-
-static void on_done(void *context, const struct http_answer *answer, bool is_sent,
-                    const struct error *err) {
-    struct pool_ask *ask = context;
-    struct pool *pool = ask->own.pool;
-    ask_list_unlink(ask);
-    if (!answer) {
-        take_error(pool, ask, is_sent, err);
-        return;
-    }
-    note_there(pool);
-    take_answer(pool, ask, answer);
-}
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
@@ -255,15 +42,17 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
         .refuses_link_local = true,
         .connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX),
         .timeout_ms = (int)setting->timeout_ms,
-        .bytes_max = ANSWER_BYTES_MAX,
-        .done = on_done,
+        .bytes_max = POOL_COMPLAINT_MAX,
+        .cuts_complaints = true,
+        .received = pool_received,
+        .done = pool_done,
         .context = ask,
     };
     ask->own.server = server;
     ask->own.sent_ms = clock_monotonic_ms();
     if (http_start(pool->http, &request, &ask->own.call, &err) < 0) {
         snprintf(ask->cause, sizeof ask->cause, "%.250s", err.text);
-        finish(pool, ask, POOL_REFUSED);
+        pool_finish(pool, ask, POOL_REFUSED);
         return;
     }
     backends_began(&pool->servers, server);
@@ -282,7 +71,7 @@ static bool is_settled(struct pool *pool, struct pool_ask *ask) {
     const char *unknown = backends_unknown(&pool->servers, ask->key);
     if (is_unwanted(ask) || unknown) {
         snprintf(ask->cause, sizeof ask->cause, "%s", unknown ? unknown : "");
-        finish(pool, ask, unknown ? POOL_REFUSED : POOL_DROPPED);
+        pool_finish(pool, ask, unknown ? POOL_REFUSED : POOL_DROPPED);
         return true;
     }
     return false;
@@ -304,7 +93,7 @@ static int64_t send_all(struct pool *pool, int64_t now_ms) {
                          ? -1
                          : backends_pick(&pool->servers, ask->own.server, ask->own.without, now_ms);
         if (server < 0 && over_ms == 0 && ask->own.without) { /* others may get one */
-            put_off(pool, ask_list_take(&pool->queue), REACTION_WAIT_MS_MIN);
+            pool_put_off(pool, ask_list_take(&pool->queue), REACTION_WAIT_MS_MIN);
             wait_ms = MIN(wait_ms, (int64_t)REACTION_WAIT_MS_MIN);
             continue;
         }
@@ -331,7 +120,7 @@ static void drop_from(struct pool *pool, struct pool_ask **at, bool drops_all, e
         struct pool_ask *ask = *at;
         if (drops_all || is_unwanted(ask)) {
             *at = ask->own.next;
-            finish(pool, ask, drops_all ? end : POOL_DROPPED);
+            pool_finish(pool, ask, drops_all ? end : POOL_DROPPED);
         } else {
             at = &ask->own.next;
         }
@@ -352,7 +141,7 @@ static void drop_flying(struct pool *pool) {
             http_cancel(pool->http, ask->own.call);
             ask_list_unlink(ask);
             backends_dropped(&pool->servers, ask->own.server);
-            finish(pool, ask, POOL_DROPPED);
+            pool_finish(pool, ask, POOL_DROPPED);
         }
     }
 }
@@ -367,7 +156,7 @@ static void check_away(struct pool *pool) {
         char why[512];
         snprintf(why, sizeof why, "%.150s: no request was answered for %lld s: %.200s",
                  setting->urls[0], (long long)setting->ready_ms / 1000, pool->reason);
-        end_all(pool, ERROR_UNAVAILABLE, why);
+        pool_end_all(pool, ERROR_UNAVAILABLE, why);
     }
 }
 
@@ -379,7 +168,7 @@ static void run_checks(struct pool *pool, int64_t now_ms) {
     pool->look_ms = now_ms;
     if (!pool->ended.kind &&
         own_server_look(pool->setting->server, pool->metrics.counts[REQUESTS_ANSWERS], &err) < 0) {
-        end_all(pool, err.kind, err.text);
+        pool_end_all(pool, err.kind, err.text);
     }
     drop_flying(pool);
     drop_waiting(pool, /* drops_all= */ false, POOL_DROPPED);
@@ -395,15 +184,15 @@ static void on_probed(void *context, const struct http_answer *answer, bool is_s
                     pool->servers.count == 1;
     pool->is_probing = false;
     if (answer && (!pool->setting->ready_path || answer->status / 100 == 2)) {
-        note_there(pool);
+        pool_note_there(pool);
     } else if (answer) {
         snprintf(pool->reason, sizeof pool->reason, "GET %.100s: %d", pool->setting->ready_path,
                  answer->status);
     } else if (is_final) {
-        end_all(pool, ERROR_INVALID, err->text);
+        pool_end_all(pool, ERROR_INVALID, err->text);
     } else {
         snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
-        warn(pool, pool->servers.of[pool->probed].url, err->text);
+        pool_warn(pool, pool->servers.of[pool->probed].url, err->text);
     }
 }
 
@@ -418,7 +207,7 @@ static void start_probe(struct pool *pool, int64_t now_ms) {
                                    .refuses_link_local = true,
                                    .connect_ms = CONNECT_MS_MAX,
                                    .timeout_ms = CONNECT_MS_MAX,
-                                   .bytes_max = ANSWER_BYTES_MAX,
+                                   .bytes_max = POOL_ANSWER_MAX,
                                    .done = on_probed,
                                    .context = pool};
     pool->probe_ms = now_ms + PROBE_MS;
@@ -437,7 +226,7 @@ static int64_t probe(struct pool *pool, int64_t now_ms) {
         char why[512];
         snprintf(why, sizeof why, "%.150s has not answered for %lld s: %.200s",
                  pool->setting->urls[0], (long long)pool->setting->ready_ms / 1000, pool->reason);
-        end_all(pool, ERROR_UNAVAILABLE, why);
+        pool_end_all(pool, ERROR_UNAVAILABLE, why);
     } else if (!pool->is_probing && now_ms >= pool->probe_ms) {
         start_probe(pool, now_ms);
     }
@@ -475,7 +264,7 @@ static void *run(void *context) {
         }
     }
     if (err.kind) {
-        end_all(pool, ERROR_UNAVAILABLE, err.text);
+        pool_end_all(pool, ERROR_UNAVAILABLE, err.text);
         while (take_inbox(pool)) {
             drop_waiting(pool, /* drops_all= */ true, POOL_AWAY);
             poll(NULL, 0, LOOK_MS);
@@ -492,6 +281,8 @@ static void wake(struct pool *pool) {
 
 void pool_send(struct pool *pool, struct pool_ask *ask) {
     ask->own = (struct pool_own){.pool = pool, .server = -1};
+    ask->held = 0;
+    buffer_init(&ask->own.body, POOL_ANSWER_MAX);
     pthread_cond_init(&ask->own.done, NULL);
     pthread_mutex_lock(&pool->lock);
     bool was_empty = !pool->inbox.first;
@@ -504,6 +295,10 @@ void pool_send(struct pool *pool, struct pool_ask *ask) {
     }
     pthread_mutex_unlock(&pool->lock);
     pthread_cond_destroy(&ask->own.done);
+}
+
+void pool_give_back(struct pool *pool, int64_t *held) {
+    answer_memory_give_back(&pool->memory, held);
 }
 
 int pool_await(struct pool *pool, const atomic_bool *ends, struct error *err) {
@@ -572,12 +367,13 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
                                        .is_fixed = setting->is_fixed,
                                        .seed = (uint32_t)(clock_monotonic_ns() ^ getpid())};
     pool->setting = setting;
+    pool->memory.most = setting->answer_bytes;
     pool->key_header = setting->secret && setting->header
                            ? x_printf("%s: %s", setting->header, setting->secret)
                            : NULL;
     pool->began_ms = now_ms;
     pool->probed = -1;
-    pool->told_ms = now_ms - TOLD_MS;
+    pool->told_ms = now_ms - POOL_TOLD_MS;
     ask_list_mend(&pool->inbox);
     ask_list_mend(&pool->queue);
     backends_init(&pool->servers, &servers, now_ms);

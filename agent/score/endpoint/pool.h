@@ -11,6 +11,7 @@
 
 #include "agent/score/endpoint/setting.h"
 #include "agent/score/wire/request_metrics.h"
+#include "lib/buffer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +37,7 @@ struct pool_ask {
     int status;   /* of the last answer; 0: none */
     char *answer; /* ANSWERED: owned by the caller, NUL-terminated */
     size_t answer_size;
+    int64_t held; /* ANSWERED: memory for it (answer_memory.h); pool_give_back */
     char cause[256];
 
     struct pool_own { /* the pool's */
@@ -47,6 +49,8 @@ struct pool_ask {
         int refusals;           /* answers that it is busy */
         uint32_t without;       /* bits of the servers that do not know its path or model */
         bool was_forbidden;     /* one has answered 403 */
+        bool was_full;          /* there was no memory for its answer */
+        struct buffer body;     /* what has arrived of an answer */
         int64_t due_ms, sent_ms;
         bool is_done;
     } own;
@@ -65,6 +69,9 @@ NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct erro
 /* Sends the request, again where that helps, and blocks until ask->end says how it ended. Any
  * thread. */
 void pool_send(struct pool *pool, struct pool_ask *ask);
+/* When an answer and what was made of it are freed: others need that memory. *held becomes 0. Any
+ * thread. */
+void pool_give_back(struct pool *pool, int64_t *held);
 /* Whether no request can succeed any more; then *err is set: DENIED (a key), UNAVAILABLE. */
 bool pool_has_failed(struct pool *pool, struct error *err);
 struct request_metrics *pool_metrics(struct pool *pool); /* any thread */

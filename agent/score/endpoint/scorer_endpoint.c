@@ -3,6 +3,7 @@
  * pool (pool.h); a slot waits for its request, so as many can be in flight as there are slots
  * (docs/operate/model-servers.md). */
 #include "agent/score/endpoint/answer.h"
+#include "agent/score/endpoint/answer_memory.h"
 #include "agent/score/endpoint/form.h"
 #include "agent/score/endpoint/pool.h"
 #include "agent/score/endpoint/unique.h"
@@ -30,6 +31,7 @@ struct scorer {
     struct row_heads *heads;
     struct endpoint_request request;
     struct buffer line; /* scratch: a result */
+    int64_t held;       /* memory for the answer that `line` was made of (answer_memory.h) */
     bool ended;         /* no request can succeed any more; `end` says why */
     struct error end;
 };
@@ -206,8 +208,10 @@ static int ask(struct scorer *scorer, const struct scorer_task *task, struct out
         }
         free(TAKE(ask.answer));
         if (fits == 0) {
+            scorer->held = ask.held;
             return 0;
         }
+        pool_give_back(pool, &ask.held);
         request_metrics_add(pool_metrics(pool), REQUESTS_UNFIT, 1);
         if (++ask.tries >= scorer->shared->setting.tries) {
             fail(outcome, "%s", unfit.text);
@@ -230,6 +234,14 @@ static int score_item(struct scorer *scorer, const struct scorer_task *task,
         return 0;
     }
     return ask(scorer, task, outcome, err);
+}
+
+/* What an item took, as soon as its row is put away: the slots share the memory for answers. */
+static void let_go(struct scorer *scorer) {
+    if (scorer->line.capacity > 2 * ANSWER_MEMORY_SMALL) {
+        buffer_release(&scorer->line);
+    }
+    pool_give_back(scorer->shared->pool, &scorer->held);
 }
 
 /* ---- a lease -------------------------------------------------------------------------------- */
@@ -275,6 +287,7 @@ static int run_items(struct scorer *scorer, const struct scorer_task *task, stru
             return got < 0 ? -1 : sink_end_rows(sink, scorer->heads, err);
         }
         int taken = take_item(scorer, task, &item, sink, count, err);
+        let_go(scorer);
         local_file_release(&item.file);
         if (taken < 0) {
             return -1;

@@ -2,6 +2,8 @@
 #include "agent/score/endpoint/setting.h"
 
 #include "agent/job.h"
+#include "agent/score/endpoint/answer_memory.h"
+#include "lib/cgroup.h"
 #include "lib/secret.h"
 
 #include <stdlib.h>
@@ -53,6 +55,7 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
     setting.header = tree_text(spec, FIELD "key.header", NULL);
     setting.requests_per_minute = tree_integer(spec, FIELD "limits.requestsPerMinute", 0);
     setting.tokens_per_minute = tree_integer(spec, FIELD "limits.tokensPerMinute", 0);
+    setting.answer_bytes = answer_memory_most(cgroup_memory_bytes(NULL));
     setting.ready_path = tree_text(spec, FIELD "server.readyPath", NULL);
     *ret_setting = setting;
     return 0;

@@ -18,6 +18,7 @@ struct endpoint_setting {
     char *secret;       /* an API key, owned; NULL: none */
     const char *header; /* that it is sent in; NULL: Authorization: Bearer */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
+    int64_t answer_bytes;      /* memory for all answers of this worker (answer_memory.h) */
     const char *ready_path;    /* answered with 2xx when a server is ready; NULL: any answer at / */
     struct own_server *server; /* borrowed; NULL: none of our own */
 };

@@ -265,6 +265,29 @@ static void test_answers_and_errors(void) {
     }
 }
 
+/* A refusal is one, however much the server says to it. */
+static void test_complaints_can_be_cut(void) {
+    static const struct {
+        const char *status;
+        bool cuts;
+        int wanted;
+    } rows[] = {{"503 Busy", true, 503}, {"503 Busy", false, 0}, {"200 OK", true, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *answer =
+            x_printf("HTTP/1.1 %s\r\nContent-Length: 100\r\n\r\n%0100d", rows[i].status, 7);
+        struct peer peer = {.answer = answer};
+        struct end end = {0};
+        peer_open(&peer);
+        ask(&peer, (struct http_request){.cuts_complaints = rows[i].cuts}, &end);
+        CHECK_INT(end.status, rows[i].wanted);
+        CHECK_INT(end.err.kind, rows[i].wanted ? ERROR_NONE : ERROR_EXHAUSTED);
+        CHECK_INT(end.body ? strlen(end.body) : 0, rows[i].wanted ? 64 : 0);
+        free(end.body);
+        peer_close(&peer);
+    }
+}
+
 static void test_what_was_never_sent_is_known(void) {
     struct peer nobody = {0};
     peer_open(&nobody);
@@ -453,6 +476,7 @@ int main(void) {
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     TEST(test_many_calls_at_once);
     TEST(test_answers_and_errors);
+    TEST(test_complaints_can_be_cut);
     TEST(test_what_was_never_sent_is_known);
     TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
     TEST(test_callbacks_may_start_and_cancel);

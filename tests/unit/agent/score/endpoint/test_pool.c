@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pool asks real servers on this machine: tests/endpoint/model_server.c, each with a fault. */
 #include "agent/score/endpoint/pool.h"
+
+#include "agent/score/endpoint/answer_memory.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <poll.h>
@@ -46,7 +49,7 @@ static void add_url(char *url) {
 
 static void open_pool(const char *secret) {
     struct error err = {0};
-    house.setting.in_flight_max = 1;
+    house.setting.in_flight_max = MAX(house.setting.in_flight_max, 1);
     house.setting.is_fixed = true;
     house.setting.tries = 2;
     house.setting.timeout_ms = house.setting.timeout_ms ? house.setting.timeout_ms : 20000;
@@ -213,6 +216,83 @@ static void a_row_may_be_forbidden(void) {
     close_house();
 }
 
+/* ---- memory of answers ---------------------------------------------------------------------- */
+
+enum { ASKERS = 12, WAIT_MS = 60000 };
+
+static atomic_llong held_now, held_most;
+
+/* Keeps its answer until another one was not read for it. */
+static void *keep_answer(void *context) {
+    static atomic_bool never;
+    static const char body[] = "{\"model\":\"m\",\"content\":\"a\"}";
+    struct pool_ask *asked = context;
+    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
+    *asked = (struct pool_ask){.method = "POST",
+                               .path = "/v1/chat/completions",
+                               .key = "/v1/chat/completions m",
+                               .body = body,
+                               .body_size = sizeof body - 1,
+                               .dropped = &never,
+                               .ends = &never};
+    pool_send(house.pool, asked);
+    long long held = asked->held, now = atomic_fetch_add(&held_now, held) + held;
+    long long most = atomic_load(&held_most);
+    while (now > most && !atomic_compare_exchange_weak(&held_most, &most, now)) {
+    }
+    while (count(REQUESTS_BUSY) == 0 && clock_monotonic_ms() < end_ms) {
+        poll(NULL, 0, 1);
+    }
+    free(TAKE(asked->answer));
+    atomic_fetch_sub(&held_now, held);
+    pool_give_back(house.pool, &asked->held);
+    return NULL;
+}
+
+/* Three answers of 10 MiB and their copies fit; the others are asked for again. */
+static void large_answers_share_their_memory(void) {
+    pthread_t threads[ASKERS];
+    struct pool_ask asked[ASKERS];
+    add_url(start_server(0, "big=100", "latency=1"));
+    house.setting.in_flight_max = ASKERS;
+    house.setting.answer_bytes = 128 << 20;
+    open_pool(NULL);
+    for (int i = 0; i < ASKERS; i++) {
+        CHECK_INT(pthread_create(&threads[i], NULL, keep_answer, &asked[i]), 0);
+    }
+    for (int i = 0; i < ASKERS; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_INT(asked[i].end, POOL_ANSWERED);
+        CHECK_INT(asked[i].tries, 0);
+        CHECK(asked[i].answer_size > (size_t)10 << 20);
+        CHECK_INT(asked[i].held, 0);
+    }
+    CHECK(count(REQUESTS_BUSY) > 0);
+    CHECK(held_most >= ANSWER_MEMORY_COPIES * (10LL << 20) && held_most <= 128 << 20);
+    close_house();
+}
+
+/* One answer alone is read whatever the share is; small ones take nothing of it. */
+static void what_an_answer_takes(void) {
+    struct answer_memory memory = {.most = 1 << 20};
+    int64_t first = 0, second = 0, small = 0;
+    CHECK(answer_memory_take(&memory, 1 << 20, &first));
+    CHECK_INT(first, ANSWER_MEMORY_COPIES << 20);
+    CHECK(answer_memory_take(&memory, 2 << 20, &first)); /* it grows */
+    CHECK(!answer_memory_take(&memory, ANSWER_MEMORY_SMALL + 1, &second));
+    CHECK_INT(second, 0);
+    CHECK(answer_memory_take(&memory, ANSWER_MEMORY_SMALL, &small));
+    CHECK_INT(small, 0);
+    answer_memory_give_back(&memory, &first);
+    CHECK(answer_memory_take(&memory, ANSWER_MEMORY_SMALL + 1, &second));
+    answer_memory_give_back(&memory, &second);
+    CHECK_INT(memory.used, 0);
+    CHECK_INT(answer_memory_most(0), 1LL << 30);
+    CHECK_INT(answer_memory_most(2LL << 30), 512 << 20);
+    CHECK_INT(answer_memory_most(64LL << 30), 1LL << 30);
+    CHECK_INT(answer_memory_most(256 << 20), 128 << 20);
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     TEST(what_one_does_not_know_another_may);
@@ -224,5 +304,7 @@ int main(void) {
     TEST(one_that_never_comes_may_come_later);
     TEST(keys_are_sent_and_not_repeated);
     TEST(a_row_may_be_forbidden);
+    TEST(large_answers_share_their_memory);
+    TEST(what_an_answer_takes);
     return TEST_END();
 }
