@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One who may write to the output exchanges a folder of it for a link to another volume, in the
- * midst of the removal of what it holds, or of making folders in it: nothing of the other volume is
- * removed, and nothing is made there. */
+ * midst of the removal of what it holds, of making folders in it, or of taking its lock: nothing of
+ * the other volume is removed or written to, and nothing is made there. */
 #include "agent/store/path.h"
+#include "agent/store/path_lock.h"
 #include "agent/store/store.h"
 
 #include "lib/file.h"
@@ -11,12 +12,14 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES = 100 };
+enum { FILES = 100, LOCKS = 500, EXCHANGES = 2000 };
 
 static char folder[] = "/tmp/test-path-race-XXXXXX";
 static const char *armed; /* the folder of the volume that is exchanged at the next call */
@@ -123,6 +126,58 @@ static void folders_are_made(void) {
     CHECK_INT(count("empty"), FILES);
 }
 
+static atomic_bool is_over;
+static atomic_llong exchanged;
+
+/* The link for what is there under that name, and back, all the time. */
+static void *keep_exchanging(void *name) {
+    AUTO(text_freep) char *from = path_of("out/link");
+    AUTO(text_freep) char *to = path_of(name);
+    while (!atomic_load(&is_over)) {
+        exchanged += renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0;
+    }
+    return NULL;
+}
+
+/* The lock's folder is exchanged for a folder of the other volume, then the lock for a file of it,
+ * into which the holder's name would be written. */
+static void locks_are_taken_in_their_folder(void) {
+    static char folder_name[] = "out/run", lock_name[] = "out/run/lock";
+    static const struct {
+        char *name;
+        const char *target;
+    } rows[] = {{folder_name, "other"}, {lock_name, "other/000"}};
+    AUTO(text_freep) char *file = path_of("other/000");
+    AUTO(text_freep) char *run = path_of("out/run");
+    AUTO(text_freep) char *lock = path_of("out/run/lock");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        pthread_t thread;
+        AUTO(text_freep) char *text = NULL;
+        size_t size = 0;
+        fill("other");
+        link_other(rows[i].target);
+        CHECK_OK(file_remove_tree(run, &err), &err);
+        CHECK_OK(file_make_folders(run, &err), &err);
+        CHECK_OK(file_write(lock, "", 0, &err), &err);
+        atomic_store(&is_over, false);
+        exchanged = 0;
+        CHECK_INT(pthread_create(&thread, NULL, keep_exchanging, rows[i].name), 0);
+        for (int k = 0; k < LOCKS || exchanged < EXCHANGES; k++) {
+            struct error ignored = {0};
+            int fd = -1;
+            if (path_lock("vol/out/run", "holder", &fd, &ignored) == 0) {
+                fd_closep(&fd);
+            }
+        }
+        atomic_store(&is_over, true);
+        pthread_join(thread, NULL);
+        CHECK_INT(count("other"), FILES);
+        CHECK_OK(file_read(file, 100, &text, &size, &err), &err);
+        CHECK_STR(text, "x");
+    }
+}
+
 int main(void) {
     struct error err = {0};
     AUTO(text_freep) char *out = NULL;
@@ -132,6 +187,7 @@ int main(void) {
     setenv("vol", folder, 1);
     TEST(tries_are_removed);
     TEST(folders_are_made);
+    TEST(locks_are_taken_in_their_folder);
     CHECK_OK(file_remove_tree(folder, &err), &err);
     return TEST_END();
 }
