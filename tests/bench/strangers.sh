@@ -58,7 +58,7 @@ run() {
     pod coordinator coordinate
     sleep 1
     [ "$#" = 1 ] || {
-        sleep 1000 | nsenter --net="/run/netns/$net_prefix-3" -- python3 tests/e2e/security/flood.py 10.77.0.1 8443 "$COUNT" "${addresses[@]}" >"$work/flood.log" &
+        sleep 1000 | nsenter --net="/run/netns/$net_prefix-3" -- python3 tests/e2e/security/flood.py 10.77.0.1:8443 "$COUNT" "${addresses[@]}" >"$work/flood.log" &
         sleep 1
     }
     pod first score

@@ -44,7 +44,7 @@ mkfifo "$work/hold"
 exec 9<>"$work/hold"
 for i in 0 1; do
     at=${urls[$i]#*//} at=${at%/*}
-    net_run 4 python3 tests/e2e/security/flood.py "${at%:*}" "${at#*:}" 5000 "${addresses[@]}" <"$work/hold" >"$work/flood-$i" 2>&1 &
+    net_run 4 python3 tests/e2e/security/flood.py "$at" 5000 "${addresses[@]}" <"$work/hold" >"$work/flood-$i" 2>&1 &
     pids+=($!)
 done
 sleep 1

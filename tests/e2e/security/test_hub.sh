@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Strangers at a gang's hub and at the controller's ports: two pods that are network namespaces, the controller in a third, and a
-# machine with 40 addresses. Thousands of connections of four kinds, readers that never read, and all that a stranger
+# machine with 40 addresses. Thousands of connections of five kinds, readers that never read, and all that a stranger
 # may say (hub_attacks.py): no page but /healthz, no WebSocket without the job's token. The gang goes on, a member that
 # comes meanwhile is let in, and its end is right. SOAK_ROUNDS (2): thousands of connections.
 set -u
@@ -35,14 +35,15 @@ users: [{name: none, user: {token: "none"}}]
 contexts: [{name: none, context: {cluster: none, user: none}}]
 current-context: none
 C
-nsenter --net="/run/netns/$net_prefix-3" -- "$build/windlass" controller --kubeconfig="$work/conf" --no-leader-election >"$work/controller.log" 2>&1 &
+nsenter --net="/run/netns/$net_prefix-3" -- "$build/windlass" controller --kubeconfig="$work/conf" --no-leader-election --metrics-listen='[::]:8444' >"$work/controller.log" 2>&1 &
 pids+=($!)
 members=()
 member 0
-hub=https://10.77.0.1:8443 controller=http://10.77.0.3:8080
-answers() { [ "$(net_run 3 curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "$1")" = 200 ]; }
+hub=https://10.77.0.1:8443 controller=http://10.77.0.3:8080 metrics=https://10.77.0.3:8444
+answers() { [ "$(net_run 3 curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "$1")" = "${2:-200}" ]; }
 check "the hub answers" until_true 60 answers $hub/healthz
 check "the controller answers" until_true 60 answers $controller/healthz
+check "its metrics want a token" until_true 60 answers $metrics/metrics 401
 [ $failures = 0 ] || { tail -n 20 "$work"/*.log | sed 's/^/# /'; exit 1; }
 
 ##### what strangers may say #####################################################################
@@ -64,8 +65,8 @@ check "a request with a header of 64 KiB or 2,000 headers gets no page" eval '! 
 ##### many of them ###############################################################################
 mkfifo "$work/hold"
 exec 9<>"$work/hold"
-for at in 10.77.0.1:8443 10.77.0.3:8080; do
-    net_run 4 python3 tests/e2e/security/flood.py "${at%:*}" "${at#*:}" "$count" "${addresses[@]}" <"$work/hold" >"$work/flood-${at%:*}" 2>&1 &
+for at in 10.77.0.1:8443 10.77.0.3:8080 10.77.0.3:8444; do
+    net_run 4 python3 tests/e2e/security/flood.py "$at" "$count" "${addresses[@]}" <"$work/hold" >"$work/flood-$at" 2>&1 &
     pids+=($!)
 done
 # Readers that ask for pages again and again and read none.
@@ -74,10 +75,10 @@ import os, socket, ssl, sys, time
 context = ssl._create_unverified_context()
 peers = []
 while not os.path.exists(sys.argv[1]):
-    for host, port in (("10.77.0.1", 8443), ("10.77.0.3", 8080)):
+    for host, port in (("10.77.0.1", 8443), ("10.77.0.3", 8080), ("10.77.0.3", 8444)):
         try:
             peer = socket.create_connection((host, port), 10, ("10.77.0.120", 0))
-            peer = context.wrap_socket(peer) if port == 8443 else peer
+            peer = context.wrap_socket(peer) if port != 8080 else peer
             peer.settimeout(1)
             peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 2000)
             peers.append(peer)
@@ -100,14 +101,17 @@ few() { # MACHINE PORT: connections of strangers that the server has accepted
     echo "# $open"
     return 1
 }
-tried() { grep -q "^# $count tried" "$work/flood-10.77.0.1" && grep -q "^# $count tried" "$work/flood-10.77.0.3"; }
+tried() { [ "$(grep -l "^# $count tried" "$work"/flood-* | wc -l)" = 3 ]; }
 check "few of them stay at the hub" few 1 8443
 check "and at the controller" few 3 8080
-check "all $count have been tried at both" until_true 240 tried
+check "and at its metrics" few 3 8444
+check "all $count have been tried at each" until_true 240 tried
 check "few stay at the hub when all have come" few 1 8443
 check "and at the controller when all have come" few 3 8080
+check "and at its metrics when all have come" few 3 8444
 check "the hub answers a probe" until_true 60 answers $hub/healthz
 check "and the controller" until_true 60 answers $controller/healthz
+check "and its metrics still want a token" until_true 60 answers $metrics/metrics 401
 small() { # PID: less than 64 MiB at most
     local high
     high=$(awk '/VmHWM/ { print $2 }' "/proc/$1/status")

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # What listens in every kind of pod, and what a stranger gets there without a secret: coordinator, workers of both
-# programs, NAME-0 and members of a gang under mpirun and of a training, trigger watcher, registrar, controller, each a
-# network namespace; the stranger is a fourth machine. A port that all may reach must be one of these doors: TLS 1.3 that
-# answers 401 and 403 (hub), TLS with a key of the pod's own (keyed), one that closes each connection at once and reads
-# nothing (closes), or the controller's two words for probes. A port that is not ours but MPI's, within a rank, is a `rank`.
+# programs and one with a model server, NAME-0 and members of a gang under mpirun, of a training, of Torchrun and of no
+# launcher, trigger watcher, registrar, controller, each a network namespace; the stranger is a fourth machine. A port
+# that all may reach must be one of these doors: TLS 1.3 that answers 401 and 403 (hub), TLS with a key of the pod's own
+# (keyed), one that closes each connection at once and reads nothing (closes), or the controller's two words for probes.
+# A port that is not ours but MPI's, within a rank, is a `rank`.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/spec_defaults.sh
 . tests/e2e/start.sh
-machines_begin windlass windlass-agent windlass-shim windlass-trainer
+machines_begin windlass windlass-agent windlass-shim windlass-trainer tests/endpoint/model_server
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 mkdir -p "$work/data/in" "$work/out"
 for i in $(seq -w 8); do echo "row $i" >"$work/data/in/f$i"; done
@@ -78,6 +79,14 @@ stop() {
     wait "${pids[@]}" 2>/dev/null
     pids=()
 }
+# What the pods' programs have started outlives them.
+none_run() { [ -z "$(for i in 1 2 3; do ip netns pids "$net_prefix-$i"; done)" ]; }
+clear_machines() {
+    local i
+    stop
+    for i in 1 2 3; do ip netns pids "$net_prefix-$i" | xargs -r kill -9 2>/dev/null; done
+    until_true 60 none_run
+}
 
 ##### a BatchScore, and who watches for its trigger ####################################################################
 cat >"$work/score.py" <<'P'
@@ -111,6 +120,24 @@ check "a coordinator has the hub's door alone" doors 1 hub
 check "a worker has none" doors 2 ''
 check "nor one of the shim" doors 3 ''
 stop
+# A worker with a model server of its own: two containers of a pod, which share its network. What the server listens on is
+# its command's; this one's is loopback, as in docs/operate/model-servers.md. It keeps its one request for ten minutes.
+echo '{"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "a"}]}}' >"$work/data/requests.jsonl"
+score_spec() {
+    fill_spec "$work/schema.json" "$(jq -cn --arg server "$build/tests/endpoint/model_server" '{input: {table: {path: "data/requests.jsonl", format: "JSONLines"}},
+        scorer: {endpoint: {server: {image: "none", port: 8000, command: [$server, "port=8000", "latency=600000"]}}}, output: {path: "data/answers", mode: "AppendRow", appendRowFileName: "output.jsonl"}}')"
+}
+mkdir -p "$work/server"
+pod 1 asking windlass-agent coordinate
+nsenter --net="/run/netns/$net_prefix-2" -- "$build/windlass-shim" serve "$work/server" -- "$build/tests/endpoint/model_server" port=8000 latency=600000 >"$work/server.log" 2>&1 &
+pids+=($!)
+WINDLASS_SERVER=$work/server pod 2 asker windlass-agent score
+is_asked() { net_run 2 ss -Hnt state established '( dport = :8000 )' | grep -q . && grep -q '^8000$' "$work/server.log"; }
+check "a worker asks its model server" until_true 60 is_asked
+[ $failures = 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
+check "the coordinator has the hub's door alone" doors 1 hub
+check "neither the worker nor what starts the server has one" doors 2 ''
+clear_machines
 pod 2 watcher windlass-agent watch
 sleep 1 # (nothing is waited for: it listens at no time)
 check "a trigger watcher has none" eval 'kill -0 "${pids[0]}" && doors 2 ""'
@@ -144,6 +171,20 @@ gang_spec() { # FIELDS
     fill_spec "$work/gang.json" "$(jq -cn "{workers: 3, minWorkers: 3, launcher: \"MPI\", restart: {maxRestarts: 0, backoffSeconds: 0, waitSeconds: 60, hangSeconds: 300}} + $1")"
 }
 spec_schema crds/disttrain.yaml "$work/gang.json"
+# Without mpirun there is no tunnel: the hub, and the check of connections. (What Torchrun's and other programs listen on is
+# theirs: MASTER_PORT of docs/launch.md.)
+for launcher in None Torchrun; do
+    # shellcheck disable=SC2016 # the ranks' shell
+    spec=$(gang_spec "{launcher: \"$launcher\", command: [\"bash\", \"-c\", \">\$out/$launcher.\$BASHPID; sleep 600\"]}")
+    for i in 2 1 0; do member $i windlass-shim "$spec"; done
+    each_runs() { [ "$(find "$work/out" -name "$launcher.*" | wc -l)" = 3 ]; }
+    check "a gang runs with the launcher $launcher" until_true 60 each_runs
+    [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
+    check "NAME-0 has the hub's door, and one that reads nothing" doors 1 "closes hub"
+    check "a member has one that reads nothing" doors 2 closes
+    check "each of them" doors 3 closes
+    clear_machines
+done
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     # shellcheck disable=SC2016 # the ranks' shell
     spec=$(gang_spec '{command: ["mpirun", "-np", "3", "bash", "-c", ">$out/rank.$BASHPID; sleep 600"]}')

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Thousands of connections without the job's token to a coordinator: three pods that are network namespaces, and a
 # fourth machine with 40 addresses, from which the connections come, and then with 128, twice as many as there are places.
-# Few of them stay, workers that come meanwhile are let in, pages are answered, the kubelet's probes too, memory stays
-# small, and no row is lost.
+# Connections are silent, half made, slow or half open. Few of them stay, workers that come meanwhile are let in, pages
+# are answered, the kubelet's probes too, memory stays small, and no row is lost.
 # SOAK_ROUNDS (4): thousands of connections.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -84,7 +84,7 @@ refused() {
 check "what a stranger may say opens nothing" refused
 quiet_kb=$(high_kb)
 mkfifo "$work/hold"
-net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 "$count" "${addresses[@]:0:40}" <"$work/hold" >"$work/flood.log" 2>&1 &
+net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1:8443 "$count" "${addresses[@]:0:40}" <"$work/hold" >"$work/flood.log" 2>&1 &
 pids+=($!)
 exec 9>"$work/hold"
 few_stay
@@ -101,9 +101,16 @@ check "memory stays small: $quiet_kb KiB before, $now_kb KiB at most" grew_by 32
 limit_kb=$(jq -r .coordinator.resources.limits.memory <<<"$spec" | numfmt --from=iec-i --to-unit=1024)
 check "and far below the limit that a coordinator has by default ($limit_kb KiB)" [ "$now_kb" -lt $((limit_kb / 16)) ]
 exec 9>&-
+# Half-open connections of addresses that no machine has, beside what follows.
+for i in $(seq 241 250); do
+    ip -n "$net_prefix-1" neigh add "10.77.0.$i" lladdr "02:00:00:00:00:$((i - 200))" dev eth0
+done
+net_run 4 python3 tests/e2e/security/half_open.py 10.77.0.1:8443 1000 10.77.0.{241..250} 2>&1 | sed 's/^/# /'
+half_open() { [ "$(net_run 1 ss -Hnt state syn-recv '( sport = :8443 )' | wc -l)" -ge 20 ]; }
+check "half-open connections wait" until_true 60 half_open
 # A flood without end from more addresses than there are places: each is held by another address.
 mkfifo "$work/more"
-net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1 8443 1000000000 "${addresses[@]}" <"$work/more" >"$work/more.log" 2>&1 &
+net_run 4 python3 tests/e2e/security/flood.py 10.77.0.1:8443 1000000000 "${addresses[@]}" <"$work/more" >"$work/more.log" 2>&1 &
 pids+=($!)
 exec 9>"$work/more"
 full() { [ "$(open_strangers | wc -l)" -ge 56 ]; }
