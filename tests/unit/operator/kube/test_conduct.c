@@ -487,22 +487,25 @@ static void test_bookmarks_and_truncated_lines(void) {
 
 /* The same of an event that is too large: it would come again and again. */
 static void test_a_line_above_the_limit(void) {
-    enum { PIECE = 256 << 10 };
+    enum { PIECE = 16 << 10, TRIES = 20 /* a piece that does not fit into the socket cuts it */ };
     AUTO(text_freep) char *piece = x_calloc(PIECE + 1, 1);
     memset(piece, 'x', PIECE);
     kind_open(3);
     world_watch();
     world_run(500);
-    struct script_connection *watch = kind.watch;
-    script_send(watch, "{\"type\":\"MODIFIED\",\"object\":{\"data\":\"");
-    for (int sent = 0; sent <= CLIENT_OBJECT_MAX && script_is_open(watch); sent += PIECE) {
-        script_send(watch, piece);
-        world_settle();
+    for (int i = 0; i < TRIES && world.listed == 1; i++) {
+        struct script_connection *watch = kind.watch;
+        script_send(watch, "{\"type\":\"MODIFIED\",\"object\":{\"data\":\"");
+        for (int sent = 0; sent <= CLIENT_OBJECT_MAX && script_is_open(watch); sent += PIECE) {
+            script_send(watch, piece);
+            world_settle();
+        }
+        world_run(120000);
+        CHECK(kind.watch != watch);
     }
-    world_run(120000);
     CHECK_INT(world.listed, 2);
     CHECK_INT(json_object_size(world.names), 3);
-    CHECK(kind.watch != watch && script_is_open(kind.watch));
+    CHECK(script_is_open(kind.watch));
     world_close();
 }
 
