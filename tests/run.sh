@@ -125,7 +125,8 @@ in_order() {
 ##### programs ####################################################################################
 start_one() { # program, log; its exit code. In a subshell of its own, whose processor time goes to LOG.times.
     local code
-    export WINDLASS_TEST=${1#build/}
+    # Of its own, too, are the runs that `windlass status NAME` looks through before it asks a cluster.
+    export WINDLASS_TEST=${1#build/} XDG_STATE_HOME=$logs/state.$BASHPID
     case $1 in
     *.sh) timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1" ;;
     *.py) timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1" ;;

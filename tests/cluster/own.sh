@@ -35,6 +35,7 @@ cp "$folder/kubeconfig" "$work/kubeconfig"
 export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
 [ "$namespace" = default ] || kubectl create namespace "$namespace" >/dev/null || exit 3
 kubectl config set-context --current --namespace="$namespace" >/dev/null
+export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
 export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
 # A chart that another script has left installed is used again.
 install_chart() {

@@ -16,6 +16,7 @@ cleanup() {
 trap cleanup EXIT
 tests/cluster/api-server.sh start "$api" --owner $$ -- "${api_flags[@]}" >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
 export KUBECONFIG=$api/kubeconfig
+export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
 # `"$kubectl" ARGUMENT...` is kubectl as a function, whose usual requests a process sends that stays (warm_kubectl.py); for all
 # others it starts the real one, $api/kubectl, whose every start takes a tenth of a second of a processor or more.
 kubectl=ask_kubectl
