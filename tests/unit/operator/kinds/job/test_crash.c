@@ -10,6 +10,7 @@
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 #include "tests/seed.h"
+#include "tests/unit/operator/kinds/job/answers.h"
 #include "tests/unit/operator/kinds/job/local_world.h"
 
 static const char manifest[] =
@@ -89,8 +90,6 @@ static const struct subject *subject = &scores;
 
 enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 60000 };
 
-struct asked;
-
 /* The cluster as seen by a controller that may be killed. */
 struct mortal {
     struct cluster base;
@@ -98,49 +97,38 @@ struct mortal {
     int writes_left; /* until the kill */
     bool hears;      /* gets the answer to its last write */
     bool is_dead;
-    int life; /* a later controller gets no answers to an earlier one's writes */
-    struct asked *asked;
-};
-
-struct asked {
-    struct asked *next;
-    struct mortal *mortal;
-    int life;
-    cluster_done *done;
-    void *context;
+    struct answers answers;
 };
 
 static struct mortal *mortal_of(struct cluster *cluster) {
     return (struct mortal *)cluster;
 }
 
-static void on_done(void *context, const json_t *stored, const struct error *err) {
-    struct asked *asked = context;
-    if (asked->life == asked->mortal->life && !asked->mortal->is_dead && asked->done) {
-        asked->done(asked->context, stored, err);
-    }
+static void die(struct mortal *mortal) {
+    mortal->is_dead = true;
+    answers_forget(&mortal->answers);
 }
 
 static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                          cluster_done *done, void *context) {
     struct mortal *mortal = mortal_of(cluster);
     if (mortal->is_dead || mortal->writes_left == 0) {
-        mortal->is_dead = true;
+        die(mortal);
         return;
     }
     mortal->writes_left--;
-    struct asked *asked = x_calloc(1, sizeof *asked);
-    bool last = mortal->writes_left == 0 && !mortal->hears;
-    *asked = (struct asked){mortal->asked, mortal, last ? -1 : mortal->life, done, context};
-    mortal->asked = asked;
-    mortal->is_dead = last;
-    mortal->inner->ops->write(mortal->inner, verb, object, on_done, asked);
+    struct answer *answer = answers_add(&mortal->answers, done, context);
+    if (mortal->writes_left == 0 && !mortal->hears) {
+        die(mortal);
+    }
+    mortal->inner->ops->write(mortal->inner, verb, object, answers_pass, answer);
 }
 
 static void mortal_list(struct cluster *cluster, const json_t *like, const char *fields,
                         cluster_done *done, void *context) {
-    struct cluster *inner = mortal_of(cluster)->inner;
-    inner->ops->list(inner, like, fields, done, context);
+    struct mortal *mortal = mortal_of(cluster);
+    struct answer *answer = answers_add(&mortal->answers, done, context);
+    mortal->inner->ops->list(mortal->inner, like, fields, answers_pass, answer);
 }
 
 static int mortal_watch(struct cluster *cluster, const char *api_version, const char *kind,
@@ -217,7 +205,6 @@ static void start_controller(void) {
     hurried = *subject->kind;
     hurried.reconcile = reconcile_hurried;
     world.mortal.is_dead = false;
-    world.mortal.life++;
     CHECK_OK(controller_new(&world.mortal.base, kinds, report, NULL, &world.controller, &err),
              &err);
 }
@@ -232,11 +219,8 @@ static void open_world(void) {
 
 static void close_world(void) {
     controller_free(world.controller);
-    for (struct asked *asked = world.mortal.asked, *next; asked; asked = next) {
-        next = asked->next;
-        free(asked);
-    }
     local_world_close(&world.local);
+    answers_release(&world.mortal.answers);
 }
 
 static const json_t *find_job(void) {

@@ -14,6 +14,7 @@
 #include "operator/local/local.h"
 #include "operator/resource.h"
 #include "tests/test.h"
+#include "tests/unit/operator/kinds/job/answers.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -33,10 +34,10 @@ struct mortal {
     struct cluster base;
     struct cluster *inner;
     int writes_left;
-    bool is_mute;          /* no question is answered */
-    int queries_failing;   /* the next ones, after each other */
-    cluster_done *failing; /* the one that fails in the next wait; NULL: none */
-    void *failing_context;
+    bool is_mute;           /* no question is answered */
+    int queries_failing;    /* the next ones, after each other */
+    struct answer *failing; /* to the one that fails in the next wait; NULL: none */
+    struct answers answers;
 };
 
 static struct {
@@ -52,19 +53,20 @@ static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const 
     struct mortal *mortal = (struct mortal *)cluster;
     if (mortal->writes_left > 0) {
         mortal->writes_left--;
-        mortal->inner->ops->write(mortal->inner, verb, object, done, context);
+        struct answer *answer = answers_add(&mortal->answers, done, context);
+        mortal->inner->ops->write(mortal->inner, verb, object, answers_pass, answer);
     }
 }
 
 static void mortal_list(struct cluster *cluster, const json_t *like, const char *fields,
                         cluster_done *done, void *context) {
     struct mortal *mortal = (struct mortal *)cluster;
+    struct answer *answer = answers_add(&mortal->answers, done, context);
     if (mortal->queries_failing > 0) {
         mortal->queries_failing--;
-        mortal->failing = done;
-        mortal->failing_context = context;
+        mortal->failing = answer;
     } else if (!mortal->is_mute) {
-        mortal->inner->ops->list(mortal->inner, like, fields, done, context);
+        mortal->inner->ops->list(mortal->inner, like, fields, answers_pass, answer);
     }
 }
 
@@ -77,12 +79,11 @@ static int mortal_watch(struct cluster *cluster, const char *api_version, const 
 static int mortal_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,
                        void *context, struct error *err) {
     struct mortal *mortal = (struct mortal *)cluster;
-    cluster_done *done = mortal->failing;
-    mortal->failing = NULL;
-    if (done) {
+    struct answer *failing = TAKE(mortal->failing);
+    if (failing) {
         struct error failure = {0};
         error_set(&failure, ERROR_UNAVAILABLE, "the server has no luck");
-        done(mortal->failing_context, NULL, &failure);
+        answers_pass(failing, NULL, &failure);
     }
     return mortal->inner->ops->wait(mortal->inner, timeout_ms, listener, context, err);
 }
@@ -112,6 +113,11 @@ static void start_controller(void) {
     world.mortal.is_mute = false;
     CHECK_OK(controller_new(&world.mortal.base, kinds, report, NULL, &world.controller, &err),
              &err);
+}
+
+static void end_controller(void) {
+    controller_free(world.controller);
+    answers_forget(&world.mortal.answers);
 }
 
 static const json_t *job(void) {
@@ -261,8 +267,9 @@ static void suspend(void) {
 
 static void close_world(void) {
     struct error err = {0};
-    controller_free(world.controller);
+    end_controller();
     world.mortal.inner->ops->free(world.mortal.inner);
+    answers_release(&world.mortal.answers);
     schema_free(world.schema);
     CHECK_OK(file_remove_tree(world.folder, &err), &err);
 }
@@ -326,7 +333,7 @@ static void test_deaths(void) {
         world.mortal.writes_left = deaths / 2;
         change_memory(size, deaths % 2 ? "true" : "false");
         run_ms(300);
-        controller_free(world.controller);
+        end_controller();
         CHECK(is_stored());
         start_controller();
         change_memory(size, "false");
@@ -335,6 +342,24 @@ static void test_deaths(void) {
         CHECK(!revision(ACCEPTED_SLOTS));
         memory = NULL;
     }
+    close_world();
+}
+
+static bool has_unanswered(void) {
+    return controller_pending(world.controller) > 0;
+}
+
+/* The controller dies while the answers to its writes are on their way. */
+static void test_a_death_before_the_answers(void) {
+    open_world();
+    suspend();
+    change_memory("2Gi", "false");
+    run_until(has_unanswered, true);
+    CHECK(has_unanswered());
+    end_controller();
+    start_controller();
+    run_until(runs_with, true);
+    CHECK(runs_with() && !is_changed());
     close_world();
 }
 
@@ -422,7 +447,7 @@ static void test_a_question_that_fails_once(void) {
     run_until(is_stalled, false);
     CHECK(revision(0) && !is_stalled() && !is_changed());
     run_ms(300); /* the last writes end */
-    controller_free(world.controller);
+    end_controller();
     start_controller();
     world.mortal.queries_failing = 1;
     change("{\"miniBatchSize\": 7}");
@@ -504,7 +529,7 @@ static void test_unanswered(void) {
     run_ms(1500);
     memory = "1Gi";
     CHECK(has_taken() && is_stored() && !is_changed());
-    controller_free(world.controller);
+    end_controller();
     start_controller();
     run_until(is_changed, true);
     run_ms(300);
@@ -526,7 +551,7 @@ static void test_an_older_definitions_job(void) {
     CHECK(begun && !json_object_get(begun, "errorThreshold"));
     world.mortal.writes_left = 0;
     run_ms(300); /* the last ones end */
-    controller_free(world.controller);
+    end_controller();
     CHECK_OK(kinds_schema(kinds_find("BatchScore"), &world.schema, &err), &err);
     start_controller();
     suspend();
@@ -559,5 +584,6 @@ int main(void) {
     TEST(test_wiped_status);
     TEST(test_unanswered);
     TEST(test_deaths);
+    TEST(test_a_death_before_the_answers);
     return TEST_END();
 }
