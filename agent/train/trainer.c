@@ -3,7 +3,6 @@
 #include "agent/train/trainer_state.h"
 #include "agent/train/trainer_variables.h"
 
-#include "agent/launch/rank/metric_socket.h"
 #include "agent/train/dataset/order.h"
 #include "lib/time/clock.h"
 
@@ -63,50 +62,20 @@ static void format_loss(char text[static 32], double loss) {
     snprintf(text, 32, isnan(loss) ? "unknown" : "%.4f", loss);
 }
 
-/* Reports figures of the epoch so far for the job's status (figures.h), and progress, to the gang
- * of this rank, if there is one. test_accuracy: NAN without a new value. */
+/* Reports figures of the epoch so far, and progress, to the gang of this rank, if there is one.
+ * test_accuracy: NAN without a new value. */
 static void report_figures(const struct trainer *trainer, struct period *period, double speed,
                            double test_accuracy) {
-    int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);
     if (trainer->comm->rank != 0) {
         return;
     }
-    int64_t epoch = (step - 1) / trainer->epoch_steps + 1;
     if (period->told_ms == 0) {
         trainer_send_variables(trainer);
     }
-    metric_send("epoch", (double)epoch, step);
-    if (!isnan(loss_of(trainer))) {
-        metric_send("loss", loss_of(trainer), step);
-    }
-    if (!isnan(trainer->first_loss)) {
-        metric_send("windlass.firstLoss", (double)trainer->first_loss, step);
-    }
+    trainer_send_figures(trainer, loss_of(trainer), speed < 10 ? speed : round(speed),
+                         test_accuracy);
     trainer_send_heads(trainer);
-    metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
-    if (!isnan(test_accuracy)) {
-        metric_send("accuracy", test_accuracy, step);
-    }
-    if (bad_samples_skips(trainer->bad_train)) {
-        metric_send("windlass.badSamples", (double)trainer_count_bad(trainer), step);
-    }
-    if (kept_step > 0) {
-        metric_send("checkpoint", (double)kept_step, step);
-    }
     period->told_ms = clock_monotonic_ms();
-}
-
-/* Reports the metrics for which a job can be tuned (spec.metrics): once per epoch and not by time,
- * so that trainings can be compared and no value is lost. NAN: not known, for example without test
- * data. */
-static void report(const struct trainer *trainer, const double values[static BEST_METRIC_COUNT]) {
-    for (int i = 0; trainer->comm->rank == 0 && i < BEST_METRIC_COUNT; i++) {
-        const char *name = best_metric_name((enum best_metric)i);
-        struct error err = {0};
-        if (!isnan(values[i]) && metric_report(name, values[i], trainer->step, &err) < 0) {
-            trainer_say(trainer, "metrics: %s", err.text);
-        }
-    }
 }
 
 /* Prints progress within an epoch. */
@@ -196,7 +165,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
                              [BEST_TRAIN_ACCURACY] = accuracy_of(trainer),
                              [BEST_TEST_LOSS] = loss,
                              [BEST_ACCURACY] = accuracy};
-    report(trainer, values);
+    trainer_report(trainer, values);
     if (trainer_best_offer(trainer, values, err) < 0) {
         return -1;
     }

@@ -140,6 +140,7 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
         }
     }
     trainer_best_take(trainer, checkpoint);
+    trainer_reports_take(trainer, checkpoint);
     trainer->step = checkpoint->step;
     return 0;
 }
@@ -166,6 +167,7 @@ static int load(struct trainer *trainer, struct error *err) {
         return -1;
     }
     if (found) {
+        trainer_reports_repeat(trainer); /* first: to have had a checkpoint is no progress */
         atomic_store(&trainer->writer.kept_step, trainer->step);
         trainer_say(trainer, "continues from the checkpoint of step %lld",
                     (long long)trainer->step);
@@ -259,17 +261,22 @@ static void *write_checkpoint(void *context) {
     return NULL;
 }
 
-/* The content of a checkpoint: the state, and the network of the best epoch, if there is one. */
-static size_t kept_count(const struct trainer *trainer) {
-    return state_count(trainer) + trainer_best_tensor_count(trainer);
+/* The content of a checkpoint: the state, and with an objective the network of the best epoch and
+ * the reports. */
+static size_t kept_count(struct trainer *trainer) {
+    struct trainer_tensor ignored;
+    return state_count(trainer) + trainer_best_tensor_count(trainer) +
+           trainer_reports_tensor(trainer, &ignored);
 }
 
 static void kept_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
-    size_t states = state_count(trainer);
+    size_t states = state_count(trainer), best = trainer_best_tensor_count(trainer);
     if (i < states) {
         state_tensor(trainer, i, tensor);
-    } else {
+    } else if (i < states + best) {
         trainer_best_tensor(trainer, i - states, tensor);
+    } else {
+        trainer_reports_tensor(trainer, tensor);
     }
 }
 

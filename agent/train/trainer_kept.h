@@ -1,6 +1,6 @@
 /* trainer_kept.h: the stored state of a training: checkpoints (trainer_keep.c), the result
- * (trainer_result.c), and the network of the best epoch (trainer_best.c). A part of
- * trainer_state.h, used by the same files only. */
+ * (trainer_result.c), the network of the best epoch (trainer_best.c), and the reports of all epochs
+ * (trainer_reports.c). A part of trainer_state.h, used by the same files only. */
 #pragma once
 
 #include "agent/store/finished.h"
@@ -13,6 +13,15 @@
  * whole epoch, and of the test data. */
 struct bad_sums {
     float train, most_train, most_test;
+};
+
+/* The metrics of an epoch. NAN: not known. In checkpoints as bytes. */
+struct epoch_report {
+    double values[BEST_METRIC_COUNT];
+};
+struct epoch_reports {
+    struct epoch_report *all; /* of the epochs from the first; owned */
+    size_t count;
 };
 
 struct trainer;
@@ -99,3 +108,19 @@ void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpo
 void trainer_best_weights(const struct trainer *trainer, const void **weights);
 /* Logs which epoch's network is the result. */
 void trainer_best_report(const struct trainer *trainer);
+
+/* trainer_reports.c: what rank 0 reports to the job, and keeps of it in checkpoints, if there is an
+ * objective.
+ * Figures for the job's status, which may be lost. NAN: not known, or not new. Rank 0 only. */
+void trainer_send_figures(const struct trainer *trainer, double loss, double speed,
+                          double test_accuracy);
+/* Reports the metrics of the epoch that has ended (spec.metrics): once per epoch and not by time,
+ * so that trainings can be compared, and no value is lost. NAN: not known, for example without test
+ * data. */
+void trainer_report(struct trainer *trainer, const double values[static BEST_METRIC_COUNT]);
+/* False: there are none yet. */
+bool trainer_reports_tensor(struct trainer *trainer, struct trainer_tensor *tensor);
+/* Restores them from the checkpoint, if it has them. */
+void trainer_reports_take(struct trainer *trainer, const struct checkpoint *checkpoint);
+/* After a checkpoint was loaded: reports all that it has again, as far as its step. Rank 0 only. */
+void trainer_reports_repeat(const struct trainer *trainer);

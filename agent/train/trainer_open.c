@@ -423,6 +423,7 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->in_order);
     free(trainer->first);
     free(trainer->best_numbers);
+    free(trainer->reports.all);
     free(trainer->prefix);
     json_decref(trainer->spec);
     free(trainer->digest);

@@ -96,6 +96,7 @@ struct trainer {
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */
+    struct epoch_reports reports; /* on rank 0, with an objective (trainer_reports.c) */
     /* storage */
     struct store *store; /* the output; on rank 0, and on all ranks with a timeline */
     char *prefix;        /* ".windlass/RUN/" */

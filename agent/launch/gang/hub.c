@@ -65,7 +65,7 @@ static void log_last_failure(const struct hub *hub, enum log_level level, const 
 
 /* For result.json: {"by", "count", "round", "exits": [{"launch", "rank", "worker", "exitCode"}]}.
  */
-static json_t *make_proof(struct hub *hub, int64_t round) {
+static json_t *make_proof(const struct hub *hub, int64_t round) {
     struct gang_facts facts;
     size_t count = 0;
     gang_facts(hub->gang, &facts);
@@ -81,6 +81,22 @@ static json_t *make_proof(struct hub *hub, int64_t round) {
                      (json_int_t)facts.proof_count, "round", (json_int_t)round, "exits", list);
 }
 
+/* The reports of rank 0; without any, those of the command. */
+static const struct objective *shown_objective(const struct hub *hub) {
+    bool is_commands =
+        !hub->objective.round && (hub->command_objective.round || !hub->objective.other_reports);
+    return is_commands ? &hub->command_objective : &hub->objective;
+}
+
+/* The end of all ranks, with what they have reported: the job's status may lack the last second. */
+static json_t *make_end(const struct hub *hub, int64_t round) {
+    json_t *end = result_origin_end(make_proof(hub, round));
+    AUTO(text_freep) char *metrics = latest_metrics_write(&hub->latest);
+    objective_add_json(shown_objective(hub), end);
+    json_object_set_new(end, "metrics", json_string(metrics));
+    return end;
+}
+
 /* A command has come to its end, and its outputs are read. */
 static bool is_storing(const struct hub *hub) {
     return hub->check && !hub->result_path && !hub->is_finished;
@@ -89,15 +105,15 @@ static bool is_storing(const struct hub *hub) {
 static void start_check(struct hub *hub, int64_t round) {
     const struct ended *ended = hub->options.ended;
     bool is_resumed = ended && round == hub->options.gang.ended.round;
-    const struct result_check_options options = {
-        .path = hub->result_path,
-        .run = hub->run,
-        .round = round,
-        .outputs = hub->options.result_outputs,
-        .end_new = is_resumed ? json_incref(ended->end) : result_origin_end(make_proof(hub, round)),
-        .ended = hub->options.ended_place,
-        .ended_attempt = is_resumed ? ended->attempt : 0,
-        .origin = hub->origin};
+    const struct result_check_options options = {.path = hub->result_path,
+                                                 .run = hub->run,
+                                                 .round = round,
+                                                 .outputs = hub->options.result_outputs,
+                                                 .end_new = is_resumed ? json_incref(ended->end)
+                                                                       : make_end(hub, round),
+                                                 .ended = hub->options.ended_place,
+                                                 .ended_attempt = is_resumed ? ended->attempt : 0,
+                                                 .origin = hub->origin};
     if (hub->result_path) {
         log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
     } else {
@@ -203,13 +219,6 @@ static void carry_out_actions(struct hub *hub, int64_t now_ms) {
 }
 
 /* ---- log and status ------------------------------------------------------------------------- */
-
-/* The reports of rank 0; without any, those of the command. */
-static const struct objective *shown_objective(const struct hub *hub) {
-    bool is_commands =
-        !hub->objective.round && (hub->command_objective.round || !hub->objective.other_reports);
-    return is_commands ? &hub->command_objective : &hub->objective;
-}
 
 /* Why result.json is missing, or what its readers must know; NULL: nothing. The caller frees it. */
 static char *about_result(const struct hub *hub) {
@@ -450,6 +459,19 @@ static void *serve(void *context) {
     }
 }
 
+/* From the record of the end, which is newer than what the job's status had. */
+static void restore_reports(struct hub *hub, const struct hub_options *options) {
+    const json_t *end = options->ended ? options->ended->end : NULL;
+    const json_t *objective = json_object_get(end, "objective");
+    AUTO(text_freep) char *recorded = objective ? json_dumps(objective, JSON_COMPACT) : NULL;
+    const char *saved = recorded ? recorded : options->saved_objective;
+    if (saved && !(objective_restore(&hub->objective, saved) &&
+                   objective_restore(&hub->command_objective, saved))) {
+        log_event(LOG_WARNING, "cannot read the objective that the previous hub left");
+    }
+    latest_metrics_read(&hub->latest, tree_text(end, "metrics", ""));
+}
+
 int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err) {
     static const struct server_events events = {
         .page = page, .opened = opened, .received = received, .closed = closed};
@@ -475,11 +497,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     hub->options.result_path = hub->options.run = NULL;
     objective_init(&hub->objective, &options->objective);
     objective_init(&hub->command_objective, &options->objective);
-    if (options->saved_objective &&
-        !(objective_restore(&hub->objective, options->saved_objective) &&
-          objective_restore(&hub->command_objective, options->saved_objective))) {
-        log_event(LOG_WARNING, "cannot read the objective that the previous hub left");
-    }
+    restore_reports(hub, options);
     hub->options.token = hub->options.pod = hub->options.saved_objective = NULL;
     hub->options.read_token = NULL;
     snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);

@@ -4,12 +4,14 @@
  *
  *   OUTPUT/.windlass/RUN/ended/ATTEMPT   of the hub's pod (six digits); created exclusively
  *
- * One line of JSON: {"windlass": 1, "uid", "attempt", "ended": {"completed", "proof"}, "mac"}. mac
- * is HMAC-SHA256 by the job's token over the rest (canonical JSON), because programs of users write
- * to the same folder. Without "ended" the attempt is closed: a successor has found nothing, starts
- * the gang, and no late hub of that attempt may say that its ranks have ended. So of a hub and its
- * successor exactly one has the attempt. Records of another uid, and damaged ones, count as absent
- * and stay: the next name counts then (ATTEMPT.1 to ATTEMPT.15; INVALID after that). */
+ * One line of JSON: {"windlass": 1, "uid", "attempt", "ended": {"completed", "proof", "objective",
+ * "metrics"}, "mac"}. The last two of `ended` are what the hub knew of the reports (objective.h,
+ * latest_metrics.h); older hubs wrote none. mac is HMAC-SHA256 by the job's token over the rest
+ * (canonical JSON), because programs of users write to the same folder. Without "ended" the attempt
+ * is closed: a successor has found nothing, starts the gang, and no late hub of that attempt may
+ * say that its ranks have ended. So of a hub and its successor exactly one has the attempt. Records
+ * of another uid, and damaged ones, count as absent and stay: the next name counts then (ATTEMPT.1
+ * to ATTEMPT.15; INVALID after that). */
 #pragma once
 
 #include "agent/store/store.h"
@@ -27,7 +29,7 @@ struct ended_place {
 
 struct ended {
     int64_t attempt; /* of the hub that stored it */
-    json_t *end;     /* {"completed": when, "proof": as in result.json}; owned */
+    json_t *end;     /* {"completed": when, "proof": as in result.json, ...}, as above; owned */
 };
 void ended_free(struct ended *ended); /* accepts NULL */
 void ended_freep(struct ended **ended);

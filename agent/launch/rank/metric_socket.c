@@ -3,6 +3,7 @@
 
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/unix_path.h"
+#include "lib/buffer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,23 +51,52 @@ void metric_send(const char *name, double value, int64_t step) {
     (void)ignored;
 }
 
-int metric_report(const char *name, double value, int64_t step, struct error *err) {
-    struct metric metric = {.rank = own_rank(), .value = value, .step = step};
-    const char *path = getenv("WINDLASS_SOCKET");
-    AUTO(text_freep) char *words = NULL;
+static int add_line(const struct metric *metric, int rank, struct buffer *lines,
+                    struct error *err) {
+    struct metric own = *metric;
     char text[METRIC_TEXT_MAX];
+    own.rank = rank;
+    metric_write(&own, text);
+    return metric_is_name(own.name) && metric_read(text, &own)
+               ? buffer_printf(lines, err, "%s\n", text)
+               : error_set(err, ERROR_INVALID, "%.80s is not a valid metric name", own.name);
+}
+
+static int send_lines(const char *path, int rank, struct buffer *lines, struct error *err) {
+    struct agent_request request = {
+        .kind = AGENT_REQUEST_REPORT, .rank = rank, .text = lines->data};
+    AUTO(text_freep) char *words = NULL;
     int code = 0;
-    if (!path) {
+    if (lines->size == 0) {
         return 0;
     }
-    snprintf(metric.name, sizeof metric.name, "%s", name);
-    metric_write(&metric, text);
-    if (!metric_is_name(name) || !metric_read(text, &metric)) {
+    int result = agent_socket_ask(path, &request, &code, &words, err);
+    buffer_clear(lines);
+    return result;
+}
+
+int metric_report_all(const struct metric *metrics, size_t count, struct error *err) {
+    const char *path = getenv("WINDLASS_SOCKET");
+    int rank = own_rank();
+    AUTO(buffer_release) struct buffer lines;
+    buffer_init(&lines, AGENT_SOCKET_LINE_MAX);
+    for (size_t i = 0; path && i < count; i++) {
+        bool is_full = lines.size + METRIC_TEXT_MAX > lines.max;
+        if ((is_full && send_lines(path, rank, &lines, err) < 0) ||
+            add_line(&metrics[i], rank, &lines, err) < 0) {
+            return -1;
+        }
+    }
+    return send_lines(path, rank, &lines, err);
+}
+
+int metric_report(const char *name, double value, int64_t step, struct error *err) {
+    struct metric metric = {.value = value, .step = step};
+    if (getenv("WINDLASS_SOCKET") && !metric_is_name(name)) {
         return error_set(err, ERROR_INVALID, "%.80s is not a valid metric name", name);
     }
-    struct agent_request request = {
-        .kind = AGENT_REQUEST_REPORT, .rank = metric.rank, .text = text};
-    return agent_socket_ask(path, &request, &code, &words, err);
+    snprintf(metric.name, sizeof metric.name, "%s", name);
+    return metric_report_all(&metric, 1, err);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------ */

@@ -21,6 +21,8 @@ void metric_send(const char *name, double value, int64_t step);
 /* The same, but waits until the agent has it. Does nothing outside a pod of a DistTrain. INVALID:
  * not a valid name or step; UNAVAILABLE: the agent has ended. */
 NODISCARD int metric_report(const char *name, double value, int64_t step, struct error *err);
+/* Several, in their order; `rank` is ignored. */
+NODISCARD int metric_report_all(const struct metric *metrics, size_t count, struct error *err);
 
 /* ---- the agent's side ----------------------------------------------------------------------- */
 

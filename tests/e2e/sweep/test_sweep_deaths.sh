@@ -2,7 +2,7 @@
 # A Sweep by `windlass run` whose processes are killed with -9 at random moments: windlass itself, which is then started again,
 # the agents of a trial's two workers (the first is its coordinator), the ranks of its training, and the pod that registers
 # the best model. Whatever is killed, the end is that of an undisturbed Sweep: each trial is there once, with the same
-# value and the same model, bit for bit, the best one is registered, and `windlass verify` holds.
+# number of reports, the same value and the same model, bit for bit, the best one is registered, and `windlass verify` holds.
 #   SOAK_SEED decides which process dies when; DEATHS_ROUNDS (1, in a soak SOAK_ROUNDS / 50): the number of disturbed runs.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -65,7 +65,7 @@ hurt() {
 }
 # All trials have ended: what is to die now lives for some milliseconds only.
 registers() { [ "${deaths[3]}" -lt "${most[3]}" ] && grep -q ' 4 of 4 trials' "$work/said" "$work/told"; }
-# What is left of the last run: each trial's place, values, value and model, and the registered one.
+# What is left of the last run: each trial's place, values, reports, value and model, and the registered one.
 result() {
     local version id
     version=$(cat "$work/out/registry/deaths/latest") || return
@@ -76,7 +76,7 @@ result() {
     sha256sum <"$work/out/registry/deaths/$version/model.onnx"
     find "$work/out/tried/deaths-$id" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort
     sed -n 's/^deaths succeeded in .* s: \(.*\), registered as .*/\1/p' "$work/said"
-    sed -nE 's/^\*? +(deaths-[0-9]{4}) +([A-Za-z]+) .*/\1 \2/p' "$work/said"
+    sed -nE 's/^\*? +(deaths-[0-9]{4}) +([A-Za-z]+) +[#.]+ +([0-9]+) +([^ ]+) .*/\1 \2 \3 \4/p' "$work/said"
 }
 round() { # NUMBER
     local code=1 deaths=(0 0 0 0 0) wrong= again=0 seen=0 start=$SECONDS each
@@ -101,13 +101,15 @@ round() { # NUMBER
     holds() { "$@" || wrong+="; not so: $*"; }
     none_left() { [ -z "$(ours '')" ]; }
     holds [ $code -eq 0 ]
-    holds diff "$work/quiet" <(result)
+    result >"$work/result"
+    holds diff "$work/quiet" "$work/result" >"$work/differs"
     holds [ $((deaths[0] + deaths[1] + deaths[2] + deaths[3] + deaths[4])) -gt 0 ]
     holds until_true 60 none_left
     for each in "$work"/out/registry/deaths/*/; do holds "$windlass" verify "$each"; done >"$work/verified"
     if [ -n "$wrong" ]; then
         tail -n 6 "$work"/state/*.log | sed 's/^/# /'
         tail -n 12 "$work/said" "$work/told" | sed 's/^/# /'
+        sed 's/^/# /' "$work/differs"
         echo "# seed $seed, round $1, exit code $code$wrong"
     fi
     check "round $1: as the undisturbed one, after the deaths of ${deaths[0]} coordinators, ${deaths[1]} workers, ${deaths[2]} ranks, ${deaths[3]} registering pods, ${deaths[4]} windlass ($((SECONDS - start)) s)" [ -z "$wrong" ]

@@ -285,8 +285,14 @@ best() { # at this rate the accuracy goes up and, a time or two, down; the loss 
     rate=0.01 as_if_ended most 12 >/dev/null # the last epoch's network differs
     [ $? -eq 1 ]
 }
-best_survives() { # it is killed long after the best epoch: the next start knows it only from the checkpoint
-    local pid epoch
+# The next start knows from the checkpoint alone which epoch was the best, long before, and what all epochs have reported: a
+# hub that was killed with it has forgotten that.
+best_survives() {
+    local pid epoch known hears
+    export WINDLASS_SOCKET=$work/agent.socket
+    python3 -B tests/e2e/train/reports.py "$WINDLASS_SOCKET" "$work/reports" &
+    hears=$!
+    until_true 60 test -S "$WINDLASS_SOCKET" || return
     rate=0.01 tuned loss Maximize slain 300 '"checkpoint": {"everySeconds": 1}'
     "$trainer" train >"$work/best" 2>&1 &
     pid=$!
@@ -297,13 +303,23 @@ best_survives() { # it is killed long after the best epoch: the next start knows
     done
     kill -9 $pid
     wait $pid 2>/dev/null
+    known=$(wc -l <"$work/reports")
     timeout 120 "$trainer" train >"$work/best" 2>&1 && epoch=$(top slain 2) || return
+    kill $hears
+    unset WINDLASS_SOCKET
     grep '^continues from the checkpoint of step' "$work/best" | sed 's/^/# /' | grep . && [ "$epoch" -lt 10 ] &&
-        grep -q "^the best loss is .*, of epoch $epoch of 300, " "$work/best" && rate=0.01 as_if_ended slain "$epoch"
+        grep -q "^the best loss is .*, of epoch $epoch of 300, " "$work/best" && rate=0.01 as_if_ended slain "$epoch" &&
+        head -n "$known" "$work/reports" | sort >"$work/reports.1" && tail -n "+$((known + 1))" "$work/reports" | sort >"$work/reports.2"
+}
+# Each epoch's, with all bits: as before for those that were reported already.
+reports_survive() {
+    [ "$(wc -l <"$work/reports.1")" -gt 0 ] && [ -z "$(comm -23 "$work/reports.1" "$work/reports.2")" ] &&
+        diff <(awk '$2 == "loss" { print $4 }' "$work/reports.2" | sort -n) <(seq 4 4 1200)
 }
 before=$failures
 check "metrics.objective: the network of the best epoch is the result" best
 check "and is, killed and started again" best_survives
+check "which reports all epochs again" reports_survive
 [ $failures -eq $before ] || tail -n 3 "$work/best" "$work/ended" 2>/dev/null | sed 's/^/# /'
 
 # ---- stopped ranks, absent stores ----

@@ -180,7 +180,8 @@ ends() { # NAME LAUNCHER COMMAND: again under another name where the result was 
         truncate -s 1G "$work/out/$name/large"
         kill_while_hashing "$name" &
         local killer=$!
-        command_job "$name" "$2" "$3" "prepare: [bash, -c, 'echo >>\$(out)/$name.prepared']"
+        command_job "$name" "$2" "$3" "prepare: [bash, -c, 'echo >>\$(out)/$name.prepared']
+metrics: {objective: loss, goal: Minimize}"
         wait "$killer"
         killed=$?
     done
@@ -191,11 +192,12 @@ ends() { # NAME LAUNCHER COMMAND: again under another name where the result was 
     check "$1: its second pod finds that all have ended" grep -rq "all ranks had ended with 0 under an earlier pod" "$work/state-$name"
     check "$1: the result has the exits of the first one's round" [ "$(result "$name" '[(.proof.round / 1048576 | floor), .proof.count, (.proof.exits | length)] | tostring')" = "[1,2,2]" ]
     check "$1: and holds" verify "$name"
+    check "$1: no report is lost that its status had not got yet" grep -q '^  best     loss 1 of 3 reports$' "$work/$name.log"
 }
 restarts=0 # its end is not a restart of the work
-ends hashed None 'echo >>"$1/starts"'
+ends hashed None 'echo >>"$1/starts"; seq -f "loss: %.0f" 3 -1 1'
 restarts=2
-ends hashedmpi MPI 'mpirun -np 2 bash -c "echo >>$1/starts"'
+ends hashedmpi MPI 'mpirun -np 2 bash -c "echo >>$1/starts; seq -f \"loss: %.0f\" 3 -1 1"'
 restarts=0
 rm -rf "$work"/out/hashed*
 
