@@ -258,10 +258,13 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
 }
 
 /* Accepts the reports of rank 0 and of the command's lines (-1); the hub knows whether a rank has
- * reported them itself. Reports belong to a round; if none runs they are dropped. */
+ * reported them itself. Reports belong to a round; those of a program that has outlived its own are
+ * dropped, as are those while none runs. */
 static void take_reports(struct member *member, const struct agent_request *request) {
-    AUTO(text_freep) char *lines = read_reports(member, request->text, request->rank <= 0);
-    member->active_rank = member->round ? MAX(request->rank, 0) : member->active_rank;
+    bool is_late = request->round && request->round != member->round;
+    AUTO(text_freep)
+    char *lines = read_reports(member, request->text, request->rank <= 0 && !is_late);
+    member->active_rank = member->round && !is_late ? MAX(request->rank, 0) : member->active_rank;
     if (!*lines || !member->round || !member->job->objective.name[0]) {
         agent_socket_answer(member->requests, request->id, 0, "");
         return;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +137,10 @@ static bool read_head(char *head, struct agent_request *request) {
         request->host = space;
         return space != NULL;
     case AGENT_REQUEST_REPORT:
-        return space && sscanf(space, "%d%n", &request->rank, &used) == 1 && !space[used] &&
-               request->rank >= -1;
+        return space &&
+               sscanf(space, "%d%n %" SCNd64 "%n", &request->rank, &used, &request->round, &used) >=
+                   1 &&
+               !space[used] && request->rank >= -1 && request->round >= 0;
     case AGENT_REQUEST_VARIABLES:
         request->rank = -1;
         return !space || (sscanf(space, "%d %d %63s%n", &request->rank, &request->size,
@@ -253,6 +256,12 @@ static int receive_all(int fd, struct buffer *answer, struct error *err) {
     }
 }
 
+int64_t agent_socket_own_round(void) {
+    const char *text = getenv("WINDLASS_ROUND");
+    long long round = text ? strtoll(text, NULL, 10) : 0;
+    return MAX(round, 0);
+}
+
 int agent_socket_ask(const char *path, const struct agent_request *request, int *ret_code,
                      char **ret_text, struct error *err) {
     struct sockaddr_un address;
@@ -273,7 +282,7 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
         snprintf(numbers, sizeof numbers, "%d %d %s", request->rank, request->size,
                  request->launch);
     } else if (request->kind == AGENT_REQUEST_REPORT) {
-        snprintf(numbers, sizeof numbers, "%d", request->rank);
+        snprintf(numbers, sizeof numbers, "%d %" PRId64, request->rank, request->round);
     }
     const char *arguments = is_start ? request->host : numbers;
     AUTO(text_freep)

@@ -26,7 +26,8 @@ enum agent_request_kind {
     AGENT_REQUEST_EXITED,    /* a rank has ended. rank, size, launch, code, was_signalled; text: the
                                 end of    its output */
     AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
-    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command); text: lines of metric.h */
+    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command), round; text: lines of metric.h
+                              */
     AGENT_REQUEST_KINDS
 };
 
@@ -37,6 +38,7 @@ struct agent_request {
     pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
     int rank, code;
     int size;           /* of the rank's launch (gang_proof.h); 0: unknown */
+    int64_t round;      /* REPORT: in which the client was started; 0: unknown */
     bool was_signalled; /* a signal from outside of its process group asked it to end */
     /* The launch that the rank belongs to: letters, digits and . _ - @ */
     char launch[AGENT_SOCKET_LAUNCH_MAX];
@@ -62,6 +64,8 @@ void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, cons
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
+/* The round in which this process was started ($WINDLASS_ROUND); 0: unknown. */
+int64_t agent_socket_own_round(void);
 /* Sends a request (its id is ignored) and waits for the answer. *ret_text: the caller frees. path:
  * $WINDLASS_SOCKET. INVALID: path is NULL; UNAVAILABLE: the agent has ended; TIMEOUT: it does not
  * answer. */

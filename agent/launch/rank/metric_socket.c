@@ -63,8 +63,10 @@ static int add_line(const struct metric *metric, int rank, struct buffer *lines,
 }
 
 static int send_lines(const char *path, int rank, struct buffer *lines, struct error *err) {
-    struct agent_request request = {
-        .kind = AGENT_REQUEST_REPORT, .rank = rank, .text = lines->data};
+    struct agent_request request = {.kind = AGENT_REQUEST_REPORT,
+                                    .rank = rank,
+                                    .round = agent_socket_own_round(),
+                                    .text = lines->data};
     AUTO(text_freep) char *words = NULL;
     int code = 0;
     if (lines->size == 0) {

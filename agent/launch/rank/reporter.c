@@ -92,8 +92,10 @@ struct reporter *reporter_new(int rank, struct error *err) {
 /* ---- sending reports ------------------------------------------------------------------------ */
 
 static void send_reports(struct reporter *reporter) {
-    struct agent_request request = {
-        .kind = AGENT_REQUEST_REPORT, .rank = reporter->rank, .text = reporter->found.data};
+    struct agent_request request = {.kind = AGENT_REQUEST_REPORT,
+                                    .rank = reporter->rank,
+                                    .round = agent_socket_own_round(),
+                                    .text = reporter->found.data};
     AUTO(text_freep) char *words = NULL;
     struct error err = {0};
     int code = 0;
