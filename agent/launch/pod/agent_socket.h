@@ -24,10 +24,9 @@ enum agent_request_kind {
     AGENT_REQUEST_VARIABLES, /* a rank starts: the variables that it has and mpirun lacks, a JSON
                                 object. rank, size, launch; rank -1: not a rank */
     AGENT_REQUEST_EXITED,    /* a rank has ended. rank, size, launch, code, was_signalled; text: the
-                                end of    its output */
+                                end of its output */
     AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
-    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command), round; text: lines of metric.h
-                              */
+    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command), round; text: metric.h's lines */
     AGENT_REQUEST_KINDS
 };
 
