@@ -167,7 +167,7 @@ static int load(struct trainer *trainer, struct error *err) {
         return -1;
     }
     if (found) {
-        trainer_reports_repeat(trainer); /* first: to have had a checkpoint is no progress */
+        trainer_reports_repeat(trainer); /* first: an old checkpoint does not count */
         atomic_store(&trainer->writer.kept_step, trainer->step);
         trainer_say(trainer, "continues from the checkpoint of step %lld",
                     (long long)trainer->step);
