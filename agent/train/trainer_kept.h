@@ -73,7 +73,7 @@ NODISCARD int trainer_check_data(const struct trainer *trainer, struct error *er
  * trainer->has_changed from then on, also for later starts. It is not refused: a copy that each pod
  * makes for itself (spec.prepare) has other times of change. */
 NODISCARD int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err);
-/* trainer_result.c. Rank 0 only: as finished.bad_samples, so far. */
+/* trainer_state.c. Rank 0 only: as finished.bad_samples, so far. */
 int64_t trainer_count_bad(const struct trainer *trainer);
 /* As finished.changed. */
 void trainer_describe_changed(const struct trainer *trainer,

@@ -109,11 +109,6 @@ static int write_model(struct trainer *trainer, struct finished_object *ret_obje
 
 /* ---- the record of the result (finished.h) -------------------------------------------------- */
 
-int64_t trainer_count_bad(const struct trainer *trainer) {
-    const struct bad_sums *bad = &trainer->bad_sums;
-    return (int64_t)(fmaxf(bad->train, bad->most_train) + bad->most_test) + trainer->train->damaged;
-}
-
 /* All but its objects. */
 static void describe(const struct trainer *trainer, struct finished *finished) {
     *finished = (struct finished){

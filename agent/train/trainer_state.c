@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,4 +45,9 @@ const struct checkpoint_tensor *trainer_find_tensor(const struct checkpoint *che
         }
     }
     return NULL;
+}
+
+int64_t trainer_count_bad(const struct trainer *trainer) {
+    const struct bad_sums *bad = &trainer->bad_sums;
+    return (int64_t)(fmaxf(bad->train, bad->most_train) + bad->most_test) + trainer->train->damaged;
 }
