@@ -201,14 +201,12 @@ int video_file_next(struct video_file *file, AVPacket *packet, struct error *err
         if (video_file_check(file, err) < 0) {
             return -1;
         }
-        if (result == AVERROR_EOF) {
-            return 0;
-        }
         if (result == AVERROR(EAGAIN)) {
             continue;
         }
-        if (result < 0) {
-            return 0; /* demuxers return various errors for a truncated end */
+        if (result < 0) { /* demuxers return various errors for a truncated end */
+            file->ended = result;
+            return 0;
         }
         if (packet->stream_index == file->stream->index && packet->size > 0) {
             return 1;

@@ -17,6 +17,7 @@ struct video_file {
     int turns;        /* quarter turns clockwise that show the picture upright, 0..3 */
     bool is_cut;      /* the container declares more bytes than the file holds */
     bool is_complete; /* the container declares its length, and the file has all of it */
+    int ended;        /* what ended it (video_file_next): AVERROR_EOF, or libav's error */
 };
 
 /* Errors begin with the spec's path and say what was expected. A truncated file is opened if

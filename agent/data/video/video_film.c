@@ -276,9 +276,13 @@ static int next_side(struct output *output, const struct video_index *index, str
     AVPacket *packet = output->side;
     for (;;) {
         av.packet_unref(packet);
-        output->has_side = av.read_frame(output->input.format, packet) >= 0;
+        int result = av.read_frame(output->input.format, packet);
+        output->has_side = result >= 0;
         if (video_file_check(&output->input, err) < 0) {
             return error_context(err, "spec.input.video.path");
+        }
+        if (result == AVERROR(EAGAIN)) {
+            continue;
         }
         if (!output->has_side) {
             return 0;

@@ -42,6 +42,8 @@ struct scan {
     bool is_head_done, is_odd; /* odd: packets do not determine the frames, so decode */
     bool has_errors;           /* the decoder met a packet that is broken */
     bool is_jumping;           /* timestamps go backwards: a seek by time may miss */
+    unsigned stream_count;     /* of the file's beginning */
+    int width, height;         /* of the first keyframe, as its codec has it; 0: not known */
 };
 
 /* Drops the first `count` packets. */
@@ -289,6 +291,44 @@ static void scan_keep(struct scan *scan, const AVPacket *packet, bool is_key) {
     }
 }
 
+/* Only keyframes may begin another size, and what is not one may be damaged. */
+static void see_size(struct scan *scan) {
+    struct video_index *index = scan->index;
+    const AVCodecParserContext *parser = av.stream_get_parser(scan->file.stream);
+    if (!parser || parser->width <= 0 || parser->height <= 0) {
+        return;
+    }
+    if (!scan->width) {
+        scan->width = parser->width;
+        scan->height = parser->height;
+    } else if (parser->width != scan->width || parser->height != scan->height) {
+        bool is_turned = scan->file.turns & 1;
+        index->other_width = is_turned ? parser->height : parser->width;
+        index->other_height = is_turned ? parser->width : parser->height;
+    }
+}
+
+/* An error in the middle ends the film for us, and what follows is not known. */
+static void note_end(struct scan *scan) {
+    struct video_index *index = scan->index;
+    char text[AV_ERROR_MAX_STRING_SIZE] = "";
+    if (scan->file.ended == AVERROR_EOF || *index->damage) {
+        return;
+    }
+    av.strerror(scan->file.ended, text, sizeof text);
+    snprintf(index->damage, sizeof index->damage, "it cannot be read to its end: %s", text);
+}
+
+/* Joined transport streams and program streams whose sound begins late may have them. The
+ * film is made without: its container's tracks are chosen by the file's beginning. */
+static void count_late(struct scan *scan) {
+    const AVFormatContext *format = scan->file.format;
+    for (unsigned i = scan->stream_count; i < format->nb_streams; i++) {
+        bool is_sound = format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+        *(is_sound ? &scan->index->late_sounds : &scan->index->late_others) += 1;
+    }
+}
+
 static int scan_packet(struct scan *scan, const AVPacket *packet, struct error *err) {
     struct video_index *index = scan->index;
     if (scan->packet_count == VIDEO_FRAMES_MAX) {
@@ -303,6 +343,7 @@ static int scan_packet(struct scan *scan, const AVPacket *packet, struct error *
     index->has_captions =
         index->has_captions || captions_found(packet->data, (size_t)MAX(packet->size, 0));
     if (is_key) {
+        see_size(scan);
         if (index->key_count == scan->key_room) {
             scan->key_room = scan->key_room ? scan->key_room * 2 : 64;
             index->keys = x_realloc_array(index->keys, (size_t)scan->key_room, sizeof *index->keys);
@@ -458,6 +499,8 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
         return error_context(err, "%s", spec_path);
     }
     snprintf(index->damage, sizeof index->damage, "%s", video_log_text());
+    note_end(scan);
+    count_late(scan);
     if (scan->file.is_cut) {
         return truncated(scan, spec_path, err);
     }
@@ -491,6 +534,7 @@ int video_index_build(struct video_index *index, const char *spec_path,
     if (video_file_open(&scan.file, spec_path, origin, err) < 0) {
         return -1;
     }
+    scan.stream_count = scan.file.format->nb_streams;
     scan.head.packets = x_calloc(HEAD_MAX, sizeof(AVPacket *));
     scan.tail.packets = x_calloc(TAIL_MAX, sizeof(AVPacket *));
     if (scan_file(&scan, spec_path, err) < 0) {

@@ -46,6 +46,9 @@ struct video_index {
     bool was_decoded;      /* the listing decoded the whole video */
     char damage[160];      /* "": none; libav's words on bytes that it skipped */
     bool has_captions;     /* in its pictures (captions.h); known where it was built */
+    /* Known there, too. late: streams that appear behind the file's beginning, of sound and others;
+     * other_width: of a keyframe that has another size than the first one, 0: none has. */
+    int late_sounds, late_others, other_width, other_height;
     /* Of streams that were joined, the clock begins again with each section. sections: what was
      * added to the times of each section but the first, in units of time_base, so that it follows
      * the one before. */

@@ -54,6 +54,7 @@
     CALL(av, samples_set_silence)                                                                  \
     CALL(av, seek_frame)                                                                           \
     CALL(av, strdup)                                                                               \
+    CALL(av, stream_get_parser)                                                                    \
     CALL(av, stream_get_side_data)                                                                 \
     CALL(av, strerror)                                                                             \
     CALL(av, write_frame)                                                                          \

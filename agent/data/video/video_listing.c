@@ -39,6 +39,28 @@ static void lose_damaged(struct video_listing *listing) {
     }
 }
 
+static void lose_late(struct video_listing *listing, int count, const char *what) {
+    if (count > 0) {
+        AUTO(text_freep) char *text = x_printf("%d late %s%s", count, what, count == 1 ? "" : "s");
+        json_array_append_new(listing->lost,
+                              json_pack("{s:s,s:s}", "what", text, "why",
+                                        "left out: the file begins without, and tracks are chosen "
+                                        "by its beginning"));
+    }
+}
+
+static void lose_sizes(struct video_listing *listing) {
+    const struct video_index *index = &listing->index;
+    if (index->other_width > 0) {
+        AUTO(text_freep)
+        char *why = x_printf("some pictures are %dx%d, and are scored and shown in the size of the "
+                             "first ones, %dx%d",
+                             index->other_width, index->other_height, index->width, index->height);
+        json_array_append_new(listing->lost,
+                              json_pack("{s:s,s:s}", "what", "picture size", "why", why));
+    }
+}
+
 /* Tries the film's container before anything is scored. */
 static int plan_film(struct video_listing *listing, const char *spec_path,
                      const struct video_origin *origin, struct error *err) {
@@ -54,7 +76,8 @@ static int plan_film(struct video_listing *listing, const char *spec_path,
                               json_pack("{s:s,s:s}", "what", "closed captions", "why",
                                         "left out: they are in the pictures, which are made anew"));
     }
-    lose_damaged(listing);
+    lose_late(listing, listing->index.late_sounds, "sound track");
+    lose_late(listing, listing->index.late_others, "other track");
     return 0;
 }
 
@@ -66,6 +89,8 @@ int video_listing_build(struct video_listing *listing, const char *spec_path,
         video_listing_release(listing);
         return -1;
     }
+    lose_damaged(listing);
+    lose_sizes(listing);
     return 0;
 }
 

@@ -44,7 +44,9 @@ while IFS=$'\x1f' read -r name ending lost command; do
     run "$name"
     film=$work/data/out/${name%.*}.$ending
     check "$name becomes ${film##*/} (code $code)" [ $code -eq 0 -a -s "$film" ]
-    check "$name: all frames" [ "$(frames "$film")" = "$(frames "$work/data/media/$name")" ]
+    # ffprobe 5.1 dies of a track that it finds late.
+    [ "$name" = t-grown.ts ] && wanted=220 || wanted=$(frames "$work/data/media/$name")
+    check "$name: all frames" [ "$(frames "$film")" = "$wanted" ]
     check "$name: what it lacks: ${lost:-nothing}" [ "$(jq -r '[(.lost // [])[].what + ";"] | join("")' "$work/data/out/summary.json")" = "$lost" ]
     check "$name: the end says so" [ "$(grep -c '^  lost  ' "$work/log")" = "$(grep -o ';' <<<"$lost" | wc -l)" ]
 done <"$work/kinds"

@@ -15,6 +15,8 @@
     "printf ';FFMETADATA1\\n[CHAPTER]\\nTIMEBASE=1/1000\\nSTART=0\\nEND=1500\\ntitle=a\\n"         \
     "[CHAPTER]\\nTIMEBASE=1/1000\\nSTART=1500\\nEND=3000\\ntitle=b\\n' > $OUT.txt && "
 
+enum { GROWN_FRAMES = 220 }; /* of t-grown.ts */
+
 static const struct kind {
     const char *name, *command;
     const char *ending; /* of the film that is made */
@@ -124,6 +126,18 @@ static const struct kind {
      "ff " AND_TONE X264 " -bf 2 -c:a aac one-$OUT && cat one-$OUT one-$OUT one-$OUT > $OUT && "
      "rm one-$OUT",
      "mp4", ""},
+    /* libav looks for tracks in the first 5 MB, and at the end. */
+    {"t-grown.ts",
+     "ff -f lavfi -i testsrc2=s=160x120:r=25:d=5.6,noise=alls=90:allf=t" X264
+     " -qp 0 -bf 0 one-$OUT && ff -f lavfi -i testsrc2=s=160x120:r=25:d=2 -f lavfi -i "
+     "sine=440:d=2" X264
+     " -qp 0 -bf 0 -c:a mp2 two-$OUT && ff -i one-$OUT -t 1.2 -c copy end-$OUT && "
+     "cat one-$OUT two-$OUT end-$OUT >$OUT && rm one-$OUT two-$OUT end-$OUT",
+     "mp4", "1 late sound track;"},
+    {"t-sizes.ts",
+     "ff " SMALL X264 " -bf 0 one-$OUT && ff -f lavfi -i testsrc2=s=128x96:r=25:d=3" X264
+     " -bf 0 two-$OUT && cat one-$OUT two-$OUT > $OUT && rm one-$OUT two-$OUT",
+     "mp4", "picture size;"},
     {"t-captions.m2v",
      "ff " SMALL " -c:v mpeg2video raw-$OUT && perl -0777 -pe "
      "'s/\\x00\\x00\\x01\\x01/\\x00\\x00\\x01\\xB2GA94\\x03\\x41\\xFF\\xFC\\xC8\\xE9$&/g' raw-$OUT "
@@ -159,11 +173,12 @@ static const struct kind {
 
 static_assert(ARRAY_LEN(kinds) % 37 != 0, "the sample's step");
 
-static void check_lost(const struct kind *kind) {
+static void check_lost(const struct kind *kind, const char *mode) {
     struct error err = {0};
     struct listing *listing = NULL;
     AUTO(tree_freep) json_t *spec = spec_of(kind->name);
     AUTO(buffer_release) struct buffer text;
+    json_object_set_new(tree_get(spec, "output"), "mode", json_string(mode));
     buffer_init(&text, 4096);
     CHECK_OK(video()->list(spec, &listing, &err), &err);
     size_t i;
@@ -269,7 +284,9 @@ static void check_film(const struct kind *kind) {
     const char *ending = output ? strrchr(output, '.') : NULL;
     CHECK_STR(ending ? ending + 1 : "", kind->ending);
     snprintf(to, sizeof to, "%s/%s", fixtures_out, output ? output + strlen("out/") : "");
-    CHECK_INT(ask_frames(to), ask_frames(from));
+    /* ffprobe 5.1 dies of a track that it finds late. */
+    bool is_late = strcmp(kind->name, "t-grown.ts") == 0;
+    CHECK_INT(ask_frames(to), is_late ? GROWN_FRAMES : ask_frames(from));
     CHECK_INT(films_failed, failed);
     bool is_joined = strncmp(kind->name, "t-joined", strlen("t-joined")) == 0;
     /* The last packets of FLAC in NUT and of a track that is encoded again begin elsewhere. */
@@ -315,7 +332,7 @@ static void each_is_whole_or_told(void) {
             test_failures++;
             continue;
         }
-        check_lost(kind);
+        check_lost(kind, "PerFile");
         check_film(kind);
         if (test_failures > before) {
             printf("# ... with %s\n", kind->name);
@@ -325,16 +342,29 @@ static void each_is_whole_or_told(void) {
 
 /* Whatever the seed: what was lost silently before. */
 static void known_losses_stay_away(void) {
-    static const char *const names[] = {"t-truehd.mkv", "t-joined3.ts", "t-flac.mkv",
-                                        "t-srt.mkv",    "t-tta.mkv",    "t-flac.nut",
-                                        "t-alpha.webm", "t-hdr.mkv",    "t-fonts.mkv"};
+    static const char *const names[] = {"t-truehd.mkv", "t-joined3.ts", "t-flac.mkv",   "t-srt.mkv",
+                                        "t-tta.mkv",    "t-flac.nut",   "t-alpha.webm", "t-hdr.mkv",
+                                        "t-fonts.mkv",  "t-grown.ts",   "t-sizes.ts"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         for (size_t j = 0; j < ARRAY_LEN(kinds) && test_takes(i, ARRAY_LEN(names)); j++) {
             if (strcmp(kinds[j].name, names[i]) == 0 &&
                 fixture(kinds[j].name, kinds[j].command) == 0) {
-                check_lost(&kinds[j]);
+                check_lost(&kinds[j], "PerFile");
                 check_film(&kinds[j]);
             }
+        }
+    }
+}
+
+/* Rows of frames that were scored in another size say so, too; they have no tracks to lose. */
+static void rows_are_told(void) {
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        bool is_sizes = strcmp(kinds[i].name, "t-sizes.ts") == 0;
+        if (is_sizes || strcmp(kinds[i].name, "t-grown.ts") == 0) {
+            struct kind told = kinds[i];
+            told.lost = is_sizes ? told.lost : "";
+            CHECK_INT(fixture(told.name, told.command), 0);
+            check_lost(&told, "AppendRow");
         }
     }
 }
@@ -415,6 +445,7 @@ int main(int argc, char **argv) {
     fixtures_start("video-tracks");
     TEST(each_is_whole_or_told);
     TEST(known_losses_stay_away);
+    TEST(rows_are_told);
     TEST(broken_stretches_fail);
     return TEST_END();
 }
