@@ -477,7 +477,7 @@ static void collect_garbage(void) {
 
 /* A webhook takes off what a job finds its objects by: none is left that no one would find, or
  * delete, and the job says so. It goes on by itself when that is mended. */
-static void test_nothing_is_left_that_no one_finds(void) {
+static void test_nothing_stays_that_no_one_finds(void) {
     static const struct {
         const char *manifest, *of_job, *plural, *lacking;
         api_hook *hook;
@@ -512,7 +512,7 @@ static void test_nothing_is_left_that_no one_finds(void) {
 
 int main(void) {
     TEST(test_every_state_asks_little);
-    TEST(test_nothing_is_left_that_no one_finds);
+    TEST(test_nothing_stays_that_no_one_finds);
     TEST(test_all_go_on_when_the_quota_is_raised);
     return TEST_END();
 }
