@@ -23,7 +23,8 @@ fresh() {
     tests/cluster/api-server.sh start "$api" --owner $$ -- --max-requests-inflight=0 --max-mutating-requests-inflight=0 \
         --feature-gates=APIPriorityAndFairness=false >"$work/api.log"
     "$api/kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
-    "$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
+    # A definition of this very moment has no conditions yet, and kubectl ends with an error.
+    until "$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null 2>&1; do sleep 0.1; done
     # By bearer token, as controllers do in a cluster: a client's certificate would be verified with every request.
     "$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
     "$api/kubectl" config unset users.admin.client-certificate >/dev/null

@@ -52,6 +52,9 @@ until_true() {
         nap_since "$start" "$look_every"
     done
 }
+# established KUBECTL DEFINITION...: their kinds are served. `kubectl wait` alone ends with an error when a definition is so
+# young that it has no conditions.
+established() { until_true 120 "$1" wait --for=condition=Established --timeout=60s "${@:2}" >/dev/null; }
 # until_true_while PID SECONDS COMMAND...: the same; also 1 when that process ends before.
 until_true_while() {
     local start=${EPOCHREALTIME/[.,]/} alive=$1 end=$((SECONDS + $2))

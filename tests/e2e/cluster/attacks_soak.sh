@@ -105,6 +105,6 @@ unused() { [ -z "$("$kubectl" get pods -A -l app.kubernetes.io/name=batchscore -
 check "definition removed: the pods of its jobs end" within 60 unused
 check "definition removed: it is asked for now and then" within 60 quiet 6 12 || echo "# $asks requests"
 "$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
-"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
+established "$kubectl" crd/batchscores.windlass.dev
 apply wait-new
 check "definition installed again: a job runs, under the same controller" within 60 running wait-new 3

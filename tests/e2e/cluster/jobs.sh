@@ -42,7 +42,7 @@ ask_kubectl() {
 until [ -s "$api/warm-port" ]; do nap 0.02; done
 # 1.20 does not know CEL and drops the rules; invalid objects get in, and the controller must cope with them.
 "$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml -f crds/sweep.yaml >/dev/null || exit 3
-"$kubectl" wait --for=condition=Established crd --all >/dev/null || exit 3
+established "$kubectl" crd --all || exit 3
 rm -rf ~/.kube/cache/discovery/127.0.0.1_"$(<"$api/port")" # where kubectl keeps the list of kinds of before
 # Its garbage collector looks for new kinds only every 30 s: a script with new kinds starts it after them
 # (manager=later).

@@ -140,8 +140,7 @@ older_chart "$folder/older" 0.0.9
 k create namespace windlass >/dev/null
 k create namespace jobs >/dev/null
 check "install of an older chart" installed windlass "$folder/older" -n windlass --set "$registry"
-established() { quietly k wait --for=condition=Established --timeout=120s crd/batchscores.windlass.dev; }
-check "the CRD is established" established
+check "the CRD is established" established k crd/batchscores.windlass.dev
 job() { cat <<JOB
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore

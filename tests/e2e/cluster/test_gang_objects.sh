@@ -46,7 +46,7 @@ sleep 2
 check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
 tries=$(tries)
 check "gang: and less and less often ($tries times)" [ "$tries" -le 12 ]
-k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
+k apply -f tests/kube/schedulers.yaml >/dev/null && established k crd --all || exit 3
 start_manager
 
 ##### with them ##################################################################################

@@ -19,7 +19,7 @@ tests/cluster/api-server.sh start "$folder/old" --owner $$ >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
 # The CRD as the current chart renders it for this server.
 "$bin/helm" upgrade --install windlass charts/windlass --set image.registry=registry.test >/dev/null || exit 3
-"$folder/old/kubectl" wait --for=condition=Established --timeout=120s crd/batchscores.windlass.dev >/dev/null || exit 3
+established "$folder/old/kubectl" crd/batchscores.windlass.dev || exit 3
 mkdir -p "$folder/job/templates"
 cat >"$folder/job/Chart.yaml" <<'CHART'
 {apiVersion: v2, name: job, version: 0.0.1}

@@ -38,7 +38,7 @@ check "the windlass of three kinds does not know it" says "unknown windlass.dev/
 
 ##### a cluster ##################################################################################
 "$kubectl" apply --validate=false -f tests/kinds/toy/toy.yaml >/dev/null
-"$kubectl" wait --for=condition=Established crd/toys.windlass.dev >/dev/null
+established "$kubectl" crd/toys.windlass.dev
 start_manager
 controller toys --no-leader-election
 "$kubectl" apply -f "$work/toy.yaml" >/dev/null

@@ -125,7 +125,7 @@ spec:
   versions:
     - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 CRD
-kubectl wait --for=condition=Established --timeout=60s crd/lives.test.windlass.dev >/dev/null || exit 3
+established kubectl crd/lives.test.windlass.dev || exit 3
 path=/apis/test.windlass.dev/v1/namespaces/default/lives
 store() { "$folder/api/curl" "$path/$1/status" -X PATCH -H 'Content-Type: application/merge-patch+json' --data-binary @-; }
 ended() { ! kill -0 "$1" 2>/dev/null; }

@@ -32,7 +32,7 @@ eventually() {
     "$@" >/dev/null
 }
 k create namespace windlass >/dev/null && k create namespace jobs >/dev/null || exit 3
-k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
+k apply -f tests/kube/schedulers.yaml >/dev/null && established k crd --all || exit 3
 
 # RELEASE NAMESPACE: FOLDER/RELEASE.conf, with the token of the release's account, as in a pod.
 kubeconfig_of() {
