@@ -28,7 +28,8 @@ struct entry {
 struct cached_kind {
     char *api_version, *name;
     struct cache_rules rules;
-    uint32_t list; /* number of the current list */
+    uint32_t list;   /* number of the current list */
+    uint64_t listed; /* version of the last complete list */
     bool is_listed, is_absent;
 };
 
@@ -395,15 +396,19 @@ static bool is_gone(const struct entry *entry, const struct cached_kind *kind, u
 }
 
 /* Removes the objects that the list does not contain: they were deleted while the watch was
- * interrupted. What was created meanwhile may be newer than the list. */
+ * interrupted. What was created meanwhile may be newer than the list; but where lists went back in
+ * versions, etcd was restored from a backup, and what is newer is of a time that is no more. */
 static void end_list(struct cache *cache, struct cached_kind *kind, const json_t *list,
                      cluster_listener *deleted, void *context) {
     AUTO(tree_freep) json_t *lost = json_array();
     uint64_t version = version_of(list);
+    bool went_back = version < kind->listed;
+    kind->listed = version;
     kind->is_listed = true;
     for (size_t i = 0; i < cache->bucket_count; i++) {
         for (struct entry **link = &cache->by_id[i]; *link;) {
-            if ((*link)->kind == index_of(cache, kind) && is_gone(*link, kind, version)) {
+            if ((*link)->kind == index_of(cache, kind) &&
+                is_gone(*link, kind, went_back ? 0 : version)) {
                 struct entry *entry = unlink_entry(cache, link);
                 json_array_append_new(lost, parse_entry(cache, entry));
                 free(entry);

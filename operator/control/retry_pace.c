@@ -27,6 +27,7 @@ struct ramp {
     int more;     /* that are open */
     int failures; /* of them, in a row */
     int64_t closed_until_ms;
+    bool is_woken; /* something was deleted: one turn, as soon as it is not closed */
 };
 
 struct waiter {
@@ -272,8 +273,9 @@ static void note_success(struct retry_pace *pace, const struct waiter *waiter) {
 static void note_failure(struct retry_pace *pace, const struct waiter *waiter) {
     struct ramp *ramp = waiter->ramp;
     waiter->region->ramp.more = pace->ramp.more = 0;
-    if (ramp) {
-        int64_t closed_ms = (int64_t)CLOSED_MIN_MS << MIN(ramp->failures++, DOUBLINGS_MAX);
+    if (ramp && pace->now_ms >= ramp->closed_until_ms) { /* tries under way together: once */
+        int64_t closed_ms = (int64_t)CLOSED_MIN_MS << MIN(ramp->failures, DOUBLINGS_MAX);
+        ramp->failures++;
         ramp->closed_until_ms = pace->now_ms + MIN(closed_ms, CLOSED_MAX_MS);
     }
 }
@@ -295,8 +297,8 @@ void retry_pace_ended(struct retry_pace *pace, const char *key, enum retry_end e
 
 void retry_pace_wake(struct retry_pace *pace, const char *namespace) {
     struct region *region = find_region(pace, namespace);
-    if (region && region->ramp.more == 0) {
-        open_turn(pace, &region->ramp);
+    if (region) {
+        region->ramp.is_woken = true;
     }
 }
 
@@ -328,6 +330,17 @@ static struct waiter *choose_more(const struct region *region, struct ramp *ramp
         ramp->more > 0 ? choose(region, /* by_failures= */ false, INT64_MAX - 1) : NULL;
     ramp->more -= waiter != NULL;
     return waiter;
+}
+
+static void open_woken(const struct retry_pace *pace) {
+    struct region *region = pace->turn;
+    while (region) {
+        if (region->ramp.is_woken && pace->now_ms >= region->ramp.closed_until_ms) {
+            region->ramp.is_woken = false;
+            region->ramp.more = MAX(region->ramp.more, 1);
+        }
+        region = region->next == pace->turn ? NULL : region->next;
+    }
 }
 
 /* After a success: first of its namespace. */
@@ -382,6 +395,7 @@ const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms) {
         pace->ramp.more = 0;
         return NULL;
     }
+    open_woken(pace);
     if (has_more(pace) && now_ms >= pace->more_ms + RETRY_PACE_RAMP_MS) {
         key = grant_more(pace);
     }
@@ -407,9 +421,11 @@ static int64_t first_due_ms(const struct region *region) {
 
 int64_t retry_pace_next_ms(struct retry_pace *pace, int64_t now_ms) {
     int64_t due_ms = INT64_MAX;
+    int64_t woken_ms = INT64_MAX;
     const struct region *region = pace->turn;
     while (region) {
         due_ms = MIN(due_ms, first_due_ms(region));
+        woken_ms = region->ramp.is_woken ? MIN(woken_ms, region->ramp.closed_until_ms) : woken_ms;
         region = region->next == pace->turn ? NULL : region->next;
     }
     if (due_ms == INT64_MAX) {
@@ -419,5 +435,6 @@ int64_t retry_pace_next_ms(struct retry_pace *pace, int64_t now_ms) {
         return pace->more_ms + RETRY_PACE_RAMP_MS;
     }
     save_few(pace, now_ms);
-    return MAX(due_ms, pace->spent_ms + RETRY_PACE_MS);
+    return MIN(MAX(due_ms, pace->spent_ms + RETRY_PACE_MS),
+               MAX(woken_ms, pace->more_ms + RETRY_PACE_RAMP_MS));
 }

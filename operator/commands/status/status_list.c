@@ -238,7 +238,7 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
                                               .context = follower};
         result = watch_new(&options, remote->client, remote->loop, &watches[count], err);
     }
-    while (result == 0 && (result = MIN(loop_wait(remote->loop, -1, err), 0)) == 0) {
+    while (result == 0 && (result = loop_wait(remote->loop, -1, err) < 0 ? -1 : 0) == 0) {
         if (follower->has_news) {
             follower->has_news = false;
             print_table(&follower->table);

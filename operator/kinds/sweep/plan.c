@@ -170,6 +170,7 @@ static void refuse_other(struct sweep_plan *plan, const char *name) {
 
 /* Nothing is made, stopped or ended: trials may run. */
 static void wait_for_trials(struct sweep_plan *plan) {
+    plan->job.conditions.suspended = plan->spec.suspend;
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", no_trials);
     conditions_stall(&plan->job.conditions, "NotSupported", no_trials);
     job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);

@@ -44,11 +44,11 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
     if (request->monotonic_ms - selector->changed_ms >= SERVICE_SELECTOR_FORGET_MS) {
         selector->delay = (struct retry_delay){0};
     }
+    selector->changed_ms = request->monotonic_ms;
     if (!retry_delay_is_over(request, &selector->delay)) {
         return;
     }
     retry_delay_note(&selector->delay);
-    selector->changed_ms = request->monotonic_ms;
     AUTO(tree_freep) json_t *spec = json_pack("{s:{s:O}}", "spec", "selector", wanted);
     reconcile_write(request, CLUSTER_MERGE, claim_correction(service, spec));
     report(request, service);

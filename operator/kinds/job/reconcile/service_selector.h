@@ -12,7 +12,7 @@ enum { SERVICE_SELECTOR_FORGET_MS = 600000 };
 /* Of one job; zero at first. */
 struct service_selector {
     struct retry_delay delay; /* by changes that were asked for */
-    int64_t changed_ms;       /* the last of them; monotonic */
+    int64_t changed_ms;       /* when it was last seen to differ; monotonic */
 };
 
 /* In each pass. service: the job's, as the cache has it; NULL: none. May ask for a write

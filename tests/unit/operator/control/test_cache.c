@@ -197,6 +197,11 @@ static void what_is_newer_than_a_list_stays(void) {
     cache_put(cache, made);
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
     CHECK_INT(tell(cache, CLUSTER_LISTED, list_of(NULL)), 1); /* whose version is not known */
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("60")), 0);
+    json_object_set_new(json_object_get(made, "metadata"), "resourceVersion", json_string("70"));
+    cache_put(cache, made);
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, list_of("50")), 1); /* etcd was restored */
     cache_free(cache);
 }
 

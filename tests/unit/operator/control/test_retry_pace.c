@@ -259,6 +259,52 @@ static void a_deletion_wakes_one_of_its_namespace(void) {
     retry_pace_free(pace);
 }
 
+/* The quota of what is deleted comes back a moment later: the first try after it is refused. */
+static void a_deletion_beside_a_refused_try_is_not_lost(void) {
+    begin();
+    add("a", 1);
+    fail_all();
+    run(60 * MINUTE_MS + 500);
+    jobs[0].due_ms = now_ms + MINUTE_MS;
+    visit(&jobs[0]);
+    int before = jobs[0].tries;
+    retry_pace_wake(pace, "a");
+    run(100);
+    CHECK_INT(jobs[0].tries, before + 1);
+    retry_pace_wake(pace, "a");
+    jobs[0].is_mended = true;
+    run(800);
+    CHECK(!jobs[0].is_done); /* the first pause is a second */
+    run(200);
+    CHECK(jobs[0].is_done);
+    CHECK_INT(jobs[0].tries, before + 2);
+    retry_pace_free(pace);
+}
+
+/* Each pause is twice the one before. */
+static void pauses_double(void) {
+    begin();
+    add("a", 1);
+    fail_all();
+    run(60 * MINUTE_MS + 500);
+    int64_t last_ms = 0;
+    for (int i = 0; i < 5; i++) {
+        jobs[0].due_ms = now_ms + MINUTE_MS;
+        visit(&jobs[0]);
+        int before = jobs[0].tries;
+        int64_t start_ms = now_ms;
+        retry_pace_wake(pace, "a");
+        while (jobs[0].tries == before && now_ms < start_ms + MINUTE_MS) {
+            run(10);
+        }
+        if (i > 0) {
+            CHECK(llabs((now_ms - last_ms) - (1000LL << (i - 1))) <= 50);
+        }
+        last_ms = now_ms;
+    }
+    retry_pace_free(pace);
+}
+
 static void who_does_not_ask_leaves(void) {
     begin();
     add("a", 2);
@@ -362,6 +408,8 @@ int main(void) {
     TEST(other_requests_count);
     TEST(a_pause_saves_up_little);
     TEST(a_deletion_wakes_one_of_its_namespace);
+    TEST(a_deletion_beside_a_refused_try_is_not_lost);
+    TEST(pauses_double);
     TEST(who_does_not_ask_leaves);
     TEST(a_turn_is_for_what_is_due);
     TEST(an_unused_turn_is_given_again);
