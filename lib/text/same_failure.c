@@ -178,7 +178,9 @@ static const char *const telling[] = {
     "signal", "sigkill", "sigterm", "sigsegv", "killed", "terminated", /* of what it has started */
     "connection", "timed out", "timeout", "temporar", "unreachable", "unavailable",
     "name resolution", "not known", "try again", "broken pipe", "too many requests",
-    "stale file handle", "not connected", "input/output error",
+    "stale file handle", "not connected", "input/output error", "no route to host", "host is down",
+    "network error", "socket closed", "address already in use", "resource busy", "bad gateway",
+    "gateway time",
     /* the closing words of torchrun, Python's subprocess, mpirun */
     "to enable traceback see", "returned non-zero exit status", "exit code:", "exit codes:"};
 

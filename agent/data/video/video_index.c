@@ -324,8 +324,10 @@ static void note_end(struct scan *scan) {
 static void count_late(struct scan *scan) {
     const AVFormatContext *format = scan->file.format;
     for (unsigned i = scan->stream_count; i < format->nb_streams; i++) {
-        bool is_sound = format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-        *(is_sound ? &scan->index->late_sounds : &scan->index->late_others) += 1;
+        enum AVMediaType type = format->streams[i]->codecpar->codec_type;
+        scan->index->late_sounds += type == AVMEDIA_TYPE_AUDIO;
+        /* Tables of a broadcast (its programme guide) are data, and begin whenever they come. */
+        scan->index->late_others += type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_SUBTITLE;
     }
 }
 

@@ -252,7 +252,7 @@ static int on_line(void *context, const struct output_line *line, struct error *
     AUTO(text_freep) char *sized = sized_name(line->name, line->size_bytes);
     return name_set_add(prepared->sizes, 's', sized, strlen(sized))
                ? 0
-               : error_set(err, ERROR_EXHAUSTED, "too many files to list");
+               : error_set(err, ERROR_UNSUPPORTED, "too many files to list"); /* by their sizes */
 }
 
 static int read_sizes(struct prepared_job *prepared, struct error *err) {

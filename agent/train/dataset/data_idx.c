@@ -29,7 +29,8 @@ size_t idx_size(const void *head, size_t size) {
     const uint8_t *bytes = head;
     int rank = size < HEAD_BYTES ? 0 : bytes[3];
     size_t head_bytes = HEAD_BYTES + 4 * (size_t)rank, elements = 1;
-    if (rank < 1 || rank > IDX_RANK_MAX || size < head_bytes) {
+    if (rank < 1 || rank > IDX_RANK_MAX || size < head_bytes || bytes[0] != 0 || bytes[1] != 0 ||
+        bytes[2] != TYPE_BYTES) {
         return 0;
     }
     for (int i = 0; i < rank; i++) {

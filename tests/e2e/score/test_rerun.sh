@@ -268,6 +268,12 @@ check "a result that is gone: refused (code $code), not called done" [ "$code $(
 check "in words" say "spec.output.path: data/out: results of the last run are gone or have another size: rerun with --restart"
 runs --restart
 check "--restart makes it again" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json$')" = "0 6" ]
+rm "$work/data/out/outputs.jsonl"
+runs
+check "nor is an output whose list is gone (code $code)" [ "$code $(asked)" = "2 " ]
+check "in words" say "spec.output.path: data/out/outputs.jsonl is not as the last run wrote it: rerun with --restart"
+runs --restart
+check "--restart makes that again, too" [ "$code $(wc -l <"$work/data/out/outputs.jsonl")" = "0 6" ]
 order=
 show
 

@@ -69,7 +69,13 @@ static int check_all(const struct prepared_job *prepared, const struct job *job,
             return -1;
         }
     }
-    return 0;
+    /* The files of items are in a list of their own. */
+    const json_t *list = json_object_get(result, "list");
+    bool is_same = true;
+    if (list && kept_is_there(prepared->output, list, &is_same, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return is_same ? 0 : unchanged_refuse(job, tree_text(list, "name", ""), err);
 }
 
 int unchanged_check(const struct prepared_job *prepared, const struct job *job, bool is_compared,

@@ -126,6 +126,10 @@ static void test_idx_is_unpacked_as_its_header_says(void) {
     run("printf 'no idx, but longer than a header' | gzip >m.idx.gz");
     CHECK(!open_set(set, NULL, &err));
     CHECK(strstr(err.text, "m.idx.gz: is not an IDX file"));
+    error_clear(&err);
+    run("printf '\\0\\0\\r\\1\\0\\0\\0\\1\\0\\0\\0\\0' | gzip >m.idx.gz"); /* a float */
+    CHECK(!open_set(set, NULL, &err));
+    CHECK(strstr(err.text, "m.idx.gz: its elements are of type 0x0d"));
 }
 
 static void test_fashion_mnist(void) {
