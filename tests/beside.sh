@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 3
 mkdir -p build
 bad=0
 fuzzers() {
-    if ! nice -n 19 make -j"$(nproc)" --no-print-directory fuzzers-build >build/fuzz-build.log 2>&1; then
+    if ! make -j"$(nproc)" --no-print-directory fuzzers-build >build/fuzz-build.log 2>&1; then
         tail -20 build/fuzz-build.log
         echo "not ok the fuzzers are built"
         return 1

@@ -21,10 +21,10 @@ for one in ${only:-address thread}; do # only one at a time in each tree
     flock "$lock"
 done
 
-build() { # sanitizers, programs without their folder. (Compiling, which waits for nothing, takes only what all tests leave.)
+build() { # sanitizers, programs without their folder
     local sanitizers=$1 folder=build/sanitize-${1//,/-}
     shift
-    nice -n 19 make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${@/#/$folder/}" >"$log" 2>&1
+    make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${@/#/$folder/}" >"$log" 2>&1
 }
 
 suite() { # name, sanitizers, programs without their folder
