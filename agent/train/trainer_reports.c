@@ -21,7 +21,8 @@ enum { ROW_NUMBERS = sizeof(struct epoch_report) / sizeof(float) };
 void trainer_send_figures(const struct trainer *trainer, double loss, double speed,
                           double test_accuracy) {
     int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);
-    metric_send("epoch", (double)((step - 1) / trainer->epoch_steps + 1), step);
+    int64_t epoch = (step - 1) / trainer->epoch_steps + 1;
+    metric_send("epoch", (double)epoch, step);
     if (!isnan(loss)) {
         metric_send("loss", loss, step);
     }
