@@ -396,8 +396,8 @@ static bool is_gone(const struct entry *entry, const struct cached_kind *kind, u
 }
 
 /* Removes the objects that the list does not contain: they were deleted while the watch was
- * interrupted. What was created meanwhile may be newer than the list; but where lists went back in
- * versions, etcd was restored from a backup, and what is newer is of a time that is no more. */
+ * interrupted. What was created meanwhile may be newer than the list; but when lists go back in
+ * versions, etcd was restored from a backup, and newer objects are from before the restore. */
 static void end_list(struct cache *cache, struct cached_kind *kind, const json_t *list,
                      cluster_listener *deleted, void *context) {
     AUTO(tree_freep) json_t *lost = json_array();
