@@ -45,6 +45,19 @@ static int by_time(const void *a, const void *b) {
     return (one > two) - (one < two);
 }
 
+/* Whether it is the rest of a pod's name behind its job's: "worker-3", "0-2". */
+static bool is_pod_rest(const char *rest) {
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        for (const char *const *role = (*row)->roles; role && *role; role++) {
+            size_t length = strlen(*role);
+            if (text_starts(rest, *role) && rest[length] == '-') {
+                return true;
+            }
+        }
+    }
+    return strspn(rest, "0123456789-") == strlen(rest);
+}
+
 static bool is_of_job(const json_t *event, const char *job) {
     const json_t *about = json_object_get(event, "involvedObject");
     const char *kind = tree_text(about, "kind", ""), *name = tree_text(about, "name", "");
@@ -53,9 +66,7 @@ static bool is_of_job(const json_t *event, const char *job) {
     }
     /* A deleted pod still has events, so only its name identifies it. */
     const char *rest = remote_short_name(name, job);
-    return strcmp(kind, "Pod") == 0 && rest != name &&
-           (text_starts(rest, "coordinator-") || text_starts(rest, "worker-") ||
-            strspn(rest, "0123456789-") == strlen(rest));
+    return strcmp(kind, "Pod") == 0 && rest != name && is_pod_rest(rest);
 }
 
 static void print(json_t *const *events, size_t count) {

@@ -4,6 +4,7 @@
 #include "lib/file.h"
 #include "lib/text/shown.h"
 #include "lib/tree.h"
+#include "operator/kinds/kinds.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,12 +24,12 @@ void local_logs_line(const char *pod, const char *text, size_t size, bool is_raw
     putchar('\n');
 }
 
-/* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log; of a gang
- * JOB-INDEX.log, JOB-INDEX-ATTEMPT.log. */
+/* JOB-HUBROLE-ATTEMPT.log, JOB-ROLE-INDEX.log, JOB-ROLE-INDEX-ATTEMPT.log (roles of kinds/kind.h);
+ * of a kind without roles JOB-INDEX.log, JOB-INDEX-ATTEMPT.log. */
 struct log_file {
     char *name;     /* the pod's */
     size_t job_len; /* length of the job's name, a prefix of `name` */
-    int index;      /* -1: the coordinator's */
+    int index;      /* -1: the hub's */
     int attempt;
 };
 
@@ -58,14 +59,16 @@ static void set_name(struct log_file *file, const char *text, const char *rest) 
     file->name = x_strndup(text, strlen(text) - strlen(".log"));
 }
 
-/* "-INDEX.log" or "-INDEX-ATTEMPT.log": only attempts from 2 on have a number. */
-static bool read_member(const char *text, const char *rest, struct log_file *ret_file) {
+/* "-INDEX.log" or "-INDEX-ATTEMPT.log": only attempts from 2 on have a number. rest: what follows
+ * the job's name. */
+static bool read_numbers(const char *text, const char *rest, const char *numbers,
+                         struct log_file *ret_file) {
     struct log_file found = {.attempt = 1};
     int used = 0;
-    if (sscanf(rest, "-%9d.log%n", &found.index, &used) < 1 || !used) {
-        sscanf(rest, "-%9d-%9d.log%n", &found.index, &found.attempt, &used);
+    if (sscanf(numbers, "-%9d.log%n", &found.index, &used) < 1 || !used) {
+        sscanf(numbers, "-%9d-%9d.log%n", &found.index, &found.attempt, &used);
     }
-    if (!used || rest[used] || found.index < 0) {
+    if (!used || numbers[used] || found.index < 0) {
         return false;
     }
     set_name(&found, text, rest);
@@ -78,31 +81,48 @@ static bool find_member(const char *folder, const char *file, struct log_file *r
     for (const char *rest = file + strlen(file); rest > file; rest--) {
         AUTO(text_freep) char *job = x_strndup(file, (size_t)(rest - file));
         AUTO(text_freep) char *first = x_printf("%s/%s-0.log", folder, job);
-        if (*rest == '-' && access(first, F_OK) == 0 && read_member(file, rest, ret_file)) {
+        if (*rest == '-' && access(first, F_OK) == 0 && read_numbers(file, rest, rest, ret_file)) {
             return true;
         }
     }
     return false;
 }
 
+/* The last "-ROLE-" in the file's name, of any kind's roles; NULL: none. */
+static const char *find_role(const char *file, const char **ret_role, bool *ret_is_hub) {
+    const char *last = NULL;
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        for (const char *const *role = (*row)->roles; role && *role; role++) {
+            AUTO(text_freep) char *part = x_printf("-%s-", *role);
+            const char *at = find_last(file, part);
+            if (at && (!last || at > last)) {
+                last = at;
+                *ret_role = *role;
+                *ret_is_hub = role == (*row)->roles;
+            }
+        }
+    }
+    return last;
+}
+
 static bool read_name(const char *file, struct log_file *ret_file) {
-    const char *coordinator = find_last(file, "-coordinator-");
-    const char *worker = find_last(file, "-worker-");
-    const char *role = coordinator > worker ? coordinator : worker;
+    const char *role = NULL;
+    bool is_hub = false;
+    const char *at = find_role(file, &role, &is_hub);
     struct log_file found = {.index = -1, .attempt = 1};
     int used = 0;
-    if (!role) {
+    if (!at) {
         return false;
     }
-    if (role == coordinator) {
-        sscanf(role, "-coordinator-%9d.log%n", &found.attempt, &used);
-    } else if (sscanf(role, "-worker-%9d.log%n", &found.index, &used) < 1 || !used) {
-        sscanf(role, "-worker-%9d-%9d.log%n", &found.index, &found.attempt, &used);
+    const char *numbers = at + 1 + strlen(role);
+    if (!is_hub) {
+        return read_numbers(file, at, numbers, ret_file);
     }
-    if (!used || role[used]) {
+    sscanf(numbers, "-%9d.log%n", &found.attempt, &used);
+    if (!used || numbers[used]) {
         return false;
     }
-    set_name(&found, file, role);
+    set_name(&found, file, at);
     *ret_file = found;
     return true;
 }
@@ -122,7 +142,7 @@ static int find_files(const char *folder, const char *job, struct log_files *fil
         struct log_file file;
         const char *name = entry->d_name;
         bool is_named = job && text_starts(name, job);
-        if (!(is_named && read_member(name, name + strlen(job), &file)) &&
+        if (!(is_named && read_numbers(name, name + strlen(job), name + strlen(job), &file)) &&
             !read_name(name, &file) && !find_member(folder, name, &file)) {
             continue;
         }
@@ -150,7 +170,7 @@ static bool is_wanted(const struct log_files *files, size_t i,
                       const struct local_logs_choice *choice) {
     const struct log_file *file = &files->items[i];
     bool is_newest = i + 1 == files->count || files->items[i + 1].index != file->index;
-    return (!choice->coordinator || file->index < 0) &&
+    return (!choice->hub || file->index < 0) &&
            (choice->worker < 0 || file->index == choice->worker) && (is_newest || choice->previous);
 }
 
@@ -224,7 +244,7 @@ static int print_news(const char *folder, const struct local_logs_choice *choice
     }
     for (size_t i = 0; i < files.count; i++) {
         const struct log_file *file = &files.items[i];
-        if ((choice->coordinator && file->index >= 0) ||
+        if ((choice->hub && file->index >= 0) ||
             (choice->worker >= 0 && file->index != choice->worker)) {
             continue;
         }

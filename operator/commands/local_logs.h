@@ -5,7 +5,7 @@
 
 struct local_logs_choice {
     const char *name; /* of the job; NULL: any */
-    bool coordinator; /* only the coordinator's */
+    bool hub;         /* only the hub's */
     bool previous;    /* also those of earlier attempts: pods that were replaced */
     bool is_raw;      /* print the bytes unchanged; else as lib/text/shown.h makes them */
     int64_t worker;   /* only this worker's; -1: all */

@@ -344,7 +344,7 @@ static int check_request(const struct request *request, struct error *err) {
 
 static struct local_logs_choice choice_of(const struct request *request) {
     return (struct local_logs_choice){.name = request->name,
-                                      .coordinator = request->coordinator,
+                                      .hub = request->coordinator,
                                       .previous = request->previous,
                                       .is_raw = request->is_raw,
                                       .worker = request->worker,

@@ -31,19 +31,16 @@ struct kind_local {
      * machine (0: unknown); job: the job's name, for a message on standard error. True: each worker
      * has a GPU of its own. NULL: --gpus is refused. */
     bool (*fit_gpus)(json_t *spec, int64_t asked, size_t there, const char *job);
-    /* After both: refuses a spec whose processes would be in each other's way on one machine. NULL:
-     * no check. */
+    /* After both: refuses a spec whose processes would conflict on one machine (ports, for
+     * example). NULL: no check. */
     int (*check_fit)(const json_t *spec, struct error *err);
     /* The job makes runs until it is deleted. NULL: never. */
     bool (*is_series)(const json_t *object);
     /* --once: changes the spec to that of one run. NULL: --once is refused. */
     int (*take_one_run)(json_t *object, const struct job_options *options, struct error *err);
     /* The index of the pod that made the job fail, from its last status; 0 if unknown. NULL: the
-     * coordinator and the worker that failed last are shown. */
+     * hub and the worker that failed last are shown. */
     int64_t (*failed_index)(const json_t *status);
-    /* Prints the end of a job that succeeded, to standard output. NULL: its message and its logs.
-     */
-    void (*print_success)(const struct ending *ending);
 };
 
 /* A kind whose jobs make jobs of another kind (trials). made: those jobs, an array in any order. */
@@ -76,7 +73,10 @@ struct kind_row {
     const struct kind *loop;  /* name, apiVersion, what it owns, reconcile: for the control loop */
     const char *crd;          /* the text of its CustomResourceDefinition */
     const char *status_about; /* what `windlass status NAME` shows besides the pods; may be NULL */
-    const char *pods_about;   /* which pods `pods` returns, for the help */
+    /* What is between the job's name and a number in its pods' names; the hub's first, which has no
+     * index; ends with NULL. NULL: pods are NAME-INDEX. */
+    const char *const *roles;
+    const char *pods_about;               /* which pods `pods` returns, for the help */
     const struct kind_children *children; /* NULL: it does not make jobs of other kinds */
     struct kind_local local;
     /* The rules between its fields, after the schema's. */
@@ -94,6 +94,9 @@ struct kind_row {
     /* Reads a status's counters for the progress line and its bar. NULL: progress_line_read_items.
      */
     progress_reader *numbers;
+    /* The end of a job in texts: what to do about its reasons, what it kept. NULL: as of all kinds.
+     */
+    const struct ending_kind *ending;
     /* Brings the figures of a status up to date with an answer of the hub's GET /progress, as the
      * controller does. NULL: its jobs have no hub. */
     void (*live)(json_t *status, const json_t *progress);

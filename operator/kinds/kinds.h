@@ -14,6 +14,8 @@ NODISCARD int kinds_schema(const struct kind_row *row, struct schema **ret_schem
 /* The definition of the kind that the row's jobs make; *ret_schema is NULL where there is none. */
 NODISCARD int kinds_children_schema(const struct kind_row *row, struct schema **ret_schema,
                                     struct error *err);
+/* The row's part of the texts at a job's end; empty where it has none. */
+const struct ending_kind *kinds_ending(const struct kind_row *row);
 /* The first kind, which every cluster with Windlass has. */
 const char *kinds_first(void);
 

@@ -52,6 +52,11 @@ int kinds_children_schema(const struct kind_row *row, struct schema **ret_schema
     return row->children ? kinds_schema(kinds_find(row->children->kind), ret_schema, err) : 0;
 }
 
+const struct ending_kind *kinds_ending(const struct kind_row *row) {
+    static const struct ending_kind none = {0};
+    return row->ending ? row->ending : &none;
+}
+
 const char *kinds_first(void) {
     return kind_rows[0]->loop->name;
 }

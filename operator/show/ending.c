@@ -51,39 +51,12 @@ void ending_print_made(const struct ending *ending) {
     ending_print_page(ending);
 }
 
-/* Indents the text. */
-static void print_lines(FILE *to, const char *text) {
+void ending_print_lines(FILE *to, const char *text) {
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         AUTO(text_freep) char *shown = shown_text(line, length);
         fprintf(to, "    | %s\n", shown);
         line += length + (line[length] == '\n');
-    }
-}
-
-void ending_print_said(FILE *to, const json_t *status) {
-    const char *text = tree_text(status, "failedLog", "");
-    if (*text) {
-        fprintf(to, "  the program's last lines in the first mini-batch that failed:\n");
-        print_lines(to, text);
-    }
-}
-
-void ending_print_retired(FILE *to, const json_t *status) {
-    const json_t *rows = json_object_get(status, "retired");
-    size_t i;
-    const json_t *row;
-    json_array_foreach(rows, i, row) {
-        const char *reason = tree_text(row, "reason", ""), *message = tree_text(row, "message", "");
-        fprintf(to,
-                "  retired  slot %lld of the workers, after %lld deaths; pod %s: exit code %lld",
-                (long long)tree_integer(row, "slot", 0), (long long)tree_integer(row, "deaths", 0),
-                tree_text(row, "pod", ""), (long long)tree_integer(row, "exitCode", 0));
-        fprintf(to, "%s%s%s%s\n", *reason ? ", " : "", reason, *message ? ": " : "", message);
-    }
-    int64_t more = tree_integer(status, "retiredWorkers", 0) - (int64_t)json_array_size(rows);
-    if (more > 0) {
-        fprintf(to, "  retired  %lld more\n", (long long)more);
     }
 }
 
@@ -117,52 +90,35 @@ static void print_tail(const char *path) {
             break;
         }
     }
-    print_lines(stderr, text + start);
+    ending_print_lines(stderr, text + start);
 }
 
-/* The remedy for each reason of the condition. */
-static const struct advice {
-    const char *reason, *text;
-    int exit_code;
-    bool is_workers; /* the worker's log is the relevant one */
-    bool shows_log;  /* the message may lack the cause */
-} advices[] = {
+/* The reasons that all kinds have. */
+static const struct ending_advice common[] = {
     {"SpecInvalid", "correct the manifest and run again", 2, false, false},
     {"InputInvalid", "correct the input, or its path in the manifest, and run again", 2, false,
      false},
-    {"WorkersFailed", "correct what the worker reports and run again", 1, true, true},
-    {"CoordinatorFailed", "correct what the coordinator reports and run again", 1, false, true},
-    {"PrepareFailed", "correct spec.prepare, or what it needs, and run again", 1, false, true},
-    {"CommandNotFound", "correct spec.command; its program must be installed on this machine", 1,
-     false, false},
-    {"RankFailed", "correct what the program reports and run again", 1, false, true},
     {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
      false},
-    {"BadData",
-     "correct the samples that are named, or leave them out with "
-     "spec.trainer.data.onBadSample: Skip, and run again",
-     1, false, true},
-    {"Stopped", "remove spec.stop from the manifest and run again", 1, false, false},
-    {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1, false,
-     true},
-    {"TrialsFailed", "correct what the trial reports and run again", 1, false, true},
-    {"RegisterFailed",
-     "correct the cause that kept the model from being copied and run again, or copy it", 1, false,
-     false},
     {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1, false, false},
-    {"TrialsFailAlike", "correct the cause that all trials have in common and run again", 1, false,
-     true},
-    {"TooManyFailures", "correct what the trial reports and run again", 1, false, true},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
+
+/* The row of that reason, or the last row, whose reason is NULL. */
+static const struct ending_advice *find_advice(const struct ending_advice *rows,
+                                               const char *reason) {
+    while (rows->reason && strcmp(rows->reason, reason) != 0) {
+        rows++;
+    }
+    return rows;
+}
 
 static int print_failure(const struct ending *ending) {
     const json_t *condition = object_succeeded(ending->status);
     const char *reason = tree_text(condition, "reason", "");
-    const struct advice *advice = advices;
-    while (advice->reason && strcmp(advice->reason, reason) != 0) {
-        advice++;
-    }
+    const struct ending_kind *kind = ending->kind;
+    const struct ending_advice *own = kind->advices ? find_advice(kind->advices, reason) : NULL;
+    const struct ending_advice *advice = own && own->reason ? own : find_advice(common, reason);
     fprintf(stderr, "windlass: %s failed: %s\n", ending->name,
             tree_text(condition, "message", reason));
     int64_t total = tree_integer(ending->status, "items.total", 0);
@@ -171,10 +127,11 @@ static int print_failure(const struct ending *ending) {
                 (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
                 ending->unit);
     }
-    ending_print_said(stderr, ending->status);
-    ending_print_retired(stderr, ending->status);
+    if (kind->print_failures) {
+        kind->print_failures(stderr, ending->status);
+    }
     fprintf(stderr, "  next: %s\n", advice->text);
-    const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_coordinator;
+    const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_hub;
     if (!pod) {
         fprintf(stderr, "  logs: %s\n", ending->state_folder);
         return advice->exit_code;
@@ -189,7 +146,7 @@ static int print_failure(const struct ending *ending) {
 
 int ending_print(const struct ending *ending) {
     if (condition_is(ending->status, "True")) {
-        (ending->print_success ? ending->print_success : print_success)(ending);
+        (ending->kind->print_success ? ending->kind->print_success : print_success)(ending);
         return 0;
     }
     ending_print_made(ending);
@@ -197,10 +154,8 @@ int ending_print(const struct ending *ending) {
 }
 
 void ending_print_interrupted(const struct ending *ending) {
-    AUTO(text_freep) char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
-    AUTO(text_freep) char *parts = file_join(output, ".windlass");
-    /* Finished files are results at once; a video's parts need the join. */
-    const char *kept = tree_get(ending->spec, "input.video") ? parts : output;
+    AUTO(text_freep)
+    char *kept = ending->kind->kept_folder ? ending->kind->kept_folder(ending) : NULL;
     int64_t done = tree_integer(ending->status, "items.done", 0);
     int64_t total = tree_integer(ending->status, "items.total", 0);
     fprintf(stderr, "windlass: %s interrupted", ending->name);
@@ -209,7 +164,7 @@ void ending_print_interrupted(const struct ending *ending) {
                 ending->unit);
     }
     fprintf(stderr, "; all processes have ended\n  kept: the logs in %s\n", ending->state_folder);
-    if (done > 0 && access(kept, F_OK) == 0) {
+    if (done > 0 && kept && access(kept, F_OK) == 0) {
         fprintf(stderr, "  kept: what was finished, under %s\n", kept);
     }
     fprintf(stderr, "  next: windlass resume %s goes on\n", ending->name);

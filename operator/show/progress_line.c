@@ -48,7 +48,6 @@ void progress_line_read_items(const json_t *status, struct progress_numbers *num
     numbers->total = tree_integer(status, "items.total", 0);
     numbers->done = tree_integer(status, "items.done", 0);
     numbers->failed = tree_integer(status, "items.failed", 0);
-    numbers->retried = tree_integer(status, "miniBatches.retried", 0);
     if (numbers->total > 0 && numbers->done > 0) {
         numbers->rate = tree_text(status, "itemsPerSecond", NULL);
     }
@@ -87,7 +86,7 @@ void progress_line_format(const struct progress_line *progress, const json_t *st
         add(text, ", %s left", time);
     }
     if (numbers.retried > 0) {
-        add(text, ", %lld mini-batch%s retried", numbers.retried, numbers.retried == 1 ? "" : "es");
+        add(text, ", %lld %s retried", numbers.retried, numbers.retried_unit);
     }
     if (numbers.failed > 0 && !numbers.has_failed) {
         add(text, ", %lld %s failed", numbers.failed, progress->unit);

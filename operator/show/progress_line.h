@@ -9,17 +9,18 @@
 /* The numbers of a status that are shown. All zero at first, except left_s. */
 struct progress_numbers {
     long long total, done, failed, retried, restarts;
-    long long left_s; /* -1: not known */
-    const char *rate; /* per second; NULL: not known. Borrowed from the status */
-    char detail[256]; /* for a line, after the count: ": step 1200, loss 0.31" */
-    char place[64];   /* for a bar, after the count: "step 1200" */
-    char best[64];    /* for a bar, before the rate: "best 0.93" */
-    bool has_failed;  /* detail says how many failed */
+    long long left_s;         /* -1: not known */
+    const char *retried_unit; /* of `retried`: "mini-batches" */
+    const char *rate;         /* per second; NULL: not known. Borrowed from the status */
+    char detail[256];         /* for a line, after the count: ": step 1200, loss 0.31" */
+    char place[64];           /* for a bar, after the count: "step 1200" */
+    char best[64];            /* for a bar, before the rate: "best 0.93" */
+    bool has_failed;          /* detail says how many failed */
 };
 
 /* Reads the numbers of a kind's status. */
 typedef void progress_reader(const json_t *status, struct progress_numbers *numbers);
-/* status.items, miniBatches.retried, itemsPerSecond and secondsLeft. */
+/* status.items, itemsPerSecond and secondsLeft. */
 progress_reader progress_line_read_items;
 
 struct progress_line {
@@ -45,8 +46,7 @@ void progress_line_clear(struct progress_line *progress);
 /* The bar as a line of at most `columns` columns; parts that do not fit are left out. */
 void progress_line_bar(const struct progress_line *progress, const json_t *status, int64_t now_ms,
                        int columns, char text[static 512]);
-/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang "job:
- * Gathering: 3 of 4 workers, 0:02 elapsed", with its progress if it reports any; of a Sweep "job:
- * Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
+/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; with
+ * `detail`: "job: Gathering: 3 of 4 workers, 0:02 elapsed". */
 void progress_line_format(const struct progress_line *progress, const json_t *status,
                           int64_t now_ms, char text[static 512]);

@@ -63,7 +63,7 @@ struct run {
     bool is_series;                    /* it makes runs, until Ctrl-C */
     struct run_series series;          /* how they are shown */
     struct error failure;              /* of the controller, permanent */
-    char *failed_pod[2];               /* the last coordinator and the last worker that failed */
+    char *failed_pod[2];               /* the last hub and the last worker that failed */
     int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
     int signals;
 };
@@ -260,9 +260,9 @@ static int start(struct run *run, struct error *err) {
     run->start_ms = clock_monotonic_ms();
     progress_line_init(&run->progress, run->name, run->unit, run->row->numbers, run->start_ms);
     run->series.ending = (struct ending){.unit = run->unit,
+                                         .kind = kinds_ending(run->row),
                                          .folders = run->folders,
-                                         .state_folder = run->state_folder,
-                                         .print_success = run->row->local.print_success};
+                                         .state_folder = run->state_folder};
     run->series.read = run->row->numbers;
     for (size_t i = 0; i < json_array_size(run->secret_objects); i++) {
         run->cluster->ops->write(run->cluster, CLUSTER_APPLY,
@@ -442,19 +442,19 @@ static int finish(struct run *run) {
     const char *failed = run->children.failed_pod ? run->children.failed_pod : run->failed_pod[0];
     const struct kind_children *children = run->row->children;
     bool has_file = strcmp(run->file, "standard input") != 0;
-    struct ending ending = {.file = has_file ? run->file : NULL,
+    struct ending ending = {.kind = kinds_ending(run->row),
+                            .file = has_file ? run->file : NULL,
                             .name = run->name,
                             .unit = run->unit,
                             .spec = json_object_get(run->object, "spec"),
                             .status = json_object_get(run->object, "status"),
                             .folders = run->folders,
                             .state_folder = run->state_folder,
-                            .failed_coordinator = failed,
+                            .failed_hub = failed,
                             .failed_worker = run->failed_pod[1],
                             .table = run->children.table,
                             .page = run->children.page,
                             .page_label = children ? children->page_label : NULL,
-                            .print_success = run->row->local.print_success,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C after the end has no effect */
         return finish_ended(run, &ending);

@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char about_first[] =
-    "Runs a job on this machine: cuts the input into mini-batches, runs the network on them in\n"
-    "worker processes and writes the outputs. The same manifest works on a cluster\n"
-    "(kubectl apply -f FILE).\n\n";
+static const char about_first[] = "Runs a job on this machine: its pods are processes here. The "
+                                  "same manifest works on a cluster\n"
+                                  "(kubectl apply -f FILE).\n\n";
 
 static const char about_last[] =
     "A path in a manifest is VOLUME/path/in/it. The folder of a volume on this machine is the one\n"

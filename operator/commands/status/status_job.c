@@ -147,8 +147,9 @@ void status_job_print(const json_t *job, const json_t *pods, const char *not_liv
            tree_text(object_succeeded(status), "message", "no controller has seen it yet"), age);
     print_figures_age(not_live);
     print_outputs(status);
-    ending_print_said(stdout, status);
-    ending_print_retired(stdout, status);
+    if (kinds_ending(kinds_of(job))->print_failures) {
+        kinds_ending(kinds_of(job))->print_failures(stdout, status);
+    }
     print_runs(status);
     pod_table_print(pods, name);
     fflush(stdout);

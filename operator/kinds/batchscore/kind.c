@@ -11,6 +11,9 @@
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/batchscore/status.h"
 
+/* Of the names of its pods. */
+static const char *const roles[] = {"coordinator", "worker", NULL};
+
 EMBED_TEXT(batchscore_crd, "crds/batchscore.yaml");
 
 /* The coordinator and the first worker. */
@@ -33,16 +36,22 @@ static const char *unit(const json_t *object) {
 const struct kind_row batchscore_row = {
     .loop = &batchscore_kind,
     .crd = batchscore_crd,
+    .roles = roles,
     .pods_about = "its coordinator and a worker",
     .check = batchscore_check,
     .check_today = batchscore_schedule_check,
     .pods = pods,
     .unit = unit,
+    .numbers = batchscore_read_numbers,
+    .ending = &batchscore_ending,
     .live = batchscore_status_live,
     .batch = requests_manifest,
     .score = derived_manifest,
     .local =
         {
+            .about =
+                "cuts the input into mini-batches, runs the network or the program on them in\n"
+                "worker processes and writes the outputs.",
             .workers_about = "spec.workers.max, at most one per processor",
             .within = "spec",
             .has_secrets = true,
@@ -51,6 +60,5 @@ const struct kind_row batchscore_row = {
             .check_fit = batchscore_check_fit,
             .is_series = series_is,
             .take_one_run = batchscore_take_one_run,
-            .print_success = batchscore_print_success,
         },
 };

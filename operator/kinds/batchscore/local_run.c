@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/local_run.h"
 
+#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/endpoint/server_pod.h"
 #include "operator/kinds/batchscore/series.h"
@@ -76,6 +77,49 @@ int batchscore_check_fit(const json_t *spec, struct error *err) {
                            (long long)workers);
 }
 
+/* The program's output in the first mini-batch that failed. */
+static void print_said(FILE *to, const json_t *status) {
+    const char *text = tree_text(status, "failedLog", "");
+    if (*text) {
+        fprintf(to, "  the program's last lines in the first mini-batch that failed:\n");
+        ending_print_lines(to, text);
+    }
+}
+
+/* A line for each slot of workers that was given up. */
+static void print_retired(FILE *to, const json_t *status) {
+    const json_t *rows = json_object_get(status, "retired");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) {
+        const char *reason = tree_text(row, "reason", ""), *message = tree_text(row, "message", "");
+        fprintf(to,
+                "  retired  slot %lld of the workers, after %lld deaths; pod %s: exit code %lld",
+                (long long)tree_integer(row, "slot", 0), (long long)tree_integer(row, "deaths", 0),
+                tree_text(row, "pod", ""), (long long)tree_integer(row, "exitCode", 0));
+        fprintf(to, "%s%s%s%s\n", *reason ? ", " : "", reason, *message ? ": " : "", message);
+    }
+    int64_t more = tree_integer(status, "retiredWorkers", 0) - (int64_t)json_array_size(rows);
+    if (more > 0) {
+        fprintf(to, "  retired  %lld more\n", (long long)more);
+    }
+}
+
+static void print_failures(FILE *to, const json_t *status) {
+    print_said(to, status);
+    print_retired(to, status);
+}
+
+/* Finished files are results at once; a video's parts need the join. */
+static char *kept_folder(const struct ending *ending) {
+    char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
+    if (tree_get(ending->spec, "input.video")) {
+        AUTO(text_freep) char *whole = output;
+        output = file_join(whole, ".windlass");
+    }
+    return output;
+}
+
 /* Prints the path of the report for people, next to the summary. */
 static void print_report(const struct ending *ending) {
     AUTO(text_freep)
@@ -86,7 +130,7 @@ static void print_report(const struct ending *ending) {
     }
 }
 
-void batchscore_print_success(const struct ending *ending) {
+static void print_success(const struct ending *ending) {
     int64_t kept = tree_integer(ending->status, "items.kept", 0);
     int64_t done = tree_integer(ending->status, "items.done", 0) - kept;
     const char *message = tree_text(object_succeeded(ending->status), "message", "");
@@ -106,7 +150,7 @@ void batchscore_print_success(const struct ending *ending) {
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
-        ending_print_said(stdout, ending->status);
+        print_said(stdout, ending->status);
     }
     int64_t left_out = tree_integer(ending->status, "items.leftOut", 0);
     if (left_out > 0) {
@@ -125,7 +169,7 @@ void batchscore_print_success(const struct ending *ending) {
     json_array_foreach(json_object_get(ending->status, "lost"), i, lost) {
         printf("  %-8s %s: %s\n", "lost", tree_text(lost, "what", ""), tree_text(lost, "why", ""));
     }
-    ending_print_retired(stdout, ending->status);
+    print_retired(stdout, ending->status);
     const char *output = tree_text(ending->status, "outputs[0]", NULL);
     bool is_film = tree_get(ending->spec, "input.video") &&
                    strcmp(tree_text(ending->spec, "output.mode", "PerFile"), "PerFile") == 0;
@@ -137,6 +181,26 @@ void batchscore_print_success(const struct ending *ending) {
         printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
     }
     fflush(stdout);
+}
+
+static const struct ending_advice advices[] = {
+    {"WorkersFailed", "correct what the worker reports and run again", 1, true, true},
+    {"CoordinatorFailed", "correct what the coordinator reports and run again", 1, false, true},
+    {NULL, NULL, 0, false, false},
+};
+
+const struct ending_kind batchscore_ending = {
+    .advices = advices,
+    .print_success = print_success,
+    .print_failures = print_failures,
+    .kept_folder = kept_folder,
+};
+
+void batchscore_read_numbers(const json_t *status, struct progress_numbers *numbers) {
+    long long retried = tree_integer(status, "miniBatches.retried", 0);
+    progress_line_read_items(status, numbers);
+    numbers->retried = retried;
+    numbers->retried_unit = retried == 1 ? "mini-batch" : "mini-batches";
 }
 
 int batchscore_take_one_run(json_t *object, const struct job_options *options, struct error *err) {

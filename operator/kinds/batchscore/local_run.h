@@ -20,4 +20,6 @@ NODISCARD int batchscore_check_fit(const json_t *spec, struct error *err);
 /* Changes the spec of a series to that of its first run, now; other jobs stay unchanged. */
 NODISCARD int batchscore_take_one_run(json_t *object, const struct job_options *options,
                                       struct error *err);
-void batchscore_print_success(const struct ending *ending);
+extern const struct ending_kind batchscore_ending;
+/* The counters of items, and how many mini-batches were tried again. */
+void batchscore_read_numbers(const json_t *status, struct progress_numbers *numbers);

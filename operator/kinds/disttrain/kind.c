@@ -27,6 +27,7 @@ const struct kind_row disttrain_row = {
     .pods = pods,
     .unit = unit,
     .live = disttrain_status_live,
+    .ending = &disttrain_ending,
     .numbers = disttrain_read_numbers,
     .done_column = disttrain_done_column,
     .import = import_job,
@@ -41,6 +42,5 @@ const struct kind_row disttrain_row = {
             .stop_ms = JOB_STOP_GANG_MS,
             .fit = disttrain_fit,
             .failed_index = disttrain_failed_index,
-            .print_success = disttrain_print_success,
         },
 };

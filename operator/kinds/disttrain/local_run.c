@@ -73,7 +73,7 @@ static void print_growth(const struct ending *ending) {
 }
 
 /* The program itself has printed the rest. */
-void disttrain_print_success(const struct ending *ending) {
+static void print_success(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
     int64_t restarts = tree_integer(ending->status, "restarts.counted", 0) +
                        tree_integer(ending->status, "restarts.disrupted", 0);
@@ -106,6 +106,24 @@ void disttrain_print_success(const struct ending *ending) {
     printf("  %-8s %s\n", "logs", ending->state_folder);
     fflush(stdout);
 }
+
+static const struct ending_advice advices[] = {
+    {"PrepareFailed", "correct spec.prepare, or what it needs, and run again", 1, false, true},
+    {"CommandNotFound", "correct spec.command; its program must be installed on this machine", 1,
+     false, false},
+    {"RankFailed", "correct what the program reports and run again", 1, false, true},
+    {"BadData",
+     "correct the samples that are named, or leave them out with "
+     "spec.trainer.data.onBadSample: Skip, and run again",
+     1, false, true},
+    {"Stopped", "remove spec.stop from the manifest and run again", 1, false, false},
+    {NULL, NULL, 0, false, false},
+};
+
+const struct ending_kind disttrain_ending = {
+    .advices = advices,
+    .print_success = print_success,
+};
 
 void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbers) {
     long long wanted = tree_integer(status, "workers.wanted", 0);

@@ -8,7 +8,7 @@
  * manifest's number, so it changes only when asked for. */
 int64_t disttrain_fit(json_t *spec, int64_t asked, int processors);
 int64_t disttrain_failed_index(const json_t *status);
-void disttrain_print_success(const struct ending *ending);
+extern const struct ending_kind disttrain_ending;
 /* ": 3 of 4 workers", or ": step 1200, epoch 3, loss 0.31" once the program reports its steps. */
 void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbers);
 /* "step 1200"; for a program that does not report steps, its workers: "3/4". */

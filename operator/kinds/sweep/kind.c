@@ -71,6 +71,7 @@ const struct kind_row sweep_row = {
     .check = sweep_check,
     .pods = pods,
     .unit = unit,
+    .ending = &sweep_ending,
     .numbers = sweep_read_numbers,
     .local =
         {

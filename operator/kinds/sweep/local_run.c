@@ -18,6 +18,21 @@ int64_t sweep_fit(json_t *spec, int64_t asked, int processors) {
     return trials * workers;
 }
 
+static const struct ending_advice advices[] = {
+    {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1, false,
+     true},
+    {"TrialsFailed", "correct what the trial reports and run again", 1, false, true},
+    {"TrialsFailAlike", "correct the cause that all trials have in common and run again", 1, false,
+     true},
+    {"TooManyFailures", "correct what the trial reports and run again", 1, false, true},
+    {"RegisterFailed",
+     "correct the cause that kept the model from being copied and run again, or copy it", 1, false,
+     false},
+    {NULL, NULL, 0, false, false},
+};
+
+const struct ending_kind sweep_ending = {.advices = advices};
+
 /* Its progress is "3/40"; failures are part of the detail. */
 void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers) {
     if (!tree_get(status, "trials")) {

@@ -10,6 +10,7 @@
  * ttlSecondsAfterFinished is, because all trials are shown then. Returns how many worker processes
  * run at the same time. */
 int64_t sweep_fit(json_t *spec, int64_t asked, int processors);
+extern const struct ending_kind sweep_ending;
 /* ", 2 run, 1 stopped, best 0.93 (job-0001)". */
 void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers);
 

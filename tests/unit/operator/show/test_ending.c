@@ -2,17 +2,23 @@
 /* The termination message of a local run that failed: what to do next, by its reason. */
 #include "operator/show/ending.h"
 
+#include "operator/kinds/kinds.h"
+
 #include "tests/test.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 /* The output on standard error, up to a number of bytes. */
-static void told(const char *reason, int *ret_code, char *text, size_t size) {
+static void told(const char *kind, const char *reason, int *ret_code, char *text, size_t size) {
     AUTO(tree_freep)
     json_t *status = json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Succeeded",
                                "status", "False", "reason", reason, "message", "because");
-    struct ending ending = {.name = "s", .unit = "trials", .status = status, .state_folder = "st"};
+    struct ending ending = {.kind = kinds_ending(kinds_find(kind)),
+                            .name = "s",
+                            .unit = "trials",
+                            .status = status,
+                            .state_folder = "st"};
     FILE *file = tmpfile();
     CHECK(file != NULL);
     fflush(stderr);
@@ -29,21 +35,24 @@ static void told(const char *reason, int *ret_code, char *text, size_t size) {
 
 static void each_reason_has_its_advice(void) {
     static const struct {
-        const char *reason, *next;
+        const char *kind, *reason, *next;
         int code;
     } rows[] = {
-        {"SpecInvalid", "correct the manifest and run again", 2},
-        {"TrialsFailed", "correct what the trial reports and run again", 1},
-        {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1},
-        {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1},
-        {"RegisterFailed",
+        {"BatchScore", "SpecInvalid", "correct the manifest and run again", 2},
+        {"Sweep", "TrialsFailed", "correct what the trial reports and run again", 1},
+        {"Sweep", "ObjectiveMissing",
+         "set spec.objective.metric to a metric that the trials report", 1},
+        {"DistTrain", "Stopped", "remove spec.stop from the manifest and run again", 1},
+        {"BatchScore", "Stopped", "see the log, correct the cause and run again", 1},
+        {"Sweep", "DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1},
+        {"Sweep", "RegisterFailed",
          "correct the cause that kept the model from being copied and run again, or copy it", 1},
-        {"Unheard", "see the log, correct the cause and run again", 1},
+        {"DistTrain", "Unheard", "see the log, correct the cause and run again", 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[1000];
         int code;
-        told(rows[i].reason, &code, text, sizeof text);
+        told(rows[i].kind, rows[i].reason, &code, text, sizeof text);
         AUTO(text_freep)
         char *wanted =
             x_printf("windlass: s failed: because\n  next: %s\n  logs: st\n", rows[i].next);

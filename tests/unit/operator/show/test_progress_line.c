@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/show/progress_line.h"
 
+#include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/disttrain/local_run.h"
 #include "operator/kinds/sweep/local_run.h"
 
@@ -43,7 +44,8 @@ static void bars_fit_their_terminal(void) {
 }
 
 static void bars_tell_what_there_is(void) {
-    struct progress_line progress = {.name = "job", .unit = "files", .start_ms = 1000};
+    struct progress_line progress = {
+        .name = "job", .unit = "files", .read = batchscore_read_numbers, .start_ms = 1000};
     char text[512];
     progress_line_bar(&progress, NULL, 8000, 80, text);
     CHECK_STR(text, "Pending   0:07");
@@ -59,7 +61,8 @@ static void bars_tell_what_there_is(void) {
 }
 
 static void lines_tell_the_same(void) {
-    struct progress_line progress = {.name = "job", .unit = "frames", .start_ms = -1};
+    struct progress_line progress = {
+        .name = "job", .unit = "frames", .read = batchscore_read_numbers, .start_ms = -1};
     char text[512];
     progress_line_format(&progress, NULL, 5000, text);
     CHECK_STR(text, "job: Pending");
