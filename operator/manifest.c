@@ -527,5 +527,5 @@ char *manifest_show(const struct manifest *manifest, const struct manifest_docum
     struct manifest_excerpt excerpt = {.line = (size_t)place.line,
                                        .caret = is_value ? place.value_column : place.column,
                                        .end = covered ? (int)json_integer_value(covered) : -1};
-    return manifest_excerpt(manifest->text, manifest->size, &excerpt);
+    return manifest_excerpt_text(manifest->text, manifest->size, &excerpt);
 }

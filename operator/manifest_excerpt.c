@@ -81,7 +81,7 @@ static size_t characters_of(const char *line) {
     return count;
 }
 
-char *manifest_excerpt(const char *text, size_t size, const struct manifest_excerpt *excerpt) {
+char *manifest_excerpt_text(const char *text, size_t size, const struct manifest_excerpt *excerpt) {
     size_t length;
     const char *at = find_line(text, size, excerpt->line, &length);
     if (!at || length > LINE_BYTES_MAX) {
@@ -124,5 +124,5 @@ char *manifest_excerpt_of_text(const char *text, size_t size, const char *name, 
         return NULL;
     }
     const struct manifest_excerpt excerpt = {.line = line, .caret = -1, .end = -1};
-    return manifest_excerpt(text, size, &excerpt);
+    return manifest_excerpt_text(text, size, &excerpt);
 }

@@ -17,7 +17,7 @@ struct manifest_excerpt {
 
 /* Two lines, or one without a caret, each with its newline; control characters are spaces, a long
  * line is cut. NULL: the text has no such line. The caller frees. */
-char *manifest_excerpt(const char *text, size_t size, const struct manifest_excerpt *excerpt);
+char *manifest_excerpt_text(const char *text, size_t size, const struct manifest_excerpt *excerpt);
 
 /* Whether what is below a field of that name may be secret: env, headers and the like. */
 bool manifest_excerpt_is_secret(const char *key);

@@ -22,7 +22,7 @@ struct broken {
     char *late_name; /* a write that was reported as failed; the next call does it */
     void *late_data;
     size_t late_size;
-    enum store_put late_how;
+    enum store_put_mode late_how;
 };
 
 struct broken_upload {
@@ -102,7 +102,7 @@ static void broken_free(struct store *base) {
     free(store);
 }
 
-static struct store_features broken_features(const struct store *base) {
+static struct store_abilities broken_features(const struct store *base) {
     return store_features(inner_of(base));
 }
 
@@ -132,7 +132,7 @@ static int broken_stat(struct store *base, const char *name, struct store_info *
 }
 
 static void keep_late(struct broken *store, const char *name, const void *data, size_t size,
-                      enum store_put how) {
+                      enum store_put_mode how) {
     pthread_mutex_lock(&store->lock);
     do_late(store);
     store->late_name = x_strdup(name);
@@ -146,7 +146,7 @@ static void keep_late(struct broken *store, const char *name, const void *data, 
 }
 
 static int broken_put(struct store *base, const char *name, const void *data, size_t size,
-                      enum store_put how, struct error *err) {
+                      enum store_put_mode how, struct error *err) {
     bool is_absent = false;
     enum fault fault = next(base, &is_absent);
     if (fault == FAULT_LATE) {
@@ -225,7 +225,8 @@ static int broken_upload_add(struct store_upload *base, const void *data, size_t
                : store_upload_add(upload_of(base), data, size, err);
 }
 
-static int broken_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
+static int broken_upload_commit(struct store_upload *base, enum store_put_mode how,
+                                struct error *err) {
     bool is_absent = false;
     enum fault fault = next(base->store, &is_absent);
     int result = fault == FAULT_BEFORE ? 0 : store_upload_commit(upload_of(base), how, err);

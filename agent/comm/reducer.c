@@ -197,7 +197,7 @@ int reducer_call(struct reducer *reducer, reducer_function *function, void *cont
     return result;
 }
 
-struct reducer_span reducer_span(struct reducer *reducer, size_t bucket) {
+struct reducer_span reducer_bucket_span(struct reducer *reducer, size_t bucket) {
     pthread_mutex_lock(&reducer->lock);
     assert(bucket < reducer->buckets->count);
     struct reducer_span span = reducer->spans[bucket];
@@ -211,7 +211,7 @@ void reducer_set_timeout(struct reducer *reducer, int64_t timeout_ms) {
     pthread_mutex_unlock(&reducer->lock);
 }
 
-struct reducer_times reducer_times(struct reducer *reducer) {
+struct reducer_times reducer_read_times(struct reducer *reducer) {
     pthread_mutex_lock(&reducer->lock);
     struct reducer_times times = reducer->times;
     pthread_mutex_unlock(&reducer->lock);

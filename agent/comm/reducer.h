@@ -60,7 +60,7 @@ void reducer_due(struct reducer *reducer, size_t bucket);
 NODISCARD int reducer_wait(struct reducer *reducer, size_t *ret_bucket, struct error *err);
 
 /* The newest sum of a bucket that reducer_wait has returned. */
-struct reducer_span reducer_span(struct reducer *reducer, size_t bucket);
+struct reducer_span reducer_bucket_span(struct reducer *reducer, size_t bucket);
 
 /* Other communication between ranks (weights, facts, barriers): the reducer's thread runs the
  * function. Called by the thread that waits, between steps. The function's error is returned. */
@@ -69,4 +69,4 @@ NODISCARD int reducer_call(struct reducer *reducer, reducer_function *function, 
                            struct error *err);
 
 /* Since reducer_open. */
-struct reducer_times reducer_times(struct reducer *reducer);
+struct reducer_times reducer_read_times(struct reducer *reducer);

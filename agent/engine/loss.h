@@ -7,7 +7,7 @@
 
 /* What an output is, judged by the nodes that make it: of any size, of a softmax or its logarithm,
  * or numbers of a sigmoid, each for itself; also behind nodes that only move them. */
-enum training_scores {
+enum training_ending {
     TRAINING_LOGITS,
     TRAINING_PROBABILITIES,
     TRAINING_LOG_PROBABILITIES,

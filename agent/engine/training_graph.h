@@ -127,7 +127,7 @@ struct training_graph {
     size_t loss_count;  /* one for each output of the network */
     struct {
         size_t target, scale, loss, correct; /* indices of inputs, of outputs; correct 0: none */
-        enum training_scores ending;         /* of the network's output */
+        enum training_ending ending;         /* of the network's output */
     } losses[TRAINING_LOSSES_MAX];
     size_t first_variable, target, scale;       /* indices of inputs; of the first loss */
     size_t keys, share;                         /* the same; 0: there is none */

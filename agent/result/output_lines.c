@@ -131,7 +131,7 @@ int output_lines_read(struct store *store, const char *name, output_lines_each *
                       struct output_lines_sum *ret_sum, struct error *err) {
     AUTO(text_freep) char *path = x_printf("%s/%s", store_path(store), name);
     AUTO(output_lines_reader_release) struct output_lines_reader reader;
-    struct store_hash hash;
+    struct store_digest hash;
     output_lines_reader_init(&reader, path, each, context);
     if (store_hash(store, name, on_piece, &reader, &hash, err) < 0 ||
         output_lines_reader_end(&reader, err) < 0) {

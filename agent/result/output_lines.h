@@ -37,7 +37,7 @@ typedef int output_lines_each(void *context, const struct output_line *line, str
 
 /* What a whole list is, as result.json has it. */
 struct output_lines_sum {
-    struct store_hash hash;     /* of the list itself */
+    struct store_digest hash;   /* of the list itself */
     int64_t count, files_bytes; /* lines, and bytes of all files together */
 };
 /* Reads the list and calls `each`, which may be NULL, for its lines, in order. NOT_FOUND; INVALID

@@ -75,7 +75,7 @@ static bool is_left_out(const struct listing *listing, const char *name) {
 static int on_file(void *context, const char *name, const struct store_info *info,
                    struct error *err) {
     struct listing *listing = context;
-    struct store_hash hash;
+    struct store_digest hash;
     if (is_left_out(listing, name)) {
         return 0;
     }

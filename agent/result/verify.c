@@ -70,7 +70,7 @@ static int check_file(struct verification *verification, const char *name, int64
     struct store *output = verification->options->output;
     struct store_info info;
     struct error why = {0};
-    struct store_hash hash = {0};
+    struct store_digest hash = {0};
     verification->report.files++;
     if (add_key(verification, name, IS_NAMED, err) < 0) {
         return -1;

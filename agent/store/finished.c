@@ -199,7 +199,7 @@ int finished_newest(struct store *store, const char *prefix, bool *ret_found,
 
 int finished_hash(struct store *store, const char *name, struct finished_object *ret_object,
                   struct error *err) {
-    struct store_hash hash;
+    struct store_digest hash;
     if (strlen(name) > FINISHED_NAME_MAX) {
         return error_set(err, ERROR_INVALID, "the name of an object is longer than %d bytes",
                          FINISHED_NAME_MAX);

@@ -134,7 +134,7 @@ static int make(struct store *store, const char *name, struct local_file *ret_fi
                 struct store_info *info, struct error *err) {
     struct local_file file = {0};
     AUTO(text_freep) char *spec_path = file_join(store_path(store), name);
-    struct store_features can = store_features(store);
+    struct store_abilities can = store_features(store);
     struct stat status;
     if (can.is_local) {
         if (path_file(spec_path, &file.path, &status, err) < 0) {

@@ -13,7 +13,7 @@
 
 struct path_folder {
     struct store base;
-    struct store_features features;
+    struct store_abilities features;
     bool has_inodes;  /* inode numbers are stable and part of the token */
     bool has_changes; /* so is the time of the last change, which no program sets */
     struct path_probe *probe;
@@ -37,10 +37,11 @@ int path_folder_upload_open(struct store *base, const char *name, struct store_u
                             struct error *err);
 int path_folder_upload_add(struct store_upload *base, const void *data, size_t size,
                            struct error *err);
-int path_folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err);
+int path_folder_upload_commit(struct store_upload *base, enum store_put_mode how,
+                              struct error *err);
 void path_folder_upload_free(struct store_upload *base);
 int path_folder_put(struct store *base, const char *name, const void *data, size_t size,
-                    enum store_put how, struct error *err);
+                    enum store_put_mode how, struct error *err);
 int path_folder_remove(struct store *base, const char *name, struct error *err);
 int path_folder_list(struct store *base, const char *prefix, const char *after, store_each *each,
                      void *context, struct error *err);

@@ -78,7 +78,7 @@ static void detect_file_system(struct path_folder *store, const struct statfs *s
     }
     bool creates = creation == BY_LINK_OR_RENAME ||
                    (creation == BY_LINK && (!writes || path_folder_has_links(fd)));
-    store->features = (struct store_features){
+    store->features = (struct store_abilities){
         .creates = creates, .is_local = true, .is_disk = is_disk(status), .tick_ms = tick_ms};
 }
 
@@ -139,7 +139,7 @@ static void path_folder_free(struct store *base) {
     free(store);
 }
 
-static struct store_features path_folder_features(const struct store *base) {
+static struct store_abilities path_folder_features(const struct store *base) {
     return ((const struct path_folder *)base)->features;
 }
 

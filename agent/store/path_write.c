@@ -209,7 +209,8 @@ static int replace_object(struct folder_upload *upload) {
     return -1;
 }
 
-int path_folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
+int path_folder_upload_commit(struct store_upload *base, enum store_put_mode how,
+                              struct error *err) {
     struct folder_upload *upload = (struct folder_upload *)base;
     AUTO(text_freep) char *folder = folder_name(upload->name);
     /* Errors of writing are reported by fsync or, on FUSE and NFS, by close. */
@@ -237,7 +238,7 @@ int path_folder_upload_commit(struct store_upload *base, enum store_put how, str
 }
 
 int path_folder_put(struct store *base, const char *name, const void *data, size_t size,
-                    enum store_put how, struct error *err) {
+                    enum store_put_mode how, struct error *err) {
     struct store_upload *upload = NULL;
     if (path_folder_upload_open(base, name, &upload, err) < 0) {
         return -1;

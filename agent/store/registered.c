@@ -67,7 +67,7 @@ static int add_piece(void *context, const char *data, size_t size, struct error 
 /* Reads the whole object; upload: receives a copy, or NULL. One that changes meanwhile may be
  * stable at the next try. */
 static int pass(struct store *store, const char *name, struct store_upload *upload,
-                struct store_hash *ret_hash, struct error *err) {
+                struct store_digest *ret_hash, struct error *err) {
     struct error why = {0};
     if (store_hash(store, name, upload ? add_piece : NULL, upload, ret_hash, &why) == 0) {
         return 0;
@@ -79,7 +79,7 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
 
 /* Whether a file is as the training wrote it. */
 static int check_hash(const struct registered_request *request, const char *name,
-                      const struct store_hash *hash, struct error *err) {
+                      const struct store_digest *hash, struct error *err) {
     const char *wanted = json_string_value(json_object_get(request->hashes, name));
     return !wanted || strcmp(hash->sha256, wanted) == 0
                ? 0
@@ -94,7 +94,7 @@ static int copy_file(const struct registered_request *request, const char *name,
                      const char *to_name, json_t *files, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
     AUTO(text_freep) char *to = x_printf("%s/%s/%s", request->name, request->version, to_name);
-    struct store_hash hash, again;
+    struct store_digest hash, again;
     if (store_upload_open(request->to, to, &upload, err) < 0 ||
         pass(request->from, name, upload, &hash, err) < 0 ||
         check_hash(request, name, &hash, err) < 0 ||

@@ -35,7 +35,7 @@ const char *store_path(const struct store *store) {
     return store->path;
 }
 
-struct store_features store_features(const struct store *store) {
+struct store_abilities store_features(const struct store *store) {
     return store->ops->features(store);
 }
 
@@ -126,7 +126,7 @@ void store_peek(struct store *store, struct store_peeked *objects, size_t count)
 }
 
 int store_hash(struct store *store, const char *name, store_hash_each *each, void *context,
-               struct store_hash *ret_hash, struct error *err) {
+               struct store_digest *ret_hash, struct error *err) {
     struct store_info info;
     if (store_stat(store, name, &info, err) < 0) {
         return -1;
@@ -156,7 +156,7 @@ int store_hash(struct store *store, const char *name, store_hash_each *each, voi
 }
 
 int store_put(struct store *store, const char *name, const void *data, size_t size,
-              enum store_put how, struct error *err) {
+              enum store_put_mode how, struct error *err) {
     if (check_write(store, name, err) < 0) {
         return -1;
     }
@@ -267,7 +267,7 @@ int store_upload_add(struct store_upload *upload, const void *data, size_t size,
     return 0;
 }
 
-int store_upload_commit(struct store_upload *upload, enum store_put how, struct error *err) {
+int store_upload_commit(struct store_upload *upload, enum store_put_mode how, struct error *err) {
     return upload->store->ops->upload_commit(upload, how, err);
 }
 

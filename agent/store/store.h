@@ -18,7 +18,7 @@ enum { STORE_NAME_MAX = 2048, STORE_DEPTH_MAX = 64, STORE_TOKEN_MAX = 80 };
 #define STORE_UPLOAD_MAX ((int64_t)4096 << 30) /* bytes of one upload */
 
 struct store;
-enum store_put { STORE_REPLACE, STORE_CREATE };
+enum store_put_mode { STORE_REPLACE, STORE_CREATE };
 struct store_info {
     int64_t size_bytes;
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
@@ -30,7 +30,7 @@ struct store_info {
     bool is_folder;   /* ... of a link to a folder, or left out */
     bool is_left_out; /* only from store_list_all */
 };
-struct store_features {
+struct store_abilities {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
     bool is_local; /* its objects are files of this machine: path.h opens them */
     bool is_disk;  /* ... on a disk of it: stat sees each change; elsewhere only opening the file */
@@ -45,7 +45,7 @@ NODISCARD int store_open(const char *spec_path, bool writes, struct store **ret_
 void store_free(struct store *store);              /* Accepts NULL. All uploads are freed before. */
 void store_freep(struct store **store);            /* for AUTO */
 const char *store_path(const struct store *store); /* as it was opened; holds no secret */
-struct store_features store_features(const struct store *store);
+struct store_abilities store_features(const struct store *store);
 /* Objects of this spec path are files of this machine; pure, nothing is opened. */
 bool store_is_local(const char *spec_path);
 
@@ -78,20 +78,20 @@ NODISCARD int store_stat(struct store *store, const char *name, struct store_inf
                          struct error *err);
 /* The whole object, read piece by piece as it is at the beginning. each: gets the bytes before they
  * count; may be NULL. INVALID: not a file; CONFLICT: it was replaced or cut while it was read. */
-struct store_hash {
+struct store_digest {
     int64_t size_bytes;
     char sha256[65];
 };
 typedef int store_hash_each(void *context, const char *data, size_t size, struct error *err);
 NODISCARD int store_hash(struct store *store, const char *name, store_hash_each *each,
-                         void *context, struct store_hash *ret_hash, struct error *err);
+                         void *context, struct store_digest *ret_hash, struct error *err);
 /* Returns when the object is durable: data and name survive a power failure. Folders are created.
  * CONFLICT: STORE_CREATE found an existing object. After a failure of any kind except CONFLICT,
  * DENIED and INVALID it may have been stored nevertheless; after CONFLICT, too, if the store
  * repeats a request whose response was lost. A caller that alone uses this name can read the
  * object to find out. */
 NODISCARD int store_put(struct store *store, const char *name, const void *data, size_t size,
-                        enum store_put how, struct error *err);
+                        enum store_put_mode how, struct error *err);
 /* A missing object is not an error. The object may come back after a power failure. */
 NODISCARD int store_remove(struct store *store, const char *name, struct error *err);
 
@@ -137,7 +137,7 @@ NODISCARD int store_upload_open(struct store *store, const char *name,
                                 struct store_upload **ret_upload, struct error *err);
 NODISCARD int store_upload_add(struct store_upload *upload, const void *data, size_t size,
                                struct error *err);
-NODISCARD int store_upload_commit(struct store_upload *upload, enum store_put how,
+NODISCARD int store_upload_commit(struct store_upload *upload, enum store_put_mode how,
                                   struct error *err);
 void store_upload_free(struct store_upload *upload);
 void store_upload_freep(struct store_upload **upload); /* for AUTO */

@@ -10,7 +10,7 @@ struct store_ops {
     /* store_probe_path; NULL: opening has a time limit. */
     int (*try_path)(const char *spec_path, int timeout_ms, struct error *err);
     void (*free)(struct store *store);
-    struct store_features (*features)(const struct store *store);
+    struct store_abilities (*features)(const struct store *store);
     int (*probe)(struct store *store, int timeout_ms, struct error *err);
     int (*get)(struct store *store, const char *name, struct buffer *buffer,
                struct store_info *ret_info, struct error *err);
@@ -22,7 +22,7 @@ struct store_ops {
     int (*ask)(struct store *store, struct store_asked *objects, size_t count, struct error *err);
     void (*peek)(struct store *store, struct store_peeked *objects, size_t count); /* or NULL */
     int (*put)(struct store *store, const char *name, const void *data, size_t size,
-               enum store_put how, struct error *err);
+               enum store_put_mode how, struct error *err);
     int (*remove)(struct store *store, const char *name, struct error *err);
     /* Returns 0 also if `each` stopped it. */
     int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
@@ -39,7 +39,7 @@ struct store_ops {
                        struct error *err);
     int (*upload_add)(struct store_upload *upload, const void *data, size_t size,
                       struct error *err);
-    int (*upload_commit)(struct store_upload *upload, enum store_put how, struct error *err);
+    int (*upload_commit)(struct store_upload *upload, enum store_put_mode how, struct error *err);
     void (*upload_free)(struct store_upload *upload);
 };
 

@@ -187,9 +187,9 @@ void trainer_free_block(struct trainer *trainer) {
 int64_t trainer_part_total(const struct trainer *trainer, int64_t total, int64_t index) {
     int64_t sum = 0;
     for (int rank = 0; rank < trainer->comm->size; rank++) {
-        int64_t own = order_slice(total, rank, trainer->comm->size).count;
+        int64_t own = order_find_slice(total, rank, trainer->comm->size).count;
         int64_t parts = MIN(trainer->parts, own);
-        sum += index < parts ? order_slice(own, (int)index, (int)parts).count : 0;
+        sum += index < parts ? order_find_slice(own, (int)index, (int)parts).count : 0;
     }
     return sum;
 }

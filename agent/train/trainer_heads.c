@@ -275,7 +275,7 @@ struct criterion_count trainer_head_count(const struct trainer *trainer, size_t 
                                          .has_ignored = true,
                                          .ignored = trainer->train->ignored};
     if (criterion->loss != TRAINING_CROSS_ENTROPY || criterion_weighs(criterion)) {
-        return criterion_count(criterion, &all);
+        return criterion_count_batch(criterion, &all);
     }
     double counted = 0;
     for (int64_t i = 0; i < all.samples * all.places; i++) {

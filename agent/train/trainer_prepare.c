@@ -150,8 +150,8 @@ static void print_axis(const struct trainer *trainer, size_t head) {
 
 int64_t trainer_part_samples(const struct trainer *trainer) {
     int64_t whole = MIN(trainer->batch_size, trainer->train->count);
-    int64_t mine = order_slice(whole, trainer->comm->rank, trainer->comm->size).count;
-    return MAX(order_slice(mine, 0, (int)trainer->parts).count, 1);
+    int64_t mine = order_find_slice(whole, trainer->comm->rank, trainer->comm->size).count;
+    return MAX(order_find_slice(mine, 0, (int)trainer->parts).count, 1);
 }
 
 int trainer_prepare(struct trainer *trainer, struct error *err) {

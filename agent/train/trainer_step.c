@@ -177,7 +177,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
     }
     int64_t parts = MIN(trainer->parts, batch->count);
     for (int64_t i = 0; i < parts; i++) {
-        struct order_slice part = order_slice(batch->count, (int)i, (int)parts);
+        struct order_slice part = order_find_slice(batch->count, (int)i, (int)parts);
         trainer->share = 1 / (float)MAX(trainer_part_total(trainer, batch->total, i), 1);
         if (compute_part(trainer, batch, part, is_recorded, scalars, err) < 0 ||
             (parts > 1 && trainer_sum_part(trainer, i == 0, i == parts - 1, err) < 0)) {
@@ -194,7 +194,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
 
 static void record_sum(struct trainer *trainer, size_t bucket, int64_t began_ns) {
     char name[TRACE_NAME_MAX];
-    struct reducer_span span = reducer_span(trainer->reducer, bucket);
+    struct reducer_span span = reducer_bucket_span(trainer->reducer, bucket);
     double megabytes = (double)trainer->buckets.all[bucket].bytes / 1e6;
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a sum", began_ns,
                  clock_monotonic_ns());
@@ -274,7 +274,7 @@ static struct criterion_count count_only(const struct trainer *trainer, const st
                                             .ignored = trainer->train->ignored};
     const struct criterion *criterion = &trainer->heads[0].criterion;
     double counted = (double)batch->counted;
-    return criterion_weighs(criterion) ? criterion_count(criterion, &labels)
+    return criterion_weighs(criterion) ? criterion_count_batch(criterion, &labels)
                                        : (struct criterion_count){counted, counted};
 }
 

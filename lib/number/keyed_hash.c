@@ -39,19 +39,20 @@ static void sip_round(uint64_t v[static 4]) {
     v[2] = rotate(v[2], 32);
 }
 
-static struct keyed_hash begin(const uint64_t key[static 2]) {
-    return (struct keyed_hash){.state = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
-                                         key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573}};
+static struct keyed_hash_state begin(const uint64_t key[static 2]) {
+    return (struct keyed_hash_state){
+        .state = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+                  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573}};
 }
 
-static void add(struct keyed_hash *hash, uint64_t word) {
+static void add(struct keyed_hash_state *hash, uint64_t word) {
     hash->state[3] ^= word;
     sip_round(hash->state);
     hash->state[0] ^= word;
 }
 
 /* last: up to seven bytes, and the length modulo 256 in the highest byte. */
-static uint64_t end(struct keyed_hash *hash, uint64_t last) {
+static uint64_t end(struct keyed_hash_state *hash, uint64_t last) {
     add(hash, last);
     hash->state[2] ^= 0xff;
     for (int i = 0; i < 3; i++) {
@@ -61,7 +62,7 @@ static uint64_t end(struct keyed_hash *hash, uint64_t last) {
 }
 
 uint64_t keyed_hash_with(const uint64_t key[static 2], const void *bytes, size_t size) {
-    struct keyed_hash hash = begin(key);
+    struct keyed_hash_state hash = begin(key);
     const unsigned char *at = bytes;
     size_t left = size;
     for (; left >= 8; at += 8, left -= 8) {
@@ -81,17 +82,17 @@ uint64_t keyed_hash(const void *bytes, size_t size) {
     return keyed_hash_with(process_key, bytes, size);
 }
 
-struct keyed_hash keyed_hash_begin(void) {
+struct keyed_hash_state keyed_hash_begin(void) {
     pthread_once(&key_drawn, draw_key);
     return begin(process_key);
 }
 
-void keyed_hash_add(struct keyed_hash *hash, uint64_t number) {
+void keyed_hash_add(struct keyed_hash_state *hash, uint64_t number) {
     add(hash, number);
     hash->count++;
 }
 
-uint64_t keyed_hash_end(struct keyed_hash *hash) {
+uint64_t keyed_hash_end(struct keyed_hash_state *hash) {
     return end(hash, hash->count << 59);
 }
 

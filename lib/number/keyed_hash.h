@@ -10,13 +10,13 @@
 uint64_t keyed_hash(const void *bytes, size_t size);
 
 /* The same for a sequence of numbers, each of which counts as 8 bytes: begin, add, ..., end. */
-struct keyed_hash {
+struct keyed_hash_state {
     uint64_t state[4];
     uint64_t count;
 };
-struct keyed_hash keyed_hash_begin(void);
-void keyed_hash_add(struct keyed_hash *hash, uint64_t number);
-uint64_t keyed_hash_end(struct keyed_hash *hash);
+struct keyed_hash_state keyed_hash_begin(void);
+void keyed_hash_add(struct keyed_hash_state *hash, uint64_t number);
+uint64_t keyed_hash_end(struct keyed_hash_state *hash);
 
 /* Of one number, several times faster: any two numbers share their lowest n bits with probability
  * 2^-n (strongly universal), which suffices where no one sees how long a look-up takes. */

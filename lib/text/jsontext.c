@@ -192,7 +192,7 @@ int jsontext_compact(struct buffer *buffer, const char *data, size_t size, struc
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-bool jsontext_member(const char **at, const char *end, struct jsontext_member *ret_member) {
+bool jsontext_next_member(const char **at, const char *end, struct jsontext_member *ret_member) {
     const char *name = jsontext_space(*at, end);
     if (name < end && (*name == ',' || *name == '{')) {
         name = jsontext_space(name + 1, end);

@@ -27,7 +27,7 @@ struct jsontext_member {
 };
 /* Reads the member at *at of a valid object, which begins there or goes on there, and advances *at.
  * False: there are no more. */
-bool jsontext_member(const char **at, const char *end, struct jsontext_member *ret_member);
+bool jsontext_next_member(const char **at, const char *end, struct jsontext_member *ret_member);
 /* Whether two members have one name, however it is spelled. */
 bool jsontext_is_same_name(const struct jsontext_member *a, const struct jsontext_member *b);
 /* Whether the member has this name, which is a JSON string with its quotes. */

@@ -202,7 +202,7 @@ static int64_t next_by_clock(const struct cron *cron, const struct zone *zone,
                              const struct zone_span *span, int64_t from_s, int64_t until_s) {
     int64_t from_local_s = from_s + span->offset_s;
     if (span->since_s != INT64_MIN) {
-        int64_t before_s = span->since_s + zone_span(zone, span->since_s - 1).offset_s;
+        int64_t before_s = span->since_s + zone_find_span(zone, span->since_s - 1).offset_s;
         int64_t behind_s = span->since_s + span->offset_s;
         if (behind_s > before_s && from_s == span->since_s &&
             next_local(cron, before_s, behind_s) != NO_LOCAL) {
@@ -217,7 +217,7 @@ static int64_t next_by_clock(const struct cron *cron, const struct zone *zone,
 int64_t cron_next(const struct cron *cron, const struct zone *zone, int64_t after_s) {
     int64_t end_s = after_s + (int64_t)CRON_YEARS_MAX * 366 * DAY_S;
     for (int64_t from_s = after_s + 1; from_s < end_s;) {
-        struct zone_span span = zone_span(zone, from_s);
+        struct zone_span span = zone_find_span(zone, from_s);
         int64_t until_s = MIN(span.until_s, end_s), found_s;
         if (cron->is_elapsed) {
             int64_t local_s = next_local(cron, from_s + span.offset_s, until_s + span.offset_s);

@@ -189,7 +189,7 @@ static struct zone_span span_of_tail(const struct tail *tail, int64_t at_s) {
     return span;
 }
 
-struct zone_span zone_span(const struct zone *zone, int64_t at_s) {
+struct zone_span zone_find_span(const struct zone *zone, int64_t at_s) {
     size_t low = 0, high = zone->count; /* the changes at or before it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;

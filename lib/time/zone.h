@@ -23,4 +23,4 @@ struct zone_span {
     int64_t offset_s; /* local time - UTC */
 };
 /* The span that contains the instant. Neighbouring spans may have the same offset. */
-struct zone_span zone_span(const struct zone *zone, int64_t at_s);
+struct zone_span zone_find_span(const struct zone *zone, int64_t at_s);

@@ -381,7 +381,7 @@ static int run(struct replica *replica, struct error *err) {
             return -1;
         }
         enum elector_state state =
-            replica->elector ? elector_state(replica->elector) : ELECTOR_LEADER;
+            replica->elector ? elector_read_state(replica->elector) : ELECTOR_LEADER;
         if (state == ELECTOR_LOST) {
             return error_set(err, ERROR_UNAVAILABLE, "lost leader election%s%s",
                              *elector_holder(replica->elector) ? "; the Lease is held by " : "",

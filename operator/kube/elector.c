@@ -25,7 +25,7 @@ struct elector {
     struct error trouble;
 };
 
-enum elector_state elector_state(const struct elector *elector) {
+enum elector_state elector_read_state(const struct elector *elector) {
     const struct election *election = &elector->election;
     return election->is_lost ? ELECTOR_LOST : election->is_held ? ELECTOR_LEADER : ELECTOR_STANDBY;
 }
@@ -94,7 +94,7 @@ static void ask(struct elector *elector, enum election_act act) {
 }
 
 static void report(struct elector *elector) {
-    enum elector_state state = elector_state(elector);
+    enum elector_state state = elector_read_state(elector);
     if (state != elector->reported) {
         elector->reported = state;
         if (elector->changed) {
@@ -192,7 +192,8 @@ void elector_step_down(struct elector *elector, int timeout_ms) {
     while (elector->call && (now_ms = clock_monotonic_ms()) < end_ms &&
            loop_wait(elector->loop, (int)(end_ms - now_ms), &ignored) >= 0) {
     }
-    if (elector->call || elector_state(elector) != ELECTOR_LEADER || !elector->election.is_known) {
+    if (elector->call || elector_read_state(elector) != ELECTOR_LEADER ||
+        !elector->election.is_known) {
         return;
     }
     ask(elector, ELECTION_UPDATE);

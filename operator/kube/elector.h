@@ -28,7 +28,7 @@ NODISCARD int elector_open(const struct elector_options *options, struct client 
 /* Does not release the Lease: others must wait until it expires. */
 void elector_free(struct elector *elector);
 
-enum elector_state elector_state(const struct elector *elector);
+enum elector_state elector_read_state(const struct elector *elector);
 /* The identity of the leader as last seen; "" for none. Borrowed. */
 const char *elector_holder(const struct elector *elector);
 /* Why the Lease cannot be read or written at the moment; NULL: it can. Borrowed. */

@@ -264,7 +264,7 @@ static void on_written(void *context, const struct client_answer *answer) {
                                  .is_counted = write->is_counted,
                                  .is_refused = is_overloaded(answer),
                                  .retry_after_s = answer->retry_after_s};
-    write_pace_end(kube->pace, &end, clock_monotonic_ms());
+    write_pace_note_end(kube->pace, &end, clock_monotonic_ms());
     write->is_counted = false;
     if (fair_queue_size(kube->fair) > 0) {
         loop_set(kube->loop, &kube->start, 0);

@@ -94,7 +94,8 @@ static void end_in_namespace(struct write_pace *pace, const struct write_pace_en
     }
 }
 
-void write_pace_end(struct write_pace *pace, const struct write_pace_end *end, int64_t now_ms) {
+void write_pace_note_end(struct write_pace *pace, const struct write_pace_end *end,
+                         int64_t now_ms) {
     end_in_namespace(pace, end, now_ms);
     bool is_second = pace->last_failed && strcmp(pace->last_failed, end->namespace) != 0;
     bool is_common = end->is_refused && (is_second || pace->all.limit == 0);

@@ -16,8 +16,8 @@ struct write_pace *write_pace_new(int max); /* writes under way, of a namespace 
 void write_pace_free(struct write_pace *pace);
 
 /* How long a write of that namespace has to wait before it is queued: 0: not at all, -1: until one
- * that counts there has ended. A write that is queued counts in its namespace until write_pace_end:
- * is_counted is then true. */
+ * that counts there has ended. A write that is queued counts in its namespace until
+ * write_pace_note_end: is_counted is then true. */
 int64_t write_pace_hold_ms(struct write_pace *pace, const char *namespace, int64_t now_ms,
                            bool *ret_is_counted);
 
@@ -32,4 +32,4 @@ struct write_pace_end {
     bool is_refused; /* the server said 429, 503 or 504, or nothing at all */
     int retry_after_s;
 };
-void write_pace_end(struct write_pace *pace, const struct write_pace_end *end, int64_t now_ms);
+void write_pace_note_end(struct write_pace *pace, const struct write_pace_end *end, int64_t now_ms);

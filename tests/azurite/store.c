@@ -30,7 +30,7 @@
 
 enum { OBJECT_BYTES_MAX = 1 << 30, PIECE = 1 << 20, THREADS_MAX = 64, NAMES = 20 };
 
-static int put(struct store *store, char **arguments, enum store_put how, struct error *err) {
+static int put(struct store *store, char **arguments, enum store_put_mode how, struct error *err) {
     AUTO(buffer_release) struct buffer data;
     char chunk[65536];
     size_t size;

@@ -13,7 +13,7 @@
 static struct store *store;
 static size_t name_max; /* bytes, of plain letters */
 
-static int put(const char *name, const char *text, enum store_put how, struct error *err) {
+static int put(const char *name, const char *text, enum store_put_mode how, struct error *err) {
     return store_put(store, name, text, strlen(text), how, err);
 }
 

@@ -159,14 +159,14 @@ static void add_row(struct trial *trial, struct builder *builder) {
     while (row->attributes[attribute_count].name) {
         attribute_count++;
     }
-    const struct builder_node node = {.op = op_of(row),
-                                      .name = op_of(row)->name,
-                                      .opset = row->opset,
-                                      .inputs = inputs,
-                                      .input_count = count,
-                                      .output_count = MAX(row->output_count, 1),
-                                      .attributes = row->attributes,
-                                      .attribute_count = attribute_count};
+    const struct builder_new_node node = {.op = op_of(row),
+                                          .name = op_of(row)->name,
+                                          .opset = row->opset,
+                                          .inputs = inputs,
+                                          .input_count = count,
+                                          .output_count = MAX(row->output_count, 1),
+                                          .attributes = row->attributes,
+                                          .attribute_count = attribute_count};
     int first = builder_node(builder, &node);
     trial->output_count = MAX(row->used_outputs, 1);
     for (int i = 0; i < trial->output_count; i++) {
@@ -175,11 +175,11 @@ static void add_row(struct trial *trial, struct builder *builder) {
 }
 
 static int add_node(struct builder *builder, enum op_id id, const int *inputs, int count) {
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = "loss",
-                                      .inputs = inputs,
-                                      .input_count = count,
-                                      .output_count = 1};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = "loss",
+                                          .inputs = inputs,
+                                          .input_count = count,
+                                          .output_count = 1};
     return builder_node(builder, &node);
 }
 
@@ -235,13 +235,13 @@ static int make_graphs(struct trial *trial, struct error *err) {
         int weights = builder_input(&builder, "weights", TENSOR_FLOAT32, NULL);
         int product = add_node(&builder, OP_MUL, (int[]){trial->outputs[i], weights}, 2);
         const struct attribute keeps = INT("keepdims", 0);
-        const struct builder_node sum = {.op = op_of_id(OP_REDUCE_SUM),
-                                         .name = "loss",
-                                         .inputs = &product,
-                                         .input_count = 1,
-                                         .output_count = 1,
-                                         .attributes = &keeps,
-                                         .attribute_count = 1};
+        const struct builder_new_node sum = {.op = op_of_id(OP_REDUCE_SUM),
+                                             .name = "loss",
+                                             .inputs = &product,
+                                             .input_count = 1,
+                                             .output_count = 1,
+                                             .attributes = &keeps,
+                                             .attribute_count = 1};
         int part = builder_node(&builder, &sum);
         loss = loss < 0 ? part : add_node(&builder, OP_ADD, (int[]){loss, part}, 2);
     }

@@ -20,7 +20,7 @@
 static struct store *store;
 static char *folder; /* of this machine, where the store is */
 
-static int put(const char *name, const char *text, enum store_put how, struct error *err) {
+static int put(const char *name, const char *text, enum store_put_mode how, struct error *err) {
     return store_put(store, name, text, strlen(text), how, err);
 }
 

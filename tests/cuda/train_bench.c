@@ -61,13 +61,13 @@ static void build_optimizer(struct bench *bench) {
         for (int k = 0; k < 4; k++) {
             inputs[k] = k == 2 ? numbers : builder_input(&builder, "v", TENSOR_FLOAT32, &flat);
         }
-        const struct builder_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
-                                          .name = "step",
-                                          .input_count = 4,
-                                          .output_count = 2,
-                                          .inputs = inputs,
-                                          .attribute_count = 1,
-                                          .attributes = attributes};
+        const struct builder_new_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
+                                              .name = "step",
+                                              .input_count = 4,
+                                              .output_count = 2,
+                                              .inputs = inputs,
+                                              .attribute_count = 1,
+                                              .attributes = attributes};
         int first = builder_node(&builder, &node);
         builder_output(&builder, first);
         builder_output(&builder, first + 1);

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     int64_t at_s = 1774000000;
     for (int i = 0; i < 4 && at_s >= 0; i++) {
-        struct zone_span span = zone_span(zone, at_s);
+        struct zone_span span = zone_find_span(zone, at_s);
         if (at_s < span.since_s || at_s >= span.until_s) {
             abort();
         }

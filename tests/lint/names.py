@@ -3,7 +3,8 @@
 Public: functions with external linkage or inline in a header; enums, structs, unions and enum constants that a header
 defines, and structs that a header names and a source of the same stem defines.
   1. No two modules (folder and stem) share a public name. Only programs that are never linked together may
-     (operator/main.c, agent/main.c, agent/shim/, agent/trainer/).
+     (operator/main.c, agent/main.c, agent/shim/, agent/trainer/). A name is of one thing: a function, a type or a constant, also
+     within a module.
   2. A public function begins with the noun of its module or of the header that declares it, with the noun of that
      one's family (in lib/net/http_call.c: http_call, call, and http because http.c or another http_*.c is beside it),
      or with the name of a folder above it (cuda_ or device_ in agent/engine/device/cuda). Singular and plural are one.
@@ -113,6 +114,12 @@ for (what, name), places in sorted(names.items()):
     together = {module: place for module, place in places.items() if not place.startswith(APART)}
     if len(together) > 1:
         found[f"shared {what} {name}"] = f"{what} {name} is in {', '.join(sorted(together.values()))}"
+things = {}
+for (what, name), places in names.items():
+    things.setdefault(name, {})[what] = sorted(places.values())[0]
+for name, places in sorted(things.items()):
+    if len(places) > 1:
+        found[f"two {name}"] = f"{name} is {' and '.join(f'a {what} in {place}' for what, place in sorted(places.items()))}"
 # The longest matching prefix decides which module owns the function.
 owners = {}
 for (what, name), places in sorted(names.items()):

@@ -23,7 +23,7 @@ struct sink {
     struct row_cells cells;
 };
 
-enum sink_form sink_form(const json_t *spec, const struct media *media) {
+enum sink_form sink_read_form(const json_t *spec, const struct media *media) {
     const char *mode = tree_text(spec, "output.mode", "");
     if (strcmp(mode, "AppendRow") == 0) {
         return SINK_ROWS;
@@ -37,7 +37,7 @@ enum sink_form sink_form(const json_t *spec, const struct media *media) {
 int sink_open(const json_t *spec, const struct media *media, const json_t *work,
               struct staged_output *staged, struct sink **ret_sink, struct error *err) {
     struct sink *sink = x_calloc(1, sizeof *sink);
-    *sink = (struct sink){.form = sink_form(spec, media), .media = media, .staged = staged};
+    *sink = (struct sink){.form = sink_read_form(spec, media), .media = media, .staged = staged};
     buffer_init(&sink->line, LINE_BYTES_MAX);
     row_columns_init(&sink->types, NULL, tree_get(spec, "output.types"));
     row_cells_init(&sink->cells, &sink->types);

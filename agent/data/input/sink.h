@@ -13,7 +13,7 @@ enum sink_form {
     SINK_NOTHING /* SummaryOnly: results are counted and forgotten */
 };
 
-enum sink_form sink_form(const json_t *spec, const struct media *media);
+enum sink_form sink_read_form(const json_t *spec, const struct media *media);
 
 struct sink;
 

@@ -50,7 +50,7 @@ static uint32_t take_character(const char **at, const char *end) {
 
 static uint64_t hash_of(const struct name_set *set, char kind, const char *name, size_t size) {
     const char *end = name + size;
-    struct keyed_hash hash = keyed_hash_begin();
+    struct keyed_hash_state hash = keyed_hash_begin();
     keyed_hash_add(&hash, (unsigned char)kind);
     while (name < end) {
         uint32_t character = take_character(&name, end);

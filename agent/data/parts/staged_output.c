@@ -124,7 +124,7 @@ bool staged_output_has_failed(const struct staged_output *staged) {
     return staged->has_failed;
 }
 
-enum staged_output_place staged_output_place(const struct staged_output *staged) {
+enum staged_output_place staged_output_find_place(const struct staged_output *staged) {
     return staged->place;
 }
 

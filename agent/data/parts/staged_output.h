@@ -29,6 +29,6 @@ NODISCARD int staged_output_close(struct staged_output *staged, struct error *er
 bool staged_output_has_failed(const struct staged_output *staged);
 
 /* After staged_output_close: */
-enum staged_output_place staged_output_place(const struct staged_output *staged);
+enum staged_output_place staged_output_find_place(const struct staged_output *staged);
 /* The part's bytes are in memory unless there are too many; borrowed from the staged output. */
 struct part staged_output_part(const struct staged_output *staged);

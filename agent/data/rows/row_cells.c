@@ -219,7 +219,7 @@ int row_cells_read(struct row_cells *cells, const char *row, size_t size, struct
     memset(cells->cells, 0, cells->columns->count * sizeof *cells->cells);
     cells->elements = 0;
     json_array_clear(cells->texts);
-    for (size_t i = 0; jsontext_member(&at, end, &member); i++) {
+    for (size_t i = 0; jsontext_next_member(&at, end, &member); i++) {
         if (read_member(cells, &member, i, err) < 0) {
             return -1;
         }
@@ -234,7 +234,7 @@ int row_cells_check(struct row_cells *cells, const char *row, size_t size, struc
     cells->rows = -1;
     cells->elements = 0;
     json_array_clear(cells->texts);
-    for (size_t i = 0; jsontext_member(&at, end, &member); i++) {
+    for (size_t i = 0; jsontext_next_member(&at, end, &member); i++) {
         const struct row_column *column =
             cells->columns->count ? row_columns_find(cells->columns, &member, i) : NULL;
         struct row_cell ignored = {0};

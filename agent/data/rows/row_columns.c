@@ -263,7 +263,7 @@ int row_columns_see(struct row_columns *columns, const char *row, size_t size, s
     if (at == end || *at != '{' || !jsontext_is_value(row, size)) {
         return refuse(columns, "is not a JSON object", err);
     }
-    for (size_t i = 0; jsontext_member(&at, end, &member); i++) {
+    for (size_t i = 0; jsontext_next_member(&at, end, &member); i++) {
         if (classify_member(columns, &member, i, err) < 0) {
             return -1;
         }

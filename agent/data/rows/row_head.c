@@ -161,7 +161,7 @@ static bool find(const struct row_place *place, const char *column,
     const char *end = place->json + place->json_size, *at = jsontext_space(place->json, end);
     bool is_found = false;
     struct jsontext_member member;
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         if (jsontext_is_named(&member, column)) {
             *ret_member = member; /* the last of several, like JSON parsers */
             is_found = true;

@@ -134,7 +134,7 @@ static int put_json(const struct row_line *line, struct buffer *out, struct erro
                    : jsontext_compact(out, line->json, line->json_size, err);
     }
     struct jsontext_member member;
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         bool is_name = line->has_name && jsontext_is_named(&member, "\"file\"");
         const char *comma = is_first ? "" : ",";
         if (is_name) {
@@ -170,7 +170,7 @@ static int check_names(const char *row, size_t size, struct error *err) {
     size_t count = 0, room = 16;
     struct jsontext_member *members = x_calloc(room, sizeof *members);
     int result = 0;
-    for (; result == 0 && jsontext_member(&at, end, &members[count]); count++) {
+    for (; result == 0 && jsontext_next_member(&at, end, &members[count]); count++) {
         const struct jsontext_member *member = &members[count];
         if (is_before(members, count, member)) {
             result =

@@ -21,7 +21,7 @@ void rows_numbers_see(struct rows_numbers *numbers, const char *row, size_t size
     struct jsontext_member member;
     const char *at = row;
     int64_t number = -1;
-    if (!numbers->are_others && jsontext_member(&at, row + size, &member) &&
+    if (!numbers->are_others && jsontext_next_member(&at, row + size, &member) &&
         jsontext_is_named(&member, "\"file\"") && member.value_size > 2) {
         number = rows_numbers_of(member.value + 1, member.value_size - 2);
     }

@@ -79,7 +79,7 @@ int row_key_make(const struct row_key_columns *columns, const char *json, size_t
     if (at == end || *at != '{') {
         return add_type(key, KEY_NONE, err);
     }
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         for (size_t i = 0; i < columns->count; i++) {
             if (jsontext_is_named(&member, columns->names[i])) {
                 found[i] = member; /* the last of several duplicates, like JSON parsers */

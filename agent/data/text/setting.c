@@ -27,8 +27,8 @@ int setting_bool(const json_t *object, const char *name, bool otherwise, bool *r
     return 0;
 }
 
-int setting_text(const json_t *object, const char *name, struct setting_text *ret_text,
-                 struct error *err) {
+int setting_string(const json_t *object, const char *name, struct setting_text *ret_text,
+                   struct error *err) {
     const json_t *value = field_of(object, name);
     *ret_text = (struct setting_text){0};
     if (!value) {
@@ -47,7 +47,7 @@ int setting_text(const json_t *object, const char *name, struct setting_text *re
 
 int setting_needed(const json_t *object, const char *name, struct setting_text *ret_text,
                    struct error *err) {
-    if (setting_text(object, name, ret_text, err) < 0) {
+    if (setting_string(object, name, ret_text, err) < 0) {
         return -1;
     }
     return ret_text->data ? 0 : error_set(err, ERROR_INVALID, "%s: missing", name);

@@ -14,8 +14,8 @@ const char *setting_type(const json_t *object);
 NODISCARD int setting_bool(const json_t *object, const char *name, bool otherwise, bool *ret_value,
                            struct error *err);
 /* Absent or null: data is NULL. INVALID: no string, or longer than SETTING_TEXT_MAX. */
-NODISCARD int setting_text(const json_t *object, const char *name, struct setting_text *ret_text,
-                           struct error *err);
+NODISCARD int setting_string(const json_t *object, const char *name, struct setting_text *ret_text,
+                             struct error *err);
 /* The same for one that must be there. */
 NODISCARD int setting_needed(const json_t *object, const char *name, struct setting_text *ret_text,
                              struct error *err);

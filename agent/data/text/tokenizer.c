@@ -102,7 +102,7 @@ bool tokenizer_cuts_left(const struct tokenizer *tokenizer) {
     return tokenizer->lengths.is_cut_left;
 }
 
-struct tokenizer_padding tokenizer_padding(const struct tokenizer *tokenizer) {
+struct tokenizer_padding tokenizer_read_padding(const struct tokenizer *tokenizer) {
     static const char *const names[] = {"[PAD]", "<pad>"};
     const struct token_lengths *lengths = &tokenizer->lengths;
     struct tokenizer_padding padding = {lengths->pad_id, lengths->pad_type,

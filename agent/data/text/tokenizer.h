@@ -24,7 +24,7 @@ struct tokenizer_padding {
     uint8_t type;
     bool is_left; /* in front of the row */
 };
-struct tokenizer_padding tokenizer_padding(const struct tokenizer *tokenizer);
+struct tokenizer_padding tokenizer_read_padding(const struct tokenizer *tokenizer);
 
 /* What a thread encodes with. */
 struct tokenizer_memory;

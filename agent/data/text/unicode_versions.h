@@ -27,7 +27,7 @@ extern const size_t unicode_newer_forms_count;
 /* Characters of another general category in Oniguruma. */
 struct unicode_newer_category {
     unsigned first, last;
-    uint32_t category; /* enum unicode_category */
+    uint32_t category; /* enum unicode_category_bits */
 };
 extern const struct unicode_newer_category unicode_newer_categories[];
 extern const size_t unicode_newer_categories_count;

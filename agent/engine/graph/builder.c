@@ -131,7 +131,7 @@ void builder_append(struct builder *builder, const struct node *node) {
     graph->nodes[graph->node_count++] = *node;
 }
 
-int builder_node(struct builder *builder, const struct builder_node *node) {
+int builder_node(struct builder *builder, const struct builder_new_node *node) {
     struct graph *graph = &builder->graph;
     int first = (int)graph->value_count;
     int *outputs = arena_array(&graph->arena, (size_t)node->output_count, sizeof *outputs);

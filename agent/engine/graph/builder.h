@@ -40,7 +40,7 @@ void builder_append(struct builder *builder, const struct node *node);
 void builder_output(struct builder *builder, int value);
 
 /* A new node. Inputs of -1 are absent; the lists are copied, names are borrowed. */
-struct builder_node {
+struct builder_new_node {
     const struct op *op;
     const char *name; /* for messages: the name of the node for which it is made */
     int opset;        /* 0: BUILDER_OPSET */
@@ -50,4 +50,4 @@ struct builder_node {
     const struct attribute *attributes;
 };
 /* Appends the node and returns its first output; the indices of further outputs follow. */
-int builder_node(struct builder *builder, const struct builder_node *node);
+int builder_node(struct builder *builder, const struct builder_new_node *node);

@@ -126,7 +126,8 @@ static int add_plain(struct net *net, const char *op, const char *name, int left
     return add_node(net, &wanted);
 }
 
-int net_conv(struct net *net, const char *name, int input, struct net_conv conv, bool has_bias) {
+int net_conv(struct net *net, const char *name, int input, struct net_conv_shape conv,
+             bool has_bias) {
     int64_t k = conv.kernel, s = conv.stride, p = k / 2;
     struct attribute attributes[] = {integers("kernel_shape", 2, (int64_t[]){k, k}),
                                      integers("pads", 4, (int64_t[]){p, p, p, p}),

@@ -16,12 +16,13 @@ void net_init(struct net *net, uint64_t seed, const int64_t shape[3], int *ret_i
 /* The last value becomes "logits" [n, classes]; the caller owns the graph. */
 void net_finish(struct net *net, int value, int64_t classes, struct graph *ret_graph);
 
-struct net_conv {
+struct net_conv_shape {
     int64_t from, to; /* channels */
     int64_t kernel, stride;
 };
 /* Padded so that stride 1 keeps the size. has_bias: false if a norm follows. */
-int net_conv(struct net *net, const char *name, int input, struct net_conv conv, bool has_bias);
+int net_conv(struct net *net, const char *name, int input, struct net_conv_shape conv,
+             bool has_bias);
 int net_norm(struct net *net, const char *name, int input, int64_t channels);
 /* A relu; tanh if the network is smooth. */
 int net_activate(struct net *net, const char *name, int input);

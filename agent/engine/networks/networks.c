@@ -26,7 +26,8 @@ static int make_cnn(struct net *net, const struct network_options *options, int 
     char name[NAME_BYTES];
     for (size_t i = 0; i < ARRAY_LEN(channels); i++) {
         snprintf(name, sizeof name, "conv%zu", i + 1);
-        x = net_conv(net, name, x, (struct net_conv){from, channels[i], 3, 1}, net->is_smooth);
+        x = net_conv(net, name, x, (struct net_conv_shape){from, channels[i], 3, 1},
+                     net->is_smooth);
         snprintf(name, sizeof name, "bn%zu", i + 1);
         x = net->is_smooth ? x : net_norm(net, name, x, channels[i]);
         snprintf(name, sizeof name, "act%zu", i + 1);
@@ -55,8 +56,8 @@ static int make_mlp(struct net *net, const struct network_options *options, int 
 }
 
 /* A convolution, its norm, and a relu if one follows. */
-static int make_unit(struct net *net, const char *block, int number, int x, struct net_conv conv,
-                     bool is_activated) {
+static int make_unit(struct net *net, const char *block, int number, int x,
+                     struct net_conv_shape conv, bool is_activated) {
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%sconv%d", block, number);
     x = net_conv(net, name, x, conv, /* has_bias= */ false);
@@ -76,16 +77,18 @@ static int make_block(struct net *net, const char *prefix, int input, struct blo
     char name[NAME_BYTES];
     int x = input, shortcut = input;
     if (block.is_bottleneck) {
-        x = make_unit(net, prefix, 1, x, (struct net_conv){block.from, block.width, 1, 1}, true);
-        x = make_unit(net, prefix, 2, x, (struct net_conv){block.width, block.width, 3, s}, true);
-        x = make_unit(net, prefix, 3, x, (struct net_conv){block.width, to, 1, 1}, false);
+        x = make_unit(net, prefix, 1, x, (struct net_conv_shape){block.from, block.width, 1, 1},
+                      true);
+        x = make_unit(net, prefix, 2, x, (struct net_conv_shape){block.width, block.width, 3, s},
+                      true);
+        x = make_unit(net, prefix, 3, x, (struct net_conv_shape){block.width, to, 1, 1}, false);
     } else {
-        x = make_unit(net, prefix, 1, x, (struct net_conv){block.from, to, 3, s}, true);
-        x = make_unit(net, prefix, 2, x, (struct net_conv){to, to, 3, 1}, false);
+        x = make_unit(net, prefix, 1, x, (struct net_conv_shape){block.from, to, 3, s}, true);
+        x = make_unit(net, prefix, 2, x, (struct net_conv_shape){to, to, 3, 1}, false);
     }
     if (s != 1 || block.from != to) {
         snprintf(name, sizeof name, "%sdownsample.0", prefix);
-        shortcut = net_conv(net, name, input, (struct net_conv){block.from, to, 1, s}, false);
+        shortcut = net_conv(net, name, input, (struct net_conv_shape){block.from, to, 1, s}, false);
         snprintf(name, sizeof name, "%sdownsample.1", prefix);
         shortcut = net_norm(net, name, shortcut, to);
     }
@@ -99,7 +102,7 @@ static int make_resnet(struct net *net, const struct network_options *options, i
                        const int counts[STAGES], bool is_bottleneck) {
     bool is_small = MIN(options->shape[1], options->shape[2]) < SMALL_SIDE;
     int64_t from = 64;
-    struct net_conv first = {options->shape[0], from, is_small ? 3 : 7, is_small ? 1 : 2};
+    struct net_conv_shape first = {options->shape[0], from, is_small ? 3 : 7, is_small ? 1 : 2};
     x = make_unit(net, "", 1, x, first, true);
     x = is_small ? x : net_pool(net, "maxpool", x, 3, 2, 1);
     for (int stage = 0; stage < STAGES; stage++) {

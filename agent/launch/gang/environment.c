@@ -447,8 +447,8 @@ int launch_variables_expand(const struct launch_context *context,
     return 0;
 }
 
-void launch_variables(const struct launch_context *context, enum launch_role role,
-                      struct launch_variables *ret_variables) {
+void launch_make_variables(const struct launch_context *context, enum launch_role role,
+                           struct launch_variables *ret_variables) {
     struct launch_variables variables = {0};
     begin(context, role, &variables);
     set_job(context, &variables);

@@ -53,8 +53,8 @@ struct launch_variables {
 };
 
 /* table, launcher and slot are not used for LAUNCH_PREPARE. */
-void launch_variables(const struct launch_context *context, enum launch_role role,
-                      struct launch_variables *ret_variables);
+void launch_make_variables(const struct launch_context *context, enum launch_role role,
+                           struct launch_variables *ret_variables);
 /* The command's words with $NAME, ${NAME} and $(NAME) replaced by this process's variables, except
  * secrets: other users see arguments. Unknown names stay, for a shell of the user. INVALID: a word
  * becomes too long, or names a WINDLASS_ variable that this process does not have, and no shell

@@ -220,7 +220,7 @@ bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_
     return is_current;
 }
 
-void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
+void gang_read_facts(struct gang *gang, struct gang_facts *ret_facts) {
     struct gang_facts facts = {.state = gang->state,
                                .round = gang->round,
                                .counted_restarts = gang->counted_restarts,

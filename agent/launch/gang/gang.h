@@ -117,7 +117,7 @@ struct gang_facts {
     enum gang_proof_by proof_by;      /* FINISHED with 0: the evidence, and ... */
     int64_t proof_count;              /* ... how many ranks, proxies, processes ended */
     /* The pods to replace: the lost members, or member 0 alone if most are lost, because then it
-     * is the one that is cut off. Borrowed until the next gang_facts or gang_handle. */
+     * is the one that is cut off. Borrowed until the next gang_read_facts or gang_handle. */
     const int *lost;
     size_t lost_count;
 };
@@ -145,6 +145,6 @@ bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret
 /* When to call gang_next_action again if no event comes; INT64_MAX: only an event can change
  * anything. */
 int64_t gang_deadline_ms(const struct gang *gang);
-void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
+void gang_read_facts(struct gang *gang, struct gang_facts *ret_facts);
 /* The exits by which a success is known (at most GANG_EXITS_MAX; NULL: none); the caller frees. */
 struct gang_exit *gang_exits(const struct gang *gang, size_t *ret_count);

@@ -43,7 +43,7 @@ enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count) {
         *ret_count = 0;
         return GANG_PROOF_COMMAND;
     }
-    enum gang_proof_by by = gang_proof_by(gang->proof, ret_count);
+    enum gang_proof_by by = gang_proof_find_by(gang->proof, ret_count);
     *ret_count = MAX(*ret_count, (int64_t)1); /* the command */
     return by;
 }
@@ -82,7 +82,7 @@ struct gang_exit *gang_exits(const struct gang *gang, size_t *ret_count) {
 
 enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_reason *reason) {
     int wanted = gang->options.needs_all_slots ? (int)gang->rank_count : 0;
-    enum gang_proof_state state = gang_proof_state(gang->proof, wanted, reason);
+    enum gang_proof_state state = gang_proof_find_state(gang->proof, wanted, reason);
     if (state == GANG_PROOF_WHOLE && gang->open_spawns > 0) { /* ranks may have started there */
         snprintf(reason->detail, sizeof reason->detail,
                  "spec.command ended with 0, but the exit codes of %d of the commands that it "

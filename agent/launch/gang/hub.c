@@ -56,7 +56,7 @@ static void send_table(struct hub *hub, const struct gang_action *action) {
 static void log_last_failure(const struct hub *hub, enum log_level level, const char *what) {
     struct gang_facts facts;
     char why[GANG_PROGRESS_TEXT_MAX];
-    gang_facts(hub->gang, &facts);
+    gang_read_facts(hub->gang, &facts);
     if (facts.last_failure.cause != GANG_CAUSE_NONE) {
         gang_progress_describe(&facts.last_failure, why);
         log_event(level, "%s: %s: %s", what, gang_cause_name(facts.last_failure.cause), why);
@@ -68,7 +68,7 @@ static void log_last_failure(const struct hub *hub, enum log_level level, const 
 static json_t *make_proof(const struct hub *hub, int64_t round) {
     struct gang_facts facts;
     size_t count = 0;
-    gang_facts(hub->gang, &facts);
+    gang_read_facts(hub->gang, &facts);
     struct gang_exit *exits = gang_exits(hub->gang, &count);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
@@ -241,7 +241,7 @@ static char *about_result(const struct hub *hub) {
 
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
-    gang_facts(hub->gang, &facts);
+    gang_read_facts(hub->gang, &facts);
     AUTO(text_freep) char *about = about_result(hub);
     struct gang_progress progress = {
         .facts = &facts,

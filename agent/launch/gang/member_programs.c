@@ -87,11 +87,11 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
                  struct error *err) {
     struct launch_context context = context_of(member, slot);
     struct launch_variables variables;
-    launch_variables(&context,
-                     id == MEMBER_COMMAND   ? LAUNCH_COMMAND
-                     : id == MEMBER_PREPARE ? LAUNCH_PREPARE
-                                            : LAUNCH_PROCESS,
-                     &variables);
+    launch_make_variables(&context,
+                          id == MEMBER_COMMAND   ? LAUNCH_COMMAND
+                          : id == MEMBER_PREPARE ? LAUNCH_PREPARE
+                                                 : LAUNCH_PROCESS,
+                          &variables);
     if (id >= MEMBER_SPAWNED && tunnel_variable(member->tunnel)) { /* daemons of mpirun */
         launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", tunnel_variable(member->tunnel));
     }
@@ -120,8 +120,8 @@ char *member_variables(struct member *member) {
     if (!member->round) {
         return x_strdup("{}");
     }
-    launch_variables(&context, LAUNCH_PROCESS, &here);
-    launch_variables(&context, LAUNCH_COMMAND, &everywhere);
+    launch_make_variables(&context, LAUNCH_PROCESS, &here);
+    launch_make_variables(&context, LAUNCH_COMMAND, &everywhere);
     AUTO(tree_freep) json_t *tree = json_object();
     bool is_text = true;
     for (size_t i = 0; i < here.count; i++) {

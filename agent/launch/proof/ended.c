@@ -110,7 +110,7 @@ struct slot {
     bool is_decided;
     struct ended *ended; /* owned; NULL: closed */
     int number;
-    enum store_put how; /* what `put` does there: create, or replace the record that counts */
+    enum store_put_mode how; /* what `put` does there: create, or replace the record that counts */
 };
 
 /* INVALID: what is there does not count. */

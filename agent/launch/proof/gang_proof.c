@@ -286,8 +286,8 @@ static void describe_missing(const struct launch *launch, struct gang_proof_reas
              size - launch->done, size, launch->is_proxy ? "proxies" : "ranks", missing);
 }
 
-enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wanted,
-                                       struct gang_proof_reason *reason) {
+enum gang_proof_state gang_proof_find_state(const struct gang_proof *proof, int wanted,
+                                            struct gang_proof_reason *reason) {
     *reason = (struct gang_proof_reason){0, -1, -1, ""};
     for (int i = 0; i < proof->count; i++) {
         if (proof->launches[i].failed > 0) {
@@ -324,7 +324,7 @@ const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t 
     return kept->exits;
 }
 
-enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count) {
+enum gang_proof_by gang_proof_find_by(const struct gang_proof *proof, int64_t *ret_count) {
     *ret_count = proof->whole_ranks ? proof->whole_ranks : proof->whole_proxies;
     return proof->whole_ranks     ? GANG_PROOF_RANKS
            : proof->whole_proxies ? GANG_PROOF_PROXIES

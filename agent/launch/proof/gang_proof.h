@@ -82,11 +82,11 @@ void gang_proof_started(struct gang_proof *proof, const struct gang_rank_report 
 void gang_proof_ended(struct gang_proof *proof, const struct gang_rank_report *report);
 
 /* wanted: a whole launch of that size is needed; 0: none is. reason: set unless WHOLE. */
-enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wanted,
-                                       struct gang_proof_reason *reason);
+enum gang_proof_state gang_proof_find_state(const struct gang_proof *proof, int wanted,
+                                            struct gang_proof_reason *reason);
 /* The exits of whole launches, of the ranks or, if there are none, of the proxies; borrowed. */
 const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t *ret_count);
 /* How many ranks (or proxies) have ended well, in whole launches. */
-enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count);
+enum gang_proof_by gang_proof_find_by(const struct gang_proof *proof, int64_t *ret_count);
 const char *gang_proof_by_name(enum gang_proof_by by); /* "Ranks", as in GET /progress */
 int gang_proof_by_named(const char *name);             /* -1: there is none of that name */

@@ -137,7 +137,7 @@ static int hash_outputs(struct prepared_job *prepared, const struct job *job, co
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         const char *path = json_string_value(json_array_get(outputs, i));
         const char *name = strlen(path) > folder ? path + folder : path;
-        struct store_hash hash;
+        struct store_digest hash;
         if (store_hash(prepared->output, name, NULL, NULL, &hash, err) < 0) {
             return error_context(err, "spec.output.path");
         }

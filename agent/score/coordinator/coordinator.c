@@ -86,7 +86,7 @@ static int save_rest(struct coordinator *coordinator, struct error *err) {
 
 static json_t *progress_tree(const struct coordinator *coordinator) {
     const struct ledger *ledger = ledger_of(coordinator);
-    struct ledger_counts counts = ledger ? ledger_counts(ledger) : (struct ledger_counts){0};
+    struct ledger_counts counts = ledger ? ledger_read_counts(ledger) : (struct ledger_counts){0};
     return run_progress_json(&coordinator->dispatcher.progress, &counts, clock_monotonic_ms());
 }
 
@@ -111,7 +111,7 @@ static void tick(struct coordinator *coordinator) {
     int64_t now_ms = clock_monotonic_ms();
     dispatcher_tick(&coordinator->dispatcher);
     if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
-        struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
+        struct ledger_counts counts = ledger_read_counts(ledger_of(coordinator));
         char rate[32];
         run_progress_format_rate(run_progress_rate(&coordinator->dispatcher.progress, now_ms),
                                  rate);
@@ -164,7 +164,7 @@ static int run_on_journal(struct coordinator *coordinator,
 
 /* No worker runs anything: all wait until accepted results are stored. */
 static bool is_idle(const struct ledger *ledger) {
-    return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
+    return ledger_read_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
 }
 
 /* Serves once and handles the consequences: commits due records, grants leases. */
@@ -226,7 +226,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->is_listed = true;
     note_lost(coordinator);
     rerun_follow(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
-    struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
+    struct ledger_counts counts = ledger_read_counts(ledger_of(coordinator));
     struct run_progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
               (long long)counts.items.total, coordinator->prepared.media->unit,
@@ -242,7 +242,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
     struct journal_first_failure first = journal_find_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
-    struct ledger_counts counts = ledger_counts(ledger);
+    struct ledger_counts counts = ledger_read_counts(ledger);
     bool is_over = ledger_check_thresholds(ledger, &verdict) < 0;
     /* A film shows the frame before in the place of one that has failed, but it needs one. */
     bool has_nothing = coordinator->prepared.form == SINK_PARTS && counts.items.done == 0 &&
@@ -265,7 +265,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
 static int drain(struct coordinator *coordinator, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
     coordinator->dispatcher.grants = false;
-    while (ledger_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
+    while (ledger_read_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
         if (work(coordinator, false, err) < 0) {
             return -1;
         }
@@ -415,7 +415,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     /* After SIGTERM a thread may still be using them. */
     progress->outputs = outcome->kind == ERROR_CANCELLED ? NULL : coordinator->outputs;
     if (outcome->kind == ERROR_CANCELLED && ledger) {
-        struct ledger_counts counts = ledger_counts(ledger);
+        struct ledger_counts counts = ledger_read_counts(ledger);
         snprintf(progress->message, sizeof progress->message,
                  "Cancelled; the results of %lld of %lld items are kept",
                  (long long)counts.items.done, (long long)counts.items.total);

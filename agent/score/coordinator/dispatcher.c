@@ -82,7 +82,8 @@ static enum ledger_decision report(struct dispatcher *dispatcher, const struct l
                                    struct ledger_lease *ret_lease) {
     int64_t now_ms = clock_monotonic_ms();
     struct error err = {0};
-    enum ledger_decision decision = ledger_report(ledger_of(dispatcher), said, now_ms, ret_lease);
+    enum ledger_decision decision =
+        ledger_take_report(ledger_of(dispatcher), said, now_ms, ret_lease);
     const struct journal_failure failure = {
         .fault = said->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
         .cause = said->cause ? said->cause : "wrong number of results"};
@@ -95,9 +96,9 @@ static enum ledger_decision report(struct dispatcher *dispatcher, const struct l
             journal_accept(journal_of(dispatcher), decision, ret_lease, result, &failure, &err),
             &err);
         retired_finish(dispatcher->progress.retired,
-                       ledger_worker(ledger_of(dispatcher), said->worker).name);
-        run_progress_add(&dispatcher->progress, ledger_counts(ledger_of(dispatcher)).items.done,
-                         now_ms);
+                       ledger_find_worker(ledger_of(dispatcher), said->worker).name);
+        run_progress_add(&dispatcher->progress,
+                         ledger_read_counts(ledger_of(dispatcher)).items.done, now_ms);
     }
     return decision;
 }
@@ -159,10 +160,10 @@ static void take_away(struct dispatcher *dispatcher, const struct ledger_revoked
         return; /* its worker may reconnect with the result, which is accepted */
     }
     if (taken->decision != LEDGER_IGNORED) {
-        log_event(taken->decision == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
-                  "mini-batch %lld, try %d on %s: %s", (long long)taken->lease.first,
-                  taken->lease.try, ledger_worker(ledger_of(dispatcher), taken->lease.worker).name,
-                  taken->cause);
+        log_event(
+            taken->decision == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
+            "mini-batch %lld, try %d on %s: %s", (long long)taken->lease.first, taken->lease.try,
+            ledger_find_worker(ledger_of(dispatcher), taken->lease.worker).name, taken->cause);
     }
     if (taken->decision == LEDGER_FAILED) {
         note_failure(dispatcher,
@@ -263,13 +264,13 @@ static void refuse(struct connection *connection, const char *reason) {
 
 static void leave(struct dispatcher *dispatcher, struct connection *connection) {
     if (connection->worker >= 0) {
-        int64_t retried = ledger_counts(ledger_of(dispatcher)).batches.retried;
+        int64_t retried = ledger_read_counts(ledger_of(dispatcher)).batches.retried;
         ledger_leave(ledger_of(dispatcher), connection->worker);
         dispatcher->connection_of[connection->worker] = NULL;
         connection->worker = -1;
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
-        bool had_work = ledger_counts(ledger_of(dispatcher)).batches.retried > retried;
+        bool had_work = ledger_read_counts(ledger_of(dispatcher)).batches.retried > retried;
         bool is_orderly = connection->is_leaving || dispatcher->is_closed;
         dispatcher->losses += !is_orderly; /* it may have left partial files */
         retired_leave(dispatcher->progress.retired, connection->name, is_orderly);

@@ -262,7 +262,7 @@ static struct commit_record record_of(const struct journal *journal, enum commit
         .items = lease->items,
         .lease = lease->lease,
         .try = lease->try,
-        .worker = ledger_worker(journal->ledger, lease->worker).name,
+        .worker = ledger_find_worker(journal->ledger, lease->worker).name,
         .start_ms = start_ms,
         .took_ms = end_us / 1000 - start_ms,
     };
@@ -314,7 +314,7 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
     if (journal->generation.is_ended && journal->generation.has_succeeded == succeeded) {
         return 0;
     }
-    struct ledger_counts total = ledger_counts(journal->ledger);
+    struct ledger_counts total = ledger_read_counts(journal->ledger);
     const char *text = succeeded ? succeeded_text : failed_text;
     struct commit_record record = {.type = COMMIT_END,
                                    .cells = total.batches.total,
@@ -366,7 +366,7 @@ struct journal_first_failure journal_find_first_failure(const struct journal *jo
         first.cell = failure->cell;
         first.tries = MAX(failure->tries, 1); /* a lease that was only lost may have had no try */
         snprintf(first.worker, sizeof first.worker, "%s",
-                 ledger_worker(journal->ledger, failure->worker).name);
+                 ledger_find_worker(journal->ledger, failure->worker).name);
         snprintf(first.cause, sizeof first.cause, "%s", failure->cause);
     }
     return first;
@@ -559,7 +559,7 @@ static int check_record(void *context, const struct commit_head *head,
 
 int journal_check_failures(struct journal *journal, struct error *err) {
     struct checking checking = {.journal = journal};
-    if (ledger_counts(journal->ledger).items.failed == 0) {
+    if (ledger_read_counts(journal->ledger).items.failed == 0) {
         return 0;
     }
     checking.resolver = record_resolver_new(ledger_cells(journal->ledger));

@@ -87,10 +87,10 @@ struct journal_failure { /* why a lease failed */
 
 /* The four functions below add records. They fail only if the record can never be stored: INVALID,
  * too large; EXHAUSTED, the caller ignored journal_is_full.
- * Adds a record for a lease that ended. decision: what ledger_report returned for it; LEDGER_DONE,
- * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
- * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure may be
- * NULL. All arguments are copied. */
+ * Adds a record for a lease that ended. decision: what ledger_take_report returned for it;
+ * LEDGER_DONE, LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result`
+ * is the worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure
+ * may be NULL. All arguments are copied. */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_decision decision,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);

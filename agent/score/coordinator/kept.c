@@ -227,7 +227,7 @@ static int is_there(struct store *output, const json_t *lines, bool *ret_is_ther
     const char *name = tree_text(lines, "name", "");
     struct store_info info;
     struct error cause = {0};
-    struct store_hash hash = {0};
+    struct store_digest hash = {0};
     *ret_is_there = false;
     if (store_stat(output, name, &info, &cause) < 0 ||
         (info.size_bytes == tree_integer(lines, "bytes", -1) &&

@@ -43,7 +43,7 @@ static void trial_release(struct trial *trial) {
 static int try_replaced(const struct job *job, const struct media *media, const char *field,
                         const char *output, const char *input, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
-    const char *rows = sink_form(job->spec, media) == SINK_ROWS
+    const char *rows = sink_read_form(job->spec, media) == SINK_ROWS
                            ? tree_text(job->spec, "output.appendRowFileName", "")
                            : "summary.json";
     const char *const ours[] = {
@@ -239,7 +239,7 @@ static int try_input(const struct job *job, struct prepared_job *prepared, struc
     if (media_find(job->spec, &prepared->media, err) < 0) {
         return -1;
     }
-    prepared->form = sink_form(job->spec, prepared->media);
+    prepared->form = sink_read_form(job->spec, prepared->media);
     prepared->cell_items =
         prepared->media->lines && prepared->media->lines->is_batch ? 1 : job->batch_items;
     if ((prepared->form == SINK_PARTS || prepared->form == SINK_PACKS) &&

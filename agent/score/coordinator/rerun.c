@@ -409,7 +409,7 @@ static int begin(struct prepared_job *prepared, struct job *job, const json_t *r
 int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run, bool *ret_begins,
                struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
-    struct ledger_counts counts = ledger_counts(prepared->journal.ledger);
+    struct ledger_counts counts = ledger_read_counts(prepared->journal.ledger);
     struct list_comparison found;
     bool is_sound = true, keeps = can_keep(prepared, job);
     *ret_begins = false;

@@ -62,7 +62,7 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
     size_t count = ARRAY_LEN(names) - !endpoint_form_is_batch(result->job->spec);
     for (size_t i = 0; i < count; i++) {
         struct error why = {0};
-        struct store_hash hash = {0};
+        struct store_digest hash = {0};
         if (store_hash(result->prepared->output, names[i], NULL, NULL, &hash, &why) == 0) {
             json_array_append_new(reports,
                                   result_file_entry(names[i], hash.size_bytes, hash.sha256));
@@ -79,7 +79,7 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
 
 /* As summary.json counts them, kept items of a rerun included. */
 static void add_counts(const struct summary *summary, json_t *tree) {
-    struct ledger_counts counts = ledger_counts(summary->ledger);
+    struct ledger_counts counts = ledger_read_counts(summary->ledger);
     AUTO(tree_freep) json_t *all = run_progress_json(summary->progress, &counts, /* now_ms= */ 0);
     json_object_set_new(tree, "counts",
                         json_pack("{s:O, s:O}", "items", json_object_get(all, "items"),

@@ -211,7 +211,7 @@ static int found_read(const struct prepared_job *prepared, output_lines_each *ea
 
 static int found_is_same(struct store *output, const char *name, const char *sha256,
                          bool *ret_is_same, struct error *err) {
-    struct store_hash hash;
+    struct store_digest hash;
     struct error cause = {0};
     if (store_hash(output, name, NULL, NULL, &hash, &cause) == 0) {
         *ret_is_same = strcmp(hash.sha256, sha256) == 0;

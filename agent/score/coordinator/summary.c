@@ -70,7 +70,7 @@ static json_t *workers_json(const struct facts *facts) {
 }
 
 json_t *summary_json(const struct summary *summary) {
-    struct ledger_counts counts = ledger_counts(summary->ledger);
+    struct ledger_counts counts = ledger_read_counts(summary->ledger);
     AUTO(tree_freep)
     json_t *progress = run_progress_json(summary->progress, &counts, 0);
     char started[21], completed[21];
@@ -161,7 +161,7 @@ void summary_leave_progress(struct run_progress *progress, const struct ledger *
     if (kept == progress->left_kept || !is_due) {
         return;
     }
-    struct ledger_counts counts = ledger_counts(ledger);
+    struct ledger_counts counts = ledger_read_counts(ledger);
     AUTO(tree_freep) json_t *words = run_progress_json(progress, &counts, now_ms);
     summary_leave_message(words, kept);
     progress->left_kept = kept;
@@ -203,7 +203,7 @@ static int write_report(const struct summary *summary, struct store *output, str
     const struct run_progress *progress = summary->progress;
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
-    struct ledger_counts counts = ledger_counts(summary->ledger);
+    struct ledger_counts counts = ledger_read_counts(summary->ledger);
     bool has_errors = summary->prepared && endpoint_form_is_batch(job->spec);
     struct report_options options = {
         .job = job->name,
@@ -241,7 +241,7 @@ static int set_unwritten(const struct error *why, struct error *err) {
 /* Of a success only the report may be missing, for good, and where no item has failed that it would
  * name. */
 static bool is_needed(const struct summary *summary, const struct error *why) {
-    return may_pass(why) || ledger_counts(summary->ledger).items.failed > 0;
+    return may_pass(why) || ledger_read_counts(summary->ledger).items.failed > 0;
 }
 
 int summary_write_all(struct summary *summary, struct store *output, struct commit_log *log,

@@ -20,7 +20,7 @@ static int64_t number(const struct jsontext_member *member) {
 static void read_cached(const struct jsontext_member *details, struct answer_usage *usage) {
     const char *at = details->value, *end = at + details->value_size;
     struct jsontext_member member;
-    while (*details->value == '{' && jsontext_member(&at, end, &member)) {
+    while (*details->value == '{' && jsontext_next_member(&at, end, &member)) {
         if (jsontext_is_named(&member, "\"cached_tokens\"")) {
             usage->cached = number(&member);
         }
@@ -33,7 +33,7 @@ static void read_usage(const struct jsontext_member *of, struct answer_usage *us
     if (*at != '{') {
         return;
     }
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         if (jsontext_is_named(&member, "\"prompt_tokens\"") ||
             jsontext_is_named(&member, "\"input_tokens\"")) {
             usage->in = number(&member);
@@ -65,7 +65,7 @@ static bool has_cut_choice(const struct jsontext_member *choices) {
     }
     for (at = jsontext_space(at + 1, end); at && at < end && *at != ']';) {
         const char *inner = at, *next = jsontext_value(at, end);
-        while (next && *at == '{' && jsontext_member(&inner, next, &member)) {
+        while (next && *at == '{' && jsontext_next_member(&inner, next, &member)) {
             is_cut = is_cut || is_text(&member, "\"finish_reason\"", "\"length\"");
         }
         at = next ? jsontext_space(next, end) : NULL;
@@ -95,7 +95,7 @@ struct answer_usage answer_usage_of(const char *body, size_t size) {
     if (at == end || *at != '{') {
         return usage;
     }
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         usage.is_cut = usage.is_cut || is_cut_by(&member);
         if (jsontext_is_named(&member, "\"usage\"")) {
             read_usage(&member, &usage);

@@ -28,7 +28,7 @@ static void find(const char *json, size_t size, const char *const *quoted, size_
     const char *at = json, *end = json + size;
     struct jsontext_member member;
     memset(ret_members, 0, count * sizeof *ret_members);
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         for (size_t i = 0; i < count; i++) {
             if (jsontext_is_named(&member, quoted[i])) {
                 ret_members[i] = member;

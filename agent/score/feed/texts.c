@@ -103,7 +103,7 @@ void texts_add_columns(const struct texts *texts, json_t *names) {
 }
 
 struct tokenizer_padding texts_padding(const struct texts *texts) {
-    return tokenizer_padding(texts->tokenizer);
+    return tokenizer_read_padding(texts->tokenizer);
 }
 
 /* ---- a text --------------------------------------------------------------------------------- */

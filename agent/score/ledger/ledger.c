@@ -564,8 +564,8 @@ static bool is_final(const struct ledger *ledger, const struct ledger_lease *lea
            (bad->is_final || (is_last && bad->has_result && bad->failed < bad->items));
 }
 
-enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_report *report,
-                                   int64_t now_ms, struct ledger_lease *ret_lease) {
+enum ledger_decision ledger_take_report(struct ledger *ledger, const struct ledger_report *report,
+                                        int64_t now_ms, struct ledger_lease *ret_lease) {
     int32_t index = slots_find(&ledger->slots, report->lease);
     struct ledger_lease ignored;
     struct bad_end bad;

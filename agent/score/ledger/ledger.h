@@ -111,8 +111,8 @@ void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready
  *   LEDGER_IGNORED  unknown, ended before, or another worker's: the report changes nothing
  * After the first four the range [first, first + cells) is accepted, and a record must be
  * written. */
-enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_report *report,
-                                   int64_t now_ms, struct ledger_lease *ret_lease);
+enum ledger_decision ledger_take_report(struct ledger *ledger, const struct ledger_report *report,
+                                        int64_t now_ms, struct ledger_lease *ret_lease);
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
@@ -125,11 +125,11 @@ bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all rec
  * first cause. */
 NODISCARD int ledger_check_thresholds(const struct ledger *ledger, struct error *err);
 
-struct ledger_counts ledger_counts(const struct ledger *ledger);
+struct ledger_counts ledger_read_counts(const struct ledger *ledger);
 /* The known cells. Once the input is listed all are known, and any thread may call this. */
 int64_t ledger_cells(const struct ledger *ledger);
 size_t ledger_worker_count(const struct ledger *ledger); /* including disconnected ones */
-struct ledger_worker ledger_worker(const struct ledger *ledger, int worker);
+struct ledger_worker ledger_find_worker(const struct ledger *ledger, int worker);
 /* The first LEDGER_FAILURES_MAX, in the order in which they failed, without those of restored
  * commits. */
 const struct ledger_failure *ledger_failures(const struct ledger *ledger, size_t *ret_count);

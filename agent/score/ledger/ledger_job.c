@@ -220,7 +220,7 @@ int64_t ledger_cells(const struct ledger *ledger) {
     return (int64_t)ledger->cells.count;
 }
 
-struct ledger_counts ledger_counts(const struct ledger *ledger) {
+struct ledger_counts ledger_read_counts(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
     struct ledger_counts counts = {.batches = cells->batches,
                                    .items = cells->items,
@@ -245,7 +245,7 @@ size_t ledger_worker_count(const struct ledger *ledger) {
     return ledger->worker_count;
 }
 
-struct ledger_worker ledger_worker(const struct ledger *ledger, int index) {
+struct ledger_worker ledger_find_worker(const struct ledger *ledger, int index) {
     struct ledger_worker worker = ledger->workers[index].public;
     worker.name = ledger->workers[index].name;
     return worker;

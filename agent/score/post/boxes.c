@@ -273,7 +273,7 @@ static void draw_boxes(const struct box *boxes, size_t count, const struct pictu
     for (size_t i = count; i > 0; i--) { /* the best one last, on top */
         const struct box *box = &boxes[i - 1];
         paint_frame(ret_picture, (int)box->left, (int)box->top, (int)box->right, (int)box->bottom,
-                    paint_colour(box->class));
+                    paint_class_colour(box->class));
     }
 }
 

@@ -166,7 +166,7 @@ static void colour(const struct picture *own, struct picture *mask) {
     for (size_t i = 0; i < count; i++) {
         uint8_t *pixel = mask->pixels + 3 * i, class = pixel[0];
         const uint8_t *from = own->pixels + 3 * i;
-        const struct paint_colour paint = paint_colour(class);
+        const struct paint_colour paint = paint_class_colour(class);
         pixel[0] = class ? (uint8_t)((from[0] + paint.red) / 2) : from[0];
         pixel[1] = class ? (uint8_t)((from[1] + paint.green) / 2) : from[1];
         pixel[2] = class ? (uint8_t)((from[2] + paint.blue) / 2) : from[2];

@@ -3,7 +3,7 @@
 
 enum { WIDTH_PART = 200, WIDTH_MIN = 2 };
 
-struct paint_colour paint_colour(int64_t class) {
+struct paint_colour paint_class_colour(int64_t class) {
     static const struct paint_colour colours[] = {
         {230, 25, 75},  {60, 180, 75},  {0, 130, 200},  {245, 130, 48}, {145, 30, 180},
         {70, 240, 240}, {240, 50, 230}, {210, 245, 60}, {0, 128, 128},  {170, 110, 40},

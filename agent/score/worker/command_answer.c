@@ -122,7 +122,7 @@ static void read_failed(struct command_answer *answer, const struct command_slic
         refuse(answer, x_strdup("failed is not an object of indexes and causes"));
         return;
     }
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         const struct command_slice digits = {member.name + 1, member.name_size - 2};
         int64_t index = command_slice_count(&digits);
         if (index < 0 || (size_t)index >= answer->items) {

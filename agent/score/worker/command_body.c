@@ -39,7 +39,7 @@ int command_arrays_read(const struct command_slice *npy, struct command_arrays *
     if (*at != '{') {
         return add_array(ret_arrays, &(struct command_slice){0}, npy, err);
     }
-    while (jsontext_member(&at, end, &member)) {
+    while (jsontext_next_member(&at, end, &member)) {
         const struct command_slice name = {member.name, member.name_size};
         const struct command_slice bytes = {member.value, member.value_size};
         if (add_array(ret_arrays, &name, &bytes, err) < 0) {

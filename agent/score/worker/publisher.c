@@ -134,7 +134,7 @@ void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
     pthread_mutex_lock(&publisher->lock);
     int64_t size = kept->part.size_bytes;
     /* A worker can read a text only here. */
-    if (staged_output_place(staged_output_new) == STAGED_TEXT ||
+    if (staged_output_find_place(staged_output_new) == STAGED_TEXT ||
         (kept->part.bytes && publisher->kept_bytes + size <= PUBLISHER_KEPT_MAX)) {
         kept->staged = staged_output_new;
         publisher->kept_bytes += size;

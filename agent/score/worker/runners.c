@@ -392,7 +392,7 @@ void runners_stop(struct runners *runners) {
     pthread_mutex_unlock(&runners->lock);
 }
 
-struct runners_status runners_status(struct runners *runners) {
+struct runners_status runners_read_status(struct runners *runners) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&runners->lock);
     struct runners_status view = {
@@ -462,7 +462,7 @@ static int open_all(struct runners *runners, struct error *err) {
         store_open(logs, /* writes= */ true, &runners->log_store, err) < 0) {
         return error_context(err, "spec.logs.path");
     }
-    runners->form = sink_form(job->spec, runners->media);
+    runners->form = sink_read_form(job->spec, runners->media);
     runners->count = job->slots;
     runners->of = x_calloc((size_t)runners->count, sizeof *runners->of);
     for (int i = 0; i < runners->count; i++) {

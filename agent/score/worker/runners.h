@@ -68,4 +68,4 @@ struct runners_status {
     bool is_storage_dead; /* a volume does not respond: this worker cannot continue */
     struct error ended;   /* no scorer can succeed any more: scorer.h; kind NONE: not so */
 };
-struct runners_status runners_status(struct runners *runners);
+struct runners_status runners_read_status(struct runners *runners);

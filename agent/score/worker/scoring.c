@@ -58,7 +58,7 @@ static void set_place(enum sink_form form, struct scoring_report *report,
         return;
     }
     struct part part = staged_output_part(staged);
-    result->place = staged_output_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
+    result->place = staged_output_find_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
     result->size_bytes = part.size_bytes;
     result->crc = part.crc;
     if (result->place == MESSAGE_TEXT) {

@@ -107,7 +107,7 @@ static void leave_evidence(struct worker *worker, bool at_once) {
 static void send_tally(struct worker *worker) {
     enum { REQUESTS_MS = 1000 };
     int64_t now_ms = clock_monotonic_ms();
-    bool is_last = worker->leaving_since_ms >= 0 || runners_status(worker->runners).is_idle;
+    bool is_last = worker->leaving_since_ms >= 0 || runners_read_status(worker->runners).is_idle;
     if (now_ms - worker->tally_ms < REQUESTS_MS && !is_last) {
         return;
     }
@@ -282,7 +282,7 @@ static void hand_over(struct worker *worker) {
 /* The work between events. */
 static void run_periodic(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
-    struct runners_status view = runners_status(worker->runners);
+    struct runners_status view = runners_read_status(worker->runners);
     if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
         send_results(worker);
     }
@@ -461,7 +461,7 @@ static int open_worker(struct worker *worker, struct error *err) {
         return error_context(err, "spec.output.path");
     }
     if (media_find(job->spec, &media, err) < 0 ||
-        (sink_form(job->spec, media) == SINK_PACKS &&
+        (sink_read_form(job->spec, media) == SINK_PACKS &&
          publisher_new(worker->output, wake, worker, &worker->publisher, err) < 0)) {
         return -1;
     }

@@ -25,13 +25,13 @@ int64_t azure_block_bytes(int64_t index);
 enum { AZURE_BLOCKS_MAX = 50000 };
 
 int azure_put(struct store *base, const char *name, const void *data, size_t size,
-              enum store_put how, struct error *err);
+              enum store_put_mode how, struct error *err);
 int azure_remove(struct store *base, const char *name, struct error *err);
 int azure_clear(struct store *base, const char *prefix, struct error *err);
 int azure_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
                       struct error *err);
 int azure_upload_add(struct store_upload *base, const void *data, size_t size, struct error *err);
-int azure_upload_commit(struct store_upload *base, enum store_put how, struct error *err);
+int azure_upload_commit(struct store_upload *base, enum store_put_mode how, struct error *err);
 void azure_upload_free(struct store_upload *base);
 int azure_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
                    void *context, struct error *err);

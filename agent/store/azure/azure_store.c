@@ -71,8 +71,8 @@ static void azure_free(struct store *base) {
     place_free((struct azure_folder *)base);
 }
 
-static struct store_features azure_features(const struct store *base UNUSED) {
-    return (struct store_features){.creates = true, .is_local = false};
+static struct store_abilities azure_features(const struct store *base UNUSED) {
+    return (struct store_abilities){.creates = true, .is_local = false};
 }
 
 static int azure_probe(struct store *base, int timeout_ms, struct error *err) {

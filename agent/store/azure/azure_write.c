@@ -44,7 +44,7 @@ static struct azure_call block_call(const char *name, const char *id, const char
 }
 
 static int commit_blocks(struct store *base, const char *name, const char *nonce, int64_t count,
-                         enum store_put how, struct error *err) {
+                         enum store_put_mode how, struct error *err) {
     AUTO(buffer_release) struct buffer list;
     struct error full = {0};
     buffer_init(&list, LIST_BYTES_MAX);
@@ -68,7 +68,7 @@ static int commit_blocks(struct store *base, const char *name, const char *nonce
 }
 
 static int put_blob(struct store *base, const char *name, const void *data, size_t size,
-                    enum store_put how, struct error *err) {
+                    enum store_put_mode how, struct error *err) {
     struct azure_call call = {.method = "PUT",
                               .name = name,
                               .blob_type = "BlockBlob",
@@ -79,7 +79,7 @@ static int put_blob(struct store *base, const char *name, const void *data, size
 }
 
 int azure_put(struct store *base, const char *name, const void *data, size_t size,
-              enum store_put how, struct error *err) {
+              enum store_put_mode how, struct error *err) {
     enum { BLOCKS_MAX = STORE_PUT_MAX / AZURE_PIECE_BYTES + 1 };
     if ((int64_t)size <= AZURE_PIECE_BYTES) {
         return put_blob(base, name, data, size, how, err);
@@ -259,7 +259,7 @@ int azure_upload_add(struct store_upload *base, const void *data, size_t size, s
     return azure_look(upload->client, err);
 }
 
-int azure_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
+int azure_upload_commit(struct store_upload *base, enum store_put_mode how, struct error *err) {
     struct azure_upload *upload = (struct azure_upload *)base;
     if (!upload->blocks) {
         const char *data = upload->filling ? upload->filling->data : "";

@@ -69,8 +69,8 @@ static bool counts_own(const struct loader_options *options) {
 static void begin_step(struct loader *loader, int64_t step) {
     const struct loader_options *options = &loader->options;
     struct slot *slot = &loader->ring[step % LOADER_RING];
-    struct order_batch whole = order_batch(options->dataset->count, options->batch_size, step);
-    struct order_slice slice = order_slice(whole.count, options->rank, options->size);
+    struct order_batch whole = order_find_batch(options->dataset->count, options->batch_size, step);
+    struct order_slice slice = order_find_slice(whole.count, options->rank, options->size);
     slot->batch.step = step;
     slot->batch.epoch = whole.epoch;
     slot->batch.count = slice.count;

@@ -20,11 +20,11 @@ struct order_batch {
     int64_t epoch, first, count; /* places */
 };
 int64_t order_steps(int64_t count, int64_t batch_size); /* of an epoch */
-struct order_batch order_batch(int64_t count, int64_t batch_size, int64_t step);
+struct order_batch order_find_batch(int64_t count, int64_t batch_size, int64_t step);
 
 /* The slice of `count` items for rank `rank` of `size`: slices are consecutive, without gaps, and
  * differ by at most one item. Empty for some ranks if there are fewer items than ranks. */
 struct order_slice {
     int64_t first, count;
 };
-struct order_slice order_slice(int64_t count, int rank, int size);
+struct order_slice order_find_slice(int64_t count, int rank, int size);

@@ -45,7 +45,7 @@ int text_rows_tokenizer(struct text_rows *rows, const char *path, struct error *
         return error_context(err, "tokenizer: %.200s", path);
     }
     rows->memory = tokenizer_memory_new();
-    rows->padding = tokenizer_padding(rows->tokenizer);
+    rows->padding = tokenizer_read_padding(rows->tokenizer);
     return 0;
 }
 

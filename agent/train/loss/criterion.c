@@ -81,8 +81,8 @@ bool criterion_weighs(const struct criterion *settings) {
     return settings->loss == TRAINING_CTC || settings->class_weights;
 }
 
-struct criterion_count criterion_count(const struct criterion *settings,
-                                       const struct criterion_labels *labels) {
+struct criterion_count criterion_count_batch(const struct criterion *settings,
+                                             const struct criterion_labels *labels) {
     struct criterion_count sum = {0, 0};
     if (!settings->class_weights) {
         return (struct criterion_count){(double)labels->samples, (double)labels->samples};

@@ -36,5 +36,5 @@ struct criterion_count {
 };
 /* Of a batch that counts by its labels: the sum of their weights, and how many count; for CTC both
  * are the number of samples. */
-struct criterion_count criterion_count(const struct criterion *settings,
-                                       const struct criterion_labels *labels);
+struct criterion_count criterion_count_batch(const struct criterion *settings,
+                                             const struct criterion_labels *labels);

@@ -17,7 +17,7 @@ struct host_loss_batch {
     struct shape target;            /* the shape of the labels, or of the numbers */
     const float *numbers;
     const bool *is_bad; /* by sample: it does not count; NULL: all do */
-    enum training_scores ending;
+    enum training_ending ending;
 };
 
 /* Whether classes could be in axis 1 of the scores, and in the last one. */

@@ -81,7 +81,7 @@ static int run_it(const struct request *request, const char *manifest, const cha
                                               {"--secrets", request->secrets},
                                               {"--state", request->state}},
                                   .restarts = request->restarts};
-    return run_text(&text, ret_code, err);
+    return run_text_run(&text, ret_code, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {

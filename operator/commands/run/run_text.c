@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int run_text(const struct run_text *text, int *ret_code, struct error *err) {
+int run_text_run(const struct run_text *text, int *ret_code, struct error *err) {
     AUTO(fd_closep) int fd = memfd_create("manifest", MFD_CLOEXEC);
     size_t size = strlen(text->manifest);
     if (fd < 0 || write(fd, text->manifest, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0 ||

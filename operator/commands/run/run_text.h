@@ -11,4 +11,4 @@ struct run_text {
 
 /* Runs it as if it came by standard input: the record of the run has the manifest, so that
  * `windlass resume` needs no file. *ret_code is the exit code. UNAVAILABLE: this machine. */
-NODISCARD int run_text(const struct run_text *text, int *ret_code, struct error *err);
+NODISCARD int run_text_run(const struct run_text *text, int *ret_code, struct error *err);

@@ -305,7 +305,7 @@ static int run_it(const struct request *request, const char *manifest, int *ret_
         .manifest = manifest,
         .options = {{"--workers", request->workers ? workers : NULL}, {"--state", request->state}},
         .restarts = request->restarts};
-    if (run_text(&text, ret_code, err) < 0) {
+    if (run_text_run(&text, ret_code, err) < 0) {
         return -1;
     }
     if (*ret_code == 0) {

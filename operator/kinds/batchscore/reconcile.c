@@ -57,5 +57,5 @@ const struct kind batchscore_kind = {
     .reconcile = reconcile,
     .wrote = job_wrote,
     .listed = job_listed,
-    .found = job_found,
+    .found = job_take_found,
 };

@@ -109,7 +109,7 @@ static void test_excerpt_of_text(void) {
     }
     AUTO(text_freep) char *long_line = x_printf("%070000d", 0);
     const struct manifest_excerpt excerpt = {.line = 1, .caret = -1, .end = -1};
-    CHECK(!manifest_excerpt(long_line, strlen(long_line), &excerpt));
+    CHECK(!manifest_excerpt_text(long_line, strlen(long_line), &excerpt));
     CHECK(!manifest_excerpt_of_text("a\nb", 3, "m.yaml", "m.yaml: too large"));
 }
 

@@ -344,7 +344,7 @@ static int read_merges(struct bpe *model, const json_t *tree, struct error *err)
 static int read_end(const json_t *tree, const char *name, char **ret_text, size_t *ret_size,
                     struct error *err) {
     struct setting_text text;
-    if (setting_text(tree, name, &text, err) < 0) {
+    if (setting_string(tree, name, &text, err) < 0) {
         return -1;
     }
     if (text.size > END_BYTES_MAX) {
@@ -369,7 +369,7 @@ static int read_settings(struct bpe *model, const json_t *tree, struct error *er
         setting_bool(tree, "ignore_merges", false, &model->is_whole_first, err) < 0 ||
         read_end(tree, "continuing_subword_prefix", &model->prefix, &model->prefix_size, err) < 0 ||
         read_end(tree, "end_of_word_suffix", &model->suffix, &model->suffix_size, err) < 0 ||
-        setting_text(tree, "unk_token", &unknown, err) < 0 ||
+        setting_string(tree, "unk_token", &unknown, err) < 0 ||
         read_vocabulary(model, tree, err) < 0 || read_merges(model, tree, err) < 0) {
         return -1;
     }

@@ -66,7 +66,7 @@ static int word_level_open(const json_t *tree, struct text_model **ret_model, st
     struct word_level *model = x_calloc(1, sizeof *model);
     struct setting_text unknown;
     model->base.kind = &word_level_kind;
-    if (read_words(model, tree, err) < 0 || setting_text(tree, "unk_token", &unknown, err) < 0) {
+    if (read_words(model, tree, err) < 0 || setting_string(tree, "unk_token", &unknown, err) < 0) {
         word_level_free(&model->base);
         return -1;
     }

@@ -94,7 +94,7 @@ static int read_tokens(const json_t *vocabulary, struct setting_text prefix,
 static int read_vocabulary(struct wordpiece *model, const json_t *tree, struct error *err) {
     struct setting_text prefix;
     const json_t *vocabulary = json_object_get(tree, "vocab");
-    if (setting_text(tree, "continuing_subword_prefix", &prefix, err) < 0) {
+    if (setting_string(tree, "continuing_subword_prefix", &prefix, err) < 0) {
         return -1;
     }
     if (!prefix.data) {
@@ -121,7 +121,7 @@ static int read_vocabulary(struct wordpiece *model, const json_t *tree, struct e
 static int read_settings(struct wordpiece *model, const json_t *tree, struct error *err) {
     struct setting_text unknown;
     int64_t most = 100;
-    if (setting_text(tree, "unk_token", &unknown, err) < 0 ||
+    if (setting_string(tree, "unk_token", &unknown, err) < 0 ||
         (json_object_get(tree, "max_input_chars_per_word") &&
          setting_whole(tree, "max_input_chars_per_word", WORD_CHARACTERS_MAX, &most, err) < 0) ||
         read_vocabulary(model, tree, err) < 0) {

@@ -7,7 +7,7 @@
 /* Characters that a set has, or with is_negated lacks. */
 struct regex_item {
     unsigned first, last; /* a range; first > last: a class */
-    unsigned categories;  /* enum unicode_category */
+    unsigned categories;  /* enum unicode_category_bits */
     unsigned flags;       /* enum unicode_flag */
     bool is_negated;
     int32_t set; /* a set within the set, whose ignores_case does not count here; -1: none */

@@ -41,4 +41,5 @@ struct cpu_call_facts {
     struct fact facts[8];
     const struct fact *inputs[8];
 };
-const struct fact *const *cpu_call_facts(const struct call *call, struct cpu_call_facts *ret_facts);
+const struct fact *const *cpu_call_collect_facts(const struct call *call,
+                                                 struct cpu_call_facts *ret_facts);

@@ -108,8 +108,8 @@ struct threads *cpu_threads(const struct call *call) {
     return call->device ? ((struct cpu_device *)call->device)->threads : NULL;
 }
 
-const struct fact *const *cpu_call_facts(const struct call *call,
-                                         struct cpu_call_facts *ret_facts) {
+const struct fact *const *cpu_call_collect_facts(const struct call *call,
+                                                 struct cpu_call_facts *ret_facts) {
     for (int i = 0; i < MIN(call->input_count, (int)ARRAY_LEN(ret_facts->facts)); i++) {
         const struct tensor *tensor = call->inputs[i];
         ret_facts->inputs[i] = tensor ? &ret_facts->facts[i] : NULL;

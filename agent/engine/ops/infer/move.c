@@ -123,10 +123,10 @@ int slice_params(const struct node *node, const struct fact *const *inputs, stru
     int rank = inputs[0]->shape.rank;
     struct param_list starts, ends, axes, steps;
     bool is_axis[TENSOR_RANK_MAX];
-    if (param_list(node, inputs, "starts", 1, &starts, err) < 0 ||
-        param_list(node, inputs, "ends", 2, &ends, err) < 0 ||
-        param_list(node, inputs, "axes", 3, &axes, err) < 0 ||
-        param_list(node, inputs, "steps", 4, &steps, err) < 0) {
+    if (param_read_list(node, inputs, "starts", 1, &starts, err) < 0 ||
+        param_read_list(node, inputs, "ends", 2, &ends, err) < 0 ||
+        param_read_list(node, inputs, "axes", 3, &axes, err) < 0 ||
+        param_read_list(node, inputs, "steps", 4, &steps, err) < 0) {
         return -1;
     }
     if (starts.count < 0 || starts.count != ends.count || starts.count > rank ||
@@ -174,8 +174,8 @@ static int read_pads(const struct node *node, const struct fact *const *inputs, 
     struct param_list pads, axes;
     bool is_axis[TENSOR_RANK_MAX];
     int rank = inputs[0]->shape.rank;
-    if (param_list(node, inputs, "pads", 1, &pads, err) < 0 ||
-        param_list(node, inputs, "axes", 3, &axes, err) < 0) {
+    if (param_read_list(node, inputs, "pads", 1, &pads, err) < 0 ||
+        param_read_list(node, inputs, "axes", 3, &axes, err) < 0) {
         return -1;
     }
     for (int i = 0; axes.count < 0 && i < rank; i++) {
@@ -225,7 +225,7 @@ static int center_params(const struct node *node, const struct fact *const *inpu
     bool is_axis[TENSOR_RANK_MAX];
     int count;
     if (param_integers(inputs[1], "the shape", sizes, TENSOR_RANK_MAX, &count, err) < 0 ||
-        param_list(node, inputs, "axes", -1, &axes, err) < 0) {
+        param_read_list(node, inputs, "axes", -1, &axes, err) < 0) {
         return -1;
     }
     for (int i = 0; axes.count < 0 && i < x->rank; i++) {

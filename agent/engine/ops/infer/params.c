@@ -30,8 +30,8 @@ int param_integers(const struct fact *fact, const char *what, int64_t *ret_value
     return 0;
 }
 
-int param_list(const struct node *node, const struct fact *const *inputs, const char *name,
-               int index, struct param_list *ret_list, struct error *err) {
+int param_read_list(const struct node *node, const struct fact *const *inputs, const char *name,
+                    int index, struct param_list *ret_list, struct error *err) {
     size_t count;
     const int64_t *values = node_integers(node, name, &count);
     const struct fact *fact = param_input(node, inputs, index);

@@ -20,9 +20,9 @@ struct param_list {
 };
 /* A list of integers from the attribute `name` or, if the node does not have it, from the optional
  * input `index` (-1: none). */
-NODISCARD int param_list(const struct node *node, const struct fact *const *inputs,
-                         const char *name, int index, struct param_list *ret_list,
-                         struct error *err);
+NODISCARD int param_read_list(const struct node *node, const struct fact *const *inputs,
+                              const char *name, int index, struct param_list *ret_list,
+                              struct error *err);
 
 /* Maps -rank..rank-1 to 0..rank-1. */
 NODISCARD int param_axis(int64_t axis, int rank, int *ret_axis, struct error *err);

@@ -9,7 +9,7 @@ int reduce_params(const struct node *node, const struct fact *const *inputs,
     struct reduce reduce = {.keeps = node_integer(node, "keepdims", 1)};
     struct param_list axes;
     int rank = inputs[0]->shape.rank;
-    if (param_list(node, inputs, "axes", 1, &axes, err) < 0 ||
+    if (param_read_list(node, inputs, "axes", 1, &axes, err) < 0 ||
         (axes.count > 0 && param_axes(axes.values, axes.count, rank, reduce.is_reduced, err) < 0)) {
         return -1;
     }

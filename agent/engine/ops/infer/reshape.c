@@ -65,7 +65,7 @@ int infer_squeeze(const struct node *node, const struct fact *const *inputs, str
     const struct shape *x = &inputs[0]->shape;
     struct param_list axes;
     bool is_axis[TENSOR_RANK_MAX] = {0};
-    if (param_list(node, inputs, "axes", 1, &axes, err) < 0 ||
+    if (param_read_list(node, inputs, "axes", 1, &axes, err) < 0 ||
         (axes.count >= 0 && param_axes(axes.values, axes.count, x->rank, is_axis, err) < 0)) {
         return -1;
     }
@@ -88,7 +88,7 @@ int infer_unsqueeze(const struct node *node, const struct fact *const *inputs, s
     const struct shape *x = &inputs[0]->shape;
     struct param_list axes;
     bool is_axis[TENSOR_RANK_MAX] = {0};
-    if (param_list(node, inputs, "axes", 1, &axes, err) < 0) {
+    if (param_read_list(node, inputs, "axes", 1, &axes, err) < 0) {
         return -1;
     }
     if (axes.count < 0 || x->rank + axes.count > TENSOR_RANK_MAX) {

@@ -146,7 +146,7 @@ static int read_axes(const struct node *node, const struct fact *const *inputs,
                      const struct shape *x, struct param_list *axes, struct resize *resize,
                      struct error *err) {
     bool is_axis[TENSOR_RANK_MAX];
-    if (param_list(node, inputs, "axes", -1, axes, err) < 0) {
+    if (param_read_list(node, inputs, "axes", -1, axes, err) < 0) {
         return -1;
     }
     for (int i = 0; i < x->rank; i++) {

@@ -371,7 +371,7 @@ void window_covered(const struct window *window, int dim, int64_t k, int64_t *fi
     *last = high <= 0 ? 0 : MIN((high + stride - 1) / stride, window->out[dim]);
 }
 
-struct window_span window_span(const struct window *window, int dim, int64_t o) {
+struct window_span window_find_span(const struct window *window, int dim, int64_t o) {
     int64_t dilation = window->dilation[dim];
     int64_t start = o * window->stride[dim] - window->pad_begin[dim];
     int64_t end = start + (window->kernel[dim] - 1) * dilation + 1;

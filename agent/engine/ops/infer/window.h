@@ -32,7 +32,7 @@ void window_covered(const struct window *window, int dim, int64_t k, int64_t *fi
 struct window_span {
     int64_t first, last, cells;
 };
-struct window_span window_span(const struct window *window, int dim, int64_t o);
+struct window_span window_find_span(const struct window *window, int dim, int64_t o);
 
 NODISCARD int infer_conv(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);

@@ -22,7 +22,7 @@ static int check_columns(const char *name, size_t count, bool is_optional, int64
 
 int ml_linear_read(const struct node *node, struct ml_linear *ret_linear, struct error *err) {
     struct ml_linear linear = {0};
-    struct ml_labels labels = ml_labels(node, "classlabels_ints");
+    struct ml_labels labels = ml_read_labels(node, "classlabels_ints");
     bool is_classifier = node->op->id == OP_ML_LINEAR_CLASSIFIER;
     size_t coefficients, intercepts;
     linear.coefficients = ml_numbers(node, "coefficients", &coefficients);

@@ -30,7 +30,8 @@ enum ml_post {
     ML_POST_PROBIT,
     ML_POST_COUNT
 };
-enum ml_post ml_post(const struct node *node); /* post_transform; its rule has checked the value */
+enum ml_post
+ml_read_post(const struct node *node); /* post_transform; its rule has checked the value */
 
 /* A classifier's classes; `count` is the number of its labels. */
 struct ml_labels {
@@ -38,7 +39,7 @@ struct ml_labels {
     const int64_t *integers; /* NULL: none; then a label is the index of its class */
 };
 /* ints: the name of the attribute with the integers, which differs between operators. */
-struct ml_labels ml_labels(const struct node *node, const char *ints);
+struct ml_labels ml_read_labels(const struct node *node, const char *ints);
 int64_t ml_label(const struct ml_labels *labels, size_t index);
 
 /* Rows and columns of an input. ERROR_INVALID if it does not have one or two dimensions. */

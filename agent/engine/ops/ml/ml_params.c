@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum ml_post ml_post(const struct node *node) {
+enum ml_post ml_read_post(const struct node *node) {
     static const char *const names[ML_POST_COUNT] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO",
                                                      "PROBIT"};
     const char *text = node_text(node, "post_transform", "NONE");
@@ -17,7 +17,7 @@ enum ml_post ml_post(const struct node *node) {
     return (enum ml_post)post;
 }
 
-struct ml_labels ml_labels(const struct node *node, const char *ints) {
+struct ml_labels ml_read_labels(const struct node *node, const char *ints) {
     struct ml_labels labels = {0};
     labels.integers = node_integers(node, ints, &labels.count);
     return labels;

@@ -393,8 +393,8 @@ static int read_targets(const struct node *node, struct ml_trees *trees, struct 
         trees->aggregate++;
     }
     trees->is_classifier = node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;
-    trees->post = ml_post(node);
-    trees->labels = ml_labels(node, "classlabels_int64s");
+    trees->post = ml_read_post(node);
+    trees->labels = ml_read_labels(node, "classlabels_int64s");
     trees->target_count =
         trees->is_classifier ? (int64_t)trees->labels.count : node_integer(node, "n_targets", 1);
     return trees->target_count >= 1 && trees->target_count <= ML_TARGETS_MAX

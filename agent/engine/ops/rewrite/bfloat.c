@@ -17,11 +17,11 @@ struct rounding {
 
 static int mark(struct rounding *rounding, const struct node *node, int value) {
     if (rounding->rounded[value] < 0) {
-        const struct builder_node round = {.op = op_of_id(OP_ROUND_BFLOAT),
-                                           .name = node->name,
-                                           .input_count = 1,
-                                           .output_count = 1,
-                                           .inputs = &value};
+        const struct builder_new_node round = {.op = op_of_id(OP_ROUND_BFLOAT),
+                                               .name = node->name,
+                                               .input_count = 1,
+                                               .output_count = 1,
+                                               .inputs = &value};
         rounding->rounded[value] = builder_node(&rounding->builder, &round);
     }
     return rounding->rounded[value];

@@ -12,13 +12,13 @@ int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, 
     while (attributes && attributes[attribute_count].name) {
         attribute_count++;
     }
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = expansion->node->name,
-                                      .input_count = count,
-                                      .output_count = output_count,
-                                      .inputs = inputs,
-                                      .attribute_count = (size_t)attribute_count,
-                                      .attributes = attributes};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = expansion->node->name,
+                                          .input_count = count,
+                                          .output_count = output_count,
+                                          .inputs = inputs,
+                                          .attribute_count = (size_t)attribute_count,
+                                          .attributes = attributes};
     return builder_node(&expansion->builder, &node);
 }
 
@@ -54,14 +54,14 @@ int expand_newer(struct expansion *expansion, const char *name, int opset, const
     while (inputs[count] != -2) {
         count++;
     }
-    const struct builder_node node = {.op = op_find(name, opset),
-                                      .name = expansion->node->name,
-                                      .opset = opset,
-                                      .input_count = count,
-                                      .output_count = 1,
-                                      .inputs = inputs,
-                                      .attribute_count = attribute ? 1 : 0,
-                                      .attributes = attribute};
+    const struct builder_new_node node = {.op = op_find(name, opset),
+                                          .name = expansion->node->name,
+                                          .opset = opset,
+                                          .input_count = count,
+                                          .output_count = 1,
+                                          .inputs = inputs,
+                                          .attribute_count = attribute ? 1 : 0,
+                                          .attributes = attribute};
     return builder_node(&expansion->builder, &node);
 }
 

@@ -62,13 +62,13 @@ static void add_to_bytes(struct builder *builder, const struct pixel_conversion 
     struct graph *graph = &builder->graph;
     int floats = graph->outputs[0];
     int made = builder_node(
-        builder, &(struct builder_node){.op = op_of_id(OP_TO_BYTES),
-                                        .name = graph->values[floats].name,
-                                        .input_count = 1,
-                                        .output_count = 2,
-                                        .inputs = &floats,
-                                        .attribute_count = 3,
-                                        .attributes = attributes_of(&graph->arena, bytes)});
+        builder, &(struct builder_new_node){.op = op_of_id(OP_TO_BYTES),
+                                            .name = graph->values[floats].name,
+                                            .input_count = 1,
+                                            .output_count = 2,
+                                            .inputs = &floats,
+                                            .attribute_count = 3,
+                                            .attributes = attributes_of(&graph->arena, bytes)});
     graph->outputs[0] = made;
     builder_output(builder, made + 1);
 }

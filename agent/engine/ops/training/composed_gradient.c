@@ -154,7 +154,7 @@ int gradient_cum_sum(struct gradient *gradient, const struct node *node, struct 
          .kind = ATTRIBUTE_INTEGER,
          .integer = !node_integer(node, "reverse", 0)},
     };
-    const struct builder_node sum = {
+    const struct builder_new_node sum = {
         .op = node->op,
         .name = node->name,
         .opset = node->opset,

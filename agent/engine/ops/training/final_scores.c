@@ -8,7 +8,7 @@
 /* Clip of probabilities so that their logarithms are finite: p.clamp(1e-7, 1 - 1e-7). */
 static const double near_zero = 1e-3;
 
-static enum training_scores scores_of(int id) {
+static enum training_ending scores_of(int id) {
     return id == OP_SOFTMAX       ? TRAINING_PROBABILITIES
            : id == OP_LOG_SOFTMAX ? TRAINING_LOG_PROBABILITIES
            : id == OP_SIGMOID     ? TRAINING_SIGMOIDS
@@ -117,14 +117,14 @@ int final_scores_logits(const struct final_scores *ending, struct builder *build
         int inputs[NODE_PORTS_MAX];
         memcpy(inputs, move->inputs, (size_t)move->input_count * sizeof *inputs);
         inputs[0] = value;
-        const struct builder_node node = {.op = move->op,
-                                          .name = move->name,
-                                          .opset = move->opset,
-                                          .inputs = inputs,
-                                          .input_count = move->input_count,
-                                          .output_count = 1,
-                                          .attributes = move->attributes,
-                                          .attribute_count = move->attribute_count};
+        const struct builder_new_node node = {.op = move->op,
+                                              .name = move->name,
+                                              .opset = move->opset,
+                                              .inputs = inputs,
+                                              .input_count = move->input_count,
+                                              .output_count = 1,
+                                              .attributes = move->attributes,
+                                              .attribute_count = move->attribute_count};
         value = builder_node(builder, &node);
     }
     return value;

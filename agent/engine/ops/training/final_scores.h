@@ -9,7 +9,7 @@
 enum { FINAL_MOVES_MAX = 32 };
 
 struct final_scores {
-    enum training_scores scores;
+    enum training_ending scores;
     const struct node *maker; /* the softmax or sigmoid; NULL: scores are logits */
     const struct node *mixer; /* makes other numbers of the probabilities, such as means; NULL: none
                                  does */

@@ -130,12 +130,12 @@ static const int *one(struct pass *pass, int value) {
 /* An element of a ratio of 0 is never dropped: the mask is true everywhere. */
 static void give_mask(struct pass *pass, const struct node *node) {
     static const uint8_t yes = 1;
-    const struct builder_node shape = {.op = op_of_id(OP_SHAPE),
-                                       .name = node->name,
-                                       .opset = node->opset,
-                                       .input_count = 1,
-                                       .inputs = node->inputs,
-                                       .output_count = 1};
+    const struct builder_new_node shape = {.op = op_of_id(OP_SHAPE),
+                                           .name = node->name,
+                                           .opset = node->opset,
+                                           .input_count = 1,
+                                           .inputs = node->inputs,
+                                           .output_count = 1};
     struct attribute *value = arena_array(&pass->builder.graph.arena, 1, sizeof *value);
     *value = (struct attribute){
         .name = "value",

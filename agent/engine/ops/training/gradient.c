@@ -33,8 +33,9 @@ struct builder *gradient_builder(struct gradient *gradient) {
     return gradient->builder;
 }
 
-static int append(struct gradient *gradient, const struct builder_node *plan, const int *inputs) {
-    struct builder_node node = *plan;
+static int append(struct gradient *gradient, const struct builder_new_node *plan,
+                  const int *inputs) {
+    struct builder_new_node node = *plan;
     node.inputs = inputs;
     while (inputs[node.input_count] != -2) {
         node.input_count++;
@@ -52,11 +53,11 @@ int gradient_node(struct gradient *gradient, enum op_id id, const int *inputs) {
 
 int gradient_node_with(struct gradient *gradient, enum op_id id, const int *inputs,
                        const struct attribute *attribute) {
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = name_of(gradient),
-                                      .output_count = 1,
-                                      .attribute_count = attribute ? 1 : 0,
-                                      .attributes = attribute};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = name_of(gradient),
+                                          .output_count = 1,
+                                          .attribute_count = attribute ? 1 : 0,
+                                          .attributes = attribute};
     return append(gradient, &node, inputs);
 }
 
@@ -76,12 +77,12 @@ int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs
     for (size_t i = 0; i < forward->attribute_count && count < ATTRIBUTES_MAX; i++) {
         attributes[count++] = forward->attributes[i];
     }
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = forward->name,
-                                      .opset = forward->opset,
-                                      .output_count = output_count,
-                                      .attribute_count = count,
-                                      .attributes = attributes};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = forward->name,
+                                          .opset = forward->opset,
+                                          .output_count = output_count,
+                                          .attribute_count = count,
+                                          .attributes = attributes};
     return append(gradient, &node, inputs);
 }
 

@@ -38,13 +38,13 @@ static struct attribute axis_of(const struct node *node) {
 static int along_axis(struct gradient *gradient, enum op_id id, const struct node *node,
                       const int *inputs, int input_count, int output_count) {
     const struct attribute axis = axis_of(node);
-    const struct builder_node plan = {.op = op_of_id(id),
-                                      .name = node->name,
-                                      .inputs = inputs,
-                                      .input_count = input_count,
-                                      .output_count = output_count,
-                                      .attribute_count = 1,
-                                      .attributes = &axis};
+    const struct builder_new_node plan = {.op = op_of_id(id),
+                                          .name = node->name,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = output_count,
+                                          .attribute_count = 1,
+                                          .attributes = &axis};
     return builder_node(gradient_builder(gradient), &plan);
 }
 

@@ -86,14 +86,14 @@ static int others(struct gradient *gradient, const struct node *node, int x, int
     const int64_t *listed = node_integers(node, "axes", &count);
     const struct attribute over = {
         .name = "axes", .kind = ATTRIBUTE_INTEGERS, .count = count, .integers = listed};
-    const struct builder_node product = {.op = node->op,
-                                         .name = node->name,
-                                         .opset = node->opset,
-                                         .inputs = V(filled, axes),
-                                         .input_count = node->opset < 18 ? 1 : 2,
-                                         .output_count = 1,
-                                         .attribute_count = listed ? 1 : 0,
-                                         .attributes = &over};
+    const struct builder_new_node product = {.op = node->op,
+                                             .name = node->name,
+                                             .opset = node->opset,
+                                             .inputs = V(filled, axes),
+                                             .input_count = node->opset < 18 ? 1 : 2,
+                                             .output_count = 1,
+                                             .attribute_count = listed ? 1 : 0,
+                                             .attributes = &over};
     int all = builder_node(builder, &product);
     int none = gradient_node(gradient, OP_EQUAL, V(zeros, zero));
     int single = gradient_node(gradient, OP_EQUAL, V(zeros, ones));

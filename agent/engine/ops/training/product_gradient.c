@@ -10,13 +10,13 @@ static int multiply(struct gradient *gradient, const struct node *like, int a, b
         {.name = "transA", .kind = ATTRIBUTE_INTEGER, .integer = turn_a},
         {.name = "transB", .kind = ATTRIBUTE_INTEGER, .integer = turn_b},
     };
-    const struct builder_node node = {.op = op_of_id(OP_GEMM),
-                                      .name = like->name,
-                                      .input_count = 2,
-                                      .inputs = V(a, b),
-                                      .output_count = 1,
-                                      .attribute_count = ARRAY_LEN(attributes),
-                                      .attributes = attributes};
+    const struct builder_new_node node = {.op = op_of_id(OP_GEMM),
+                                          .name = like->name,
+                                          .input_count = 2,
+                                          .inputs = V(a, b),
+                                          .output_count = 1,
+                                          .attribute_count = ARRAY_LEN(attributes),
+                                          .attributes = attributes};
     return builder_node(gradient_builder(gradient), &node);
 }
 

@@ -10,11 +10,11 @@ struct formula {
 };
 
 static int add(const struct formula *formula, enum op_id id, const int *inputs, int count) {
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = formula->norm->name,
-                                      .input_count = count,
-                                      .output_count = 1,
-                                      .inputs = inputs};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = formula->norm->name,
+                                          .input_count = count,
+                                          .output_count = 1,
+                                          .inputs = inputs};
     return builder_node(formula->builder, &node);
 }
 
@@ -50,13 +50,13 @@ static int add_mean(const struct formula *formula, int value) {
     struct attribute *axes = arena_array(&formula->builder->graph.arena, 1, sizeof *axes);
     *axes = (struct attribute){
         .name = "axes", .kind = ATTRIBUTE_INTEGERS, .integers = &last, .count = 1};
-    const struct builder_node node = {.op = op_of_id(OP_REDUCE_MEAN),
-                                      .name = formula->norm->name,
-                                      .input_count = 1,
-                                      .output_count = 1,
-                                      .inputs = &value,
-                                      .attribute_count = 1,
-                                      .attributes = axes};
+    const struct builder_new_node node = {.op = op_of_id(OP_REDUCE_MEAN),
+                                          .name = formula->norm->name,
+                                          .input_count = 1,
+                                          .output_count = 1,
+                                          .inputs = &value,
+                                          .attribute_count = 1,
+                                          .attributes = axes};
     int places = builder_node(formula->builder, &node);
     int own =
         add_two(formula, OP_REDUCE_SUM, places, builder_integers(formula->builder, &first, 1));

@@ -25,7 +25,7 @@ struct build {
     struct training_norm *norms; /* `output` is the value of the mean until the outputs are made */
     int keys;                    /* for dropout; -1: none */
     int share;                   /* for synced norms; -1: none */
-    enum training_scores endings[TRAINING_LOSSES_MAX];
+    enum training_ending endings[TRAINING_LOSSES_MAX];
 };
 
 /* ---- which constants are weights ---- */

@@ -11,13 +11,13 @@ bool training_graph_has_classes(enum training_loss loss) {
 static int add(struct builder *builder, enum op_id id, int a, int b,
                const struct attribute *attribute) {
     const int inputs[] = {a, b};
-    const struct builder_node node = {.op = op_of_id(id),
-                                      .name = "loss",
-                                      .inputs = inputs,
-                                      .input_count = b < 0 ? 1 : 2,
-                                      .output_count = 1,
-                                      .attribute_count = attribute != NULL,
-                                      .attributes = attribute};
+    const struct builder_new_node node = {.op = op_of_id(id),
+                                          .name = "loss",
+                                          .inputs = inputs,
+                                          .input_count = b < 0 ? 1 : 2,
+                                          .output_count = 1,
+                                          .attribute_count = attribute != NULL,
+                                          .attributes = attribute};
     return builder_node(builder, &node);
 }
 
@@ -107,13 +107,13 @@ struct loss_values training_loss_add(struct builder *builder,
         attributes[count++] = (struct attribute){
             .name = "ignored", .kind = ATTRIBUTE_INTEGER, .integer = options->ignored};
     }
-    const struct builder_node node = {.op = op_of_id(own->op),
-                                      .name = "loss",
-                                      .inputs = inputs,
-                                      .input_count = 3,
-                                      .output_count = own->outputs,
-                                      .attribute_count = count,
-                                      .attributes = attributes};
+    const struct builder_new_node node = {.op = op_of_id(own->op),
+                                          .name = "loss",
+                                          .inputs = inputs,
+                                          .input_count = 3,
+                                          .output_count = own->outputs,
+                                          .attribute_count = count,
+                                          .attributes = attributes};
     int loss = builder_node(builder, &node);
     return (struct loss_values){loss, own->outputs == 3 ? loss + 2 : -1};
 }

@@ -22,13 +22,13 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
     for (int i = 0; i < 2 + states; i++) {
         inputs[i < 2 ? i : i + 1] = builder_input(builder, step->name, TENSOR_FLOAT32, &shape);
     }
-    const struct builder_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
-                                      .name = step->name,
-                                      .input_count = 3 + states,
-                                      .output_count = 1 + states,
-                                      .inputs = inputs,
-                                      .attribute_count = ARRAY_LEN(attributes),
-                                      .attributes = attributes};
+    const struct builder_new_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
+                                          .name = step->name,
+                                          .input_count = 3 + states,
+                                          .output_count = 1 + states,
+                                          .inputs = inputs,
+                                          .attribute_count = ARRAY_LEN(attributes),
+                                          .attributes = attributes};
     int first = builder_node(builder, &node);
     for (int i = 0; i < node.output_count; i++) {
         builder_output(builder, first + i);
@@ -37,7 +37,7 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
 
 static void take_one(struct builder *builder, enum op_id id, const int *inputs, int count,
                      struct graph *ret_graph) {
-    const struct builder_node node = {
+    const struct builder_new_node node = {
         .op = op_of_id(id), .input_count = count, .output_count = 1, .inputs = inputs};
     builder_output(builder, builder_node(builder, &node));
     builder_take(builder, ret_graph);

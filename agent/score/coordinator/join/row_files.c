@@ -321,7 +321,7 @@ int row_files_of_commits(struct prepared_job *prepared, const struct job *job, j
 static int each_kept(void *context, const struct committed_take *take, struct error *err) {
     struct prepared_job *prepared = context;
     AUTO(text_freep) char *name = row_files_kept_name(&prepared->journal.generation);
-    struct store_hash ignored;
+    struct store_digest ignored;
     return store_hash(prepared->output, name, take->bytes, take->context, &ignored, err);
 }
 

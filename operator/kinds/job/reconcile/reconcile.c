@@ -210,7 +210,7 @@ void job_wrote(void *opaque, const struct written *written) {
     }
 }
 
-void job_found(void *opaque, const struct found *found) {
+void job_take_found(void *opaque, const struct found *found) {
     struct kept *kept = find_kept(opaque, found->namespace, found->name);
     if (kept && strcmp(tree_text(found->like, "kind", ""), "ControllerRevision") == 0) {
         pin_found(&kept->pin, found);

@@ -36,7 +36,7 @@ void job_state_free(void *state);
 NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct reconcile *request,
                             struct error *err);
 void job_wrote(void *state, const struct written *written);
-void job_found(void *state, const struct found *found);
+void job_take_found(void *state, const struct found *found);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
 /* For an object that is being deleted: deletes its pods and what else it owns of these kinds (ends

@@ -190,7 +190,7 @@ double gaussian_amplitude(const struct gaussian *gaussian) {
     return gaussian->amplitude;
 }
 
-struct gaussian_settings gaussian_settings(const struct gaussian *gaussian) {
+struct gaussian_settings gaussian_read_settings(const struct gaussian *gaussian) {
     return gaussian->settings;
 }
 

@@ -39,7 +39,7 @@ void gaussian_free(struct gaussian *gaussian);
 void gaussian_freep(struct gaussian **gaussian); /* for AUTO */
 
 double gaussian_amplitude(const struct gaussian *gaussian);
-struct gaussian_settings gaussian_settings(const struct gaussian *gaussian);
+struct gaussian_settings gaussian_read_settings(const struct gaussian *gaussian);
 double gaussian_log_likelihood(const struct gaussian *gaussian); /* of the values */
 
 /* Treats point as observed with the expected value: means do not change, and the deviation near it

@@ -72,9 +72,9 @@ static int step(struct reducer *reducer, struct comm *comm, float *values, int n
             return -1;
         }
         see(bucket == i);
-        struct reducer_span span = reducer_span(reducer, bucket);
+        struct reducer_span span = reducer_bucket_span(reducer, bucket);
         see(span.began_ns > 0 && span.ended_ns >= span.began_ns &&
-            (i == 0 || span.began_ns >= reducer_span(reducer, i - 1).ended_ns));
+            (i == 0 || span.began_ns >= reducer_bucket_span(reducer, i - 1).ended_ns));
         const struct bucket *of = &shared.buckets.all[i];
         for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
             float wanted = 0;
@@ -100,7 +100,7 @@ static void *train(void *context) {
         int rank = -1;
         see(reducer_call(reducer, count_call, &rank, &err) == 0 && rank == comm->rank);
     }
-    struct reducer_times times = reducer_times(reducer);
+    struct reducer_times times = reducer_read_times(reducer);
     see(shared.buckets.count == 0 || (times.summing_ns > 0 && times.waiting_ns > 0));
     reducer_close(TAKE(reducer));
     free(values);

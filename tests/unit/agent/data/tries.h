@@ -30,7 +30,7 @@ UNUSED static int place_part(struct parts *parts, int64_t index, struct staged_o
     struct part part = staged_output_part(staged);
     parts->places[index] = (struct part_place){
         .epoch = 1, .lease = index, .cells = 1, .size_bytes = part.size_bytes, .crc = part.crc};
-    parts->places[index].is_there = staged_output_place(staged) == STAGED_OBJECT;
+    parts->places[index].is_there = staged_output_find_place(staged) == STAGED_OBJECT;
     return 0;
 }
 

@@ -70,7 +70,7 @@ static void check_order(void) {
 }
 
 static void test_a_write_is_synced_before_it_is_named_and_its_folder_after(void) {
-    static const enum store_put ways[] = {STORE_CREATE, STORE_REPLACE};
+    static const enum store_put_mode ways[] = {STORE_CREATE, STORE_REPLACE};
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/sync");
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {

@@ -31,7 +31,7 @@ static int count_bytes(void *context, const char *data, size_t size, struct erro
 static void objects_are_hashed(void) {
     static const size_t sizes[] = {0, 1, PIECE - 1, PIECE, PIECE + 1, LARGE};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct store_hash hash;
+        struct store_digest hash;
         struct error err = {0};
         int64_t seen = 0;
         char hex[65];
@@ -66,7 +66,7 @@ static int change_it(void *context, const char *data UNUSED, size_t size UNUSED,
 static void a_change_is_an_error(void) {
     static const struct change rows[] = {{LARGE, false}, {PIECE, false}, {PIECE, true}, {0, true}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct store_hash hash = {.size_bytes = 7};
+        struct store_digest hash = {.size_bytes = 7};
         struct error err = {0};
         struct change change = rows[i];
         put("object", LARGE);
@@ -82,7 +82,7 @@ static int refuse(void *context UNUSED, const char *data UNUSED, size_t size UNU
 }
 
 static void errors_are_passed_on(void) {
-    struct store_hash hash;
+    struct store_digest hash;
     struct error missing = {0}, refused = {0};
     put("object", 5);
     CHECK_INT(store_hash(store, "none", NULL, NULL, &hash, &missing), -1);

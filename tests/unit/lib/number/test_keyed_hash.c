@@ -31,7 +31,7 @@ static void known_values(void) {
 
 static void numbers_count_as_eight_bytes(void) {
     uint64_t numbers[] = {7, 0, UINT64_MAX};
-    struct keyed_hash hash = keyed_hash_begin();
+    struct keyed_hash_state hash = keyed_hash_begin();
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         keyed_hash_add(&hash, numbers[i]);
     }

@@ -77,9 +77,9 @@ static void load_rows(const struct pool *pool, const float *plane, int64_t row, 
 // How many cells each result of a row sums.
 static void count_cells(const struct pool_step *step, int64_t row, float *cells) {
     const struct window *window = &step->window;
-    struct window_span down = window_span(window, 1, row);
+    struct window_span down = window_find_span(window, 1, row);
     for (int64_t x = 0; x < window->out[2]; x++) {
-        struct window_span across = window_span(window, 2, x);
+        struct window_span across = window_find_span(window, 2, x);
         cells[x] = step->counts_pads
                        ? (float)(down.cells * across.cells)
                        : (float)((down.last - down.first) * (across.last - across.first));

@@ -65,8 +65,8 @@ static void score_rows(void *context, int64_t first, int64_t last) {
 
 static int linear_run(const struct call *call, struct error *err) {
     struct work work = {.call = call,
-                        .labels = ml_labels(call->node, "classlabels_ints"),
-                        .post = ml_post(call->node)};
+                        .labels = ml_read_labels(call->node, "classlabels_ints"),
+                        .post = ml_read_post(call->node)};
     const struct shape *x = &call->inputs[0]->shape;
     if (ml_linear_read(call->node, &work.linear, err) < 0) {
         return -1;

@@ -38,7 +38,7 @@ static void fill_planes(const struct call *call, struct conv *conv) {
 static int conv_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     struct conv conv = {0};
-    if (window_of_conv(call->node, cpu_call_facts(call, &facts), &conv.window, err) < 0) {
+    if (window_of_conv(call->node, cpu_call_collect_facts(call, &facts), &conv.window, err) < 0) {
         return -1;
     }
     fill_planes(call, &conv);
@@ -55,7 +55,8 @@ const struct kernel reference_conv = {"reference conv", conv_run};
 static int conv_transpose_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     struct conv conv = {0};
-    if (window_of_conv_transpose(call->node, cpu_call_facts(call, &facts), &conv.window, err) < 0) {
+    if (window_of_conv_transpose(call->node, cpu_call_collect_facts(call, &facts), &conv.window,
+                                 err) < 0) {
         return -1;
     }
     fill_planes(call, &conv);

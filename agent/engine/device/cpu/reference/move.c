@@ -57,7 +57,7 @@ static int slice_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
     struct slice slice;
-    if (slice_params(call->node, cpu_call_facts(call, &facts), &slice, err) < 0) {
+    if (slice_params(call->node, cpu_call_collect_facts(call, &facts), &slice, err) < 0) {
         return -1;
     }
     walk_plain_strides(&x->shape, walk.strides[0]);
@@ -146,7 +146,7 @@ static int pad_run(const struct call *call, struct error *err) {
     struct lookup lookup;
     struct arena arena = {0};
     int64_t strides[TENSOR_RANK_MAX], zero = 0;
-    if (pad_params(call->node, cpu_call_facts(call, &facts), &pad, err) < 0) {
+    if (pad_params(call->node, cpu_call_collect_facts(call, &facts), &pad, err) < 0) {
         return -1;
     }
     const void *fill = call->node->opset < 11                             ? (const void *)&pad.value

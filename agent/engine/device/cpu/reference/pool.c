@@ -57,7 +57,7 @@ static int pool_run(const struct call *call, struct error *err) {
                         .x = x->data,
                         .y = call->outputs[0] ? call->outputs[0]->data : NULL,
                         .indices = indices ? indices->data : NULL};
-    if (window_of_pool(call->node, cpu_call_facts(call, &facts), &pool.window, err) < 0) {
+    if (window_of_pool(call->node, cpu_call_collect_facts(call, &facts), &pool.window, err) < 0) {
         return -1;
     }
     pool.x_plane = pool.window.in[0] * pool.window.in[1] * pool.window.in[2];

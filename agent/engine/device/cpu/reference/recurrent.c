@@ -182,7 +182,7 @@ static int recurrent_run(const struct call *call, struct error *err) {
                         .resets_first = !node_integer(call->node, "linear_before_reset", 0),
                         .clip = node_number(call->node, "clip", INFINITY)};
     struct tensor scratch;
-    if (recurrent_params(call->node, cpu_call_facts(call, &facts), &work.r, err) < 0) {
+    if (recurrent_params(call->node, cpu_call_collect_facts(call, &facts), &work.r, err) < 0) {
         return -1;
     }
     const struct recurrent *r = &work.r;

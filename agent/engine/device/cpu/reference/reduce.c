@@ -180,7 +180,7 @@ static int reduce_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct tensor sums, *y = call->outputs[0];
     struct reduce reduce;
-    if (reduce_params(call->node, cpu_call_facts(call, &facts), &reduce, err) < 0 ||
+    if (reduce_params(call->node, cpu_call_collect_facts(call, &facts), &reduce, err) < 0 ||
         tensor_init(&sums, TENSOR_INT64, &y->shape, err) < 0) {
         return -1;
     }

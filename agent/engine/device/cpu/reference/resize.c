@@ -107,7 +107,7 @@ static int resize_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     const struct shape *x = &call->inputs[0]->shape;
     struct resize resize;
-    if (resize_params(call->node, cpu_call_facts(call, &facts), &resize, err) < 0) {
+    if (resize_params(call->node, cpu_call_collect_facts(call, &facts), &resize, err) < 0) {
         return -1;
     }
     struct arena arena = {0};
@@ -140,7 +140,7 @@ static int resize_gradient_run(const struct call *call, struct error *err) {
     const struct call whole = {.input_count = forward.input_count, .inputs = inputs};
     struct cpu_call_facts facts = {0};
     struct resize resize;
-    if (resize_params(&forward, cpu_call_facts(&whole, &facts), &resize, err) < 0) {
+    if (resize_params(&forward, cpu_call_collect_facts(&whole, &facts), &resize, err) < 0) {
         return -1;
     }
     struct arena arena = {0};

@@ -58,7 +58,7 @@ static int dft_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     struct tensor table;
     struct dft dft;
-    if (dft_params(call->node, cpu_call_facts(call, &facts), &dft, err) < 0) {
+    if (dft_params(call->node, cpu_call_collect_facts(call, &facts), &dft, err) < 0) {
         return -1;
     }
     struct transform t = {x,
@@ -98,7 +98,7 @@ static int stft_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     struct tensor table;
     struct stft stft;
-    if (stft_params(call->node, cpu_call_facts(call, &facts), &stft, err) < 0) {
+    if (stft_params(call->node, cpu_call_collect_facts(call, &facts), &stft, err) < 0) {
         return -1;
     }
     struct transform t = {.x = x,

@@ -388,7 +388,7 @@ static int read_call(struct work *work, const struct call *call, struct error *e
         work->outputs[i] = is_wanted ? output->data : NULL;
         memset(output->data, 0, size);
     }
-    if (recurrent_params(call->node, cpu_call_facts(call, &facts), &work->r, err) < 0) {
+    if (recurrent_params(call->node, cpu_call_collect_facts(call, &facts), &work->r, err) < 0) {
         return -1;
     }
     work->rows = work->r.gates * work->r.hidden;

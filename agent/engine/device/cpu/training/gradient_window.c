@@ -296,11 +296,11 @@ static void pool_plane(const struct pool_gradient *pool, const float *x, const f
     const int64_t *out = pool->window.out;
     struct window_span spans[WINDOW_RANK];
     for (int64_t d = 0; d < out[0]; d++) {
-        spans[0] = window_span(&pool->window, 0, d);
+        spans[0] = window_find_span(&pool->window, 0, d);
         for (int64_t h = 0; h < out[1]; h++) {
-            spans[1] = window_span(&pool->window, 1, h);
+            spans[1] = window_find_span(&pool->window, 1, h);
             for (int64_t v = 0; v < out[2]; v++) {
-                spans[2] = window_span(&pool->window, 2, v);
+                spans[2] = window_find_span(&pool->window, 2, v);
                 spread(pool, spans, x, *dy++, dx);
             }
         }

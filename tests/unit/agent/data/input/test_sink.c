@@ -85,10 +85,10 @@ static void test_the_mode_says_the_form(void) {
     } rows[] = {{"PerFile", SINK_PACKS}, {"AppendRow", SINK_ROWS}, {"SummaryOnly", SINK_NOTHING}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *spec = spec_of(rows[i].mode);
-        CHECK_INT(sink_form(spec, media_of(spec)), rows[i].form);
+        CHECK_INT(sink_read_form(spec, media_of(spec)), rows[i].form);
     }
     AUTO(tree_freep) json_t *film = json_pack("{s:{s:{}}}", "input", "video");
-    CHECK_INT(sink_form(film, media_of(film)), SINK_PARTS);
+    CHECK_INT(sink_read_form(film, media_of(film)), SINK_PARTS);
 }
 
 static void test_nothing_is_kept_of_a_summary(void) {

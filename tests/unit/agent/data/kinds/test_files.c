@@ -79,7 +79,7 @@ static int score(const json_t *spec, const json_t *lines, bool is_record, struct
         return -1;
     }
     struct part part = staged_output_part(staged);
-    CHECK_INT(staged_output_place(staged), is_record ? STAGED_TEXT : STAGED_OBJECT);
+    CHECK_INT(staged_output_find_place(staged), is_record ? STAGED_TEXT : STAGED_OBJECT);
     result = pack_publish(&part, output, err);
     CHECK_OK(store_clear(output, ".windlass/r/try/", err), err);
     return result;

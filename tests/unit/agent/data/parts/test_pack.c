@@ -39,7 +39,7 @@ static void test_small_texts_need_no_object(void) {
     CHECK_OK(pack_add(pack, "deep/\xc3\xa4.json", "[]\n", 3, &err), &err);
     CHECK_OK(pack_add(pack, "empty", "", 0, &err), &err);
     CHECK_OK(close_pack(pack, staged, &err), &err);
-    CHECK_INT(staged_output_place(staged), STAGED_TEXT);
+    CHECK_INT(staged_output_find_place(staged), STAGED_TEXT);
     CHECK(!is_there(output, NAME));
     struct part part = staged_output_part(staged);
     for (int i = 0; i < 2; i++) { /* twice: the same bytes */
@@ -69,7 +69,7 @@ static void test_much_becomes_an_object(void) {
         CHECK_OK(pack_add(pack, "zero", "\0", 1, &err), &err);
         CHECK_OK(pack_add(pack, "bytes", large, size, &err), &err);
         CHECK_OK(close_pack(pack, staged, &err), &err);
-        CHECK_INT(staged_output_place(staged), STAGED_OBJECT);
+        CHECK_INT(staged_output_find_place(staged), STAGED_OBJECT);
         struct part made = staged_output_part(staged), part = made;
         CHECK(size == 1 || !made.bytes);
         part.bytes = NULL;

@@ -8,7 +8,7 @@
 static inline bool tell(struct gang *gang, enum gang_event_kind kind, int index, int64_t attempt,
                         int64_t now_ms) {
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     struct gang_event event = {.kind = kind,
                                .index = index,
                                .incarnation = attempt == 1 ? "first" : "second",

@@ -316,7 +316,7 @@ void world_pump(struct world *world) {
             printf("# %lld action %d: round %llx, %zu members, code %d\n", (long long)world->now_ms,
                    (int)action.kind, (unsigned long long)action.round, action.count, action.code);
         }
-        gang_facts(world->gang, &facts);
+        gang_read_facts(world->gang, &facts);
         if (action.kind == GANG_ACTION_CONFIGURE && world->is_configured) {
             conclude(world, &facts);
             pass(world);
@@ -336,7 +336,7 @@ void world_pump(struct world *world) {
         }
         deliver(world, &action);
     }
-    gang_facts(world->gang, &facts);
+    gang_read_facts(world->gang, &facts);
     if (world->is_configured && world->is_stopped && !world->has_later_hub &&
         (facts.state < GANG_STATE_CONFIGURING || facts.state > GANG_STATE_STOPPING)) {
         conclude(world, &facts);

@@ -72,7 +72,7 @@ static void golden(const char *name, const struct launch_context *context, enum 
     AUTO(text_freep) char *path = x_printf("tests/data/launch/%s.txt", name);
     AUTO(text_freep) char *wanted = NULL;
     buffer_init(&text, 1 << 20);
-    launch_variables(context, role, &variables);
+    launch_make_variables(context, role, &variables);
     qsort(variables.items, variables.count, sizeof *variables.items, by_name);
     for (size_t i = 0; i < variables.count; i++) {
         CHECK_OK(buffer_printf(&text, &err, "%s\n", variables.items[i]), &err);
@@ -139,7 +139,7 @@ static const char *of(const struct launch_context *context, enum launch_role rol
                       const char *name) {
     static char text[256];
     struct launch_variables variables;
-    launch_variables(context, role, &variables);
+    launch_make_variables(context, role, &variables);
     const char *value = launch_variable(&variables, name);
     snprintf(text, sizeof text, "%s", value ? value : "(none)");
     launch_variables_release(&variables);
@@ -200,7 +200,7 @@ static char *expand(const struct launch_context *context, enum launch_role role,
                     struct error *err) {
     struct launch_variables variables;
     char **expanded = NULL;
-    launch_variables(context, role, &variables);
+    launch_make_variables(context, role, &variables);
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, 1 << 16);
     if (launch_variables_expand(context, &variables, words, &expanded, err) == 0) {
@@ -335,7 +335,7 @@ static void what_is_preloaded(void) {
                                                .bin = "/w/bin",
                                                .run = "/w/run"};
         struct launch_variables variables;
-        launch_variables(&context, rows_of_it[i].role, &variables);
+        launch_make_variables(&context, rows_of_it[i].role, &variables);
         const char *seen = launch_variable(&variables, "LD_PRELOAD");
         CHECK_STR(seen ? seen : "none", rows_of_it[i].wanted ? rows_of_it[i].wanted : "none");
         launch_variables_release(&variables);
@@ -376,10 +376,10 @@ static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
     struct launch_context context = world_of_mpi(base);
     struct launch_variables here, there;
-    launch_variables(&context, LAUNCH_COMMAND, &here);
+    launch_make_variables(&context, LAUNCH_COMMAND, &here);
     context.index = 1;
     context.worker = "j-1";
-    launch_variables(&context, LAUNCH_COMMAND, &there);
+    launch_make_variables(&context, LAUNCH_COMMAND, &there);
     CHECK_INT(here.count, there.count);
     for (size_t i = 0; i < here.count; i++) {
         CHECK_STR(here.items[i], there.items[i]);

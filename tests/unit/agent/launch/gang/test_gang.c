@@ -166,7 +166,7 @@ static void check_hung_rank(int suspended, int wanted) {
                  (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = i, .round = action.round},
                  31001);
     }
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_INT(facts.last_failure.cause, GANG_CAUSE_HANG);
     CHECK_INT(facts.last_failure.rank, wanted);
     CHECK_INT(facts.counted_restarts, 1);
@@ -201,7 +201,7 @@ static void a_command_waits_for_an_explanation(void) {
                                  .code = 137,
                                  .detail = "killed: resources.limits.memory"},
              5000);
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_STR(gang_cause_name(facts.last_failure.cause), "Memory");
     CHECK_INT(facts.last_failure.index, 1);
     CHECK_STR(facts.last_failure.detail, "killed: resources.limits.memory");
@@ -239,7 +239,7 @@ static void who_gives_up_tells_of_a_hang(void) {
             tell_one(gang, event, 1600);
         }
         gang_next_action(gang, 60000, &action);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         AUTO(text_freep)
         char *told = x_printf("%s %d %d %d %s", gang_cause_name(facts.last_failure.cause),
                               facts.last_failure.index, facts.last_failure.rank,
@@ -283,7 +283,7 @@ static void who_died_of_memory_is_counted(void) {
         if (after_ms > GANG_LOST_MS) { /* it counts as lost meanwhile */
             CHECK(gang_next_action(gang, 16000, &action) && action.kind == GANG_ACTION_STOP);
             tell_one(gang, stopped, 16001);
-            gang_facts(gang, &facts);
+            gang_read_facts(gang, &facts);
             CHECK(facts.last_failure.cause == GANG_CAUSE_LOST && facts.counted_restarts == 0 &&
                   facts.uncounted_restarts == 1);
         }
@@ -294,7 +294,7 @@ static void who_died_of_memory_is_counted(void) {
         stopped.index = 1;
         stopped.incarnation = "b";
         gang_handle(gang, &stopped, 1002 + after_ms);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_INT(facts.last_failure.cause, GANG_CAUSE_MEMORY);
         CHECK_INT(facts.last_failure.index, 1);
         CHECK_STR(facts.last_failure.detail, "raise the limit");
@@ -320,7 +320,7 @@ static void who_was_out_of_reach_did_not_die_of_memory(void) {
     tell_one(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .round = round}, 3);
     CHECK(
         gang_handle(gang, &hello, 1000)); /* while the first pod's end is waited for, or after it */
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_INT(facts.last_failure.cause, GANG_CAUSE_LOST);
     CHECK_STR(facts.last_failure.detail, "no route");
     CHECK_INT(facts.counted_restarts, 0);
@@ -357,7 +357,7 @@ static void a_wrong_command_line_is_final(void) {
                                              .uncounted_restarts = rows[i].earlier};
         struct gang *gang = run(&options);
         struct gang_facts facts;
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         struct gang_event event = {.kind = GANG_EVENT_HEARTBEAT,
                                    .incarnation = "first",
                                    .round = facts.round,
@@ -374,7 +374,7 @@ static void a_wrong_command_line_is_final(void) {
         event.kind = GANG_EVENT_STOPPED;
         CHECK(gang_handle(gang, &event, 700));
         (void)last_action(gang, 700);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         if ((facts.state == GANG_STATE_FINISHED) != rows[i].is_final ||
             gang_cause_is_final(facts.last_failure.cause) != rows[i].is_final) {
             printf("# %d, %d beats, %d earlier: %s\n", rows[i].code, rows[i].beats, rows[i].earlier,
@@ -398,7 +398,7 @@ struct end {
 
 static void end_round(struct gang *gang, const struct end *end, int64_t *now_ms) {
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     struct gang_event event = {.kind = GANG_EVENT_EXITED,
                                .incarnation = "first",
                                .round = facts.round,
@@ -498,7 +498,7 @@ static void a_failure_that_repeats_is_final(void) {
         int ends = 0;
         do {
             end_round(gang, &rows[i].ends[ends++], &now_ms);
-            gang_facts(gang, &facts);
+            gang_read_facts(gang, &facts);
         } while (facts.state == GANG_STATE_RUNNING && ends < 3 && rows[i].ends[ends].detail);
         bool is_final = facts.last_failure.cause == GANG_CAUSE_REPEATED;
         if ((is_final ? ends : 0) != rows[i].final_after ||
@@ -528,7 +528,7 @@ static void a_failure_that_repeats_says_so(void) {
         int64_t now_ms = 0;
         end_round(gang, &(struct end){.detail = rows[i].detail, .code = 1}, &now_ms);
         end_round(gang, &(struct end){.detail = rows[i].detail, .code = 1}, &now_ms);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_STR(facts.last_failure.detail, rows[i].wanted);
         CHECK_INT(facts.last_failure.code, 1);
         gang_free(gang);
@@ -545,7 +545,7 @@ static void a_trainer_that_fails_alike_starts_again(void) {
     for (int i = 0; i < 3; i++) {
         end_round(gang, &(struct end){.detail = "the storage is away", .code = 3}, &now_ms);
     }
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_INT(facts.state, GANG_STATE_RUNNING);
     gang_free(gang);
 }

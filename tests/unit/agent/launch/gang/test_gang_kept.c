@@ -27,12 +27,12 @@ static int count_rounds(const struct gang_options *options, int each, enum evide
     int rounds = 0, looks = 0;
     for (int64_t now_ms = 1000; now_ms < 1000000000; now_ms += 1000) {
         if (last_action(gang, now_ms) == GANG_ACTION_LOOK) {
-            gang_facts(gang, &facts);
+            gang_read_facts(gang, &facts);
             CHECK_INT(facts.state, GANG_STATE_STOPPING); /* the restart waits for the answer */
             show(gang, evidence, facts.round, each ? rounds / each : 0);
             looks++;
         }
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         struct gang_event event = {
             .incarnation = "first", .round = facts.round, .attempt = 1, .code = 1};
         if (facts.state == GANG_STATE_FINISHED) {
@@ -114,7 +114,7 @@ static void what_was_stored_before_is_no_progress(void) {
         CHECK(count_restarts(gang, 3));
         gang_keep(gang, 500); /* rank 0 has loaded it */
         CHECK(!count_restarts(gang, 1));
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_INT(facts.forgiven, 0);
         gang_free(gang);
         gang = gang_new(&options);
@@ -138,7 +138,7 @@ static void a_round_that_waits_has_a_deadline_to_come(void) {
                                                 .attempt = 1};
     struct gang *gang = run(&options);
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     struct gang_event exited = {
         .kind = GANG_EVENT_EXITED, .incarnation = "first", .round = facts.round, .code = 1};
     CHECK(gang_handle(gang, &exited, 1000));
@@ -149,7 +149,7 @@ static void a_round_that_waits_has_a_deadline_to_come(void) {
     int turns = 0;
     for (int64_t now_ms = 2000; turns < 100; turns++) {
         (void)last_action(gang, now_ms);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         if (facts.state != GANG_STATE_STOPPING) {
             break;
         }
@@ -183,10 +183,10 @@ static void a_loss_that_is_explained_has_evidence(void) {
         CHECK_INT(last_action(gang, 16000), GANG_ACTION_STOP);
         CHECK(tell(gang, GANG_EVENT_STOPPED, 0, 1, 16001));
         CHECK_INT(last_action(gang, 16001), GANG_ACTION_LOOK);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         gang_looked(gang, facts.round, step);
         CHECK(gang_handle(gang, &hello, 20000));
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_INT(facts.state == GANG_STATE_FINISHED, step == 0);
         CHECK_INT(facts.last_failure.cause, GANG_CAUSE_MEMORY);
         CHECK_INT(facts.counted_restarts, step ? 2 : 1);

@@ -54,7 +54,7 @@ static void come(struct world *world, int index) {
 /* The hub's pod is gone: a new one comes, which knows only the counts. */
 static void new_hub(struct world *world) {
     struct gang_facts facts;
-    gang_facts(world->gang, &facts);
+    gang_read_facts(world->gang, &facts);
     world->options.counted_restarts = facts.counted_restarts;
     world->options.uncounted_restarts = facts.uncounted_restarts;
     world->options.attempt++;
@@ -249,7 +249,7 @@ static void harm(struct world *world) {
 /* The plan: a pod that is lost gets a successor. */
 static void control(struct world *world) {
     struct gang_facts facts;
-    gang_facts(world->gang, &facts);
+    gang_read_facts(world->gang, &facts);
     for (int i = 0; i < world->options.workers && world->is_peace; i++) {
         struct pod *pod = &world->pods[i]; /* (its livenessProbe) */
         pod->ends_ms = pod->is_mute && pod->ends_ms < 0 ? world->now_ms + 30000 : pod->ends_ms;

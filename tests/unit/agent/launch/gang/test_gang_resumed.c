@@ -42,7 +42,7 @@ static void a_successor_goes_on_with_the_check(void) {
         CHECK_INT(last_action(gang, now_ms), is_command ? (int)GANG_ACTION_RELEASE : -1);
         checked(gang, 0, now_ms + 1);
         CHECK_INT(last_action(gang, now_ms + 1), GANG_ACTION_FINISH);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK(facts.proof_by == GANG_PROOF_RANKS && facts.proof_count == 4);
         CHECK_INT(facts.round, ROUND);
         gang_free(gang);
@@ -67,7 +67,7 @@ static void a_successor_finds_a_wrong_result(void) {
     }
     checked(gang, 1, 100);
     CHECK_INT(last_action(gang, 100 + GANG_EXPLAIN_RANK_MS), GANG_ACTION_CONFIGURE);
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_INT(facts.round, 2 << GANG_ROUND_BITS | 1);
     CHECK_INT(facts.counted_restarts, 1);
     CHECK(facts.proof_by == GANG_PROOF_COMMAND && facts.proof_count == 1);

@@ -13,7 +13,7 @@ enum { WORKERS = 2, SLOTS = 2 };
 
 static void tell(struct gang *gang, struct gang_event event, int64_t now_ms) {
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     event.incarnation = "a";
     event.round = event.round ? event.round : facts.round;
     (void)gang_handle(gang, &event, now_ms);
@@ -110,7 +110,7 @@ static bool fails_with(struct gang *gang, int number, const char *words) {
         tell(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = i}, now_ms);
     }
     (void)last_action(gang, now_ms + GANG_EXPLAIN_COMMAND_MS);
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     bool is_right = facts.last_failure.cause == GANG_CAUSE_APP &&
                     facts.last_failure.rank == number &&
                     strstr(facts.last_failure.detail, words) != NULL;
@@ -122,7 +122,7 @@ static bool fails_with(struct gang *gang, int number, const char *words) {
 
 static bool is_known_by(struct gang *gang, enum gang_proof_by by, int64_t count) {
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     return facts.proof_by == by && facts.proof_count == count;
 }
 
@@ -179,7 +179,7 @@ static void its_member_is_silent(void) {
     CHECK_INT(last_action(gang, cut_ms + GANG_LOST_MS), STOP);
     tell(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = 0}, cut_ms + GANG_LOST_MS);
     (void)last_action(gang, cut_ms + GANG_LOST_MS);
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     CHECK_INT(facts.last_failure.cause, GANG_CAUSE_LOST);
     gang_free(gang);
 }
@@ -397,7 +397,7 @@ static void a_training_needs_all_ranks(void) {
 static void what_is_stored_is_checked(void) {
     struct gang *gang = running(true);
     struct gang_facts facts;
-    gang_facts(gang, &facts);
+    gang_read_facts(gang, &facts);
     int64_t round = facts.round;
     starts(gang, "one", 4, 10);
     all_end(gang, "one", 4);
@@ -419,7 +419,7 @@ static void what_is_stored_is_wrong(void) {
         struct gang *gang = running(true);
         struct gang_facts facts;
         int64_t now_ms = 60000;
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         int64_t round = facts.round;
         starts(gang, "one", 4, 10);
         all_end(gang, "one", 4);
@@ -436,7 +436,7 @@ static void what_is_stored_is_wrong(void) {
             tell(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = i}, now_ms + 1000);
         }
         CHECK_INT(last_action(gang, now_ms + 1000), GANG_ACTION_CONFIGURE * 10);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_INT(facts.last_failure.cause, GANG_CAUSE_APP);
         CHECK_INT(facts.counted_restarts, 1);
         CHECK(strstr(facts.last_failure.detail, is_silent ? "in time" : "is not there") != NULL);
@@ -462,7 +462,7 @@ static void a_command_may_lack_its_result(void) {
                                              .attempt = 1};
         struct gang *gang = running_with(&options);
         struct gang_facts facts;
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         for (int i = 0; i < WORKERS * SLOTS; i++) {
             tell(gang,
                  (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = i, .index = i / SLOTS},
@@ -472,7 +472,7 @@ static void a_command_may_lack_its_result(void) {
         /* The members have ended: none of them is to be replaced. */
         tell(gang, (struct gang_event){.kind = GANG_EVENT_DISCONNECTED, .index = 1}, 210);
         CHECK_INT(last_action(gang, 250 + GANG_LOST_MS), NOTHING);
-        gang_facts(gang, &facts);
+        gang_read_facts(gang, &facts);
         CHECK_INT(facts.lost_count, 0);
         if (!is_silent) {
             checked(gang, facts.round, 1, 300 + GANG_LOST_MS);

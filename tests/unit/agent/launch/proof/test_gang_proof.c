@@ -63,7 +63,7 @@ static void too_many_are_counted(void) {
     const struct gang_exit *exits = gang_proof_exits(proof, &count);
     CHECK_INT(count, HALF + 2);
     CHECK_INT(exits[HALF].launch, 3);
-    CHECK_INT(gang_proof_by(proof, &all), GANG_PROOF_RANKS);
+    CHECK_INT(gang_proof_find_by(proof, &all), GANG_PROOF_RANKS);
     CHECK_INT(all, 3 * HALF + 2);
     gang_proof_free(proof);
 }

@@ -81,7 +81,7 @@ static void add(struct journal *journal, struct store *output, enum commit_recor
         record.failed = decision == COMMIT_FAILED ? 2 : 0;
         record.text = "bad";
         record.text_size = 3;
-    } else if (staged_output_place(staged) == STAGED_TEXT) {
+    } else if (staged_output_find_place(staged) == STAGED_TEXT) {
         record.place = COMMIT_TEXT;
         record.text = part.bytes;
         record.text_size = (size_t)part.size_bytes;
@@ -211,7 +211,7 @@ static void add_pack(struct journal *journal, struct store *output, int64_t cell
     pack_free(pack);
     CHECK_OK(staged_output_close(staged, &err), &err);
     struct part part = staged_output_part(staged);
-    bool is_text = staged_output_place(staged) == STAGED_TEXT;
+    bool is_text = staged_output_find_place(staged) == STAGED_TEXT;
     CHECK_INT(is_text, cell % 3 != 0);
     struct commit_record record = {.type = COMMIT_DONE,
                                    .first = cell,

@@ -83,7 +83,7 @@ static void serve_for(struct house *house, int64_t ms) {
 }
 
 static struct ledger_counts counts_of(const struct house *house) {
-    return ledger_counts(house->prepared.journal.ledger);
+    return ledger_read_counts(house->prepared.journal.ledger);
 }
 
 static void await_workers(struct house *house, int count) {

@@ -69,7 +69,7 @@ static int64_t score(struct journal *journal, struct store *output, int worker, 
         .lease = lease.lease,
         .items = lease.first == CELLS - 1 ? 1 : 2,
         .failed = failed_items,
-        .place = staged_output_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
+        .place = staged_output_find_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
         .size_bytes = part.size_bytes,
         .crc = part.crc,
         .text = part.bytes,
@@ -83,7 +83,7 @@ static int64_t score(struct journal *journal, struct store *output, int worker, 
                                  .cause = fault};
     struct ledger_lease ended;
     enum ledger_decision decision =
-        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
+        ledger_take_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(decision, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
     struct journal_failure failure = {COMMIT_ERROR, fault};
     CHECK_OK(journal_accept(journal, decision, &ended, &result, &failure, &err), &err);
@@ -98,7 +98,7 @@ static int join(struct journal *journal) {
 }
 
 static int64_t done(const struct journal *journal) {
-    return ledger_counts(journal->ledger).batches.done;
+    return ledger_read_counts(journal->ledger).batches.done;
 }
 
 static long files_in(const char *output) {
@@ -144,7 +144,7 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
           ledger_is_committed(journal.ledger));
     CHECK_OK(journal_end(&journal, true, &err), &err); /* exists already */
     CHECK(journal_is_stored(&journal));
-    CHECK_INT(ledger_counts(journal.ledger).items.done, ITEMS);
+    CHECK_INT(ledger_read_counts(journal.ledger).items.done, ITEMS);
     journal_release(&journal);
 }
 
@@ -209,7 +209,7 @@ static void test_failures_are_the_jobs_own(void) {
     open_journal(output, &journal);
     CHECK(ledger_is_committed(journal.ledger) && journal.generation.is_ended &&
           !journal.generation.has_succeeded);
-    CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).batches.failed, 1);
     struct journal_first_failure first = journal_find_first_failure(&journal);
     CHECK_STR(first.cause, "it is bad");
     CHECK_STR(first.worker, "w-0");
@@ -298,8 +298,8 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     journal_release(&journal);
 
     open_journal(output, &journal);
-    CHECK_INT(ledger_counts(journal.ledger).batches.retried, 1);
-    CHECK_INT(ledger_counts(journal.ledger).items.retried, 2);
+    CHECK_INT(ledger_read_counts(journal.ledger).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).items.retried, 2);
     CHECK_INT(done(&journal), 0);
     worker = join(&journal);
     while (done(&journal) < CELLS) {
@@ -326,7 +326,7 @@ static enum ledger_decision fail(struct journal *journal, int worker, enum ledge
     struct ledger_report said = {
         .worker = worker, .lease = lease.lease, .fault = fault, .items = 2, .cause = "it is bad"};
     enum ledger_decision decision =
-        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
+        ledger_take_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     struct journal_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
                                       said.cause};
     if (decision == LEDGER_RETRY) {
@@ -358,14 +358,14 @@ static void test_tries_hold_over_coordinators(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         job.uid = rows[i].uid;
         open_journal(output, &journal);
-        CHECK_INT(ledger_counts(journal.ledger).batches.retried, (int64_t)i);
+        CHECK_INT(ledger_read_counts(journal.ledger).batches.retried, (int64_t)i);
         CHECK_INT(fail(&journal, join(&journal), rows[i].fault, 0, &try), rows[i].decision);
         CHECK_INT(try, rows[i].try);
         store_all(&journal);
         journal_release(&journal);
     }
     open_journal(output, &journal);
-    CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).batches.failed, 1);
     journal_release(&journal);
     max_tries = 1; /* a waiting cell has a try left, even if the spec allows fewer now */
     job.uid = "uid-2";

@@ -69,14 +69,14 @@ static void score(struct journal *journal, int64_t *ret_lease) {
         .worker = worker, .lease = lease.lease, .items = 1, .took_us = 1};
     struct message_result result = {.lease = lease.lease, .items = 1, .place = MESSAGE_NOWHERE};
     struct ledger_lease ended;
-    enum ledger_decision decision = ledger_report(journal->ledger, &report, 0, &ended);
+    enum ledger_decision decision = ledger_take_report(journal->ledger, &report, 0, &ended);
     CHECK_INT(decision, LEDGER_DONE);
     CHECK_OK(journal_accept(journal, decision, &ended, &result, NULL, &err), &err);
     *ret_lease = lease.lease;
 }
 
 static int64_t done(const struct journal *journal) {
-    return ledger_counts(journal->ledger).batches.done;
+    return ledger_read_counts(journal->ledger).batches.done;
 }
 
 static void test_a_generation_forgets_the_one_before(void) {

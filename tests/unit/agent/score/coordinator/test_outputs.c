@@ -175,7 +175,7 @@ static int score(struct prepared_job *prepared, int worker, struct error *err) {
                                     .size_bytes = part.size_bytes,
                                     .crc = part.crc};
     enum ledger_decision decision =
-        ledger_report(journal->ledger, &report, clock_monotonic_ms(), &ended);
+        ledger_take_report(journal->ledger, &report, clock_monotonic_ms(), &ended);
     return decision != LEDGER_DONE && decision != LEDGER_PARTIAL
                ? error_set(err, ERROR_FAILED, "decision %d", decision)
                : journal_accept(journal, decision, &ended, &result, NULL, err);
@@ -231,7 +231,7 @@ static int live(const struct applied *applied, int64_t kills_at) {
     struct broken_options options = {.kills_at = kills_at};
     struct prepared_job prepared = {.lock_fd = -1, .cell_items = 2};
     CHECK_OK(media_find(job.spec, &prepared.media, &err), &err);
-    prepared.form = sink_form(job.spec, prepared.media);
+    prepared.form = sink_read_form(job.spec, prepared.media);
     prepared.cell_items = kept_has_items(&prepared) ? 2 : 1;
     prepared.output = broken_store(open_output(job.output), &options);
     int result = coordinate(&job, &prepared, &err);

@@ -54,7 +54,7 @@ static UNUSED enum ledger_decision finish(struct ledger *ledger, const struct le
                                    .items = items,
                                    .failed = failed,
                                    .took_us = -1};
-    return ledger_report(ledger, &report, now_ms, NULL);
+    return ledger_take_report(ledger, &report, now_ms, NULL);
 }
 
 static UNUSED enum ledger_decision fail(struct ledger *ledger, const struct ledger_lease *lease,
@@ -62,7 +62,7 @@ static UNUSED enum ledger_decision fail(struct ledger *ledger, const struct ledg
                                         int64_t now_ms) {
     struct ledger_report report = {
         .worker = lease->worker, .lease = lease->lease, .fault = fault, .cause = cause};
-    return ledger_report(ledger, &report, now_ms, NULL);
+    return ledger_take_report(ledger, &report, now_ms, NULL);
 }
 
 static UNUSED void check_taken(struct ledger *ledger, int64_t now_ms,

@@ -20,8 +20,8 @@ static void test_the_last_cell_may_have_fewer_items(void) {
         CHECK_INT(finish(ledger, &lease, lease.items, 0, 0), LEDGER_DONE);
     }
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.done, 17);
-    CHECK_INT(ledger_counts(ledger).items.total, 17);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 17);
+    CHECK_INT(ledger_read_counts(ledger).items.total, 17);
     CHECK(!ledger_is_committed(ledger));
     ledger_committed(ledger, 0, 4);
     CHECK(ledger_is_committed(ledger));
@@ -53,11 +53,11 @@ static void test_slots_of_a_worker_work_side_by_side(void) {
         CHECK_INT(grant(ledger, 0, a, i).slot, i);
     }
     check_no_grant(ledger, 0);
-    CHECK_INT(ledger_counts(ledger).slots, 3);
+    CHECK_INT(ledger_read_counts(ledger).slots, 3);
     ledger_leave(ledger, a);
-    CHECK_INT(ledger_counts(ledger).batches.retried, 3); /* three heads were lost */
-    CHECK_INT(join_with(ledger, "a", 5), a);             /* it comes back with more */
-    CHECK_INT(ledger_counts(ledger).slots, 5);
+    CHECK_INT(ledger_read_counts(ledger).batches.retried, 3); /* three heads were lost */
+    CHECK_INT(join_with(ledger, "a", 5), a);                  /* it comes back with more */
+    CHECK_INT(ledger_read_counts(ledger).slots, 5);
     for (int i = 0; i < 5; i++) {
         CHECK_INT(grant(ledger, 0, a, i).slot, i);
     }
@@ -103,9 +103,9 @@ static void test_a_lost_worker_costs_one_retry(void) {
     check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record must report it */
     struct ledger_revoked none;
     CHECK(!ledger_next_revoked(ledger, 0, &none)); /* leases ahead had not begun */
-    CHECK_INT(ledger_counts(ledger).batches.retried, 1);
-    CHECK_INT(ledger_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
-    CHECK_INT(ledger_counts(ledger).leased, 0);
+    CHECK_INT(ledger_read_counts(ledger).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
+    CHECK_INT(ledger_read_counts(ledger).leased, 0);
     check_no_grant(ledger, 0);
     int b = join(ledger, "b");
     struct ledger_lease again = grant(ledger, 0, b, 0);
@@ -118,7 +118,7 @@ static void test_a_lost_worker_costs_one_retry(void) {
     CHECK_INT(finish(ledger, &head, 1, 0, 10), LEDGER_IGNORED);
     CHECK_INT(finish(ledger, &ahead, 1, 0, 10), LEDGER_LATE);
     check_taken(ledger, 10, &again, LEDGER_IGNORED);
-    CHECK_INT(ledger_counts(ledger).batches.done, 2);
+    CHECK_INT(ledger_read_counts(ledger).batches.done, 2);
     grant(ledger, 10, a, 2);
     check_no_grant(ledger, 10); /* b is still busy with the unwanted lease */
     CHECK_INT(finish(ledger, &again, 1, 0, 10), LEDGER_IGNORED);
@@ -197,7 +197,7 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     CHECK_INT(taken.lease.lease, ahead.lease);
     CHECK_INT(taken.decision, LEDGER_RETRY); /* although maxTries is 1 */
     CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
-    CHECK_INT(ledger_counts(ledger).batches.failed, 0);
+    CHECK_INT(ledger_read_counts(ledger).batches.failed, 0);
     check_no_grant(ledger, 1101000); /* a must send a message first */
     ledger_free(ledger);
 }
@@ -284,8 +284,8 @@ static void test_errors_count_and_wrong_numbers_are_errors(void) {
     size_t count = 0;
     CHECK_STR(ledger_failures(ledger, &count)[0].cause, "its worker made 7 results of 8 items");
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.failed, 8);
-    CHECK_INT(ledger_counts(ledger).items.retried, 8);
+    CHECK_INT(ledger_read_counts(ledger).items.failed, 8);
+    CHECK_INT(ledger_read_counts(ledger).items.retried, 8);
     ledger_free(ledger);
 }
 
@@ -301,7 +301,7 @@ static void test_of_the_last_try_stays_what_is_fine(void) {
     one = grant(ledger, 0, a, 0);
     CHECK_INT(finish(ledger, &one, 40, 2, 0), LEDGER_PARTIAL);
     CHECK(ledger_is_accounted(ledger));
-    struct ledger_counts counts = ledger_counts(ledger);
+    struct ledger_counts counts = ledger_read_counts(ledger);
     CHECK_INT(counts.items.done, 88);
     CHECK_INT(counts.items.failed, 2);
     CHECK_INT(counts.items.total, 90);
@@ -336,19 +336,19 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
                                        .failed = rows[i].failed,
                                        .is_final = rows[i].is_final,
                                        .took_us = -1};
-        CHECK_INT(ledger_report(ledger, &report, 0, NULL), rows[i].decision);
+        CHECK_INT(ledger_take_report(ledger, &report, 0, NULL), rows[i].decision);
     }
     struct ledger_options options = plain;
     options.cell_items = 4;
-    CHECK_INT(ledger_counts(ledger).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(ledger).batches.retried, 1);
     ledger_free(ledger);
     ledger = new_ledger(options, 1);
     a = join(ledger, "a");
     struct ledger_lease one = grant(ledger, 0, a, 0);
     struct ledger_report report = {
         .worker = a, .lease = one.lease, .items = 4, .failed = 1, .is_final = true, .took_us = -1};
-    CHECK_INT(ledger_report(ledger, &report, 0, NULL), LEDGER_PARTIAL);
-    CHECK_INT(ledger_counts(ledger).items.done, 3);
+    CHECK_INT(ledger_take_report(ledger, &report, 0, NULL), LEDGER_PARTIAL);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 3);
     ledger_free(ledger);
 }
 
@@ -368,7 +368,7 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
         }
     }
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(ledger).batches.failed, 1);
     check_taken(ledger, 0, &lease, LEDGER_FAILED); /* a record has to be written */
     ledger_free(ledger);
 }
@@ -473,7 +473,7 @@ static void test_what_is_committed_is_not_done_again(void) {
     ledger_void(ledger, 6, 1);
     ledger_published(ledger, 1, 2);
     CHECK_OK(ledger_extend(ledger, 7, -1, true, &err), &err);
-    struct ledger_counts counts = ledger_counts(ledger);
+    struct ledger_counts counts = ledger_read_counts(ledger);
     CHECK_INT(counts.items.done, 27);
     CHECK_INT(counts.items.failed, 2);
     CHECK_INT(counts.batches.done, 2);
@@ -489,10 +489,10 @@ static void test_what_is_committed_is_not_done_again(void) {
         ledger_committed(ledger, wanted[i], 1);
     }
     CHECK(ledger_is_committed(ledger));
-    CHECK_INT(ledger_counts(ledger).items.done, 67);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 67);
     ledger_void(ledger, 1, 2); /* found at assembly */
     CHECK(!ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.done, 47);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 47);
     grant(ledger, 0, a, 1);
     grant(ledger, 0, a, 2);
     ledger_free(ledger);
@@ -529,8 +529,8 @@ static void test_commits_that_no_input_has_are_refused(void) {
     CHECK_INT(ledger_restore(known, &behind, &err), -1);
     CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
     ledger_retried(known, &behind, true);
-    CHECK_INT(ledger_counts(known).batches.total, 3);
-    CHECK_INT(ledger_counts(known).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(known).batches.total, 3);
+    CHECK_INT(ledger_read_counts(known).batches.retried, 1);
     ledger_free(known);
     error_clear(&err);
     struct ledger *large = ledger_new(&plain);

@@ -15,7 +15,7 @@ static void test_a_slow_last_lease_runs_twice(void) {
     int a = join(ledger, "a"), b = join_with(ledger, "b", 2);
     struct ledger_lease slow = grant(ledger, 0, a, 0);
     int64_t now_ms = 0;
-    for (struct ledger_lease lease; ledger_counts(ledger).batches.done < 11;) {
+    for (struct ledger_lease lease; ledger_read_counts(ledger).batches.done < 11;) {
         CHECK(ledger_grant(ledger, now_ms, &lease));
         CHECK_INT(lease.worker, b);
         now_ms += 700;
@@ -24,7 +24,7 @@ static void test_a_slow_last_lease_runs_twice(void) {
     /* 0.7 s is usual; a's lease is older than twice that, and the idle slots are b's. */
     struct ledger_lease second = grant(ledger, now_ms, b, 0);
     CHECK(second.is_second);
-    CHECK_INT(ledger_counts(ledger).leased, 1);
+    CHECK_INT(ledger_read_counts(ledger).leased, 1);
     check_no_grant(ledger, now_ms + 50000); /* not a third time */
     CHECK_INT(fail(ledger, &slow, LEDGER_SCORER, "crash", now_ms), LEDGER_RETRY);
     struct ledger_lease third = grant(ledger, now_ms + 50000, a, 0); /* now alone again */
@@ -33,7 +33,7 @@ static void test_a_slow_last_lease_runs_twice(void) {
     check_taken(ledger, now_ms, &second, LEDGER_IGNORED);
     CHECK_INT(finish(ledger, &second, 1, 0, now_ms), LEDGER_IGNORED);
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).batches.done, 12);
+    CHECK_INT(ledger_read_counts(ledger).batches.done, 12);
     ledger_free(ledger);
 }
 
@@ -82,7 +82,7 @@ static void test_a_final_failure_ends_both_runs(void) {
                                          .failed = 1,
                                          .is_final = true,
                                          .took_us = -1};
-    CHECK_INT(ledger_report(ledger, &report, 2 * LEDGER_SLOW_MS, NULL), LEDGER_FAILED);
+    CHECK_INT(ledger_take_report(ledger, &report, 2 * LEDGER_SLOW_MS, NULL), LEDGER_FAILED);
     check_taken(ledger, 2 * LEDGER_SLOW_MS, &second, LEDGER_IGNORED);
     CHECK(ledger_is_accounted(ledger));
     ledger_free(ledger);
@@ -107,8 +107,8 @@ static void test_a_last_try_that_is_good_in_part_counts(void) {
     CHECK_INT(finish(ledger, &second, 100, 1, now_ms), LEDGER_PARTIAL);
     check_taken(ledger, now_ms, &third, LEDGER_IGNORED);
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.failed, 1);
-    CHECK_INT(ledger_counts(ledger).items.done, 199);
+    CHECK_INT(ledger_read_counts(ledger).items.failed, 1);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 199);
     ledger_free(ledger);
 }
 
@@ -126,7 +126,7 @@ static struct ledger *pair_of_many(struct ledger_lease ret_leases[static 2], int
                                        .lease = lease.lease,
                                        .items = lease.cells,
                                        .took_us = (20 + lease.cells) * 1000};
-        CHECK_INT(ledger_report(ledger, &report, *now_ms, NULL), LEDGER_DONE);
+        CHECK_INT(ledger_take_report(ledger, &report, *now_ms, NULL), LEDGER_DONE);
     }
     join(ledger, "b");
     *now_ms += 2 * LEDGER_SLOW_MS;
@@ -206,10 +206,10 @@ static void test_sizes_follow_the_costs(void) {
                                        .lease = lease.lease,
                                        .items = lease.cells,
                                        .took_us = took_ms * 1000};
-        CHECK_INT(ledger_report(ledger, &report, now_ms, NULL), LEDGER_DONE);
+        CHECK_INT(ledger_take_report(ledger, &report, now_ms, NULL), LEDGER_DONE);
     }
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.done, CELLS);
+    CHECK_INT(ledger_read_counts(ledger).items.done, CELLS);
     CHECK(largest >= 950 && largest <= 1024);
     CHECK(last <= 40); /* they shrink towards the end, down to two start-ups */
     CHECK(leases < 240);
@@ -240,7 +240,7 @@ static void test_who_is_started_anew_for_each_gets_large_ones(void) {
                                            .lease = lease.lease,
                                            .items = lease.cells,
                                            .took_us = (2 + lease.cells + 500 * starts) * 1000};
-            CHECK_INT(ledger_report(ledger, &report, now_ms, NULL), LEDGER_DONE);
+            CHECK_INT(ledger_take_report(ledger, &report, now_ms, NULL), LEDGER_DONE);
         }
         CHECK(starts_each ? largest > 5000 : largest >= 90 && largest <= 256);
         ledger_free(ledger);
@@ -268,8 +268,8 @@ static void test_a_bad_item_is_found_by_halves(void) {
     }
     CHECK(largest > 100 && largest <= 200); /* 1 s of 5 ms each */
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_counts(ledger).items.failed, 1);
-    CHECK_INT(ledger_counts(ledger).items.done, 4999);
+    CHECK_INT(ledger_read_counts(ledger).items.failed, 1);
+    CHECK_INT(ledger_read_counts(ledger).items.done, 4999);
     size_t count = 0;
     CHECK_INT(ledger_failures(ledger, &count)[0].cell, bad);
     CHECK_INT(count, 1);
@@ -352,7 +352,7 @@ static void test_a_million_cells_are_quick_and_small(void) {
     int64_t bytes = allocated() - before - (int64_t)(2 * WORKERS * sizeof *leases);
     printf("# %d cells, %d workers: %.2f s, %.2f bytes a cell\n", CELLS, WORKERS, seconds,
            (double)bytes / CELLS);
-    CHECK_INT(ledger_counts(ledger).batches.done, CELLS);
+    CHECK_INT(ledger_read_counts(ledger).batches.done, CELLS);
     CHECK(bytes <= 12 * CELLS + (1 << 20)); /* workers, slots, leases: 1 MB */
     CHECK(seconds < 10);
     free(leases);

@@ -162,7 +162,7 @@ static enum ledger_decision end_badly(struct world *world, const struct ledger_l
 /* ---- answers of the ledger ------------------------------------------------------------------ */
 
 static void check_counts(struct world *world) {
-    struct ledger_counts counts = ledger_counts(world->ledger), sums = {0};
+    struct ledger_counts counts = ledger_read_counts(world->ledger), sums = {0};
     bool never = false;
     for (int64_t i = 0; i < world->total; i++) {
         const struct model_cell *cell = &world->cells[i];
@@ -212,7 +212,7 @@ static void check_granted(struct world *world, const struct ledger_lease *lease,
         world->cells[i].was_leased = true;
     }
     if (lease->is_second) {
-        CHECK(world->is_all && ledger_counts(world->ledger).waiting == 0 && slot->held == 0);
+        CHECK(world->is_all && ledger_read_counts(world->ledger).waiting == 0 && slot->held == 0);
     }
     slot->started_ms = slot->held ? slot->started_ms : world->now_ms;
     slot->queue[slot->held++] = lease->lease;
@@ -272,7 +272,7 @@ static void settle(struct world *world) {
     }
     CHECK_INT(world->unwanted, 0);
     CHECK_INT(world->expected_losses, 0);
-    bool has_waiting = ledger_counts(world->ledger).waiting > 0 && !is_over;
+    bool has_waiting = ledger_read_counts(world->ledger).waiting > 0 && !is_over;
     for (int worker = 0; worker < WORKERS; worker++) {
         for (int i = 0; i < (world->is_present[worker] ? world->slots[worker] : 0); i++) {
             const struct model_slot *slot = &world->slot[worker][i];
@@ -304,7 +304,7 @@ static void report(struct world *world, int64_t number) {
     bool is_sound = !said.fault && !said.failed && said.items == items;
     struct model_slot *slot = &world->slot[it.worker][it.slot];
     enum ledger_decision wanted = LEDGER_IGNORED,
-                         decision = ledger_report(world->ledger, &said, world->now_ms, &told);
+                         decision = ledger_take_report(world->ledger, &said, world->now_ms, &told);
     if (slot->stuck == number) {
         slot->stuck = -1;
         slot->started_ms = slot->waits_ms >= 0 ? world->now_ms : slot->started_ms;
@@ -556,7 +556,7 @@ static void live(uint64_t seed, int64_t *leases, int64_t *over) {
             ledger_committed(world->ledger, i, 1);
         }
         CHECK(ledger_is_committed(world->ledger));
-        CHECK_INT(ledger_counts(world->ledger).leased, 0);
+        CHECK_INT(ledger_read_counts(world->ledger).leased, 0);
     }
     ledger_free(world->ledger);
     free(world);

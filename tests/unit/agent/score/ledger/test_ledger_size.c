@@ -87,7 +87,7 @@ static void end_next(struct play *play) {
     }
     struct ledger_report report = {
         .worker = lease.worker, .lease = lease.lease, .items = lease.items, .took_us = took_us};
-    (void)ledger_report(play->ledger, &report, play->now_us / 1000, NULL);
+    (void)ledger_take_report(play->ledger, &report, play->now_us / 1000, NULL);
 }
 
 /* Microseconds from the first lease to the last result. size 0: auto. */
@@ -113,7 +113,7 @@ static int64_t play_through(const struct course *course, int64_t size) {
         take_leases(play);
     }
     int64_t took_us = play->now_us;
-    CHECK_INT(ledger_counts(play->ledger).items.done, course->items);
+    CHECK_INT(ledger_read_counts(play->ledger).items.done, course->items);
     ledger_free(play->ledger);
     free(play);
     return took_us;

@@ -306,7 +306,7 @@ static void score(struct journal *journal, struct store *output, int worker) {
                                  .took_us = 1000,
                                  .cause = failed ? "no such shop" : NULL};
     enum ledger_decision decision =
-        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
+        ledger_take_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(decision, lease.first == BAD     ? LEDGER_FAILED
                         : lease.first == MIXED ? LEDGER_PARTIAL
                                                : LEDGER_DONE);

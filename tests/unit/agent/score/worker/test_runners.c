@@ -100,7 +100,7 @@ static int64_t await(struct bench *bench, const char *wanted) {
 }
 
 static void await_running(struct bench *bench) {
-    for (int i = 0; i < 2000 && runners_status(bench->runners).is_idle; i++) {
+    for (int i = 0; i < 2000 && runners_read_status(bench->runners).is_idle; i++) {
         poll(NULL, 0, 5);
     }
 }

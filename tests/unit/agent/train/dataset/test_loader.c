@@ -55,8 +55,8 @@ static void check_gang(struct loader_options options) {
         CHECK_OK(loader_open(&options, &loader, &err), &err);
         for (int64_t step = options.first_step; step < options.end_step; step++) {
             struct order_batch whole =
-                order_batch(options.dataset->count, options.batch_size, step);
-            struct order_slice slice = order_slice(whole.count, options.rank, options.size);
+                order_find_batch(options.dataset->count, options.batch_size, step);
+            struct order_slice slice = order_find_slice(whole.count, options.rank, options.size);
             CHECK_INT(loader_take(loader, &batch, &err), 1);
             CHECK(batch->step == step && batch->epoch == whole.epoch &&
                   batch->count == slice.count && batch->total == whole.count);
@@ -213,8 +213,8 @@ static int64_t read_epoch(struct loader_options options, int64_t *ret_indices) {
         CHECK_OK(loader_open(&options, &loader, &err), &err);
         int more;
         while ((more = loader_take(loader, &batch, &err)) > 0) {
-            struct order_batch whole = order_batch(BAD_COUNT, options.batch_size, batch->step);
-            struct order_slice slice = order_slice(whole.count, options.rank, options.size);
+            struct order_batch whole = order_find_batch(BAD_COUNT, options.batch_size, batch->step);
+            struct order_slice slice = order_find_slice(whole.count, options.rank, options.size);
             CHECK_INT(batch->count, slice.count);
             bad += batch->bad;
             for (int64_t i = 0; i < batch->count; i++) {

@@ -126,7 +126,7 @@ static void test_batches_and_slices_cover_everything_once(void) {
         for (int64_t batch_size = 1; batch_size < 45; batch_size += 3) {
             int64_t at = 0, steps = order_steps(count, batch_size);
             for (int64_t step = 5 * steps; step < 6 * steps; step++) {
-                struct order_batch batch = order_batch(count, batch_size, step);
+                struct order_batch batch = order_find_batch(count, batch_size, step);
                 CHECK(batch.epoch == 5 && batch.first == at && batch.count >= 1);
                 at += batch.count;
             }
@@ -135,7 +135,7 @@ static void test_batches_and_slices_cover_everything_once(void) {
         for (int size = 1; size < 10; size++) {
             int64_t at = 0;
             for (int rank = 0; rank < size; rank++) {
-                struct order_slice slice = order_slice(count, rank, size);
+                struct order_slice slice = order_find_slice(count, rank, size);
                 CHECK(slice.first == at && slice.count >= count / size &&
                       slice.count <= count / size + 1);
                 at += slice.count;

@@ -146,11 +146,11 @@ static void test_how_it_is_rounded(void) {
     const struct shape shape = {1, {COUNT}};
     builder_init(&builder, NULL);
     int value = builder_input(&builder, "x", TENSOR_FLOAT32, &shape);
-    const struct builder_node node = {.op = op_of_id(OP_ROUND_BFLOAT),
-                                      .name = "round",
-                                      .input_count = 1,
-                                      .output_count = 1,
-                                      .inputs = &value};
+    const struct builder_new_node node = {.op = op_of_id(OP_ROUND_BFLOAT),
+                                          .name = "round",
+                                          .input_count = 1,
+                                          .output_count = 1,
+                                          .inputs = &value};
     builder_output(&builder, builder_node(&builder, &node));
     builder_take(&builder, &graph);
     struct tensor input = {.shape = shape, .data = x}, output;

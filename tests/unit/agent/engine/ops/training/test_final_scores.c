@@ -91,7 +91,7 @@ static void test_endings(void) {
     static const struct {
         int (*make)(struct network *network, int x);
         enum training_loss loss;
-        enum training_scores scores;
+        enum training_ending scores;
         const char *refused[2];
     } rows[] = {
         {by_sigmoid, TRAINING_BINARY_CROSS_ENTROPY, TRAINING_SIGMOIDS, {NULL}},

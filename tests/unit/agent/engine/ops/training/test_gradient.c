@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 static int add(struct builder *builder, enum op_id id, const int *inputs) {
-    struct builder_node node = {
+    struct builder_new_node node = {
         .op = op_of_id(id), .name = "made", .inputs = inputs, .output_count = 1};
     while (inputs[node.input_count] != -2) {
         node.input_count++;
@@ -95,13 +95,13 @@ static void test_stops_and_refusals(void) {
     CHECK_OK(gradient_build(&builder, loss, &x, 1, &gradient, &err), &err);
     CHECK_INT(gradient, -1);
     const struct attribute of[] = {TXT("of", "Relu")};
-    const struct builder_node node = {.op = op_of_id(OP_UNARY_GRADIENT),
-                                      .name = "second",
-                                      .inputs = (int[]){x, x},
-                                      .input_count = 2,
-                                      .output_count = 1,
-                                      .attributes = of,
-                                      .attribute_count = 1};
+    const struct builder_new_node node = {.op = op_of_id(OP_UNARY_GRADIENT),
+                                          .name = "second",
+                                          .inputs = (int[]){x, x},
+                                          .input_count = 2,
+                                          .output_count = 1,
+                                          .attributes = of,
+                                          .attribute_count = 1};
     loss = add(&builder, OP_REDUCE_SUM, V(builder_node(&builder, &node)));
     CHECK_INT(gradient_build(&builder, loss, &x, 1, &gradient, &err), -1);
     CHECK_INT(err.kind, ERROR_UNSUPPORTED);

@@ -10,11 +10,11 @@
 #include <string.h>
 
 static int add(struct builder *builder, enum op_id id, const int *inputs, int count) {
-    return builder_node(builder, &(struct builder_node){.op = op_of_id(id),
-                                                        .name = "n",
-                                                        .input_count = count,
-                                                        .output_count = 1,
-                                                        .inputs = inputs});
+    return builder_node(builder, &(struct builder_new_node){.op = op_of_id(id),
+                                                            .name = "n",
+                                                            .input_count = count,
+                                                            .output_count = 1,
+                                                            .inputs = inputs});
 }
 
 static struct tensor floats(float *values, int64_t count) {
@@ -75,13 +75,13 @@ static void test_cut(void) {
     int wanted = builder_input(&builder, "shape", TENSOR_FLOAT32, NULL);
     int negative = add(&builder, OP_NEG, &x, 1);
     int absolute = add(&builder, OP_ABS, &wanted, 1);
-    int shape = builder_node(&builder, &(struct builder_node){.op = op_of_id(OP_CAST),
-                                                              .name = "cast",
-                                                              .input_count = 1,
-                                                              .output_count = 1,
-                                                              .inputs = &absolute,
-                                                              .attribute_count = 1,
-                                                              .attributes = to});
+    int shape = builder_node(&builder, &(struct builder_new_node){.op = op_of_id(OP_CAST),
+                                                                  .name = "cast",
+                                                                  .input_count = 1,
+                                                                  .output_count = 1,
+                                                                  .inputs = &absolute,
+                                                                  .attribute_count = 1,
+                                                                  .attributes = to});
     int shaped = add(&builder, OP_RESHAPE, (int[]){negative, shape}, 2);
     builder_output(&builder, shaped);
     builder_output(&builder, negative);
@@ -125,13 +125,13 @@ static void test_endless(void) {
     builder_init(&builder, NULL);
     int x = builder_input(&builder, "x", TENSOR_FLOAT32, NULL);
     builder_output(&builder,
-                   builder_node(&builder, &(struct builder_node){.op = op_of_id(OP_LOOP),
-                                                                 .name = "loop",
-                                                                 .input_count = 3,
-                                                                 .output_count = 1,
-                                                                 .inputs = (int[]){-1, -1, x},
-                                                                 .attribute_count = 1,
-                                                                 .attributes = bodies}));
+                   builder_node(&builder, &(struct builder_new_node){.op = op_of_id(OP_LOOP),
+                                                                     .name = "loop",
+                                                                     .input_count = 3,
+                                                                     .output_count = 1,
+                                                                     .inputs = (int[]){-1, -1, x},
+                                                                     .attribute_count = 1,
+                                                                     .attributes = bodies}));
     builder_take(&builder, &graph);
     CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     struct stages *stages = stages_new(device, &graph, 1e7);

@@ -129,13 +129,14 @@ static void test_settings_are_found_again(void) {
         values[i] = sin(8 * points[i]) + 0.1 * ((double)test_below(&state, 2001) / 1000 - 1);
     }
     AUTO(gaussian_freep) struct gaussian *rough = gaussian_fit(&line, points, values, COUNT);
-    CHECK(gaussian_settings(rough).length > 0.2 && gaussian_settings(rough).noise >= 1e-4);
+    CHECK(gaussian_read_settings(rough).length > 0.2 &&
+          gaussian_read_settings(rough).noise >= 1e-4);
     for (int i = 0; i < COUNT; i++) {
         values[i] = sin(40 * points[i]);
     }
     AUTO(gaussian_freep) struct gaussian *smooth = gaussian_fit(&line, points, values, COUNT);
-    CHECK(gaussian_settings(smooth).length < gaussian_settings(rough).length &&
-          gaussian_settings(smooth).noise <= 1e-4);
+    CHECK(gaussian_read_settings(smooth).length < gaussian_read_settings(rough).length &&
+          gaussian_read_settings(smooth).noise <= 1e-4);
 }
 
 /* All values equal, and all points equal: no result is NaN. */
