@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* windlass-agent: the first word selects a command (a table); the rest are its arguments. */
 #include "agent/commands/install.h"
 #include "agent/commands/launch_command.h"
 #include "agent/commands/model.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A field of a definition, as docs/api.md and `windlass explain` show it. */
 #include "operator/manifest.h"
 #include "operator/reference.h"
 #include "operator/reference_words.h"

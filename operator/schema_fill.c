@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Fills in the defaults of a definition, and takes them out again. */
 #include "operator/schema.h"
 
 /* One walk serves both: to see whether a default is missing, and to fill them in. */

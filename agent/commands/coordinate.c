@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `windlass-agent coordinate`: the coordinator of a BatchScore. */
 #include "agent/commands/pod_command.h"
 #include "agent/score/coordinator/coordinator.h"
 

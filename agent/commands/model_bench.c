@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model bench`: times a model on generated pictures. */
 #include "agent/commands/model.h"
 #include "agent/commands/model_inputs.h"
 #include "agent/engine/session.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model gradients`: the loss and the gradient of every weight, as in a step of training. */
 #include "agent/commands/model.h"
 #include "agent/commands/value_file.h"
 #include "agent/engine/device.h"

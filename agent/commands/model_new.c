@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model new`: writes a network with random weights. */
 #include "agent/commands/model.h"
 
 #include "agent/engine/model.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model run`: one run of a model; inputs and outputs are TensorProto files. */
 #include "agent/commands/model.h"
 #include "agent/commands/value_file.h"
 

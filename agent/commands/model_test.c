@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model test`: runs the cases of a folder as ONNX publishes them, and compares outputs. */
 #include "agent/commands/model.h"
 #include "agent/engine/model.h"
 #include "agent/engine/session.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `model tokenize`: what a tokenizer makes of texts. */
 #include "agent/commands/model.h"
 
 #include "agent/data/text/tokenizer.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `windlass-agent score`: a worker of a BatchScore. */
 #include "agent/commands/pod_command.h"
 #include "agent/commands/serve_command.h"
 #include "agent/score/coordinator/tidy.h"

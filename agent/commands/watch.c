@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `windlass-agent watch`: waits until a job's trigger appears or its input changes. */
 #include "agent/commands/pod_command.h"
 #include "agent/score/coordinator/trigger_watcher.h"
 

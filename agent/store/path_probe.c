@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks in a thread whether a folder answers: a dead hard mount never returns. */
 #include "agent/store/path.h"
 #include "agent/store/path_folder.h"
 #include "lib/time/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The store of a folder of a volume: its table of functions. */
 #include "agent/store/path_folder.h"
 
 #include "agent/store/path.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds the kind of store of a path, and opens it. */
 #include "agent/store/store.h"
 
 #include "agent/store/store_ops.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Begins or continues from a checkpoint, and writes checkpoints. */
 #include "agent/train/trainer_state.h"
 
 #include "lib/time/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the spec, opens data and model, builds the graphs, allocates weights. */
 #include "agent/train/trainer_inputs.h"
 #include "agent/train/trainer_state.h"
 #include "agent/train/trainer_variables.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prepares the graphs for the batch sizes that occur. */
 #include "agent/train/trainer_state.h"
 
 #include "agent/train/dataset/fields.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes the result: model.onnx and what is recorded with it. */
 #include "agent/train/trainer_rows.h"
 #include "agent/train/trainer_state.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One step: samples, forward and backward, sums over ranks, new weights. */
 #include "agent/train/trainer_blame.h"
 #include "agent/train/trainer_inputs.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The kinds as arguments of a control loop: on a cluster all, on this machine the one that runs. */
 #include "operator/kinds/kinds.h"
 
 #include <assert.h>

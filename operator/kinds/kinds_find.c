@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds the row of a kind, and its definition, which is parsed once. */
 #include "operator/kinds/kinds.h"
 
 #include <assert.h>

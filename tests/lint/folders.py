@@ -1,7 +1,7 @@
 """Folders: at most 40 files and a README.md in one, at most 8 headers in agent/engine (all that others may include); but tests/data and
 tests/fuzz/corpus; a README.md in images/, crds/, each folder of tests/ but unit/ and data/ (tests/README.md names them all, and
 tests/e2e/README.md its folders), and each below lib/, operator/ and agent/, whose part that is made (readmes.py) is current: it
-names each module, and what the folder may include. A unit test has the path of its source: a test of another name is in a
+names each module with the first sentence of its comment, and what the folder may include. A unit test has the path of its source: a test of another name is in a
 folder that there is, too, and a test with the name of one source alone is beside no other."""
 import os
 import re
@@ -37,6 +37,8 @@ if len(headers) > 8:
 for path, text in readmes.pages().items():
     if open(path, encoding="utf-8").read() != text:
         found[f"made {path}"] = f"{path} is not what the headers and includes.sh say: make readmes"
+    for module in re.findall(r"^- `([^`\n]+)`$", text, re.M):
+        found[f"about {path} {module}"] = f"{os.path.dirname(path)}/{module} does not begin with a comment that says what it is"
 places = {}  # by the name of a source: its folders
 for path in source.files():
     places.setdefault(os.path.splitext(os.path.basename(path))[0], set()).add(os.path.dirname(path))

@@ -1,6 +1,7 @@
 """README.md of each folder of lib/, operator/ and agent/: the part below the line MADE is made from the headers and from
 includes.sh, so that every module is named, and the rule that says what a folder may include. The text above is by hand; if it names
-every module in `backticks`, the list is left out. A .c without a header has its first comment, or else its first names. folders.sh compares; `make readmes` writes."""
+every module in `backticks`, the list is left out. A .c without a header has its first comment; one without either is a finding of
+folders.sh, which also compares. `make readmes` writes."""
 import os
 import re
 import sys
@@ -9,7 +10,6 @@ import textwrap
 import source
 
 MADE = "<!-- Below: made by `make readmes` from the headers and tests/lint/includes.sh. -->"
-LISTED = 5
 COLUMNS = 98
 HEAD = re.compile(r"\s*(?:// SPDX[^\n]*\n\s*)?(?:/\*\s*(.*?)\*/|((?://(?! SPDX)[^\n]*\n)+))", re.S)
 
@@ -35,16 +35,6 @@ def shortened(text, room):
     return before if len(before) <= room and before.count(" ") >= 3 else text
 
 
-def defined(path):
-    """The public functions and tables of a source, and what its macros define."""
-    names = [f.name for f in source.Source(path).functions if not f.is_static]
-    text = open(path, encoding="utf-8").read()
-    for found in re.finditer(r"^(?:[A-Z_0-9]+\(([a-z]\w*)[,)]|const struct \w+ (\w+)[ \[])", text, re.M):
-        names.append(found.group(1) or re.sub("^reference_", "", found.group(2)))
-    names = list(dict.fromkeys(names))
-    return ", ".join(f"`{n}`" for n in names[:LISTED]) + (" ..." if len(names) > LISTED else "")
-
-
 def modules(folder, names):
     """Lines "`name.h`: what it is" of the files of one folder; a .c belongs to the header of its name."""
     made = []
@@ -60,7 +50,6 @@ def modules(folder, names):
         start = f"`{name}`: "
         if len(start + said) > COLUMNS - 2:
             said = shortened(said, COLUMNS - 2 - len(start))
-        said = said or defined(path)
         made.append(
             textwrap.fill(
                 f"`{name}`" + (f": {said}" if said else ""),

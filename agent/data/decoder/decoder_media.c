@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The decoding process with pictures and videos (windlass-agent). */
 #include "agent/data/decoder/decoder_child.h"
 
 #include "agent/data/decoder/decoder_process.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Decoding processes shared by many threads. */
 #include "agent/data/decoder/decoder.h"
 #include "agent/data/image/image.h"
 #include "lib/cgroup.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* JPEG by libjpeg-turbo: the codec's row. */
 #include "agent/data/image/exif.h"
 #include "agent/data/image/image.h"
 

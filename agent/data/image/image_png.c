@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* PNG by libpng: the codec's row. */
 #include "agent/data/image/image.h"
 
 #include <png.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens a device by its kind, and evaluates one node on it. */
 #include "agent/engine/device/kernel.h"
 
 #include "agent/engine/device/cpu/cpu.h"

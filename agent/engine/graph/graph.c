@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Frees a graph; the name of a node's operator. */
 #include "agent/engine/graph.h"
 
 #include "agent/engine/graph/node.h"

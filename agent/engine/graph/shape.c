@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Counts, compares and prints shapes. */
 #include "agent/engine/tensor.h"
 
 #include <stdio.h>

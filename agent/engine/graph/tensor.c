@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Types of tensors: size, name, ONNX's number; memory of a tensor. */
 #include "agent/engine/tensor.h"
 
 #include <assert.h>

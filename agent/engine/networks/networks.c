@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds a network with random weights: CNN, MLP, ResNet18, ResNet50. */
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/node.h"

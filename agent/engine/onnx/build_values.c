@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Names of values in a graph that is read: defined, found, captured by subgraphs. */
 #include "agent/engine/onnx/build.h"
 
 #include "agent/engine/graph/node.h"

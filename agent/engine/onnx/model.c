@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens and closes a model: ONNX bytes or file -> graph, with its opset checked. */
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/resident.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes a graph as an ONNX file. */
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/node.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Times and bytes of each step of a session. */
 #include "agent/engine/session.h"
 
 #include "agent/engine/run/session_state.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A model prepared on a device, and its runs. */
 #include "agent/engine/session.h"
 
 #include "agent/engine/device/kernel.h"

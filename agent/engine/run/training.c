@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A training step prepared on a device: weights, gradients, outputs. */
 #include "agent/engine/training.h"
 
 #include "agent/engine/ops/table.h"

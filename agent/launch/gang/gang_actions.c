@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The queue of actions for the hub. */
 #include "agent/launch/gang/gang_state.h"
 
 #include <stdlib.h>

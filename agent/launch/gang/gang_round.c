@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The course of a round: who came, who ended, why it failed. */
 #include "agent/launch/gang/gang_state.h"
 
 #include <stdio.h>

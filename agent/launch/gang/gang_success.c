@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What counts as success, and as progress. */
 #include "agent/launch/gang/gang_state.h"
 #include "lib/contract.h"
 

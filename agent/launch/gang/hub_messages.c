@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the hub does with each message of a member. */
 #include "agent/launch/gang/hub_state.h"
 
 #include "agent/launch/gang/launch_job.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Starts a member's programs: prepare and ranks, with their environment. */
 #include "agent/launch/gang/member_state.h"
 
 #include "agent/launch/tunnel/preload_file.h"

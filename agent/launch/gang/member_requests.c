@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Commands that a program of another pod asked for (mpirun's rsh). */
 #include "agent/launch/gang/member_state.h"
 
 #include "agent/launch/pod/shell_words.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sends a member's messages to the hub. */
 #include "agent/launch/gang/member_state.h"
 
 #include "lib/log.h"

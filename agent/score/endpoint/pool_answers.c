@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a pool of requests does with each answer: result, pause, retry, end. */
 #include "agent/score/endpoint/complaint.h"
 #include "agent/score/endpoint/pool_state.h"
 #include "lib/log.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks an answer's JSON against the schema that the spec names. */
 #include "agent/score/endpoint/select.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The ledger's life cycle: cells of the input, commits that are restored. */
 #include "agent/score/ledger/ledger_state.h"
 
 #include <assert.h>

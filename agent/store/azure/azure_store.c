@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The store of Azure Blob Storage: its table of functions. */
 #include "agent/store/azure/azure_folder.h"
 
 #include "lib/time/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Fetches a token for Azure Blob Storage. */
 #include "agent/store/azure/azure_secret.h"
 
 #include "lib/buffer.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of data set formats. */
 #include "agent/train/dataset/dataset.h"
 
 #include <assert.h>

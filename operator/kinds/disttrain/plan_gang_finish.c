@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A hub that may start nothing, only finish what an earlier one left. */
 #include "operator/kinds/disttrain/plan_gang.h"
 
 #include <stdlib.h>

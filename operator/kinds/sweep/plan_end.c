@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Counts a Sweep's trials, and decides whether and how it has ended. */
 #include "lib/time/clock.h"
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/registrar.h"

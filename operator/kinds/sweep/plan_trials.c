@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Stops, suspends and makes trials. */
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/search/bayes.h"
 #include "operator/kinds/sweep/trial.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The tree of a pattern -> the program that the matcher runs. */
 #include "agent/data/text/pattern/regex_tree.h"
 
 enum { VISITS_MAX = 8 * REGEX_CODE_MAX };

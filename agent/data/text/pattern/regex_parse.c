@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The text of a pattern -> a tree. */
 #include "agent/data/text/pattern/regex_tree.h"
 
 #include "lib/text/utf8.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The CPU as a device: its table of functions. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/fast/weights_cache.h"

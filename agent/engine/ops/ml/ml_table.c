@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of ai.onnx.ml operators and their attributes. */
 #include "agent/engine/ops/ml/ml.h"
 
 #include "agent/engine/ops/infer/params.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Makes the nodes that rules of expansion put in place of one. */
 #include "agent/engine/ops/rewrite/expand.h"
 
 #include "agent/engine/ops/table.h"

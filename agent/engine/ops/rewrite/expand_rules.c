@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Rules: an operator -> nodes of simpler ones. */
 #include "agent/engine/ops/rewrite/expand.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* float16 and bfloat16 values -> float32, with casts where the model shows them. */
 #include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/rewrite.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Gradients of elementwise operators. */
 #include "agent/engine/ops/training/gradient.h"
 
 int gradient_same(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {

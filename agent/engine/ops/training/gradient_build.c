@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Walks a graph backwards and applies each operator's rule. */
 #include "agent/engine/ops/training/gradient_state.h"
 
 static bool is_cast_to_float(const struct node *node, enum tensor_type *ret_type) {

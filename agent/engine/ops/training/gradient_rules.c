@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table: which rule of gradients each operator has. */
 #include "agent/engine/ops/training/gradient.h"
 
 gradient_rule *const gradient_rules[OP_COUNT] = {

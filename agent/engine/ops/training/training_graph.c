@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds the graph of a training: network, losses, gradients, evaluation. */
 #include "agent/engine/training_graph.h"
 
 #include "agent/engine/ops/rewrite/bfloat.h"

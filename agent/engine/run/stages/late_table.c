@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of operators that run when the shapes of their results become known. */
 #include "agent/engine/ops/table.h"
 #include "agent/engine/run/stages/late.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of trials for a terminal. */
 #include "operator/kinds/sweep/show/sweep_charts.h"
 #include "operator/show/text_table.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs a chain: blocks of elements, or rows with their reductions. */
 #include "agent/engine/device/cpu/chain/chain_state.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/vector.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Lowering: the values of a chain: inputs, constants, registers, rows. */
 #include <math.h>
 
 #include "agent/engine/device/cpu/chain/chain_lower.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Chooses the algorithm, blocks and threads of a convolution from its shape. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The weights of a convolution in the order of its kernel, in large pages. */
 #include "agent/engine/device/cpu/fast/conv.h"
 
 #include <stdlib.h>

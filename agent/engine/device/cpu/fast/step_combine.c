@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* An addition, or a relu or clip alone, of blocked activations. */
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The step of a fast convolution: prepared once, run for each batch. */
 #include <stdlib.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Pools over windows and global pools of blocked activations, and their gradient. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* LinearClassifier and LinearRegressor. */
 #include "agent/engine/device/cpu/ml/ml.h"
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sums of targets -> scores and labels (post_transform), shared by the ML operators. */
 #include "agent/engine/device/cpu/ml/ml.h"
 
 #include <float.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tree ensembles: walks the trees for each row. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/ml/ml.h"
 #include "agent/engine/device/cpu/ml/ml_forest.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs a batch of matrix products on threads. */
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/product/product.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Elementwise operators of two inputs, with broadcasting: Add, Mul, Less, And ... */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/walk.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* FromBytes and ToBytes: pixels as bytes [n, h, w, 3] to float32 [n, 3, h, w], and back. */
 #include "agent/engine/ops/bytes.h"
 
 #include "agent/engine/device/cpu/reference/reference.h"

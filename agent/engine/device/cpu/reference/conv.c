@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Conv and ConvTranspose. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/infer/window.h"

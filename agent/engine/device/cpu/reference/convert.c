@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Cast and Where. */
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/elementwise.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The operator Det: determinants by Gaussian elimination. */
 #include "agent/engine/device/cpu/reference/reference.h"
 
 #include <math.h>

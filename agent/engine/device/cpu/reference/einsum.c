@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The operator Einsum. */
 #include "agent/engine/ops/infer/einsum.h"
 
 #include "agent/engine/device/cpu/cpu.h"

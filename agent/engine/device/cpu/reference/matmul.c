@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* MatMul and Gemm. */
 #include "agent/engine/ops/infer/matmul.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"

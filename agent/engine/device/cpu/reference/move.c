@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Operators that move elements: Concat, Split, Slice, Transpose, Expand, Gather, Pad ... */
 #include "agent/engine/ops/infer/move.h"
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Normalizations: batch, instance, group, layer, LRN. */
 #include "agent/engine/ops/infer/norm.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Pools over windows, and global pools. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/infer/window.h"

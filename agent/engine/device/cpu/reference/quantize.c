@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* QuantizeLinear and DequantizeLinear. */
 #include "agent/engine/ops/infer/quantize.h"
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* RNN, GRU and LSTM. */
 #include "agent/engine/ops/infer/recurrent.h"
 
 #include "agent/engine/device/cpu/cpu.h"

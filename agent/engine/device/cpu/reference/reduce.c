@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sums and other reductions, ArgMax and ArgMin, Softmax. */
 #include "agent/engine/ops/infer/reduce.h"
 
 #include "agent/engine/device/cpu/cpu.h"

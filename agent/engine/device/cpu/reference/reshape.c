@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Operators that copy or describe a shape: Reshape, Shape, Size, ConstantOfShape, Range. */
 #include "agent/engine/ops/infer/reshape.h"
 
 #include "agent/engine/device/cpu/reference/reference.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The operator Resize, and its gradient. */
 #include "agent/engine/ops/infer/resize.h"
 
 #include "agent/engine/device/cpu/cpu.h"

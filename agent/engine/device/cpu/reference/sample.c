@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* GridSample, RoiAlign and MaxUnpool. */
 #include "agent/engine/ops/infer/sample.h"
 
 #include "agent/engine/device/cpu/cpu.h"

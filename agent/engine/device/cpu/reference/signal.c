@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* DFT, STFT, windows and mel weights. */
 #include "agent/engine/ops/infer/signal.h"
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Rounds float32 to the values of bfloat16. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Elementwise kernels: of one input, of two with broadcasting, Where, Cast. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_elementwise.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prepares FromBytes and ToBytes: pixels as bytes to numbers, and back. */
 #include "agent/engine/ops/bytes.h"
 
 #include "agent/engine/device/cuda/kernels/kernels_bytes.h"

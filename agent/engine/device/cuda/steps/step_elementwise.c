@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prepares elementwise steps: which operator is which kernel. */
 #include "agent/engine/device/cuda/fusion.h"
 #include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_elementwise.h"
