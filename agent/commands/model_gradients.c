@@ -56,8 +56,8 @@ static int read_number(const char *option, const char *text, double high, float 
     char *end = NULL;
     float number = strtof(text, &end);
     if (end == text || *end || !(number >= 0 && (double)number < high)) {
-        return error_set(err, ERROR_INVALID, "--%s %.64s: a number from 0 to below %g", option,
-                         text, high);
+        return error_set(err, ERROR_INVALID, "--%s %.64s: expected a number from 0 to below %g",
+                         option, text, high);
     }
     *ret_number = number;
     return 0;

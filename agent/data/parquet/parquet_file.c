@@ -238,10 +238,10 @@ static int read_footer(struct parquet_file *file, const char *data, size_t size,
     }
     const char *what = footer.reader.fault;
     if (footer.is_encrypted) {
-        return error_set(err, ERROR_INVALID, "is encrypted, which is not read");
+        return error_set(err, ERROR_INVALID, "is encrypted; encrypted files are not supported");
     }
     if (footer.has_path) {
-        return error_set(err, ERROR_INVALID, "has columns in other files, which is not read");
+        return error_set(err, ERROR_INVALID, "has columns in other files, which is not supported");
     }
     if (!what && !file->schema.columns) {
         what = "there are no columns";
@@ -270,7 +270,7 @@ static int read_tail(const struct parquet_source *source, int64_t *ret_size, str
         return -1;
     }
     if (memcmp(tail + 4, PARQUET_MAGIC_ENCRYPTED, 4) == 0) {
-        return error_set(err, ERROR_INVALID, "is encrypted, which is not read");
+        return error_set(err, ERROR_INVALID, "is encrypted; encrypted files are not supported");
     }
     if (memcmp(tail + 4, PARQUET_MAGIC, 4) != 0) {
         return error_set(err, ERROR_INVALID,

@@ -228,7 +228,7 @@ static struct row_column *make_column(struct row_columns *columns,
         return NULL;
     }
     if (columns->count == ROW_COLUMNS_MAX) {
-        error_set(err, ERROR_EXHAUSTED, "row %lld: column \"%.100s\" is one more than %d",
+        error_set(err, ERROR_EXHAUSTED, "row %lld: column \"%.100s\": more than %d columns",
                   (long long)columns->rows + 1, json_string_value(name), ROW_COLUMNS_MAX);
         return NULL;
     }

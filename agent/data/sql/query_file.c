@@ -85,8 +85,9 @@ static int open_query(const struct query_file *file, struct odbc_query **ret_que
                       struct error *err) {
     return file->connection
                ? odbc_query_open(file->connection, file->sql, ret_query, err)
-               : error_set(err, ERROR_INVALID,
-                           "connection: this pod has no variable WINDLASS_QUERY_CONNECTION");
+               : error_set(
+                     err, ERROR_INVALID,
+                     "connection is missing: WINDLASS_QUERY_CONNECTION is not set in this pod");
 }
 
 int query_file_check(const struct query_file *file, struct error *err) {

@@ -149,8 +149,8 @@ int table_file_check_columns(struct table_columns *columns, struct store *store,
     return strcmp(columns->names, names) == 0
                ? 0
                : error_set(err, ERROR_INVALID,
-                           "%s/%s: has other columns than %s: %.100s, there %.100s",
-                           store_path(store), file->name, columns->of, names, columns->names);
+                           "%s/%s: columns are %.100s, expected %.100s as in %s", store_path(store),
+                           file->name, names, columns->names, columns->of);
 }
 
 void table_file_columns_release(struct table_columns *columns) {

@@ -52,7 +52,7 @@ static int read_repeated(const struct protobuf_field *field, struct attribute *a
         uint64_t bits = field->integer;
         if (!is_single && numbers) {
             if (protobuf_size(packed) < 4) {
-                return error_set(err, ERROR_INVALID, "its numbers end within a number");
+                return error_set(err, ERROR_INVALID, "packed numbers are truncated");
             }
             bits = 0;
             memcpy(&bits, packed.at, 4);

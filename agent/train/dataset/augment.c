@@ -76,16 +76,18 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
     }
     for (size_t i = 0; moves && i < dataset->extra_count; i++) {
         if (dataset->extras[i].shape.rank > (dataset->extras[i].type == TENSOR_FLOAT32)) {
-            return error_set(err, ERROR_INVALID,
-                             "augment: the labels of output \"%.64s\" have places, and it would "
-                             "not move them",
-                             dataset->extras[i].name);
+            return error_set(
+                err, ERROR_INVALID,
+                "augment cannot move the labels of output \"%.64s\", which have dimensions; "
+                "take out crop, size, pad and flip",
+                dataset->extras[i].name);
         }
     }
     bool is_picture = dataset->shape.rank == 3;
     int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
     if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED && augment->size == 0) {
-        return error_set(err, ERROR_INVALID, "augment.size: crop needs it");
+        return error_set(err, ERROR_INVALID,
+                         "augment.size is missing: crop RandomResized needs it");
     }
     if (augment->size && (dataset->type != TENSOR_UINT8 || (channels != 1 && channels != 3))) {
         return error_set(

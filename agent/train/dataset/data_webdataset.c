@@ -436,7 +436,7 @@ static int take_data(struct web_set *set, const struct item *item, const char *d
 
 static int check_item(const struct web_set *set, const struct item *item, struct error *err) {
     if (item->label == LABEL_UNREADABLE) {
-        return error_set(err, ERROR_INVALID, "its label is not a class, a number from 0");
+        return error_set(err, ERROR_INVALID, "its label is not the number of a class, from 0");
     }
     if (item->is_array != set->has_arrays) {
         return error_set(err, ERROR_INVALID, "it is %s, and the first sample is %s",

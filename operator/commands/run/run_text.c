@@ -13,7 +13,7 @@ int run_text_run(const struct run_text *text, int *ret_code, struct error *err) 
     size_t size = strlen(text->manifest);
     if (fd < 0 || write(fd, text->manifest, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0 ||
         dup2(fd, STDIN_FILENO) < 0) {
-        return error_from_errno(err, errno, "cannot pass on the manifest");
+        return error_from_errno(err, errno, "cannot write the manifest to memory");
     }
     const char *words[5 + 2 * ARRAY_LEN(text->options)] = {"run", "-f", "-"};
     int count = 3;

@@ -180,10 +180,11 @@ static int check_pod_spec(const json_t *spec, const json_t *pod_spec, const char
     for (size_t i = 0; i < json_array_size(volumes); i++) {
         const char *name = tree_text(json_array_get(volumes, i), "name", "");
         if (named(json_object_get(spec, "volumes"), name) || text_starts(name, "windlass-")) {
-            return error_set(err, ERROR_INVALID,
-                             "%s.volumes[%zu]: spec.volumes, or Windlass itself, has a volume "
-                             "%.60s; give this one another name",
-                             field, i, name);
+            return error_set(
+                err, ERROR_INVALID,
+                "%s.volumes[%zu]: the name %.60s is one of spec.volumes, or begins with "
+                "windlass-; choose another name",
+                field, i, name);
         }
     }
     static const char *const groups[] = {"containers", "initContainers"};

@@ -156,7 +156,7 @@ refused() {
     cp $files/hyparquet-snappy "$work/data/three/d.parquet"
     wanted=1 # found while the first files are scored
     job "{$three}" "$(program raw)"
-    check "files of other columns" says 'data/three/d.parquet: has other columns than a.parquet: ["id int","flag boolean","whole int"'
+    check "files of other columns" says 'data/three/d.parquet: columns are ["id int","flag boolean","whole int"'
     wanted=2
     job "{path: data/lines, format: JSONLines, columns: [v]}" "$(program raw)"
     check "columns are for Parquet alone" says 'spec.input.table.columns: is for format: Parquet'

@@ -67,13 +67,13 @@ check "floats for a network of tokens, too" refused "the network takes int32, an
 check "a label that is not a class is refused, with the field" refused "label -100 of sample 0 is not a class; labels that do not count are 255 (spec.trainer.ignoreLabel)" tags x tags ', "ignoreLabel": 255'
 check "a label beyond the classes is named by its file and row" refused \
     "data.train: data/x.npy, labels data/beyond.npy: sample 1234: label 5, and the network has 2 classes: 0 to 1 are classes" first x beyond
-check "so is a token beyond the vocabulary" refused 'data.train: data/strange.npy, labels data/y.npy: sample 777: Gather node "/embed/Gather": index 10 of 10' first strange y
-check "in the data to test with, too" refused 'data.test: data/latet.npy, labels data/yt.npy: sample 33: Gather node "/embed/Gather": index 10 of 10' first late y
-check "a negative token is not one that is counted from the end" refused 'data.train: data/negative.npy, labels data/y.npy: sample 555: Gather node "/embed/Gather": index -1 of 10' first negative y
-check "nor in the data to test with" refused 'data.test: data/belowt.npy, labels data/yt.npy: sample 33: Gather node "/embed/Gather": index -1 of 10' first below y
-check "nor behind a token that the network adds" refused 'sample 555: Gather node "/embed/Gather": index -1 of 10' begun negative y
-check "nor as a row of ones and zeros, which knows no token beyond the vocabulary" refused 'data.train: data/negative.npy, labels data/y.npy: sample 555: OneHot node "/OneHot": index -1 of 10' ones negative y
-check "either" refused 'data.train: data/strange.npy, labels data/y.npy: sample 777: OneHot node "/OneHot": index 10 of 10' ones strange y
+check "so is a token beyond the vocabulary" refused 'data.train: data/strange.npy, labels data/y.npy: sample 777: Gather node "/embed/Gather": index 10 is out of range for 10 elements' first strange y
+check "in the data to test with, too" refused 'data.test: data/latet.npy, labels data/yt.npy: sample 33: Gather node "/embed/Gather": index 10 is out of range for 10 elements' first late y
+check "a negative token is not one that is counted from the end" refused 'data.train: data/negative.npy, labels data/y.npy: sample 555: Gather node "/embed/Gather": index -1 is out of range for 10 elements' first negative y
+check "nor in the data to test with" refused 'data.test: data/belowt.npy, labels data/yt.npy: sample 33: Gather node "/embed/Gather": index -1 is out of range for 10 elements' first below y
+check "nor behind a token that the network adds" refused 'sample 555: Gather node "/embed/Gather": index -1 is out of range for 10 elements' begun negative y
+check "nor as a row of ones and zeros, which knows no token beyond the vocabulary" refused 'data.train: data/negative.npy, labels data/y.npy: sample 555: OneHot node "/OneHot": index -1 is out of range for 10 elements' ones negative y
+check "either" refused 'data.train: data/strange.npy, labels data/y.npy: sample 777: OneHot node "/OneHot": index 10 is out of range for 10 elements' ones strange y
 check "such rows train where all tokens are known" train ones x y 1 0.01
 parts3() { # parts of a step on each of three ranks
     WINDLASS_SPEC='{"trainer": {"model": {"path": "data/first.onnx"}, "data": {"train": {"tensors": {"samples": "data/x.npy", "labels": "data/beyond.npy"}}},

@@ -203,14 +203,16 @@ static int check_pads(const struct pad *pad, const char *mode, int64_t size, int
     bool grows = begin > 0 || end > 0;
     if (begin < -size || end < -size || begin > extent_max || end > extent_max ||
         size + begin + end < 0) {
-        return error_set(err, ERROR_INVALID, "pads %lld and %lld for %lld elements",
+        return error_set(err, ERROR_INVALID,
+                         "pads %lld and %lld are out of range for a dimension of %lld",
                          (long long)begin, (long long)end, (long long)size);
     }
     if ((pad->mode == PAD_REFLECT && grows && (begin >= size || end >= size)) ||
         (pad->mode == PAD_EDGE && grows && size == 0) ||
         (pad->mode == PAD_WRAP && (begin < 0 || end < 0 || begin > size || end > size))) {
-        return error_set(err, ERROR_INVALID, "pads %lld and %lld in mode %s for %lld elements",
-                         (long long)begin, (long long)end, mode, (long long)size);
+        return error_set(err, ERROR_INVALID,
+                         "pads %lld and %lld are out of range for a dimension of %lld in mode %s",
+                         (long long)begin, (long long)end, (long long)size, mode);
     }
     return 0;
 }
@@ -432,8 +434,9 @@ int infer_depth_to_space(const struct node *node, const struct fact *const *inpu
         return -1;
     }
     if (x[1] % (block * block) != 0) {
-        return error_set(err, ERROR_INVALID, "%lld channels for blocks of %lld", (long long)x[1],
-                         (long long)block);
+        return error_set(err, ERROR_INVALID,
+                         "%lld channels are not a multiple of the square of blocksize %lld",
+                         (long long)x[1], (long long)block);
     }
     outputs[0].shape =
         (struct shape){4, {x[0], x[1] / (block * block), x[2] * block, x[3] * block}};
@@ -448,8 +451,9 @@ int infer_space_to_depth(const struct node *node, const struct fact *const *inpu
         return -1;
     }
     if (x[2] % block != 0 || x[3] % block != 0) {
-        return error_set(err, ERROR_INVALID, "%lld x %lld pixels for blocks of %lld",
-                         (long long)x[2], (long long)x[3], (long long)block);
+        return error_set(err, ERROR_INVALID,
+                         "%lld x %lld pixels are not a multiple of blocksize %lld", (long long)x[2],
+                         (long long)x[3], (long long)block);
     }
     outputs[0].shape = (struct shape){4, {x[0], x[1] * block * block, x[2] / block, x[3] / block}};
     return 0;

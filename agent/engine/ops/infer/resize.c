@@ -131,7 +131,8 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
                          2 * axes->count);
     }
     if (!roi->known) {
-        return error_set(err, ERROR_UNSUPPORTED, "input 1 (roi) is computed during the run");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "input 1 (roi) is computed during the run; a constant is expected");
     }
     for (int n = 0; n < axes->count; n++) {
         resize->roi_start[axes->values[n]] = ((const float *)roi->known)[n];
@@ -161,7 +162,10 @@ static int read_axes(const struct node *node, const struct fact *const *inputs,
     return axes->count <= x->rank &&
                    param_axes(axes->values, axes->count, x->rank, is_axis, err) == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "%d axes of %d", axes->count, x->rank);
+               : error_set(err, ERROR_INVALID,
+                           "axes: %d are listed, the input has %d dimensions, and each may be "
+                           "listed once",
+                           axes->count, x->rank);
 }
 
 int resize_params(const struct node *node, const struct fact *const *inputs,

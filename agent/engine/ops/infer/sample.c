@@ -71,8 +71,12 @@ int infer_roi_align(const struct node *node, const struct fact *const *inputs, s
     if (roi.height < 1 || roi.width < 1 || roi.height > x->dims[2] * ROI_SAMPLES_MAX ||
         roi.width > x->dims[3] * ROI_SAMPLES_MAX || roi.samples < 0 ||
         roi.samples > ROI_SAMPLES_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED, "%lld by %lld bins of %lld samples",
-                         (long long)roi.height, (long long)roi.width, (long long)roi.samples);
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "an output of %lld x %lld with sampling_ratio %lld is not supported, at most "
+            "%d samples for each pixel of the input, and a ratio from 0 to %d are",
+            (long long)roi.height, (long long)roi.width, (long long)roi.samples, ROI_SAMPLES_MAX,
+            ROI_SAMPLES_MAX);
     }
     outputs[0].shape = (struct shape){4, {regions->dims[0], x->dims[1], roi.height, roi.width}};
     return 0;

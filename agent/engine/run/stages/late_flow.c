@@ -328,9 +328,15 @@ static int measure_scan(struct scanning *scanning, struct error *err) {
             return -1;
         }
         int64_t length = tensor->shape.dims[axis];
-        if ((i && length != scanning->length) || length > ROUNDS_MAX) {
-            return error_set(err, ERROR_INVALID, "scanned input %zu is %lld long, the first %lld",
-                             i, (long long)length, (long long)scanning->length);
+        if (length > ROUNDS_MAX) {
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "scanned input %zu has length %lld, at most %d is supported", i,
+                             (long long)length, ROUNDS_MAX);
+        }
+        if (i && length != scanning->length) {
+            return error_set(err, ERROR_INVALID,
+                             "scanned input %zu has length %lld, expected %lld as the first", i,
+                             (long long)length, (long long)scanning->length);
         }
         scanning->length = length;
     }

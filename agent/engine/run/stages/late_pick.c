@@ -209,11 +209,12 @@ int late_unique(const struct late_call *call, struct error *err) {
         return -1;
     }
     if (has_nan(x)) {
-        return error_set(err, ERROR_UNSUPPORTED, "Unique of numbers that are NaN");
+        return error_set(err, ERROR_UNSUPPORTED, "Unique: NaN is not supported");
     }
     struct rows rows = {&flat, param_around_axis(&flat.shape, axis)};
     if (shape_count(&flat.shape) == 0 && rows.around.size > EMPTY_ROWS_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED, "Unique of %lld empty rows, at most %d",
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "Unique: %lld empty rows, at most %d are supported",
                          (long long)rows.around.size, EMPTY_ROWS_MAX);
     }
     size_t size = (size_t)rows.around.size + 1;

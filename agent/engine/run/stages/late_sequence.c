@@ -47,8 +47,8 @@ int late_sequence_construct(const struct late_call *call, struct error *err) {
         }
         first = i ? first : tensor;
         if (tensor->type != first->type) {
-            return error_set(err, ERROR_INVALID, "input %d is %s, the first one %s", i,
-                             tensor_type_name(tensor->type), tensor_type_name(first->type));
+            return error_set(err, ERROR_INVALID, "input %d has type %s, expected %s as the first",
+                             i, tensor_type_name(tensor->type), tensor_type_name(first->type));
         }
     }
     call->outputs[0] = parcel_of_items(call->inputs, (size_t)call->input_count);

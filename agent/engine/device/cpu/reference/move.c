@@ -196,8 +196,8 @@ static int gather_run(const struct call *call, struct error *err) {
         for (int64_t i = 0; i < count; i++, to += row) {
             int64_t index = (int64_t)tensor_whole(indices, i);
             if (index < least || index >= size) {
-                return error_set(err, ERROR_INVALID, "index %lld of %lld", (long long)index,
-                                 (long long)size);
+                return error_set(err, ERROR_INVALID, "index %lld is out of range for %lld elements",
+                                 (long long)index, (long long)size);
             }
             index = index < 0 ? index + size : index;
             if (row) {

@@ -13,7 +13,8 @@
 static int64_t place_of(const struct tensor *indices, int64_t at, int64_t size, struct error *err) {
     int64_t index = (int64_t)tensor_whole(indices, at);
     if (index < -size || index >= size) {
-        error_set(err, ERROR_INVALID, "index %lld of %lld", (long long)index, (long long)size);
+        error_set(err, ERROR_INVALID, "index %lld is out of range for %lld elements",
+                  (long long)index, (long long)size);
         return -1;
     }
     return index < 0 ? index + size : index;
@@ -237,7 +238,8 @@ static int check_ids(const struct call *call, const struct tensor *ids, int64_t 
     for (int64_t i = 0; i < count; i++) {
         double id = trunc(tensor_number(ids, i));
         if (!(id >= 0 && id < (double)depth)) {
-            return error_set(err, ERROR_INVALID, "index %.0f of %lld", id, (long long)depth);
+            return error_set(err, ERROR_INVALID, "index %.0f is out of range for %lld elements", id,
+                             (long long)depth);
         }
     }
     return 0;

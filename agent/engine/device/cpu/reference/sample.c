@@ -240,7 +240,7 @@ static int max_unpool_run(const struct call *call, struct error *err) {
     memset(y->data, 0, (size_t)shape_count(&y->shape) * size);
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= room) {
-            return error_set(err, ERROR_INVALID, "index %lld of %lld elements",
+            return error_set(err, ERROR_INVALID, "index %lld is out of range for %lld elements",
                              (long long)indices[i], (long long)room);
         }
         size_t to = (size_t)place_in(&usual, &y->shape, indices[i]);

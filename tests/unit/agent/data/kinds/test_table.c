@@ -223,8 +223,8 @@ static void test_tables_that_do_not_fit_are_refused(void) {
     put("mixed/a.x", "name,age\nAda,36\n");
     put("mixed/b.x", "age,name\n36,Ada\n");
     check_refused("out/mixed", NULL,
-                  "spec.input.table.path: out/mixed/b.x: has other columns than a.x: "
-                  "[\"age\",\"name\"], there [\"name\",\"age\"]");
+                  "spec.input.table.path: out/mixed/b.x: columns are "
+                  "[\"age\",\"name\"], expected [\"name\",\"age\"] as in a.x");
     put("empty/a.x", "");
     check_refused("out/empty", NULL,
                   "spec.input.table.path: out/empty/a.x: is empty, a header is expected");

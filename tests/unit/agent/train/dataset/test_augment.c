@@ -172,7 +172,8 @@ static void test_what_does_not_fit_is_named(void) {
     } rows[] = {
         {0, "{\"crop\": \"Middle\"}", "",
          "augment: crop: one of None, Random, RandomResized is expected"},
-        {0, "{\"crop\": \"RandomResized\"}", "", "augment.size: crop needs it"},
+        {0, "{\"crop\": \"RandomResized\"}", "",
+         "augment.size is missing: crop RandomResized needs it"},
         {0, "{\"size\": 5000}", "", "augment: size: an integer from 1 to 4096"},
         {0, "{\"flip\": 1}", "", "augment: flip: true or false is expected"},
         {1, "{}", "", "augment.size: pictures in a folder have many sizes"},
