@@ -41,7 +41,8 @@ static int check(const char *text, struct error *err) {
         if (*at == '\\' && at[1]) {
             if (at[1] >= '1' && at[1] <= '9') {
                 return error_set(err, ERROR_INVALID,
-                                 "has the back reference \\%c, which is not supported", at[1]);
+                                 "has the back reference \\%c; back references are not supported",
+                                 at[1]);
             }
             at++;
             before = 'a';

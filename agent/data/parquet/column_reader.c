@@ -218,8 +218,8 @@ static int open_levels(int encoding, int width, const uint8_t **at, const uint8_
         return 0;
     }
     if (encoding != PARQUET_RLE) {
-        return error_set(err, ERROR_INVALID, "has levels in encoding %d, which is not read",
-                         encoding);
+        return error_set(err, ERROR_INVALID,
+                         "has levels in encoding %d; that encoding is not supported", encoding);
     }
     if (end - *at < 4) {
         return damaged(err, "a page that ends in its levels");

@@ -241,7 +241,7 @@ static int read_footer(struct parquet_file *file, const char *data, size_t size,
         return error_set(err, ERROR_INVALID, "is encrypted; encrypted files are not supported");
     }
     if (footer.has_path) {
-        return error_set(err, ERROR_INVALID, "has columns in other files, which is not supported");
+        return error_set(err, ERROR_INVALID, "has columns in other files; that is not supported");
     }
     if (!what && !file->schema.columns) {
         what = "there are no columns";

@@ -79,7 +79,7 @@ int parquet_unpack(int codec, struct parquet_unpack_bytes in, uint8_t *out, size
         is_sound = lz_block_lz4(in.data, in.size, out, size_out);
         break;
     case PARQUET_LZO:
-        return error_set(err, ERROR_INVALID, "is compressed with LZO, which is not read");
+        return error_set(err, ERROR_INVALID, "is compressed with LZO; LZO is not supported");
     default:
         return error_set(err, ERROR_INVALID, "is compressed with an unknown codec, %d", codec);
     }

@@ -40,7 +40,7 @@ int build_body(struct build *build, struct protobuf message, struct attribute *a
     all->calls = inner.nodes.calls;
     all->looks = inner.nodes.looks;
     if (body->strings) {
-        return error_set(err, ERROR_UNSUPPORTED, "its body has strings, which is not supported");
+        return error_set(err, ERROR_UNSUPPORTED, "strings in a body are not supported");
     }
     for (size_t i = 0; i < inner.captures.count; i++) {
         build_capture(arena, &build->pending, inner.captures.values[i]);

@@ -25,7 +25,7 @@ REFUSED = {
     "reduce-l1-noop": "noop_with_empty_axes",
     "dequantize-blocks": "block_size",
     "attention-softcap-mask": "softcap together with a mask",
-    "dropout-mask": "its mask is read",
+    "dropout-mask": "a mask that is read",
     "string-concat": "StringConcat",
     "affine-grid": "AffineGrid",
     "image-decoder": "ImageDecoder",

@@ -188,7 +188,10 @@ static int read_pads(const struct node *node, const struct fact *const *inputs, 
                          MAX(pads.count, 0), axes.count);
     }
     if (axes.count > rank || param_axes(axes.values, axes.count, rank, is_axis, err) < 0) {
-        return error_set(err, ERROR_INVALID, "%d axes of %d", axes.count, rank);
+        return error_set(
+            err, ERROR_INVALID,
+            "axes: %d are listed, the input has %d dimensions, and each may be listed once",
+            axes.count, rank);
     }
     memset(ret_pads, 0, PARAM_LIST_MAX * sizeof *ret_pads);
     for (int i = 0; i < axes.count; i++) {

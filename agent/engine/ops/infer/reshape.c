@@ -92,8 +92,9 @@ int infer_unsqueeze(const struct node *node, const struct fact *const *inputs, s
         return -1;
     }
     if (axes.count < 0 || x->rank + axes.count > TENSOR_RANK_MAX) {
-        return error_set(err, ERROR_INVALID, "%d axes for %d dimensions", MAX(axes.count, 0),
-                         x->rank);
+        return error_set(err, ERROR_INVALID,
+                         "%d axes are added to %d dimensions, at most %d in all are supported",
+                         MAX(axes.count, 0), x->rank, TENSOR_RANK_MAX);
     }
     struct shape shape = {.rank = x->rank + axes.count};
     if (param_axes(axes.values, axes.count, shape.rank, is_axis, err) < 0) {

@@ -288,7 +288,7 @@ int expand_old_dropout(struct expansion *expansion, const struct node *node, boo
     }
     if (is_read(expansion->from, node->outputs[1])) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "its mask is read, which is not supported before opset 10");
+                         "a mask that is read is not supported before opset 10");
     }
     expand_give(expansion, 0, node->inputs[0]);
     *ret_done = true;
