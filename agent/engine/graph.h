@@ -53,6 +53,11 @@ void graph_release(struct graph *graph);
  */
 const char *graph_operator(const struct graph *graph, size_t index);
 
+/* Checks what a caller gives as an input. INVALID names the input, its type and shape, and those
+ * that the graph declares. */
+NODISCARD int graph_check_input(const struct value *value, const struct tensor *input,
+                                struct error *err);
+
 /* Returns the memory of constant `value` to the system, as far as it fills whole pages. Its data
  * must not be read any more. */
 void graph_drop_constant(struct graph *graph, int value);

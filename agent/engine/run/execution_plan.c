@@ -13,25 +13,6 @@ static size_t tensor_bytes(const struct tensor *tensor) {
     return (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type);
 }
 
-static int check_input(const struct value *value, const struct tensor *input, struct error *err) {
-    bool fits = !value->has_shape || value->shape.rank == input->shape.rank;
-    for (int i = 0; fits && value->has_shape && i < value->shape.rank; i++) {
-        fits = value->shape.dims[i] < 0 || value->shape.dims[i] == input->shape.dims[i];
-    }
-    if (input->type != value->type || !fits) {
-        char text[128], wanted[128];
-        shape_format(&input->shape, text);
-        shape_format(&value->shape, wanted);
-        return error_set(err, ERROR_INVALID, "input \"%.64s\" is %s %s, %s %s is expected",
-                         value->name, tensor_type_name(input->type), text,
-                         tensor_type_name(value->type), value->has_shape ? wanted : "of any shape");
-    }
-    if (shape_count(&input->shape) < 0) {
-        return error_set(err, ERROR_INVALID, "input \"%.64s\" is too large", value->name);
-    }
-    return 0;
-}
-
 static void mark(const struct schedule *schedule, int slot, bool *is_read) {
     if (slot >= 0) {
         const struct schedule_slot *from = &schedule->slots[slot];
@@ -209,7 +190,7 @@ int execution_plan_new_bound(struct device *device, struct graph *graph,
     plan->outputs = arena_array(&plan->arena, graph->output_count, sizeof(struct tensor));
     plan->given = arena_array(&plan->arena, graph->input_count, sizeof *plan->given);
     for (size_t i = 0; i < graph->input_count; i++) {
-        if (check_input(&graph->values[graph->inputs[i]], &inputs[i], err) < 0) {
+        if (graph_check_input(&graph->values[graph->inputs[i]], &inputs[i], err) < 0) {
             return -1;
         }
     }

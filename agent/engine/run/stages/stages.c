@@ -488,22 +488,6 @@ static int move_output(struct parcel **item, struct tensor *ret_tensor, const ch
     return 0;
 }
 
-static int check_input(const struct value *value, const struct tensor *input, struct error *err) {
-    bool fits = !value->has_shape || value->shape.rank == input->shape.rank;
-    for (int i = 0; fits && value->has_shape && i < value->shape.rank; i++) {
-        fits = value->shape.dims[i] < 0 || value->shape.dims[i] == input->shape.dims[i];
-    }
-    if (fits && input->type == value->type && shape_count(&input->shape) >= 0) {
-        return 0;
-    }
-    char text[128], wanted[128];
-    shape_format(&input->shape, text);
-    shape_format(&value->shape, wanted);
-    return error_set(err, ERROR_INVALID, "input \"%.64s\" is %s %s, %s %s is expected", value->name,
-                     tensor_type_name(input->type), text, tensor_type_name(value->type),
-                     value->has_shape ? wanted : "of any shape");
-}
-
 int stages_run(struct stages *stages, const struct tensor *inputs, struct tensor *outputs,
                struct error *err) {
     const struct graph *graph = stages->graph;
@@ -515,7 +499,8 @@ int stages_run(struct stages *stages, const struct tensor *inputs, struct tensor
         struct tensor borrowed = inputs[i];
         borrowed.owned = false;
         items[i] = parcel_of_tensor(borrowed);
-        result = result < 0 ? -1 : check_input(&graph->values[graph->inputs[i]], &inputs[i], err);
+        result =
+            result < 0 ? -1 : graph_check_input(&graph->values[graph->inputs[i]], &inputs[i], err);
     }
     result = result < 0 ? -1 : stages_run_items(stages, items, stages->results, err);
     for (size_t i = 0; i < graph->output_count && result == 0; i++) {
