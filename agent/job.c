@@ -120,8 +120,8 @@ static int read_thresholds(struct job *job, struct error *err) {
                          field ? "errorThreshold" : "miniBatchErrorThreshold");
     }
     job->errors_max = tree_integer(job->spec, "errorThreshold", -1);
-    job->batch_errors_max = json_is_integer(field) ? json_integer_value(field) : -1;
-    job->batch_errors_percent = -1;
+    job->cell_errors_max = json_is_integer(field) ? json_integer_value(field) : -1;
+    job->cell_errors_percent = -1;
     if (!text) {
         return 0;
     }
@@ -132,9 +132,9 @@ static int read_thresholds(struct job *job, struct error *err) {
                          "spec.miniBatchErrorThreshold is neither an integer nor a percentage");
     }
     if (*end) {
-        job->batch_errors_percent = value;
+        job->cell_errors_percent = value;
     } else {
-        job->batch_errors_max = (int64_t)value;
+        job->cell_errors_max = (int64_t)value;
     }
     return 0;
 }

@@ -50,8 +50,8 @@ struct job {
                   its GPUs */
     /* The job fails if more items, or more mini-batches with failed items, have failed; -1: never.
      */
-    int64_t errors_max, batch_errors_max;
-    double batch_errors_percent; /* as batch_errors_max, in % of all mini-batches; < 0: never */
+    int64_t errors_max, cell_errors_max;
+    double cell_errors_percent; /* as cell_errors_max, in % of all mini-batches; < 0: never */
 };
 
 /* Fails with INVALID and a line that names the variable or the field. */

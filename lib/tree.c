@@ -66,7 +66,7 @@ bool tree_bool(const json_t *tree, const char *path, bool fallback) {
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
-json_t *tree_part(json_t *object, const char *name) {
+json_t *tree_ensure_object(json_t *object, const char *name) {
     json_t *part = json_object_get(object, name);
     if (!part) {
         part = json_object();

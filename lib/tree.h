@@ -19,11 +19,11 @@ int tree_choice(const json_t *tree, const char *path, const char *const *names, 
 const json_t *tree_find(const json_t *list, const char *path, const char *text);
 
 /* The member `name` of an object, which is made as an empty object when missing. Borrowed. */
-json_t *tree_part(json_t *object, const char *name);
+json_t *tree_ensure_object(json_t *object, const char *name);
 
 /* Whether this text is one of a list of texts; NULL has none. */
 bool tree_has_text(const json_t *list, const char *text);
-/* Whether a text in it contains these characters. */
+/* Whether any text of the tree contains `part` as a substring. */
 bool tree_mentions(const json_t *tree, const char *part);
 
 /* Cleanup for AUTO(tree_freep) json_t *value = NULL; */
@@ -36,9 +36,9 @@ char *tree_compact(const json_t *tree);
  */
 char *tree_canonical(const json_t *tree);
 
-/* Bytes of memory that the tree of this JSON text takes, estimated from above, without making it:
- * of lists of lists 50 times the text. INVALID: it is more than memory_max. For parsers that accept
- * what tree_parse refuses. */
+/* An upper bound of the bytes of memory that the parsed tree of this JSON text takes (nested lists
+ * take about 50 times their text), computed without parsing it. INVALID: it is more than
+ * memory_max. For parsers that accept what tree_parse refuses. */
 size_t tree_memory(const char *text, size_t size);
 NODISCARD int tree_check_memory(const char *text, size_t size, size_t memory_max,
                                 struct error *err);

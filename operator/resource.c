@@ -94,8 +94,8 @@ static int admit(json_t *object, const struct admission *admission, struct error
     json_object_del(object, "status");
     if (schema_check_all(schema, object, admission->more, err) < 0 ||
         check_rules(object, row, admission, err) < 0 || check_made(object, row, err) < 0 ||
-        (admission->use != RESOURCE_OF_CLUSTER && row->check_today &&
-         row->check_today(object, err) < 0)) {
+        (admission->use != RESOURCE_OF_CLUSTER && row->check_supported &&
+         row->check_supported(object, err) < 0)) {
         return -1;
     }
     json_t *metadata = json_object_get(object, "metadata");

@@ -51,7 +51,7 @@ static void change(json_t *list, const json_t *with) {
                      strcmp(tree_text(one, "kind", "?"), tree_text(with, "kind", "")) == 0;
         if (is_it) {
             json_t *changed = json_deep_copy(one);
-            merge(tree_part(changed, "spec"), json_object_get(with, "spec"));
+            merge(tree_ensure_object(changed, "spec"), json_object_get(with, "spec"));
             json_array_set_new(list, i, changed);
         }
     }

@@ -53,7 +53,7 @@ void best_record_name(const struct best_goal *goal, char name[static BEST_NAME_M
              names[goal->metric]);
 }
 
-bool best_is_sound(const struct best *best, int64_t step, int64_t epoch_steps) {
+bool best_is_plausible(const struct best *best, int64_t step, int64_t epoch_steps) {
     return best->step > 0 && best->step <= step && best->step % epoch_steps == 0 &&
            best->epoch == best->step / epoch_steps && is_number(best->value);
 }

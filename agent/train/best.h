@@ -43,4 +43,4 @@ bool best_is_beaten(const struct best *best, const struct best_goal *goal, doubl
 /* The record's name in checkpoints, which differs for each metric and goal. */
 void best_record_name(const struct best_goal *goal, char name[static BEST_NAME_MAX]);
 /* Whether a stored record is plausible for this training, of which `step` steps are done. */
-bool best_is_sound(const struct best *best, int64_t step, int64_t epoch_steps);
+bool best_is_plausible(const struct best *best, int64_t step, int64_t epoch_steps);

@@ -138,7 +138,7 @@ void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpo
     memcpy(&record, found->data, sizeof record);
     free(trainer->best_numbers);
     trainer->best_numbers = new_numbers(trainer);
-    bool is_it = best_is_sound(&record, checkpoint->step, trainer->epoch_steps) &&
+    bool is_it = best_is_plausible(&record, checkpoint->step, trainer->epoch_steps) &&
                  take_network(trainer, checkpoint);
     trainer->best = is_it ? record : (struct best){0};
 }

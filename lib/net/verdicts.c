@@ -54,7 +54,7 @@ bool verdicts_take_review(struct verdicts *verdicts, const char *token,
         verdicts->reviews = 0;
     }
     if (verdicts->reviews == VERDICT_REVIEWS_PER_S ||
-        count_of(verdicts, source) == VERDICT_REVIEWS_A_SOURCE) {
+        count_of(verdicts, source) == VERDICT_REVIEWS_PER_SOURCE) {
         return false;
     }
     verdicts->sources[verdicts->reviews++] = *source;

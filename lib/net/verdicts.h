@@ -8,9 +8,9 @@
 enum {
     VERDICT_MS =
         60000, /* how long a decision holds, and so how long a revoked right may still be used */
-    VERDICTS_MAX = 64,           /* tokens that were admitted, and as many that were not */
-    VERDICT_REVIEWS_PER_S = 10,  /* of tokens that were not admitted before, ... */
-    VERDICT_REVIEWS_A_SOURCE = 2 /* ... and of one address */
+    VERDICTS_MAX = 64,             /* tokens that were admitted, and as many that were not */
+    VERDICT_REVIEWS_PER_S = 10,    /* of tokens that were not admitted before, ... */
+    VERDICT_REVIEWS_PER_SOURCE = 2 /* ... and of one address */
 };
 
 struct verdict {

@@ -134,7 +134,7 @@ static json_t *change_of_owners(const json_t *there, json_t *owners_new) {
     return change;
 }
 
-json_t *claim_owner(const json_t *owner) {
+json_t *claim_owner_reference(const json_t *owner) {
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:b}", "apiVersion", tree_text(owner, "apiVersion", ""), "kind",
         tree_text(owner, "kind", ""), "name", tree_text(owner, "metadata.name", ""), "uid",
@@ -156,7 +156,7 @@ static json_t *other_owners(const json_t *there, const json_t *owner) {
 
 json_t *claim_adoption(const json_t *there, const json_t *owner) {
     json_t *owners = other_owners(there, owner);
-    json_array_append_new(owners, claim_owner(owner));
+    json_array_append_new(owners, claim_owner_reference(owner));
     return change_of_owners(there, owners);
 }
 

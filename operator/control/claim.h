@@ -33,7 +33,7 @@ const char *claim_lacks(const json_t *stored, const json_t *wanted);
 
 /* The reference of an object to the resource that controls it. The caller owns the results of all
  * functions here. */
-json_t *claim_owner(const json_t *owner);
+json_t *claim_owner_reference(const json_t *owner);
 /* The changes for CLUSTER_MERGE, which apply only to this version of the object. A released object
  * keeps its other owners, and loses the annotation, so that it is not adopted. */
 json_t *claim_adoption(const json_t *there, const json_t *owner);

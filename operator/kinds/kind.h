@@ -83,7 +83,7 @@ struct kind_row {
     int (*check)(const json_t *object, struct error *err);
     /* Refuses what a cluster accepts and this program or machine does not support. NULL: no check.
      */
-    int (*check_today)(const json_t *object, struct error *err);
+    int (*check_supported)(const json_t *object, struct error *err);
     /* `windlass check --pods`: the first pods that a job would get. endpoint: the hub's address
      * (owned.h; `check` gives placeholders). made: the definition of the kind that it makes (NULL:
      * none). *ret_pods: an array, owned. */
@@ -93,13 +93,13 @@ struct kind_row {
     const char *(*unit)(const json_t *object);
     /* Reads a status's counters for the progress line and its bar. NULL: progress_line_read_items.
      */
-    progress_reader *numbers;
+    progress_reader *read_progress;
     /* The end of a job in texts: what to do about its reasons, what it kept. NULL: as of all kinds.
      */
     const struct ending_kind *ending;
     /* Brings the figures of a status up to date with an answer of the hub's GET /progress, as the
      * controller does. NULL: its jobs have no hub. */
-    void (*live)(json_t *status, const json_t *progress);
+    void (*merge_progress)(json_t *status, const json_t *progress);
     /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);
     /* `windlass import`: converts another system's job (JSON) to the text of a manifest, owned.

@@ -73,7 +73,7 @@ static int coordinate(struct store *store, uint64_t *state) {
             }
         }
         result =
-            commit_turn(log, test_random(state) % 2 || !left, clock_monotonic_ms(), &through, &err);
+            commit_poll(log, test_random(state) % 2 || !left, clock_monotonic_ms(), &through, &err);
         for (; result > 0 && told < through; told++) {
             shared->acked[cells[told]]++;
         }

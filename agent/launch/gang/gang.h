@@ -53,7 +53,7 @@ enum {
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
-    GANG_LOOK_MS = 10000,           /* for gang_looked; then only reports count */
+    GANG_LOOK_MS = 10000,           /* for gang_note_stored_step; then only reports count */
     GANG_CHECK_MS = 600000,         /* for CHECKED; else the round has failed */
     GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
     GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms for programs that may ignore notices */
@@ -89,11 +89,11 @@ struct gang_options {
     bool may_lack_result; /* ... unless this: the exits alone decide */
     bool ends_repeated;   /* a user's program: see gang_final.c */
     struct gang_ended ended; /* under an earlier hub (ended.h): the gang begins in CHECKING */
-    int max_restarts;        /* counted ones since the last progress that was kept (gang_keep); with
-                                more the job fails, also with more than CONTRACT_LIFE_RESTARTS */
-    int64_t backoff_ms;      /* before a counted restart; doubles with each round without
-                                progress, to GANG_BACKOFF_MAX_MS; an uncounted one: 0, 1 s, ... */
-    int64_t hang_ms;         /* 0: hangs are not detected */
+    int max_restarts; /* counted ones since the last progress that was kept (gang_note_checkpoint);
+                         with more the job fails, also with more than CONTRACT_LIFE_RESTARTS */
+    int64_t backoff_ms; /* before a counted restart; doubles with each round without
+                           progress, to GANG_BACKOFF_MAX_MS; an uncounted one: 0, 1 s, ... */
+    int64_t hang_ms;    /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
      * 0: GANG_NOTICE_MS. */
@@ -127,12 +127,12 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options); /* copies the options */
 void gang_free(struct gang *gang);                         /* accepts NULL */
 
-void gang_report(struct gang *gang); /* the program has reported a metric (gang_final.c) */
+void gang_note_metric(struct gang *gang); /* the program has reported a metric (gang_final.c) */
 /* A checkpoint of this step is stored. If it is the highest so far, the count of restarts begins at
  * 0 again. The first step that a hub's successor receives may be an old one. */
-void gang_keep(struct gang *gang, int64_t step);
+void gang_note_checkpoint(struct gang *gang, int64_t step);
 /* After LOOK: the highest step in the store; 0: none; -1: unknown. round 0: before any round. */
-void gang_looked(struct gang *gang, int64_t round, int64_t step);
+void gang_note_stored_step(struct gang *gang, int64_t round, int64_t step);
 /* Handles an event; one that means nothing in the current state changes nothing. False: ignored,
  * since its pod was replaced or the job has ended; the hub answers such a HELLO with DONE. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);

@@ -57,8 +57,8 @@ enum gang_action_kind {
     GANG_ACTION_NOTICE,    /* notify the programs that STOP follows within `seconds` */
     GANG_ACTION_CHECK,     /* all ranks have ended with 0: check what they stored; CHECKED follows
                               for the same round */
-    GANG_ACTION_LOOK,      /* find out what is kept; gang_looked follows for the same round (0: none
-                              has begun) */
+    GANG_ACTION_LOOK, /* find out what is kept; gang_note_stored_step follows for the same round (0:
+                         none has begun) */
     GANG_ACTION_RELEASE, /* members but 0: their work is done, while the hub still stores results */
     GANG_ACTION_FINISH,  /* once: the job has ended with `code` */
     GANG_ACTION_STEP_DOWN, /* once: a newer hub exists; kill what runs in this pod and exit with 3

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which ends of a user's program are permanent: wrong arguments, before it has done anything; and
  * the second of two failures that are the same (lib/text/same_failure.h), unless the program has
- * reported a metric between (gang_report) or has run for GANG_STABLE_MS. What it prints does not
- * count: most programs print something before they fail. A hub does not know the failures under an
- * earlier one. */
+ * reported a metric between (gang_note_metric) or has run for GANG_STABLE_MS. What it prints does
+ * not count: most programs print something before they fail. A hub does not know the failures under
+ * an earlier one. */
 #include "agent/launch/gang/gang_state.h"
 #include "lib/text/same_failure.h"
 #include "lib/text/usage_error.h"

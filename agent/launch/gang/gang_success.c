@@ -96,20 +96,20 @@ enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_re
 
 /* ---- what is kept between rounds ------------------------------------------------------------ */
 
-void gang_report(struct gang *gang) {
+void gang_note_metric(struct gang *gang) {
     gang->has_done_more = true;
 }
 
-void gang_keep(struct gang *gang, int64_t step) {
+void gang_note_checkpoint(struct gang *gang, int64_t step) {
     gang->has_kept |= gang->kept_step >= 0 && step > gang->kept_step;
     gang->kept_step = MAX(gang->kept_step, step);
 }
 
-void gang_looked(struct gang *gang, int64_t round, int64_t step) {
+void gang_note_stored_step(struct gang *gang, int64_t round, int64_t step) {
     if (round == 0) { /* nothing that this hub has seen being made */
         gang->kept_step = MAX(gang->kept_step, step);
     } else if (round == gang->round && gang->look_since_ms >= 0) { /* else it is late */
-        step >= 0 ? gang_keep(gang, step) : (void)0;
+        step >= 0 ? gang_note_checkpoint(gang, step) : (void)0;
         gang->has_looked = true;
     }
 }

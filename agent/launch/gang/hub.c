@@ -159,7 +159,7 @@ static void poll_look(struct hub *hub) {
     int64_t step;
     if (hub->look && checkpoint_search_poll(hub->look, &step)) {
         checkpoint_search_free(TAKE(hub->look));
-        gang_looked(hub->gang, hub->look_round, step);
+        gang_note_stored_step(hub->gang, hub->look_round, step);
     }
 }
 

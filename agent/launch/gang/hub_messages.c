@@ -108,14 +108,14 @@ static bool is_passed_on(struct hub *hub, struct hub_member *member,
     }
     if (message->type == GANG_MESSAGE_METRICS) {
         latest_metrics_read(&hub->latest, message->line);
-        gang_report(hub->gang);
-        gang_keep(hub->gang, latest_metrics_checkpoint(&hub->latest));
+        gang_note_metric(hub->gang);
+        gang_note_checkpoint(hub->gang, latest_metrics_checkpoint(&hub->latest));
         return true;
     }
     if (message->type == GANG_MESSAGE_REPORTS) {
         objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
                        message->round, message->line);
-        gang_report(hub->gang);
+        gang_note_metric(hub->gang);
         return true;
     }
     return false;

@@ -230,7 +230,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     struct run_progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
               (long long)counts.items.total, coordinator->prepared.media->unit,
-              (long long)counts.batches.total, (long long)counts.batches.done);
+              (long long)counts.cells.total, (long long)counts.cells.done);
     progress->state = PROGRESS_RUNNING;
     progress->items_before = counts.items.done;
     coordinator->reported_ms = clock_monotonic_ms();
@@ -254,11 +254,11 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
         return error_set(err, ERROR_FAILED,
                          "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
                          first.cause, (long long)first.cell, first.worker, first.tries,
-                         (long long)counts.batches.failed, (long long)counts.batches.total);
+                         (long long)counts.cells.failed, (long long)counts.cells.total);
     }
     return is_over ? error_set(err, ERROR_FAILED, "%s", verdict.text)
                    : error_set(err, ERROR_FAILED, "%lld of %lld mini-batches failed",
-                               (long long)counts.batches.failed, (long long)counts.batches.total);
+                               (long long)counts.cells.failed, (long long)counts.cells.total);
 }
 
 /* Grants no more leases, lets running ones end, then stores everything that was accepted. */

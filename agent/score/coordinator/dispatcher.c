@@ -137,7 +137,7 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
                                      .cause = cause};
         if (lease->cells > 1) { /* we chose the size: lease the cells again in smaller leases */
             said.fault = LEDGER_HANDED_BACK;
-            ledger_limit(ledger_of(dispatcher), lease->cells / 2);
+            ledger_limit_lease_cells(ledger_of(dispatcher), lease->cells / 2);
         }
         (void)report(dispatcher, &said, NULL, &ended);
         return;
@@ -189,7 +189,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
     }
     while (dispatcher->grants && !dispatcher->failure.kind &&
            !journal_is_full(journal_of(dispatcher)) &&
-           ledger_grant(ledger_of(dispatcher), now_ms, &lease)) {
+           ledger_next_lease(ledger_of(dispatcher), now_ms, &lease)) {
         run_progress_start(&dispatcher->progress, now_ms);
         hand_out(dispatcher, &lease);
     }
@@ -264,13 +264,13 @@ static void refuse(struct connection *connection, const char *reason) {
 
 static void leave(struct dispatcher *dispatcher, struct connection *connection) {
     if (connection->worker >= 0) {
-        int64_t retried = ledger_read_counts(ledger_of(dispatcher)).batches.retried;
+        int64_t retried = ledger_read_counts(ledger_of(dispatcher)).cells.retried;
         ledger_leave(ledger_of(dispatcher), connection->worker);
         dispatcher->connection_of[connection->worker] = NULL;
         connection->worker = -1;
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
-        bool had_work = ledger_read_counts(ledger_of(dispatcher)).batches.retried > retried;
+        bool had_work = ledger_read_counts(ledger_of(dispatcher)).cells.retried > retried;
         bool is_orderly = connection->is_leaving || dispatcher->is_closed;
         dispatcher->losses += !is_orderly; /* it may have left partial files */
         retired_leave(dispatcher->progress.retired, connection->name, is_orderly);
@@ -389,8 +389,8 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
                                  .took_us = result->took_us,
                                  .cause = first_cause(result, &line)};
     if (result->event != MESSAGE_ENDS) {
-        ledger_wait(ledger_of(dispatcher), connection->worker, result->lease,
-                    result->event == MESSAGE_BEGINS, clock_monotonic_ms());
+        ledger_set_ready(ledger_of(dispatcher), connection->worker, result->lease,
+                         result->event == MESSAGE_BEGINS, clock_monotonic_ms());
         return;
     }
     if (result->is_fault) {

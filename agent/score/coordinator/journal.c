@@ -172,7 +172,7 @@ int journal_begin(struct journal *journal, const char *restart, int64_t keeps, s
                                    .text_size = strlen(text)};
     struct commit_head head = {.uid = journal->job->uid,
                                .job = journal->job->name,
-                               .number = commit_next(journal->log),
+                               .number = commit_next_number(journal->log),
                                .epoch = journal->epoch};
     if (add(journal, &record, -1, err) < 0) {
         return -1;
@@ -317,7 +317,7 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
     struct ledger_counts total = ledger_read_counts(journal->ledger);
     const char *text = succeeded ? succeeded_text : failed_text;
     struct commit_record record = {.type = COMMIT_END,
-                                   .cells = total.batches.total,
+                                   .cells = total.cells.total,
                                    .items = total.items.total,
                                    .failed = total.items.failed,
                                    .text = text,
@@ -333,7 +333,7 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
 int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, void *context,
                  struct error *err) {
     int64_t through = 0;
-    int turned = commit_turn(journal->log, at_once, clock_monotonic_ms(), &through, err);
+    int turned = commit_poll(journal->log, at_once, clock_monotonic_ms(), &through, err);
     if (turned <= 0) {
         return turned;
     }

@@ -158,8 +158,8 @@ static int try_run(struct job *job, struct prepared_job *prepared, bool has_cloc
                    .is_auto = job->is_auto,
                    .is_partitioned = !prepared->media->lines,
                    .errors_max = job->errors_max,
-                   .batch_errors_max = job->batch_errors_max,
-                   .batch_errors_percent = job->batch_errors_percent},
+                   .cell_errors_max = job->cell_errors_max,
+                   .cell_errors_percent = job->cell_errors_percent},
     };
     return rerun_open(prepared, job, &options, run, err);
 }
@@ -308,7 +308,7 @@ static int open_list(const struct job *job, struct prepared_job *prepared, struc
     }
     if (prepared->media->lines->is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
         /* Blocks of a table become lines for programs, whose length is limited. */
-        ledger_limit(prepared->journal.ledger, BLOCKS_MAX);
+        ledger_limit_lease_cells(prepared->journal.ledger, BLOCKS_MAX);
     }
     while (prepared->items == 0) {
         if (prepared_extend(prepared, err) < 0) {

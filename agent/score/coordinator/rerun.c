@@ -418,7 +418,7 @@ int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run
         return -1;
     }
     /* Failed items of a generation that kept others are scored again in one more. */
-    bool is_short = generation->keeps >= 0 && counts.batches.done < counts.batches.total;
+    bool is_short = generation->keeps >= 0 && counts.cells.done < counts.cells.total;
     if (found.is_same && found.has_all && is_sound && !is_short) {
         return 0;
     }

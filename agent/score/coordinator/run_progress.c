@@ -189,7 +189,7 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     json_t *tree = json_object();
     json_object_set_new(tree, "state", json_string(run_progress_state_name(progress->state)));
     json_object_set_new(tree, "message", json_string(progress->message));
-    json_object_set_new(tree, "miniBatches", count_json(&counts->batches));
+    json_object_set_new(tree, "miniBatches", count_json(&counts->cells));
     json_object_set_new(tree, "items", items_json(progress, &counts->items));
     json_object_set_new(tree, "workers", json_integer(counts->workers));
     json_object_set_new(tree, "itemsPerSecond", json_string(rate_text));

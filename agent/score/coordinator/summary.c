@@ -213,7 +213,7 @@ static int write_report(const struct summary *summary, struct store *output, str
         .message = progress->message,
         .is_failed = progress->state == PROGRESS_FAILED,
         .unit = media ? media->unit : "items",
-        .cells = counts.batches.total,
+        .cells = counts.cells.total,
         .items = counts.items.total,
         .slots = job->slots,
         .started_wall_ms = summary->started_wall_ms,

@@ -147,8 +147,8 @@ static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease
     if (twin_goes_on) {
         struct queued_lease *twin = &ledger->slots.leases[cell->lease_or_failed];
         twin->losses += lease->cells > 1 && bad->fault == LEDGER_MACHINE;
-        twin->is_only = is_used_up || (lease->cells > 1 && bad->fault == LEDGER_SCORER) ||
-                        twin->losses >= LEDGER_LOSSES_MAX;
+        twin->is_last_chance = is_used_up || (lease->cells > 1 && bad->fault == LEDGER_SCORER) ||
+                               twin->losses >= LEDGER_LOSSES_MAX;
     }
     bool is_last = is_used_up && !twin_goes_on;
     if (is_last) {
@@ -159,7 +159,7 @@ static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease
         return is_partial ? LEDGER_PARTIAL : LEDGER_FAILED;
     }
     if (bad->fault != LEDGER_HANDED_BACK) {
-        ledger->batches_retried += lease->cells;
+        ledger->cells_retried += lease->cells;
         ledger->items_retried += lease->items;
     }
     if (!twin_goes_on) {
@@ -268,7 +268,7 @@ static int pick_slot(const struct ledger *ledger, int64_t left, bool for_idle) {
     int more = slots->first[LIST_MORE];
     return slots->first[LIST_IDLE] >= 0                          ? slots->first[LIST_IDLE]
            : for_idle                                            ? -1
-           : left >= present && slots->first[LIST_HALF] >= 0     ? slots->first[LIST_HALF]
+           : left >= present && slots->first[LIST_ONE] >= 0      ? slots->first[LIST_ONE]
            : more >= 0 && left >= present * slots->of[more].held ? more
                                                                  : -1;
 }
@@ -302,7 +302,7 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         if (lease->granted_ms + LEDGER_SLOW_MS >= best_ms) {
             break;
         }
-        if (lease->is_only) {
+        if (lease->is_last_chance) {
             continue;
         }
         const struct ledger_slot *holder = &slots->of[lease->slot];
@@ -341,7 +341,7 @@ static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_le
     return true;
 }
 
-bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease) {
+bool ledger_next_lease(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease) {
     if (ledger_is_over(ledger)) {
         return false;
     }
@@ -370,7 +370,7 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
     return true;
 }
 
-void ledger_limit(struct ledger *ledger, int32_t cells) {
+void ledger_limit_lease_cells(struct ledger *ledger, int32_t cells) {
     ledger->lease_cells = MAX(MIN(ledger->lease_cells, cells), 1);
 }
 
@@ -459,11 +459,12 @@ int64_t ledger_deadline_ms(const struct ledger *ledger) {
     return due_ms == INT64_MAX ? -1 : due_ms;
 }
 
-void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms) {
+void ledger_set_ready(struct ledger *ledger, int worker, int64_t lease, bool is_ready,
+                      int64_t now_ms) {
     int32_t index = slots_find(&ledger->slots, lease);
     const struct queued_lease *it = index < 0 ? NULL : &ledger->slots.leases[index];
     if (it && !it->is_late && it->worker == worker && ledger->slots.of[it->slot].head == index) {
-        slots_wait(&ledger->slots, it->slot, is_ready, now_ms);
+        slots_set_ready(&ledger->slots, it->slot, is_ready, now_ms);
     }
 }
 
@@ -475,7 +476,7 @@ static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease, in
     for (int slot = it->first_slot; slot < it->first_slot + it->slots; slot++) {
         if (ledger->slots.of[slot].stuck_lease == lease) {
             ledger->slots.of[slot].stuck_lease = -1;
-            slots_wait(&ledger->slots, slot, /* is_ready= */ true, now_ms);
+            slots_set_ready(&ledger->slots, slot, /* is_ready= */ true, now_ms);
             slots_place(&ledger->slots, slot);
         }
     }

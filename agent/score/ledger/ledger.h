@@ -11,10 +11,10 @@
  *
  * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
  * head's clock starts when it becomes the head; it stops while the worker is not ready for it
- * (ledger_wait) or has not acknowledged that the previous head was revoked, and then starts again
- * from zero. A head that runs longer than timeout_ms is revoked, which counts as a try; its slot is
- * blocked until the worker acknowledges the revoked lease (also after a faster second run). A
- * result of a revoked lease is still accepted, once, unless one of its cells has ended. When
+ * (ledger_set_ready) or has not acknowledged that the previous head was revoked, and then starts
+ * again from zero. A head that runs longer than timeout_ms is revoked, which counts as a try; its
+ * slot is blocked until the worker acknowledges the revoked lease (also after a faster second run).
+ * A result of a revoked lease is still accepted, once, unless one of its cells has ended. When
  * nothing waits, a slot is idle and a lease is slow, its cells are leased to another worker, too (a
  * second run, or speculation; the two leases are twins); the first result counts, the other lease
  * is cancelled. */
@@ -81,16 +81,16 @@ void ledger_leave(struct ledger *ledger, int worker);
  * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) the
  * number of cells per lease no longer grows (it starts small; ledger_size.h). No
  * leases once ledger_check_thresholds fails. */
-bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
+bool ledger_next_lease(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
 /* Limits leases to this many cells from now on (is_auto), because the description of more cells
  * does not fit into one message. */
-void ledger_limit(struct ledger *ledger, int32_t cells);
+void ledger_limit_lease_cells(struct ledger *ledger, int32_t cells);
 
 /* The next lease that the ledger has ended by itself: its worker is lost, its time is over, or its
- * result is not needed any more. Call it until it returns false, before ledger_grant. */
+ * result is not needed any more. Call it until it returns false, before ledger_next_lease. */
 bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked);
-/* The time at which ledger_next_revoked or ledger_grant next returns something without another
+/* The time at which ledger_next_revoked or ledger_next_lease next returns something without another
  * event; -1: never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
 
@@ -98,7 +98,8 @@ int64_t ledger_deadline_ms(const struct ledger *ledger);
  * the clock stops, for at most wait_ms; then the lease is revoked, which is not a try but counts as
  * a lost worker. is_ready true: its worker begins it now, with the full time limit. Has an effect
  * only for the head of a slot of this worker. */
-void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms);
+void ledger_set_ready(struct ledger *ledger, int worker, int64_t lease, bool is_ready,
+                      int64_t now_ms);
 
 /* ---- reports -------------------------------------------------------------------------------- */
 

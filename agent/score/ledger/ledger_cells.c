@@ -36,7 +36,7 @@ static void count_ends(struct cells *cells, int64_t first, int64_t end, int sign
         if (cell->state < CELL_ACCEPTED) {
             continue;
         }
-        *(cell->end == CELL_DONE ? &cells->batches.done : &cells->batches.failed) += sign;
+        *(cell->end == CELL_DONE ? &cells->cells.done : &cells->cells.failed) += sign;
         cells->items.done += sign * (int64_t)(cell->items - cell->lease_or_failed);
         cells->items.failed += sign * (int64_t)cell->lease_or_failed;
     }

@@ -38,7 +38,7 @@ struct cells {
     int64_t known;                      /* the first `known` cells may be leased */
     int64_t in[CELL_STATES];            /* how many known cells are in each state */
     int64_t never_leased;               /* of the known cells */
-    struct ledger_count batches;        /* done and failed */
+    struct ledger_count cells;          /* done and failed */
     struct ledger_count items;          /* items of those cells */
     struct guided_partition *partition; /* chooses among the cells that were not leased yet; NULL:
                                            they are leased in order, from `dealt` on */

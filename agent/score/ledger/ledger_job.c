@@ -103,7 +103,7 @@ static bool is_range(int64_t first, int64_t cells) {
 void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try) {
     static const int64_t believed = (int64_t)1 << 40; /* limit for a record's numbers, since a store
                                                          may hold any */
-    ledger->batches_retried += MAX(MIN(record->cells, believed), 0);
+    ledger->cells_retried += MAX(MIN(record->cells, believed), 0);
     ledger->items_retried += MAX(MIN(record->items, believed), 0);
     bool is_behind = ledger->is_all && record->first >= ledger->cells.known;
     if (is_try && record->cells == 1 && is_range(record->first, 1) && !is_behind) {
@@ -158,12 +158,12 @@ static enum threshold exceeded_threshold(const struct ledger *ledger) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
     bool knows_all = ledger->is_all && cells->never_leased == 0;
-    double share = (double)cells->batches.failed * 100;
+    double share = (double)cells->cells.failed * 100;
     return options->errors_max >= 0 && cells->items.failed > options->errors_max ? OVER_ERRORS
-           : options->batch_errors_max >= 0 && cells->batches.failed > options->batch_errors_max
+           : options->cell_errors_max >= 0 && cells->cells.failed > options->cell_errors_max
                ? OVER_BATCHES
-           : options->batch_errors_percent >= 0 && knows_all &&
-                   share > options->batch_errors_percent * (double)cells->known
+           : options->cell_errors_percent >= 0 && knows_all &&
+                   share > options->cell_errors_percent * (double)cells->known
                ? OVER_PERCENT
                : WITHIN;
 }
@@ -186,13 +186,13 @@ int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
     case OVER_BATCHES:
         snprintf(over, sizeof over,
                  "%lld mini-batches have failed, spec.miniBatchErrorThreshold is %lld",
-                 (long long)cells->batches.failed, (long long)options->batch_errors_max);
+                 (long long)cells->cells.failed, (long long)options->cell_errors_max);
         break;
     case OVER_PERCENT:
         snprintf(over, sizeof over,
                  "%lld of %lld mini-batches have failed, spec.miniBatchErrorThreshold is %g%%",
-                 (long long)cells->batches.failed, (long long)cells->known,
-                 options->batch_errors_percent);
+                 (long long)cells->cells.failed, (long long)cells->known,
+                 options->cell_errors_percent);
         break;
     }
     if (!ledger->failure_count) {
@@ -209,7 +209,7 @@ int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
 static int64_t total_items(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
     int64_t items = cells->items.done + cells->items.failed;
-    int64_t ended = cells->batches.done + cells->batches.failed;
+    int64_t ended = cells->cells.done + cells->cells.failed;
     if (ledger->options.cell_items || ledger->items || ended == 0 ||
         ended == (int64_t)cells->count) {
         return MAX(ledger->items, items);
@@ -223,7 +223,7 @@ int64_t ledger_cells(const struct ledger *ledger) {
 
 struct ledger_counts ledger_read_counts(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
-    struct ledger_counts counts = {.batches = cells->batches,
+    struct ledger_counts counts = {.cells = cells->cells,
                                    .items = cells->items,
                                    .leased = cells->in[CELL_LEASED],
                                    .waiting = cells->in[CELL_WAITING],
@@ -231,8 +231,8 @@ struct ledger_counts ledger_read_counts(const struct ledger *ledger) {
                                        cells->in[CELL_COMMITTED] + cells->in[CELL_PUBLISHED],
                                    .workers = ledger->workers_present,
                                    .slots = ledger->slots_present};
-    counts.batches.total = (int64_t)cells->count;
-    counts.batches.retried = ledger->batches_retried;
+    counts.cells.total = (int64_t)cells->count;
+    counts.cells.retried = ledger->cells_retried;
     counts.items.total = total_items(ledger);
     counts.items.retried = ledger->items_retried;
     return counts;

@@ -78,7 +78,7 @@ void slots_place(struct slots *slots, int index) {
     int list = !slot->is_present || slot->stuck_lease >= 0 ? -1
                : slot->held == 0                           ? LIST_IDLE
                : slot->held > slots_ahead(slots, index)    ? -1
-               : slot->held == 1                           ? LIST_HALF
+               : slot->held == 1                           ? LIST_ONE
                                                            : LIST_MORE;
     if (slot->list[LINK_ROOM] != list || list == LIST_MORE) { /* move it to the end, so that slots
                                                                  take turns */
@@ -103,7 +103,7 @@ static void start_clock(struct slots *slots, int index, int64_t now_ms) {
 }
 
 /* started_ms is kept while it waits: it shows how long the lease has made no progress. */
-void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
+void slots_set_ready(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
     struct ledger_slot *slot = &slots->of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
     if (!is_ready && !waits) {
@@ -195,12 +195,12 @@ int32_t slots_find(const struct slots *slots, int64_t number) {
 
 static void alone_remove(struct slots *slots, int32_t index) {
     struct queued_lease *lease = &slots->leases[index];
-    if (lease->is_alone) {
+    if (lease->has_no_twin) {
         *(lease->older < 0 ? &slots->oldest_alone : &slots->leases[lease->older].newer) =
             lease->newer;
         *(lease->newer < 0 ? &slots->newest_alone : &slots->leases[lease->newer].older) =
             lease->older;
-        lease->is_alone = false;
+        lease->has_no_twin = false;
     }
 }
 
@@ -215,7 +215,7 @@ static void alone_insert(struct slots *slots, int32_t index) {
     lease->newer = older < 0 ? slots->oldest_alone : slots->leases[older].newer;
     *(older < 0 ? &slots->oldest_alone : &slots->leases[older].newer) = index;
     *(lease->newer < 0 ? &slots->newest_alone : &slots->leases[lease->newer].older) = index;
-    lease->is_alone = true;
+    lease->has_no_twin = true;
 }
 
 void slots_pair(struct slots *slots, int32_t lease, int32_t second) {
@@ -261,7 +261,7 @@ int32_t slots_lease(struct slots *slots, int slot_index, const struct queued_lea
     lease->granted_ms = now_ms;
     lease->previous = slot->tail;
     lease->next = -1;
-    lease->is_late = lease->is_alone = false;
+    lease->is_late = lease->has_no_twin = false;
     *(slot->tail < 0 ? &slot->head : &slots->leases[slot->tail].next) = index;
     slot->tail = index;
     alone_insert(slots, index);

@@ -12,7 +12,7 @@ enum { LATE_LEASES = 4096 /* maximum of revoked leases whose results are still a
 
 /* Slots with room for a lease, by the number of their leases: none, one, more. Slots with a lease:
  * running it, or waiting. */
-enum slot_list { LIST_IDLE, LIST_HALF, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
+enum slot_list { LIST_IDLE, LIST_ONE, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
 enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT };
 
 struct queued_lease {
@@ -26,10 +26,10 @@ struct queued_lease {
     int32_t older, newer;   /* neighbours in the list of leases that may get a twin, by age */
     int64_t granted_ms;
     bool is_second, is_late; /* is_second: the second run of its cells */
-    bool is_alone;           /* has no twin: it is in the list of older and newer */
-    bool is_only; /* its twin has ended badly, and it gets no other: its own end decides whether
-                     the cells are tried again */
-    int losses;   /* of several cells: how many machines of its twins were lost */
+    bool has_no_twin;        /* has no twin: it is in the list of older and newer */
+    bool is_last_chance;     /* its twin has ended badly, and it gets no other: its own end decides
+                         whether     the cells are tried again */
+    int losses;              /* of several cells: how many machines of its twins were lost */
 };
 
 struct ledger_slot {
@@ -81,6 +81,6 @@ void slots_drop(struct slots *slots, int32_t lease, bool is_late, int64_t now_ms
 void slots_forget(struct slots *slots, int32_t lease); /* a late one */
 void slots_pair(struct slots *slots, int32_t lease, int32_t second);
 /* The worker is not ready for the head, or (is_ready) is ready now. */
-void slots_wait(struct slots *slots, int slot, bool is_ready, int64_t now_ms);
+void slots_set_ready(struct slots *slots, int slot, bool is_ready, int64_t now_ms);
 /* The head has ended after us microseconds: updates the slot's averages. */
 void slots_measure(struct slots *slots, int slot, int64_t us);

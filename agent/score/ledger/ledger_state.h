@@ -23,7 +23,7 @@ struct ledger {
     int workers_present, slots_present;
     int64_t items; /* of the known cells */
     bool is_all;   /* all cells are known */
-    int64_t batches_retried, items_retried;
+    int64_t cells_retried, items_retried;
     int64_t next_lease;
     int32_t lease_cells;          /* maximum of cells in a lease */
     struct ledger_revoked *taken; /* for ledger_next_revoked: [taken_next, taken_count) */

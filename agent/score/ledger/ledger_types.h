@@ -1,5 +1,5 @@
 /* ledger_types.h: arguments and results of the ledger. ledger.h explains cells, leases, slots,
- * heads, tries and second runs. In names, `batch` means cell. */
+ * heads, tries and second runs. */
 #pragma once
 
 #include "lib/base.h"
@@ -21,17 +21,17 @@ enum {
 };
 
 struct ledger_options {
-    int64_t cell_items;          /* of every cell except the last; 0: known only from the result */
-    int max_tries;               /* 1..65535 */
-    int64_t timeout_ms;          /* how long a lease may be the head of its slot */
-    int64_t wait_ms;             /* how long a worker may delay the start of the head */
-    int ahead_max;               /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
-    bool is_auto;                /* leases of several cells */
-    bool runs_once;              /* no second runs of a lease that has begun */
-    bool is_partitioned;         /* each slot works through a range of its own (video) */
-    int64_t errors_max;          /* failed items that do not fail the job; -1: any number */
-    int64_t batch_errors_max;    /* cells with failed items that do not; -1: any number */
-    double batch_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
+    int64_t cell_items;         /* of every cell except the last; 0: known only from the result */
+    int max_tries;              /* 1..65535 */
+    int64_t timeout_ms;         /* how long a lease may be the head of its slot */
+    int64_t wait_ms;            /* how long a worker may delay the start of the head */
+    int ahead_max;              /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
+    bool is_auto;               /* leases of several cells */
+    bool runs_once;             /* no second runs of a lease that has begun */
+    bool is_partitioned;        /* each slot works through a range of its own (video) */
+    int64_t errors_max;         /* failed items that do not fail the job; -1: any number */
+    int64_t cell_errors_max;    /* cells with failed items that do not; -1: any number */
+    double cell_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
 };
 
 struct ledger_lease {
@@ -44,14 +44,14 @@ struct ledger_lease {
     bool is_second; /* a second run: another lease with these cells was slow */
 };
 
-/* done: of items, the successful ones; of batches, the cells without a failed item. */
+/* done: of items, the successful ones; of cells, those without a failed item. */
 struct ledger_count {
     int64_t total, done, failed, retried;
 };
 
 struct ledger_counts {
     /* total: those known so far; of items an estimate if only results have the number */
-    struct ledger_count batches, items;
+    struct ledger_count cells, items;
     int64_t leased, waiting, committed; /* cells */
     int workers, slots;                 /* of workers that are connected */
 };

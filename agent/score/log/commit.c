@@ -466,7 +466,7 @@ int commit_add(struct commit_log *log, const struct commit_record *record, struc
     return commit_writer_add(&log->current, record, err) < 0 ? -1 : 0;
 }
 
-int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms, int64_t *ret_through,
+int commit_poll(struct commit_log *log, bool at_once, int64_t now_ms, int64_t *ret_through,
                 struct error *err) {
     if (log->current.count > 0) {
         log->current_ms = log->current_ms < 0 ? now_ms : log->current_ms;
@@ -503,7 +503,7 @@ void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch) {
     log->from_epoch = epoch;
 }
 
-int64_t commit_next(struct commit_log *log) {
+int64_t commit_next_number(struct commit_log *log) {
     pthread_mutex_lock(&log->lock);
     int64_t next = log->next;
     pthread_mutex_unlock(&log->lock);
@@ -512,7 +512,7 @@ int64_t commit_next(struct commit_log *log) {
 
 int commit_replay(struct commit_log *log, commit_each *each, void *context, struct error *err) {
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
-    int64_t end = commit_next(log);
+    int64_t end = commit_next_number(log);
     reader.end = end;
     reader.next = log->from;
     reader.epoch = log->from_epoch;

@@ -48,7 +48,7 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
  * -1: no more will be stored. GONE: a newer coordinator of this job (uid) has taken over; leave
  * without a verdict. BUSY: a coordinator of another job has. UNAVAILABLE: the store has accepted
  * nothing for timeout_ms, also because it is full or refuses. now_ms: monotonic. */
-NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
+NODISCARD int commit_poll(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* True: the store is slower than the workers: grant no leases until it is false. */
 bool commit_is_full(struct commit_log *log);
@@ -56,7 +56,7 @@ bool commit_is_full(struct commit_log *log);
 /* The last BEGIN record is alone in the commit `number`, which has this epoch: commit_replay starts
  * after it. Without this call it starts at the first commit. */
 void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch);
-int64_t commit_next(struct commit_log *log); /* the number of the next commit */
+int64_t commit_next_number(struct commit_log *log); /* the number of the next commit */
 /* Passes all stored records from the start to `each`, including those added to this log; holds two
  * objects at a time. Any thread. */
 NODISCARD int commit_replay(struct commit_log *log, commit_each *each, void *context,

@@ -33,7 +33,7 @@ static json_t *as_new(const json_t *job, bool restart) {
             json_object_set_new(metadata, kept[i], json_deep_copy(value));
         }
     }
-    json_t *annotations = tree_part(metadata, "annotations");
+    json_t *annotations = tree_ensure_object(metadata, "annotations");
     json_object_del(annotations, "kubectl.kubernetes.io/last-applied-configuration");
     if (restart) {
         AUTO(text_freep) char *text = digest_random(16);

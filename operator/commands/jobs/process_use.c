@@ -98,7 +98,7 @@ static char *pod_of(pid_t pid, const char *state) {
 }
 
 static void add(json_t *use, const char *pod, const struct process *process) {
-    json_t *sum = tree_part(use, pod);
+    json_t *sum = tree_ensure_object(use, pod);
     json_object_set_new(sum, "ms", json_integer(tree_integer(sum, "ms", 0) + process->ms));
     json_object_set_new(sum, "bytes", json_integer(tree_integer(sum, "bytes", 0) + process->bytes));
     json_object_set_new(sum, "count", json_integer(tree_integer(sum, "count", 0) + 1));

@@ -258,12 +258,13 @@ static int start(struct run *run, struct error *err) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
-    progress_line_init(&run->progress, run->name, run->unit, run->row->numbers, run->start_ms);
+    progress_line_init(&run->progress, run->name, run->unit, run->row->read_progress,
+                       run->start_ms);
     run->series.ending = (struct ending){.unit = run->unit,
                                          .kind = kinds_ending(run->row),
                                          .folders = run->folders,
                                          .state_folder = run->state_folder};
-    run->series.read = run->row->numbers;
+    run->series.read = run->row->read_progress;
     for (size_t i = 0; i < json_array_size(run->secret_objects); i++) {
         run->cluster->ops->write(run->cluster, CLUSTER_APPLY,
                                  json_array_get(run->secret_objects, i), on_applied, run);

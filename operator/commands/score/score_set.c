@@ -11,7 +11,7 @@ static bool is_rooted(const char *field) {
 
 int score_set(json_t *manifest, const char *field, json_t *value, struct error *err) {
     AUTO(tree_freep) json_t *owned = value;
-    json_t *at = is_rooted(field) ? manifest : tree_part(manifest, "spec");
+    json_t *at = is_rooted(field) ? manifest : tree_ensure_object(manifest, "spec");
     for (const char *rest = field; at;) {
         size_t length = strcspn(rest, ".");
         AUTO(text_freep) char *name = x_strndup(rest, length);
@@ -29,7 +29,7 @@ int score_set(json_t *manifest, const char *field, json_t *value, struct error *
         if (part && !json_is_object(part)) {
             return error_set(err, ERROR_INVALID, "%s: %s was set to a value before", field, name);
         }
-        at = tree_part(at, name);
+        at = tree_ensure_object(at, name);
         rest += length + 1;
     }
     return 0;

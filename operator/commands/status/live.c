@@ -120,7 +120,7 @@ static json_t *read_answer(struct ask *ask) {
 static bool is_running(const json_t *job) {
     const json_t *status = json_object_get(job, "status");
     const char *state = tree_text(object_succeeded(status), "reason", "Pending");
-    return kinds_of(job) && kinds_of(job)->live && tree_get(status, "credentials") &&
+    return kinds_of(job) && kinds_of(job)->merge_progress && tree_get(status, "credentials") &&
            !ending_is_final(status) && strcmp(state, "Pending") != 0 &&
            strcmp(state, "Suspended") != 0 &&
            strcmp(tree_text(object_condition(status, "Waiting"), "status", ""), "True") != 0;
@@ -239,7 +239,7 @@ static bool take_answer(struct live *live, struct ask *ask) {
         }
         return false;
     }
-    kinds_of(ask->job)->live(json_object_get(ask->job, "status"), progress);
+    kinds_of(ask->job)->merge_progress(json_object_get(ask->job, "status"), progress);
     return true;
 }
 

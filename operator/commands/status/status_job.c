@@ -138,7 +138,7 @@ void status_job_print(const json_t *job, const json_t *pods, const char *not_liv
     int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
     struct progress_line progress = {.name = name,
                                      .unit = kinds_of(job)->unit(job),
-                                     .read = kinds_of(job)->numbers,
+                                     .read = kinds_of(job)->read_progress,
                                      .start_ms = start_ms};
     char line[512], age[32];
     progress_line_format(&progress, status, end_ms < 0 ? clock_wall_ms() : end_ms, line);
@@ -210,8 +210,8 @@ static int follow_job(struct remote *remote, struct live *live, json_t *found, j
     AUTO(tree_freep) json_t *job = json_incref(found);
     const char *name = tree_text(found, "metadata.name", "");
     int64_t start_ms = clock_monotonic_ms() - object_age_ms(job, clock_wall_ms());
-    progress_line_init(&follow.progress, name, kinds_of(job)->unit(job), kinds_of(job)->numbers,
-                       start_ms);
+    progress_line_init(&follow.progress, name, kinds_of(job)->unit(job),
+                       kinds_of(job)->read_progress, start_ms);
     while (!ending_is_final(json_object_get(job, "status"))) {
         struct error failure = {0};
         json_t *next = NULL;

@@ -18,7 +18,7 @@ static int follow(struct job_found *found, struct error *err) {
     AUTO(text_freep) char *name = x_strdup(tree_text(found->job, "metadata.name", ""));
     const struct kind_row *row = kinds_of(found->job);
     int64_t age_ms = object_age_ms(found->job, clock_wall_ms());
-    progress_line_init(&progress, name, row->unit(found->job), row->numbers,
+    progress_line_init(&progress, name, row->unit(found->job), row->read_progress,
                        clock_monotonic_ms() - age_ms);
     while (found->run->is_alive) {
         struct error why = {0};

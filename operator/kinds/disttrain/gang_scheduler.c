@@ -61,10 +61,11 @@ void gang_scheduler_mark(const struct disttrain_spec *spec, const char *group, j
     AUTO(text_freep) char *name = name_of_object(spec);
     switch (spec->gang) {
     case GANG_POD_GROUP:
-        json_object_set_new(tree_part(metadata, "labels"), LABEL_POD_GROUP, json_string(name));
+        json_object_set_new(tree_ensure_object(metadata, "labels"), LABEL_POD_GROUP,
+                            json_string(name));
         break;
     case GANG_VOLCANO:
-        json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_VOLCANO,
+        json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_VOLCANO,
                             json_string(name));
         json_object_set_new(json_object_get(pod, "spec"), "schedulerName", json_string("volcano"));
         break;

@@ -14,8 +14,8 @@ enum { UID_SHOWN = 8 };
 
 void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
-    json_t *labels = tree_part(metadata, "labels"),
-           *annotations = tree_part(metadata, "annotations");
+    json_t *labels = tree_ensure_object(metadata, "labels"),
+           *annotations = tree_ensure_object(metadata, "annotations");
     json_object_set_new(labels, KUEUE_QUEUE, json_string(spec->queue));
     json_object_set_new(labels, LABEL_KUEUE_GROUP, json_string(group));
     json_object_set_new(annotations, KUEUE_COUNT, json_sprintf("%d", spec->workers));

@@ -48,7 +48,7 @@ static void put_owners(json_t *kept, const json_t *metadata) {
     json_t *owners = keep_owners(metadata);
     json_t *uid = json_object_get(json_object_get(metadata, "annotations"), ANNOTATION_UID);
     if (json_array_size(owners) == 0 && uid) {
-        json_object_set(tree_part(kept, "annotations"), ANNOTATION_UID, uid);
+        json_object_set(tree_ensure_object(kept, "annotations"), ANNOTATION_UID, uid);
     }
     put(kept, "ownerReferences", owners);
 }
@@ -117,14 +117,14 @@ static void keep_turn(json_t *kept, const json_t *pod) {
     if (!owned_label(pod, LABEL_KUEUE_GROUP)) {
         return;
     }
-    json_t *metadata = tree_part(kept, "metadata");
+    json_t *metadata = tree_ensure_object(kept, "metadata");
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
-        json_object_set(tree_part(metadata, "labels"), labels[i],
+        json_object_set(tree_ensure_object(metadata, "labels"), labels[i],
                         json_object_get(tree_get(pod, "metadata.labels"), labels[i]));
     }
     json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
     for (size_t i = 0; i < ARRAY_LEN(spec); i++) {
-        json_object_set(tree_part(kept, "spec"), spec[i],
+        json_object_set(tree_ensure_object(kept, "spec"), spec[i],
                         json_object_get(json_object_get(pod, "spec"), spec[i]));
     }
 }

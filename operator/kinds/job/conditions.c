@@ -305,7 +305,7 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
         json_object_set_new(status, "run", json_string(spec->run));
     }
     if (json_object_size(conditions->images) > 0) { /* those of pods that are gone stay */
-        json_object_update(tree_part(status, "images"), conditions->images);
+        json_object_update(tree_ensure_object(status, "images"), conditions->images);
     }
     if (conditions->spec_hash) {
         json_object_set_new(status, "specHash", json_string(conditions->spec_hash));

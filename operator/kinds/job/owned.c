@@ -91,7 +91,8 @@ json_t *owned_metadata(const json_t *object, const char *name, const char *role)
                              labels(object, job, role));
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (uid) {
-        json_object_set_new(made, "ownerReferences", json_pack("[o]", claim_owner(object)));
+        json_object_set_new(made, "ownerReferences",
+                            json_pack("[o]", claim_owner_reference(object)));
     }
     return made;
 }

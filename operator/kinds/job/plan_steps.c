@@ -89,7 +89,8 @@ const struct write_failure *job_plan_write_failure_of(const struct job_plan *pla
 
 void job_plan_mark_alone(json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
-    json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_ALONE, json_string("true"));
+    json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_ALONE,
+                        json_string("true"));
 }
 
 bool job_plan_next_name(const struct job_plan *plan, json_t **made, int tried) {

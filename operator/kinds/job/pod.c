@@ -229,7 +229,7 @@ json_t *pod_make(const struct job_spec *spec, const char *name, const char *role
 void pod_withhold_identity(json_t *pod, const char *container) {
     json_t *metadata = json_object_get(pod, "metadata");
     if (json_object_get(json_object_get(metadata, "labels"), LABEL_IDENTITY)) {
-        json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_SKIPPED,
+        json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_SKIPPED,
                             json_string(container));
     }
 }

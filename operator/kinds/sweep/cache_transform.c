@@ -14,10 +14,10 @@ json_t *sweep_transform(const json_t *object) {
     json_t *objective = tree_get(object, "spec.objective");
     if (!cache_transform_is_final(
             object)) { /* the registered version's name depends on it (registrar.h) */
-        json_object_set(tree_part(kept, "metadata"), "creationTimestamp",
+        json_object_set(tree_ensure_object(kept, "metadata"), "creationTimestamp",
                         tree_get(object, "metadata.creationTimestamp"));
     } else if (objective) { /* a Sweep with warmStart compares it */
-        json_object_set(tree_part(kept, "spec"), "objective", objective);
+        json_object_set(tree_ensure_object(kept, "spec"), "objective", objective);
     }
     return kept;
 }

@@ -72,7 +72,7 @@ const struct kind_row sweep_row = {
     .pods = pods,
     .unit = unit,
     .ending = &sweep_ending,
-    .numbers = sweep_read_numbers,
+    .read_progress = sweep_read_numbers,
     .local =
         {
             .about = "runs its trials, as many at once as there are processors for; at the end it "

@@ -190,7 +190,7 @@ static void set_variable(json_t *environment, const char *name, const char *valu
 }
 
 static void set_environment(json_t *spec, const json_t *values) {
-    json_t *environment = tree_part(spec, "environment"), *value;
+    json_t *environment = tree_ensure_object(spec, "environment"), *value;
     const char *name;
     json_object_foreach((json_t *)values, name, value) {
         AUTO(text_freep) char *variable = x_printf("PARAM_%s", name);
@@ -209,7 +209,7 @@ static void set_below(json_t *object, const char *folder) {
 
 void trial_spec_extend(json_t *spec, const struct trial_spec_extras *extras) {
     set_environment(spec, extras->values);
-    json_object_update(tree_part(spec, "metrics"), (json_t *)extras->metrics);
+    json_object_update(tree_ensure_object(spec, "metrics"), (json_t *)extras->metrics);
     if (!json_object_get(spec, "ttlSecondsAfterFinished")) {
         json_object_set_new(spec, "ttlSecondsAfterFinished", json_integer(TTL_SECONDS));
     }

@@ -170,7 +170,7 @@ json_t *run_list_job(const struct run_item *item) {
     const json_t *seen = json_object_get(item->record, "job");
     const json_t *given = json_object_get(item->record, "manifest"); /* it has just begun */
     json_t *job = json_deep_copy(seen ? seen : given);
-    json_t *status = job ? tree_part(job, "status") : NULL;
+    json_t *status = job ? tree_ensure_object(job, "status") : NULL;
     if (!job || item->is_alive || has_ended(status)) {
         return job ? job : json_object();
     }

@@ -140,7 +140,7 @@ static void report_one(int number) {
     json_t *trial = api_double_find(api, "disttrains", name);
     if (trial) {
         json_t *copy = json_deep_copy(trial);
-        json_object_set_new(tree_part(copy, "status"), "objective",
+        json_object_set_new(tree_ensure_object(copy, "status"), "objective",
                             json_pack("{s:i, s:s}", "reports", number, "best", "0.5"));
         api_double_put(api, "disttrains", copy);
     }

@@ -66,7 +66,8 @@ static void put_field(json_t *tree, const char *path, json_t *value) {
         json_object_del(tree, path);
     } else {
         AUTO(text_freep) char *first = x_strndup(path, (size_t)(dot - path));
-        put_field(value ? tree_part(tree, first) : json_object_get(tree, first), dot + 1, value);
+        put_field(value ? tree_ensure_object(tree, first) : json_object_get(tree, first), dot + 1,
+                  value);
     }
 }
 

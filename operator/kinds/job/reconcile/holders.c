@@ -11,7 +11,7 @@ enum { LEAVING_MS = 60000 }; /* its deletion leads to a pass */
 
 void holders_mark(const struct reconcile *request, json_t *object) {
     json_t *metadata = json_object_get(object, "metadata");
-    json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_UID,
+    json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_UID,
                         json_string(tree_text(request->object, "metadata.uid", "")));
 }
 

@@ -60,7 +60,7 @@ static void one_address_leaves_room(void) {
         snprintf(token, sizeof token, "made-up-%d", i);
         asked += verdicts_take_review(&verdicts, token, &source, 2000 + i);
     }
-    CHECK_INT(asked, VERDICT_REVIEWS_A_SOURCE);
+    CHECK_INT(asked, VERDICT_REVIEWS_PER_SOURCE);
     CHECK(verdicts_take_review(&verdicts, "new reader", &reader, 2101));
     for (int i = 2; i < 100; i++) {
         struct preauth_source other = stranger(i);

@@ -21,8 +21,8 @@ void chain_fuse(struct schedule *schedule, bool allows_blocks);
 /* Layouts: a chain without reductions can compute on blocked values (fast/vector.h): all its values
  * of four dimensions with the full shape are blocked then, or none. */
 bool chain_takes_blocks(const struct step *step);
-/* Whether the slot, of this chain, is blocked then. */
-bool chain_is_full(const struct schedule *schedule, const struct step *step, int slot);
+/* Whether this slot of the chain is blocked then. */
+bool chain_slot_is_blocked(const struct schedule *schedule, const struct step *step, int slot);
 /* Whether the layouts chosen so far are possible: all full values blocked, and channels for whole
  * blocks of `block` lanes where an operand has one number per channel and is row-major. */
 bool chain_blocks_fit(const struct schedule *schedule, const struct step *step, int block);

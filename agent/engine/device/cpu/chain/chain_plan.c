@@ -19,7 +19,7 @@ enum {
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-bool chain_is_full(const struct schedule *schedule, const struct step *step, int slot) {
+bool chain_slot_is_blocked(const struct schedule *schedule, const struct step *step, int slot) {
     const struct chain *chain = step->state;
     return shape_equal(&schedule->slots[slot].shape, &chain->domain);
 }
@@ -83,7 +83,7 @@ bool chain_blocks_fit(const struct schedule *schedule, const struct step *step, 
     bool whole = chain->domain.dims[1] % block == 0, fits = whole || !is_risky(chain);
     for (int i = 0; i < step->input_count && fits; i++) {
         const struct schedule_slot *slot = &schedule->slots[step->inputs[i]];
-        fits = chain_is_full(schedule, step, step->inputs[i])
+        fits = chain_slot_is_blocked(schedule, step, step->inputs[i])
                    ? slot->layout != 0
                    : slot->layout || whole || slot->place == PLACE_CONSTANT;
     }

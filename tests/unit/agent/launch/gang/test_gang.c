@@ -410,7 +410,7 @@ static void end_round(struct gang *gang, const struct end *end, int64_t *now_ms)
     other.kind = end->before;
     *now_ms += 1000 * MAX(end->seconds, 1);
     if (end->reports) {
-        gang_report(gang);
+        gang_note_metric(gang);
     }
     if (end->before != GANG_EVENT_HELLO) {
         CHECK(gang_handle(gang, &other, *now_ms));

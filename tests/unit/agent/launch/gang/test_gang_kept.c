@@ -11,11 +11,11 @@ enum evidence { REPORTED, STORED, NOT_SEEN, OF_ANOTHER_ROUND };
 /* Rank 0 reports what it has stored; or it dies before, and the hub looks. */
 static void show(struct gang *gang, enum evidence evidence, int64_t round, int64_t step) {
     if (evidence == REPORTED) {
-        gang_keep(gang, step);
+        gang_note_checkpoint(gang, step);
     } else if (evidence == STORED) {
-        gang_looked(gang, round, step);
+        gang_note_stored_step(gang, round, step);
     } else if (evidence == OF_ANOTHER_ROUND) {
-        gang_looked(gang, round - 1, step + 1000000);
+        gang_note_stored_step(gang, round - 1, step + 1000000);
     }
 }
 
@@ -110,18 +110,18 @@ static void what_was_stored_before_is_no_progress(void) {
                                        .attempt = attempt};
         struct gang *gang = gang_new(&options);
         CHECK_INT(last_action(gang, 0), GANG_ACTION_LOOK);
-        gang_looked(gang, 0, 500);
+        gang_note_stored_step(gang, 0, 500);
         CHECK(count_restarts(gang, 3));
-        gang_keep(gang, 500); /* rank 0 has loaded it */
+        gang_note_checkpoint(gang, 500); /* rank 0 has loaded it */
         CHECK(!count_restarts(gang, 1));
         gang_read_facts(gang, &facts);
         CHECK_INT(facts.forgiven, 0);
         gang_free(gang);
         gang = gang_new(&options);
         CHECK_INT(last_action(gang, 0), GANG_ACTION_LOOK);
-        gang_looked(gang, 0, 500);
+        gang_note_stored_step(gang, 0, 500);
         CHECK(count_restarts(gang, 3));
-        gang_keep(gang, 501);
+        gang_note_checkpoint(gang, 501);
         CHECK(count_restarts(gang, 1));
         gang_free(gang);
     }
@@ -184,7 +184,7 @@ static void a_loss_that_is_explained_has_evidence(void) {
         CHECK(tell(gang, GANG_EVENT_STOPPED, 0, 1, 16001));
         CHECK_INT(last_action(gang, 16001), GANG_ACTION_LOOK);
         gang_read_facts(gang, &facts);
-        gang_looked(gang, facts.round, step);
+        gang_note_stored_step(gang, facts.round, step);
         CHECK(gang_handle(gang, &hello, 20000));
         gang_read_facts(gang, &facts);
         CHECK_INT(facts.state == GANG_STATE_FINISHED, step == 0);

@@ -26,8 +26,8 @@ static void open_journal(struct store *output, struct journal *journal) {
                    .max_tries = 1,
                    .timeout_ms = 60000,
                    .errors_max = -1,
-                   .batch_errors_max = -1,
-                   .batch_errors_percent = -1},
+                   .cell_errors_max = -1,
+                   .cell_errors_percent = -1},
     };
     added = 0;
     CHECK_OK(journal_open(&options, journal, &err), &err);
@@ -38,7 +38,7 @@ static void store_all(struct journal *journal) {
     struct error err = {0};
     int64_t through = -1;
     for (int i = 0; i < 2000 && through < added; i++) {
-        CHECK(commit_turn(journal->log, true, clock_monotonic_ms(), &through, &err) >= 0);
+        CHECK(commit_poll(journal->log, true, clock_monotonic_ms(), &through, &err) >= 0);
         poll(NULL, 0, 1);
     }
     CHECK_INT(through, added);

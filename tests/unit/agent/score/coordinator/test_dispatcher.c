@@ -127,8 +127,8 @@ static void house_open(struct house *house, const char *folder) {
                                                  .max_tries = 1,
                                                  .timeout_ms = 60000,
                                                  .errors_max = -1,
-                                                 .batch_errors_max = -1,
-                                                 .batch_errors_percent = -1}};
+                                                 .cell_errors_max = -1,
+                                                 .cell_errors_percent = -1}};
     CHECK_OK(journal_open(&journal, &house->prepared.journal, &err), &err);
     house->prepared.form = SINK_NOTHING;
     struct server_options options = {"127.0.0.1:0", certificate, key,   "/work",
@@ -152,7 +152,7 @@ static void house_close(struct house *house) {
 
 static int64_t lease_to(struct house *house, int worker) {
     struct ledger_lease lease = {.worker = -1};
-    CHECK(ledger_grant(house->prepared.journal.ledger, clock_monotonic_ms(), &lease));
+    CHECK(ledger_next_lease(house->prepared.journal.ledger, clock_monotonic_ms(), &lease));
     CHECK_INT(lease.worker, worker);
     return lease.lease;
 }
@@ -185,13 +185,13 @@ static void test_a_lease_of_an_earlier_coordinator_does_not_count(void) {
         house.prepared.journal.epoch = i == 0 ? earlier_epoch : epoch;
         say_done(&house, 0, earlier);
         serve_for(&house, 200);
-        CHECK_INT(counts_of(&house).batches.done, 0);
+        CHECK_INT(counts_of(&house).cells.done, 0);
         CHECK_INT(counts_of(&house).leased, 1);
         CHECK_INT(house.prepared.journal.pending_count, 0);
     }
     say_done(&house, 0, lease);
     serve_for(&house, 200);
-    CHECK_INT(counts_of(&house).batches.done, 1);
+    CHECK_INT(counts_of(&house).cells.done, 1);
     house_close(&house);
 }
 
@@ -236,14 +236,14 @@ static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     socket_free(TAKE(house.visitors[1].socket)); /* it said that it leaves, and left */
     visit(&house, 2);
     serve_for(&house, 300);
-    CHECK_INT(counts_of(&house).batches.done, 0);
+    CHECK_INT(counts_of(&house).cells.done, 0);
     CHECK_INT(counts_of(&house).leased, 2);
     CHECK_INT(counts_of(&house).workers, 2);
     CHECK_INT(house.prepared.journal.pending_count, 0);
     dispatcher_resume(&house.dispatcher);
-    CHECK_INT(counts_of(&house).batches.done, 2);
+    CHECK_INT(counts_of(&house).cells.done, 2);
     CHECK_INT(counts_of(&house).leased, 0);
-    CHECK_INT(counts_of(&house).batches.retried, 0);
+    CHECK_INT(counts_of(&house).cells.retried, 0);
     CHECK_INT(counts_of(&house).workers, 2); /* the first and the third */
     CHECK_INT(house.prepared.journal.pending_count, 2);
     CHECK_INT(house.dispatcher.losses, 1);
@@ -267,7 +267,7 @@ static void test_who_leaves_in_good_order_meanwhile_has_left(void) {
     CHECK_INT(counts_of(&house).workers, 1);
     dispatcher_resume(&house.dispatcher);
     CHECK_INT(counts_of(&house).workers, 0);
-    CHECK_INT(counts_of(&house).batches.done, 1);
+    CHECK_INT(counts_of(&house).cells.done, 1);
     CHECK_INT(house.dispatcher.losses, 0);
     house_close(&house);
 }
@@ -333,7 +333,7 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
         CHECK_INT(counts_of(&house).workers, 1);
         say_done(&house, 1, lease_to(&house, 0));
         serve_for(&house, 200);
-        CHECK_INT(counts_of(&house).batches.done, 1);
+        CHECK_INT(counts_of(&house).cells.done, 1);
         house_close(&house);
     }
 }

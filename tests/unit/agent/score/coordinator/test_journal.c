@@ -26,8 +26,8 @@ static void open_journal(struct store *output, struct journal *journal) {
                    .max_tries = max_tries,
                    .timeout_ms = 60000,
                    .errors_max = -1,
-                   .batch_errors_max = -1,
-                   .batch_errors_percent = -1},
+                   .cell_errors_max = -1,
+                   .cell_errors_percent = -1},
     };
     CHECK_OK(journal_open(&options, journal, &err), &err);
 }
@@ -50,7 +50,7 @@ static void store_all(struct journal *journal) {
 static int64_t score(struct journal *journal, struct store *output, int worker, const char *fault) {
     struct error err = {0};
     struct ledger_lease lease;
-    if (!ledger_grant(journal->ledger, clock_monotonic_ms(), &lease)) {
+    if (!ledger_next_lease(journal->ledger, clock_monotonic_ms(), &lease)) {
         CHECK(!"a lease");
         return -1;
     }
@@ -98,7 +98,7 @@ static int join(struct journal *journal) {
 }
 
 static int64_t done(const struct journal *journal) {
-    return ledger_read_counts(journal->ledger).batches.done;
+    return ledger_read_counts(journal->ledger).cells.done;
 }
 
 static long files_in(const char *output) {
@@ -209,7 +209,7 @@ static void test_failures_are_the_jobs_own(void) {
     open_journal(output, &journal);
     CHECK(ledger_is_committed(journal.ledger) && journal.generation.is_ended &&
           !journal.generation.has_succeeded);
-    CHECK_INT(ledger_read_counts(journal.ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).cells.failed, 1);
     struct journal_first_failure first = journal_find_first_failure(&journal);
     CHECK_STR(first.cause, "it is bad");
     CHECK_STR(first.worker, "w-0");
@@ -288,7 +288,7 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     AUTO(store_freep) struct store *output = open_output("out/retried");
     open_journal(output, &journal);
     int worker = join(&journal);
-    CHECK(ledger_grant(journal.ledger, clock_monotonic_ms(), &lease));
+    CHECK(ledger_next_lease(journal.ledger, clock_monotonic_ms(), &lease));
     ledger_leave(journal.ledger, worker);
     CHECK(ledger_next_revoked(journal.ledger, clock_monotonic_ms(), &taken));
     CHECK_INT(taken.decision, LEDGER_RETRY);
@@ -298,7 +298,7 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     journal_release(&journal);
 
     open_journal(output, &journal);
-    CHECK_INT(ledger_read_counts(journal.ledger).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).cells.retried, 1);
     CHECK_INT(ledger_read_counts(journal.ledger).items.retried, 2);
     CHECK_INT(done(&journal), 0);
     worker = join(&journal);
@@ -320,7 +320,7 @@ static enum ledger_decision fail(struct journal *journal, int worker, enum ledge
                                  int64_t wanted_cell, int *ret_try) {
     struct error err = {0};
     struct ledger_lease lease, ended;
-    CHECK(ledger_grant(journal->ledger, clock_monotonic_ms(), &lease));
+    CHECK(ledger_next_lease(journal->ledger, clock_monotonic_ms(), &lease));
     CHECK_INT(lease.first, wanted_cell);
     *ret_try = lease.try;
     struct ledger_report said = {
@@ -358,14 +358,14 @@ static void test_tries_hold_over_coordinators(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         job.uid = rows[i].uid;
         open_journal(output, &journal);
-        CHECK_INT(ledger_read_counts(journal.ledger).batches.retried, (int64_t)i);
+        CHECK_INT(ledger_read_counts(journal.ledger).cells.retried, (int64_t)i);
         CHECK_INT(fail(&journal, join(&journal), rows[i].fault, 0, &try), rows[i].decision);
         CHECK_INT(try, rows[i].try);
         store_all(&journal);
         journal_release(&journal);
     }
     open_journal(output, &journal);
-    CHECK_INT(ledger_read_counts(journal.ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(journal.ledger).cells.failed, 1);
     journal_release(&journal);
     max_tries = 1; /* a waiting cell has a try left, even if the spec allows fewer now */
     job.uid = "uid-2";

@@ -33,8 +33,8 @@ static int open_journal(struct store *output, const struct job *job, bool begins
                                                  .max_tries = 2,
                                                  .timeout_ms = 10000,
                                                  .errors_max = -1,
-                                                 .batch_errors_max = -1,
-                                                 .batch_errors_percent = -1,
+                                                 .cell_errors_max = -1,
+                                                 .cell_errors_percent = -1,
                                                  .wait_ms = 1000,
                                                  .ahead_max = 4}};
     int result = journal_open(&options, journal, err);
@@ -64,7 +64,7 @@ static void score(struct journal *journal, int64_t *ret_lease) {
     if (ledger_worker_count(journal->ledger) == 0) {
         CHECK_OK(ledger_join(journal->ledger, "w", 1, &worker, &err), &err);
     }
-    CHECK(ledger_grant(journal->ledger, 0, &lease));
+    CHECK(ledger_next_lease(journal->ledger, 0, &lease));
     struct ledger_report report = {
         .worker = worker, .lease = lease.lease, .items = 1, .took_us = 1};
     struct message_result result = {.lease = lease.lease, .items = 1, .place = MESSAGE_NOWHERE};
@@ -76,7 +76,7 @@ static void score(struct journal *journal, int64_t *ret_lease) {
 }
 
 static int64_t done(const struct journal *journal) {
-    return ledger_read_counts(journal->ledger).batches.done;
+    return ledger_read_counts(journal->ledger).cells.done;
 }
 
 static void test_a_generation_forgets_the_one_before(void) {

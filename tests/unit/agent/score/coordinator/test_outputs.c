@@ -79,8 +79,8 @@ static struct job job_of(const struct applied *applied, char run[static 17]) {
                         .timeout_ms = 60000,
                         .slots = 1,
                         .errors_max = -1,
-                        .batch_errors_max = -1,
-                        .batch_errors_percent = -1};
+                        .cell_errors_max = -1,
+                        .cell_errors_percent = -1};
 }
 
 static void ignore(void *context UNUSED, const struct journal_entry *entry UNUSED) {
@@ -149,7 +149,7 @@ static int score(struct prepared_job *prepared, int worker, struct error *err) {
     struct ledger_lease lease, ended;
     struct journal *journal = &prepared->journal;
     int64_t items = 0;
-    if (!ledger_grant(journal->ledger, clock_monotonic_ms(), &lease)) {
+    if (!ledger_next_lease(journal->ledger, clock_monotonic_ms(), &lease)) {
         poll(NULL, 0, 1);
         return prepared_extend(prepared, err);
     }

@@ -79,7 +79,7 @@ static void test_the_answer_has_the_contracts_fields(void) {
     CHECK(!tree_get(listing, "exclusive"));
 
     struct ledger_counts counts = {
-        .batches = {35, 3, 0, 1}, .items = {280, 24, 0, 8}, .leased = 4, .workers = 2};
+        .cells = {35, 3, 0, 1}, .items = {280, 24, 0, 8}, .leased = 4, .workers = 2};
     progress.state = PROGRESS_RUNNING;
     progress.knows_storage = true;
     run_progress_start(&progress, 0);

@@ -13,8 +13,8 @@ static struct ledger *new_ledger(int64_t items) {
                                      .max_tries = 1,
                                      .timeout_ms = 1000,
                                      .errors_max = -1,
-                                     .batch_errors_max = -1,
-                                     .batch_errors_percent = -1};
+                                     .cell_errors_max = -1,
+                                     .cell_errors_percent = -1};
     struct ledger *ledger = ledger_new(&options);
     CHECK_OK(ledger_extend(ledger, (items + 7) / 8, items, true, &err), &err);
     return ledger;

@@ -10,8 +10,8 @@ static UNUSED const struct ledger_options plain = {.cell_items = 1,
                                                    .timeout_ms = 60000,
                                                    .ahead_max = 1,
                                                    .errors_max = -1,
-                                                   .batch_errors_max = -1,
-                                                   .batch_errors_percent = -1};
+                                                   .cell_errors_max = -1,
+                                                   .cell_errors_percent = -1};
 
 static UNUSED struct ledger *new_ledger(struct ledger_options options, int64_t cells) {
     struct error err = {0};
@@ -36,7 +36,7 @@ static UNUSED int join(struct ledger *ledger, const char *name) {
 static UNUSED struct ledger_lease grant(struct ledger *ledger, int64_t now_ms, int worker,
                                         int64_t cell) {
     struct ledger_lease lease = {.worker = -1};
-    CHECK(ledger_grant(ledger, now_ms, &lease));
+    CHECK(ledger_next_lease(ledger, now_ms, &lease));
     CHECK_INT(lease.worker, worker);
     CHECK_INT(lease.first, cell);
     return lease;
@@ -44,7 +44,7 @@ static UNUSED struct ledger_lease grant(struct ledger *ledger, int64_t now_ms, i
 
 static UNUSED void check_no_grant(struct ledger *ledger, int64_t now_ms) {
     struct ledger_lease lease;
-    CHECK(!ledger_grant(ledger, now_ms, &lease));
+    CHECK(!ledger_next_lease(ledger, now_ms, &lease));
 }
 
 static UNUSED enum ledger_decision finish(struct ledger *ledger, const struct ledger_lease *lease,

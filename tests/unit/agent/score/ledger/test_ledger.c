@@ -15,7 +15,7 @@ static void test_the_last_cell_may_have_fewer_items(void) {
     join(ledger, "a");
     for (int i = 0; i < 4; i++) {
         struct ledger_lease lease;
-        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK(ledger_next_lease(ledger, 0, &lease));
         CHECK_INT(lease.items, i < 3 ? 5 : 2);
         CHECK_INT(finish(ledger, &lease, lease.items, 0, 0), LEDGER_DONE);
     }
@@ -55,8 +55,8 @@ static void test_slots_of_a_worker_work_side_by_side(void) {
     check_no_grant(ledger, 0);
     CHECK_INT(ledger_read_counts(ledger).slots, 3);
     ledger_leave(ledger, a);
-    CHECK_INT(ledger_read_counts(ledger).batches.retried, 3); /* three heads were lost */
-    CHECK_INT(join_with(ledger, "a", 5), a);                  /* it comes back with more */
+    CHECK_INT(ledger_read_counts(ledger).cells.retried, 3); /* three heads were lost */
+    CHECK_INT(join_with(ledger, "a", 5), a);                /* it comes back with more */
     CHECK_INT(ledger_read_counts(ledger).slots, 5);
     for (int i = 0; i < 5; i++) {
         CHECK_INT(grant(ledger, 0, a, i).slot, i);
@@ -78,13 +78,13 @@ static void test_leases_ahead_last_fifty_milliseconds(void) {
     CHECK_INT(ledger_ahead(ledger, a, 0), 1);
     struct ledger_lease leases[2];
     for (int i = 0; i < 2000; i++) { /* each takes 10 ms */
-        CHECK(i > 0 || ledger_grant(ledger, 0, &leases[0]));
-        CHECK(ledger_grant(ledger, i * 10, &leases[(i + 1) % 2]));
+        CHECK(i > 0 || ledger_next_lease(ledger, 0, &leases[0]));
+        CHECK(ledger_next_lease(ledger, i * 10, &leases[(i + 1) % 2]));
         CHECK_INT(finish(ledger, &leases[i % 2], 1, 0, (i + 1) * 10), LEDGER_DONE);
     }
     CHECK(ledger_ahead(ledger, a, 0) >= 4 && ledger_ahead(ledger, a, 0) <= 5);
     int granted = 0;
-    for (struct ledger_lease lease; ledger_grant(ledger, 20000, &lease);) {
+    for (struct ledger_lease lease; ledger_next_lease(ledger, 20000, &lease);) {
         granted++;
     }
     CHECK_INT(granted, ledger_ahead(ledger, a, 0)); /* including the one that it has */
@@ -103,8 +103,8 @@ static void test_a_lost_worker_costs_one_retry(void) {
     check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record must report it */
     struct ledger_revoked none;
     CHECK(!ledger_next_revoked(ledger, 0, &none)); /* leases ahead had not begun */
-    CHECK_INT(ledger_read_counts(ledger).batches.retried, 1);
-    CHECK_INT(ledger_read_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
+    CHECK_INT(ledger_read_counts(ledger).cells.retried, 1);
+    CHECK_INT(ledger_read_counts(ledger).cells.failed, 0); /* although maxTries is 1 */
     CHECK_INT(ledger_read_counts(ledger).leased, 0);
     check_no_grant(ledger, 0);
     int b = join(ledger, "b");
@@ -118,7 +118,7 @@ static void test_a_lost_worker_costs_one_retry(void) {
     CHECK_INT(finish(ledger, &head, 1, 0, 10), LEDGER_IGNORED);
     CHECK_INT(finish(ledger, &ahead, 1, 0, 10), LEDGER_LATE);
     check_taken(ledger, 10, &again, LEDGER_IGNORED);
-    CHECK_INT(ledger_read_counts(ledger).batches.done, 2);
+    CHECK_INT(ledger_read_counts(ledger).cells.done, 2);
     grant(ledger, 10, a, 2);
     check_no_grant(ledger, 10); /* b is still busy with the unwanted lease */
     CHECK_INT(finish(ledger, &again, 1, 0, 10), LEDGER_IGNORED);
@@ -178,26 +178,26 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     struct ledger_revoked taken;
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
-    ledger_wait(ledger, a, ahead.lease, false, 100); /* has no clock */
-    ledger_wait(ledger, a + 1, head.lease, false, 100);
-    ledger_wait(ledger, a, 12345, false, 100);
-    ledger_wait(ledger, a, head.lease, true, 100); /* was ready */
+    ledger_set_ready(ledger, a, ahead.lease, false, 100); /* has no clock */
+    ledger_set_ready(ledger, a + 1, head.lease, false, 100);
+    ledger_set_ready(ledger, a, 12345, false, 100);
+    ledger_set_ready(ledger, a, head.lease, true, 100); /* was ready */
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
-    ledger_wait(ledger, a, head.lease, false, 100);
-    ledger_wait(ledger, a, head.lease, false, 5000); /* nothing new */
+    ledger_set_ready(ledger, a, head.lease, false, 100);
+    ledger_set_ready(ledger, a, head.lease, false, 5000); /* nothing new */
     CHECK_INT(ledger_deadline_ms(ledger), 600100);
     CHECK(!ledger_next_revoked(ledger, 600099, &taken));
-    ledger_wait(ledger, a, head.lease, true, 500000);
+    ledger_set_ready(ledger, a, head.lease, true, 500000);
     CHECK_INT(ledger_deadline_ms(ledger), 501000);
     CHECK_INT(finish(ledger, &head, 1, 0, 500900), LEDGER_DONE);
     CHECK_INT(ledger_deadline_ms(ledger), 501900);
-    ledger_wait(ledger, a, ahead.lease, false, 501000);
+    ledger_set_ready(ledger, a, ahead.lease, false, 501000);
     CHECK(!ledger_next_revoked(ledger, 1100999, &taken));
     CHECK(ledger_next_revoked(ledger, 1101000, &taken));
     CHECK_INT(taken.lease.lease, ahead.lease);
     CHECK_INT(taken.decision, LEDGER_RETRY); /* although maxTries is 1 */
     CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
-    CHECK_INT(ledger_read_counts(ledger).batches.failed, 0);
+    CHECK_INT(ledger_read_counts(ledger).cells.failed, 0);
     check_no_grant(ledger, 1101000); /* a must send a message first */
     ledger_free(ledger);
 }
@@ -209,14 +209,14 @@ static void test_what_waits_for_its_program_may_be_done_elsewhere(void) {
     struct ledger *ledger = new_ledger(options, 2);
     int a = join(ledger, "a"), b = join(ledger, "b");
     struct ledger_lease first = grant(ledger, 0, a, 0), second = grant(ledger, 0, b, 1);
-    ledger_wait(ledger, a, first.lease, false, 5);
+    ledger_set_ready(ledger, a, first.lease, false, 5);
     CHECK_INT(finish(ledger, &second, 1, 0, 10), LEDGER_DONE);
     check_no_grant(ledger, LEDGER_SLOW_MS - 1);
     struct ledger_lease again = grant(ledger, LEDGER_SLOW_MS, b, 0);
     CHECK(again.is_second);
     CHECK_INT(finish(ledger, &again, 1, 0, 1010), LEDGER_DONE);
     check_taken(ledger, 1010, &first, LEDGER_IGNORED);
-    ledger_wait(ledger, a, first.lease, true, 2000); /* no longer a's lease */
+    ledger_set_ready(ledger, a, first.lease, true, 2000); /* no longer a's lease */
     CHECK_INT(ledger_deadline_ms(ledger), -1);
     CHECK(ledger_is_accounted(ledger));
     ledger_free(ledger);
@@ -305,8 +305,8 @@ static void test_of_the_last_try_stays_what_is_fine(void) {
     CHECK_INT(counts.items.done, 88);
     CHECK_INT(counts.items.failed, 2);
     CHECK_INT(counts.items.total, 90);
-    CHECK_INT(counts.batches.done, 1);
-    CHECK_INT(counts.batches.failed, 1);
+    CHECK_INT(counts.cells.done, 1);
+    CHECK_INT(counts.cells.failed, 1);
     size_t count = 0;
     CHECK_STR(ledger_failures(ledger, &count)[0].cause, "2 of 40 items failed");
     ledger_free(ledger);
@@ -328,7 +328,7 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
                 {1, 0, true, LEDGER_FAILED, LEDGER_SCORER}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ledger_lease lease;
-        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK(ledger_next_lease(ledger, 0, &lease));
         struct ledger_report report = {.worker = a,
                                        .lease = lease.lease,
                                        .fault = rows[i].fault,
@@ -340,7 +340,7 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
     }
     struct ledger_options options = plain;
     options.cell_items = 4;
-    CHECK_INT(ledger_read_counts(ledger).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(ledger).cells.retried, 1);
     ledger_free(ledger);
     ledger = new_ledger(options, 1);
     a = join(ledger, "a");
@@ -368,7 +368,7 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
         }
     }
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_read_counts(ledger).batches.failed, 1);
+    CHECK_INT(ledger_read_counts(ledger).cells.failed, 1);
     check_taken(ledger, 0, &lease, LEDGER_FAILED); /* a record has to be written */
     ledger_free(ledger);
 }
@@ -380,7 +380,7 @@ static void fail_cells(struct ledger *ledger, int worker, int count) {
         struct error none = {0};
         struct ledger_lease lease;
         CHECK_OK(ledger_check_thresholds(ledger, &none), &none);
-        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK(ledger_next_lease(ledger, 0, &lease));
         CHECK_INT(lease.worker, worker);
         CHECK_INT(fail(ledger, &lease, LEDGER_SCORER, "no such column: age", 0), LEDGER_FAILED);
     }
@@ -388,7 +388,7 @@ static void fail_cells(struct ledger *ledger, int worker, int count) {
 
 static void test_thresholds_are_exact(void) {
     static const struct {
-        int64_t errors_max, batch_errors_max;
+        int64_t errors_max, cell_errors_max;
         double percent;
         int last_good; /* failed cells, of 40 with 3 items each */
         const char *words;
@@ -406,8 +406,8 @@ static void test_thresholds_are_exact(void) {
         options.cell_items = 3;
         options.max_tries = 1;
         options.errors_max = rows[i].errors_max;
-        options.batch_errors_max = rows[i].batch_errors_max;
-        options.batch_errors_percent = rows[i].percent;
+        options.cell_errors_max = rows[i].cell_errors_max;
+        options.cell_errors_percent = rows[i].percent;
         struct ledger *ledger = new_ledger(options, 40);
         int a = join(ledger, "a");
         fail_cells(ledger, a, rows[i].last_good + (rows[i].words != NULL));
@@ -430,7 +430,7 @@ static void test_a_percentage_waits_until_all_were_leased(void) {
     struct ledger_options options = plain;
     options.max_tries = 1;
     options.ahead_max = 0;
-    options.batch_errors_percent = 5;
+    options.cell_errors_percent = 5;
     struct ledger *ledger = ledger_new(&options);
     CHECK_OK(ledger_extend(ledger, 20, 20, false, &err), &err);
     int a = join(ledger, "a");
@@ -442,7 +442,7 @@ static void test_a_percentage_waits_until_all_were_leased(void) {
             check_no_grant(ledger, 0);
             CHECK_OK(ledger_extend(ledger, 20, 20, true, &err), &err);
         }
-        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK(ledger_next_lease(ledger, 0, &lease));
         CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
     }
     CHECK_INT(ledger_check_thresholds(ledger, &err), -1);
@@ -476,8 +476,8 @@ static void test_what_is_committed_is_not_done_again(void) {
     struct ledger_counts counts = ledger_read_counts(ledger);
     CHECK_INT(counts.items.done, 27);
     CHECK_INT(counts.items.failed, 2);
-    CHECK_INT(counts.batches.done, 2);
-    CHECK_INT(counts.batches.failed, 1);
+    CHECK_INT(counts.cells.done, 2);
+    CHECK_INT(counts.cells.failed, 1);
     CHECK_INT(counts.waiting, 4);
     CHECK_INT(ledger_unpublished(ledger, 0), 4);
     CHECK_INT(ledger_unpublished(ledger, 5), -1);
@@ -529,8 +529,8 @@ static void test_commits_that_no_input_has_are_refused(void) {
     CHECK_INT(ledger_restore(known, &behind, &err), -1);
     CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
     ledger_retried(known, &behind, true);
-    CHECK_INT(ledger_read_counts(known).batches.total, 3);
-    CHECK_INT(ledger_read_counts(known).batches.retried, 1);
+    CHECK_INT(ledger_read_counts(known).cells.total, 3);
+    CHECK_INT(ledger_read_counts(known).cells.retried, 1);
     ledger_free(known);
     error_clear(&err);
     struct ledger *large = ledger_new(&plain);

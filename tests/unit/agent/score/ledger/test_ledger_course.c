@@ -15,8 +15,8 @@ static void test_a_slow_last_lease_runs_twice(void) {
     int a = join(ledger, "a"), b = join_with(ledger, "b", 2);
     struct ledger_lease slow = grant(ledger, 0, a, 0);
     int64_t now_ms = 0;
-    for (struct ledger_lease lease; ledger_read_counts(ledger).batches.done < 11;) {
-        CHECK(ledger_grant(ledger, now_ms, &lease));
+    for (struct ledger_lease lease; ledger_read_counts(ledger).cells.done < 11;) {
+        CHECK(ledger_next_lease(ledger, now_ms, &lease));
         CHECK_INT(lease.worker, b);
         now_ms += 700;
         CHECK_INT(finish(ledger, &lease, 1, 0, now_ms), LEDGER_DONE);
@@ -33,7 +33,7 @@ static void test_a_slow_last_lease_runs_twice(void) {
     check_taken(ledger, now_ms, &second, LEDGER_IGNORED);
     CHECK_INT(finish(ledger, &second, 1, 0, now_ms), LEDGER_IGNORED);
     CHECK(ledger_is_accounted(ledger));
-    CHECK_INT(ledger_read_counts(ledger).batches.done, 12);
+    CHECK_INT(ledger_read_counts(ledger).cells.done, 12);
     ledger_free(ledger);
 }
 
@@ -47,18 +47,18 @@ static void test_slow_tries_that_fail_come_to_an_end(void) {
         join(ledger, "a");
         join(ledger, "b");
         struct ledger_lease leases[2], quick;
-        CHECK(ledger_grant(ledger, 0, &leases[0]));
-        CHECK(ledger_grant(ledger, 0, &quick));
+        CHECK(ledger_next_lease(ledger, 0, &leases[0]));
+        CHECK(ledger_next_lease(ledger, 0, &quick));
         CHECK_INT(finish(ledger, &quick, 1, 0, 1), LEDGER_DONE);
         for (int running = 1; running > 0 && count < 100; count++) {
             now_ms += 2 * LEDGER_SLOW_MS;
-            while (running < 2 && ledger_grant(ledger, now_ms, &leases[running])) {
+            while (running < 2 && ledger_next_lease(ledger, now_ms, &leases[running])) {
                 running++;
             }
             fail(ledger, &leases[0], (enum ledger_fault)fault, "no", now_ms);
             leases[0] = leases[1];
             running -= 1;
-            while (running < 2 && ledger_grant(ledger, now_ms, &leases[running])) {
+            while (running < 2 && ledger_next_lease(ledger, now_ms, &leases[running])) {
                 running++;
             }
         }
@@ -120,7 +120,7 @@ static struct ledger *pair_of_many(struct ledger_lease ret_leases[static 2], int
     struct ledger *ledger = new_ledger(options, 40000);
     join(ledger, "a");
     struct ledger_lease lease;
-    while (ledger_grant(ledger, *now_ms, &lease) && lease.first + lease.cells < 40000) {
+    while (ledger_next_lease(ledger, *now_ms, &lease) && lease.first + lease.cells < 40000) {
         *now_ms += 20 + lease.cells;
         struct ledger_report report = {.worker = lease.worker,
                                        .lease = lease.lease,
@@ -130,7 +130,7 @@ static struct ledger *pair_of_many(struct ledger_lease ret_leases[static 2], int
     }
     join(ledger, "b");
     *now_ms += 2 * LEDGER_SLOW_MS;
-    CHECK(lease.cells > 1 && ledger_grant(ledger, *now_ms, &ret_leases[1]));
+    CHECK(lease.cells > 1 && ledger_next_lease(ledger, *now_ms, &ret_leases[1]));
     CHECK(ret_leases[1].is_second && ret_leases[1].cells == lease.cells);
     ret_leases[0] = lease;
     return ledger;
@@ -143,7 +143,7 @@ static void test_many_cells_run_twice_again_when_a_machine_is_lost(void) {
     struct ledger *ledger = pair_of_many(leases, &now_ms);
     for (; runs < 100; runs++) { /* of a lease that kills each machine, not without end */
         CHECK_INT(fail(ledger, &leases[1], LEDGER_MACHINE, "lost", now_ms), LEDGER_RETRY);
-        if (!ledger_grant(ledger, now_ms, &leases[1])) {
+        if (!ledger_next_lease(ledger, now_ms, &leases[1])) {
             break;
         }
         CHECK(leases[1].is_second);
@@ -159,7 +159,7 @@ static void test_many_cells_run_twice_again_when_a_machine_is_lost(void) {
     CHECK_INT(fail(ledger, &leases[1], LEDGER_SCORER, "no", now_ms), LEDGER_RETRY);
     check_no_grant(ledger, now_ms + 50000);
     CHECK_INT(fail(ledger, &leases[0], LEDGER_SCORER, "no", now_ms), LEDGER_RETRY);
-    CHECK(ledger_grant(ledger, now_ms, &again) && !again.is_second);
+    CHECK(ledger_next_lease(ledger, now_ms, &again) && !again.is_second);
     CHECK(again.cells < leases[0].cells);
     ledger_free(ledger);
 }
@@ -197,7 +197,7 @@ static void test_sizes_follow_the_costs(void) {
     join(ledger, "a");
     join(ledger, "b");
     int64_t now_ms = 0, largest = 0, last = 0, leases = 0;
-    for (struct ledger_lease lease; ledger_grant(ledger, now_ms, &lease); leases++) {
+    for (struct ledger_lease lease; ledger_next_lease(ledger, now_ms, &lease); leases++) {
         int64_t took_ms = 20 + lease.cells;
         now_ms += took_ms;
         largest = MAX(largest, lease.cells);
@@ -227,12 +227,12 @@ static void test_who_is_started_anew_for_each_gets_large_ones(void) {
         int a = join(ledger, "a");
         int64_t now_ms = 0, largest = 0;
         struct ledger_lease lease;
-        for (int i = 0; i < 40 && ledger_grant(ledger, now_ms, &lease); i++) {
+        for (int i = 0; i < 40 && ledger_next_lease(ledger, now_ms, &lease); i++) {
             bool starts = i > 0 && (starts_each || i == 12);
             if (starts) {
-                ledger_wait(ledger, a, lease.lease, false, now_ms);
+                ledger_set_ready(ledger, a, lease.lease, false, now_ms);
                 now_ms += 500;
-                ledger_wait(ledger, a, lease.lease, true, now_ms);
+                ledger_set_ready(ledger, a, lease.lease, true, now_ms);
             }
             now_ms += 2 + lease.cells;
             largest = MAX(largest, lease.cells);
@@ -257,7 +257,7 @@ static void test_a_bad_item_is_found_by_halves(void) {
     join(ledger, "a");
     int64_t now_ms = 0, bad = 3333, leases = 0;
     int32_t largest = 0;
-    for (struct ledger_lease lease; ledger_grant(ledger, now_ms, &lease); leases++) {
+    for (struct ledger_lease lease; ledger_next_lease(ledger, now_ms, &lease); leases++) {
         bool has_bad = lease.first <= bad && bad < lease.first + lease.cells;
         largest = MAX(largest, lease.cells);
         now_ms += 100 + 5 * lease.cells;
@@ -289,7 +289,7 @@ static void test_slots_walk_along_the_input(void) {
     for (int i = 0; i < WORKERS; i++) {
         join(ledger, (char[]){(char)('a' + i), 0});
     }
-    for (struct ledger_lease lease; ledger_grant(ledger, 0, &lease);) {
+    for (struct ledger_lease lease; ledger_next_lease(ledger, 0, &lease);) {
         jumps += lease.first != last[lease.worker] + 1;
         last[lease.worker] = lease.first;
         CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
@@ -311,7 +311,7 @@ static void test_nothing_waits_in_the_range_of_another(void) {
     grant(ledger, 0, slow, 1);
     join(ledger, "quick");
     int64_t done = 0;
-    for (struct ledger_lease lease; ledger_grant(ledger, 0, &lease); done++) {
+    for (struct ledger_lease lease; ledger_next_lease(ledger, 0, &lease); done++) {
         CHECK(lease.worker != slow);
         CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
     }
@@ -338,7 +338,7 @@ static void test_a_million_cells_are_quick_and_small(void) {
     }
     size_t granted = 0, finished = 0; /* leases is a ring: the oldest is finished first */
     while (!ledger_is_accounted(ledger)) {
-        while (ledger_grant(ledger, (int64_t)finished, &leases[granted % (2 * WORKERS)])) {
+        while (ledger_next_lease(ledger, (int64_t)finished, &leases[granted % (2 * WORKERS)])) {
             granted++;
         }
         const struct ledger_lease *lease = &leases[finished % (2 * WORKERS)];
@@ -352,7 +352,7 @@ static void test_a_million_cells_are_quick_and_small(void) {
     int64_t bytes = allocated() - before - (int64_t)(2 * WORKERS * sizeof *leases);
     printf("# %d cells, %d workers: %.2f s, %.2f bytes a cell\n", CELLS, WORKERS, seconds,
            (double)bytes / CELLS);
-    CHECK_INT(ledger_read_counts(ledger).batches.done, CELLS);
+    CHECK_INT(ledger_read_counts(ledger).cells.done, CELLS);
     CHECK(bytes <= 12 * CELLS + (1 << 20)); /* workers, slots, leases: 1 MB */
     CHECK(seconds < 10);
     free(leases);

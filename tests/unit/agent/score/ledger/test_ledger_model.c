@@ -171,7 +171,7 @@ static void check_counts(struct world *world) {
         sums.leased += cell->holders > 0;
         sums.waiting += cell->is_known && !cell->is_accepted && cell->holders == 0;
         sums.committed += cell->is_committed;
-        *(cell->is_bad ? &sums.batches.failed : &sums.batches.done) += cell->is_accepted;
+        *(cell->is_bad ? &sums.cells.failed : &sums.cells.done) += cell->is_accepted;
         sums.items.done += cell->is_accepted ? cell->done : 0;
         sums.items.failed += cell->is_accepted ? cell->failed : 0;
         never = never || (cell->is_known && !cell->was_leased);
@@ -179,18 +179,18 @@ static void check_counts(struct world *world) {
     CHECK_INT(counts.leased, sums.leased);
     CHECK_INT(counts.waiting, sums.waiting);
     CHECK_INT(counts.committed, sums.committed);
-    CHECK_INT(counts.batches.done, sums.batches.done);
-    CHECK_INT(counts.batches.failed, sums.batches.failed);
+    CHECK_INT(counts.cells.done, sums.cells.done);
+    CHECK_INT(counts.cells.failed, sums.cells.failed);
     CHECK_INT(counts.items.done, sums.items.done);
     CHECK_INT(counts.items.failed, sums.items.failed);
-    int64_t ended = sums.batches.done + sums.batches.failed;
+    int64_t ended = sums.cells.done + sums.cells.failed;
     CHECK_INT(ledger_is_accounted(world->ledger), world->is_all && ended == world->total);
     const struct ledger_options *options = &world->options;
     bool is_over =
         (options->errors_max >= 0 && sums.items.failed > options->errors_max) ||
-        (options->batch_errors_max >= 0 && sums.batches.failed > options->batch_errors_max) ||
-        (options->batch_errors_percent >= 0 && world->is_all && !never &&
-         (double)sums.batches.failed * 100 > options->batch_errors_percent * (double)world->total);
+        (options->cell_errors_max >= 0 && sums.cells.failed > options->cell_errors_max) ||
+        (options->cell_errors_percent >= 0 && world->is_all && !never &&
+         (double)sums.cells.failed * 100 > options->cell_errors_percent * (double)world->total);
     struct error err = {0};
     CHECK_INT(ledger_check_thresholds(world->ledger, &err), is_over ? -1 : 0);
 }
@@ -264,7 +264,7 @@ static void settle(struct world *world) {
             is_over = ledger_check_thresholds(world->ledger, &err) < 0;
             has_news = true;
         }
-        while (ledger_grant(world->ledger, world->now_ms, &lease)) {
+        while (ledger_next_lease(world->ledger, world->now_ms, &lease)) {
             check_granted(world, &lease, is_over);
             is_over = ledger_check_thresholds(world->ledger, &err) < 0; /* all were leased once */
             has_news = true;
@@ -344,7 +344,7 @@ static void report(struct world *world, int64_t number) {
 static void tell_wait(struct world *world, int64_t number, bool is_ready) {
     const struct ledger_lease *lease = &world->leases[number].lease;
     struct model_slot *slot = &world->slot[lease->worker][lease->slot];
-    ledger_wait(world->ledger, lease->worker, number, is_ready, world->now_ms);
+    ledger_set_ready(world->ledger, lease->worker, number, is_ready, world->now_ms);
     if (world->leases[number].status != HELD || !is_head(world, lease)) {
         return;
     }
@@ -472,7 +472,7 @@ static void step(struct world *world) {
         struct ledger_lease lease;
         if (deadline_ms > world->now_ms) {
             CHECK(!ledger_next_revoked(world->ledger, deadline_ms - 1, &taken));
-            CHECK(!ledger_grant(world->ledger, deadline_ms - 1, &lease));
+            CHECK(!ledger_next_lease(world->ledger, deadline_ms - 1, &lease));
             world->now_ms = deadline_ms;
             int64_t leases = world->lease_count;
             if (ledger_next_revoked(world->ledger, deadline_ms, &taken)) {
@@ -509,8 +509,8 @@ static struct world *new_world(uint64_t seed) {
     options->is_auto = dice(world, 2);
     options->is_partitioned = dice(world, 2);
     options->errors_max = dice(world, 4) ? -1 : dice(world, 30);
-    options->batch_errors_max = dice(world, 4) ? -1 : dice(world, 30);
-    options->batch_errors_percent = dice(world, 4) ? -1 : (double)dice(world, 20);
+    options->cell_errors_max = dice(world, 4) ? -1 : dice(world, 30);
+    options->cell_errors_percent = dice(world, 4) ? -1 : (double)dice(world, 20);
     world->ledger = ledger_new(options);
     world->total = 1 + dice(world, dice(world, 4) ? CELLS : 9); /* few: some kill workers */
     world->voids_left = dice(world, 30);

@@ -61,7 +61,7 @@ static void take_leases(struct play *play) {
          ledger_next_revoked(play->ledger, play->now_us / 1000, &taken);) {
         drop_lease(&play->queues[taken.lease.worker], taken.lease.lease);
     }
-    for (struct ledger_lease lease; ledger_grant(play->ledger, play->now_us / 1000, &lease);) {
+    for (struct ledger_lease lease; ledger_next_lease(play->ledger, play->now_us / 1000, &lease);) {
         struct queue *queue = &play->queues[lease.worker];
         CHECK(queue->count < QUEUE);
         queue->leases[(queue->first + queue->count++) % QUEUE] = lease;

@@ -168,7 +168,7 @@ static void add_some(struct model *model, struct life *life, uint64_t *state, in
 
 static int turn(struct model *model, struct life *life, bool at_once, struct error *err) {
     int64_t through = 0;
-    int result = commit_turn(life->log, at_once, clock_monotonic_ms(), &through, err);
+    int result = commit_poll(life->log, at_once, clock_monotonic_ms(), &through, err);
     if (result > 0) {
         CHECK(through > life->through && through <= life->added);
         for (int64_t i = life->through; i < through; i++) {
@@ -265,7 +265,7 @@ static void finish(struct model *model, int number, uint64_t seed, uint64_t *sta
         int64_t through = 0;
         CHECK_OK(commit_add(life->log, &end, &err), &err);
         while (through <= life->added &&
-               commit_turn(life->log, true, clock_monotonic_ms(), &through, &err) >= 0) {
+               commit_poll(life->log, true, clock_monotonic_ms(), &through, &err) >= 0) {
             poll(NULL, 0, 1);
         }
         begin_reading(model);
@@ -501,12 +501,12 @@ static void give_to_a_store_that_dies(uint64_t seed) {
         if (!commit_is_full(log)) {
             CHECK_OK(commit_add(log, &record, &err), &err);
         }
-        result = commit_turn(log, true, clock_monotonic_ms(), &through, &err);
+        result = commit_poll(log, true, clock_monotonic_ms(), &through, &err);
         poll(NULL, 0, 1);
     }
     CHECK(result < 0);
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
-    CHECK(commit_turn(log, true, clock_monotonic_ms(), &through, &(struct error){0}) < 0);
+    CHECK(commit_poll(log, true, clock_monotonic_ms(), &through, &(struct error){0}) < 0);
     commit_free(log);
     free(TAKE(hand_model));
 }
@@ -548,10 +548,10 @@ static void much_at_once(void) {
             atomic_store(&is_held, false);
             poll(NULL, 0, 1);
         }
-        CHECK(commit_turn(log, false, clock_monotonic_ms(), &through, &err) >= 0);
+        CHECK(commit_poll(log, false, clock_monotonic_ms(), &through, &err) >= 0);
     }
     atomic_store(&is_held, false);
-    while (through < count && commit_turn(log, true, clock_monotonic_ms(), &through, &err) >= 0) {
+    while (through < count && commit_poll(log, true, clock_monotonic_ms(), &through, &err) >= 0) {
         poll(NULL, 0, 1);
     }
     CHECK(was_full);

@@ -41,7 +41,7 @@ static void write_log(void) {
         struct commit_record record = {.type = COMMIT_PUBLISHED, .first = i, .cells = 1};
         CHECK_OK(commit_add(log, &record, &err), &err);
         while (stored < i) {
-            CHECK(commit_turn(log, /* at_once= */ true, clock_monotonic_ms(), &stored, &err) >= 0);
+            CHECK(commit_poll(log, /* at_once= */ true, clock_monotonic_ms(), &stored, &err) >= 0);
             poll(NULL, 0, 1);
         }
     }

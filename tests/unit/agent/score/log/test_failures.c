@@ -250,8 +250,8 @@ static void open_journal(struct store *output, struct journal *journal) {
         .ledger = {.max_tries = 1,
                    .timeout_ms = 60000,
                    .errors_max = -1,
-                   .batch_errors_max = -1,
-                   .batch_errors_percent = -1},
+                   .cell_errors_max = -1,
+                   .cell_errors_percent = -1},
     };
     CHECK_OK(journal_open(&options, journal, &err), &err);
 }
@@ -275,7 +275,7 @@ enum { MANY = 5000, BAD = 0, MIXED = 1, GOOD = 2 };
 static void score(struct journal *journal, struct store *output, int worker) {
     struct error err = {0};
     struct ledger_lease lease, ended;
-    if (!ledger_grant(journal->ledger, clock_monotonic_ms(), &lease)) {
+    if (!ledger_next_lease(journal->ledger, clock_monotonic_ms(), &lease)) {
         CHECK(!"a lease");
         return;
     }

@@ -322,7 +322,7 @@ static void store_all(struct commit_log *log, int64_t count) {
     struct error err = {0};
     int64_t through = 0;
     while (through < count) {
-        int turned = commit_turn(log, /* at_once= */ true, clock_monotonic_ms(), &through, &err);
+        int turned = commit_poll(log, /* at_once= */ true, clock_monotonic_ms(), &through, &err);
         CHECK_OK(turned, &err);
         if (turned < 0) {
             return;
@@ -511,7 +511,7 @@ static void add_many(struct commit_log *log, int64_t count) {
                                        .text_size = is_bad ? strlen("no such shop") : 0};
         CHECK_OK(commit_add(log, &record, &err), &err);
         while (commit_is_full(log) && !test_failures) {
-            CHECK_OK(commit_turn(log, true, clock_monotonic_ms(), &through, &err), &err);
+            CHECK_OK(commit_poll(log, true, clock_monotonic_ms(), &through, &err), &err);
             poll(NULL, 0, 1);
         }
     }

@@ -88,7 +88,7 @@ static void release(struct world *world) {
 static void set_digest(json_t *pod, const json_t *service) {
     char digest[SPEC_SNAPSHOT_DIGEST];
     CHECK(spec_snapshot_digest_of(service, digest));
-    json_object_set_new(tree_part(json_object_get(pod, "metadata"), "annotations"),
+    json_object_set_new(tree_ensure_object(json_object_get(pod, "metadata"), "annotations"),
                         ANNOTATION_BEGUN_DIGEST, json_string(digest));
 }
 

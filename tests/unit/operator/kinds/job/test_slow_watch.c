@@ -507,7 +507,7 @@ static void test_foreign_pods_are_left_alone(void) {
  */
 static void add_foreign_service(void) {
     AUTO(tree_freep) json_t *labels = json_pack("{s:s}", LABEL_JOB, "job");
-    AUTO(tree_freep) json_t *owner = claim_owner(job());
+    AUTO(tree_freep) json_t *owner = claim_owner_reference(job());
     AUTO(tree_freep)
     json_t *foreign = json_pack(
         "{s:s, s:s, s:{s:s, s:O, s:[O], s:{s:s, s:s, s:s}}, s:{s:[{s:i}]}}", "apiVersion", "v1",

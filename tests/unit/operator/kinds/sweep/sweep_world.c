@@ -48,7 +48,7 @@ double value_after(const json_t *trial, int64_t reports) {
 }
 
 void end_trial(json_t *trial, const char *status, const char *reason, const char *message) {
-    json_object_set_new(tree_part(trial, "status"), "conditions",
+    json_object_set_new(tree_ensure_object(trial, "status"), "conditions",
                         json_pack("[{s:s, s:s, s:s, s:s}]", "type", "Succeeded", "status", status,
                                   "reason", reason, "message", message));
 }
@@ -76,7 +76,7 @@ void report(const struct world *world, json_t *trial, int64_t reports) {
                                         "acc", "loss", "otherReports", (json_int_t)reports)
                             : json_pack("{s:I, s:s, s:s}", "reports", (json_int_t)reports, "best",
                                         number, "at", text);
-    json_object_set_new(tree_part(trial, "status"), "objective", objective);
+    json_object_set_new(tree_ensure_object(trial, "status"), "objective", objective);
     curve_release(&curve);
 }
 

@@ -115,7 +115,7 @@ static void lose(const char *name) {
 static json_t *owned_pod(const char *name) {
     json_t *object = object_of("Pod", name, "u-1", NULL);
     json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
-                        json_pack("[o]", claim_owner(world.job)));
+                        json_pack("[o]", claim_owner_reference(world.job)));
     return object;
 }
 
@@ -224,7 +224,7 @@ static void test_only_with_the_jobs_secret(void) {
         if (rows[i].owned) {
             json_t *service = object_of("Service", "hub", "u-1", rows[i].owned);
             json_object_set_new(json_object_get(service, "metadata"), "ownerReferences",
-                                json_pack("[o]", claim_owner(world.job)));
+                                json_pack("[o]", claim_owner_reference(world.job)));
             put(service);
         }
         put(object_of("Pod", "p", "u-1", rows[i].lost));

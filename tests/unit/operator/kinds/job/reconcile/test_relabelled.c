@@ -146,7 +146,7 @@ static void test_one_that_is_ours(void) {
 /* The watch shows it, as one of another job. */
 static void test_one_with_the_label_of_another_job(void) {
     AUTO(tree_freep) json_t *there = parse(is_ours);
-    json_t *labels = tree_part(json_object_get(there, "metadata"), "labels");
+    json_t *labels = tree_ensure_object(json_object_get(there, "metadata"), "labels");
     json_object_set_new(labels, "windlass.dev/job", json_string("b"));
     json_object_set_new(there, "kind", json_string("Pod"));
     open_world();
