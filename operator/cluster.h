@@ -21,7 +21,8 @@ enum cluster_event {
      * metadata.resourceVersion, it is the list's: what the answer to a write had in a later version
      * is newer than the list, which says nothing about it; its event follows. */
     CLUSTER_LISTED,
-    /* The cluster does not know the kind, so it has no objects of it; told again from time to time.
+    /* The cluster does not know the kind, so it has no objects of it; reported again from time to
+     * time.
      * A list comes when it knows the kind. */
     CLUSTER_ABSENT,
 };

@@ -13,10 +13,10 @@ struct train_job {
     const json_t *trainer; /* spec.trainer, with every default filled in */
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
-    const char *restart;   /* the restart text; an output begun under another one is discarded and
-                              made again; NULL, "": keep */
-    /* A folder of several trainings that open the same: what `latest` and links led to for the
-     * first of them (store/moving_paths.h); NULL: this one alone. */
+    const char *restart;   /* of `--restart` (windlass.dev/restart): an output that was begun with
+                              another text is discarded and made again; NULL, "": keep */
+    /* A folder that the trainings of a sweep share. The first of them records there what `latest`
+     * and links led to, so that all read the same files (store/moving_paths.h); NULL: none. */
     const char *shared;
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ holds its checkpoints */
     int64_t round;         /* of the gang (WINDLASS_ROUND), for the record of the result; or 0 */

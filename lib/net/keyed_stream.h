@@ -8,7 +8,7 @@
 
 enum { KEYED_STREAM_KEY_SIZE = 32, KEYED_STREAM_NAME_MAX = 63 };
 
-/* The key, as both sides have it. */
+/* What all streams with one key share: a TLS context with that pre-shared key. */
 struct keyed_streams;
 /* The key is copied. */
 NODISCARD int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
@@ -16,8 +16,8 @@ NODISCARD int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
 void keyed_streams_free(struct keyed_streams *streams); /* after its streams; accepts NULL */
 
 struct keyed_stream;
-/* name: of the side that is connected to, which refuses another one: so no one can lead a
- * connection to a side that it was not meant for. The caller keeps fd and closes it after
+/* name: of the listening side, sent as TLS's server name. A listener refuses a connection that was
+ * made for another name, so no one can redirect one. The caller keeps fd and closes it after
  * keyed_stream_free. streams must outlive the stream. */
 NODISCARD int keyed_stream_new(struct keyed_streams *streams, int fd, bool connects,
                                const char *name, struct keyed_stream **ret_stream,

@@ -11,8 +11,8 @@ enum { DECIMAL_BYTES = 32 };
 /* Writes the digits of a finite value, not NUL-terminated, and returns their number, at most
  * DECIMAL_BYTES. The text is always one of a real number: "1.0", not "1". */
 size_t decimal_from_float(float value, char *ret_text);
-/* The same with nine digits, less zeros at their end: a text that nothing but a float has, so that
- * "0.100000001" says that the number is one. */
+/* The same with nine digits, less trailing zeros: "0.100000001" shows that the value was a
+ * float32. */
 size_t decimal_nine_from_float(float value, char *ret_text);
 /* A finite double with 17 digits, which are always enough; the text is one of a real number. */
 size_t decimal_from_double(double value, char *ret_text);

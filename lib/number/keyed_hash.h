@@ -1,7 +1,6 @@
 /* keyed_hash.h: hashes for tables whose keys come from files of others. Each process draws a random
- * key, so no one can choose strings beforehand that share a place of a table and make every look-up
- * walk through all of them. The values differ from process to process: never store or send one, and
- * let no output depend on a table's order. Any thread. */
+ * key, so no one can prepare keys that collide (hash flooding). The values differ from process to
+ * process: never store or send one, and let no output depend on a table's order. Any thread. */
 #pragma once
 
 #include "lib/base.h"

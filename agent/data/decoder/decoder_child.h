@@ -10,8 +10,8 @@ struct decoder_child;
 /* How videos are decoded. A table, so that a program without videos is not linked with their
  * libraries. */
 struct decoder_videos {
-    /* Begins a lease, which is the last one's end. request: as decoder_video_open's; it is not
-     * there any more after the first decoder_child_read. READER_END or -1. */
+    /* Begins a lease and ends the previous one. request: as decoder_video_open's; it is invalid
+     * after the first decoder_child_read. READER_END or -1. */
     int (*open)(struct decoder_child *child, const char *request, size_t size, int64_t source_bytes,
                 int64_t done, struct error *err);
     /* READER_ITEM, READER_FAULT, READER_END (media.h) or -1. */

@@ -6,7 +6,7 @@
 /* Whether the files of all rows are named by numbers that grow from row to row, 000000397133.jpg,
  * so that these numbers are ids of pictures. Begins with zeros. */
 struct rows_numbers {
-    bool are_others; /* a name is another one */
+    bool are_others; /* some name is not a number, or does not grow */
     int64_t last;
     int64_t rows;
 };

@@ -1,6 +1,6 @@
-/* query_file.h: the rows of a query as one Parquet file, which is made once: who comes second finds
- * it. So every reader sees the same rows, whatever the database has meanwhile. Memory: a row group,
- * and the longest row. Blocks. Errors as odbc.h has them, or the store's. */
+/* query_file.h: the rows of a query as one Parquet file, which is made once; later
+ * callers read it. So every reader sees the same rows, whatever the database has meanwhile. Memory:
+ * a row group, and the longest row. Blocks. Errors as odbc.h has them, or the store's. */
 #pragma once
 
 #include "agent/store/store.h"

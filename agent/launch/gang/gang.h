@@ -53,9 +53,9 @@ enum {
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
-    GANG_LOOK_MS = 10000,           /* for gang_note_stored_step; then only reports count */
-    GANG_CHECK_MS = 600000,         /* for CHECKED; else the round has failed */
-    GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
+    GANG_LOOK_MS = 10000,   /* for the store to answer LOOK; then only reported steps count */
+    GANG_CHECK_MS = 600000, /* for CHECKED; else the round has failed */
+    GANG_NOTICE_MS = 20000, /* default of gang_options.notice_ms */
     GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms for programs that may ignore notices */
 
     /* A member without its hub for this time kills its programs; then the hub's successor may start
@@ -87,7 +87,7 @@ struct gang_options {
     bool looks_for_kept;  /* LOOK at the start, and before a restart is counted */
     bool checks_result;   /* success waits for CHECKED, and needs it to be 0 ... */
     bool may_lack_result; /* ... unless this: the exits alone decide */
-    bool ends_repeated;   /* a user's program: see gang_final.c */
+    bool ends_repeated;   /* the same failure twice in a row is final (gang_final.c) */
     struct gang_ended ended; /* under an earlier hub (ended.h): the gang begins in CHECKING */
     int max_restarts; /* counted ones since the last progress that was kept (gang_note_checkpoint);
                          with more the job fails, also with more than CONTRACT_LIFE_RESTARTS */

@@ -67,8 +67,8 @@ struct gang_exit {
     int launch; /* whole ones, in the order of their ends, from 0 */
     int rank, index;
 };
-/* Of the exits of whole launches so many are kept one by one; those of a launch that has no room
- * are only counted. */
+/* At most this many exits of whole launches are kept; those of a launch that has no room are only
+ * counted. */
 enum { GANG_EXITS_MAX = 16384 };
 
 struct gang_proof;

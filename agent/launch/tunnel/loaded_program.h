@@ -1,7 +1,7 @@
 /* loaded_program.h: which program a process runs that a dynamic loader has started by its name, as
  * in "ld-linux-x86-64.so.2 --library-path PATH /opt/openmpi/bin/prterun ...": /proc/PID/exe is the
- * loader then. Read in pieces, since
- * a PATH may be as long as a stack has room. Freestanding, for preload.c. Pure. */
+ * loader then. Read in pieces, since PATH may be as long as the kernel's limit of arguments.
+ * Freestanding, for preload.c. Pure. */
 #pragma once
 
 #include <stdbool.h>

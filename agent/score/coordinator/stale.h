@@ -21,8 +21,8 @@ NODISCARD int stale_remove_result(struct store *output, bool all, struct error *
  * names, in .windlass/HOME/found, with lines as in outputs.jsonl, so that stale_remove removes
  * those that this run has not made again, as long as they are what that run wrote. May be repeated.
  * INVALID: it is the result of another run, and the job is not a restart; or of another kind of
- * job. Without a result.json, files that are there are none of ours as far as anybody knows: they
- * stay, and prepared->has_strangers is set. Blocks. */
+ * job. Without a result.json existing files are treated as foreign and kept,
+ * and prepared->has_strangers is set. Blocks. */
 NODISCARD int stale_record_strangers(struct prepared_job *prepared, const struct job *job,
                                      struct error *err);
 /* For a coordinator that continues a claimed run: sets has_strangers by what the first one noted.

@@ -28,7 +28,7 @@ struct pool_ask {
     const char *key;           /* path and model, for what a server does not know */
     const char *body;
     size_t body_size;
-    int64_t tokens; /* likely, in and out; for limits */
+    int64_t tokens; /* estimated, of prompt and answer; for limits */
     int tries;      /* already used; grows */
     /* Set from other threads: the answer is not wanted any more. */
     const atomic_bool *dropped, *ends;
@@ -69,8 +69,8 @@ NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct erro
 /* Sends the request, again where that helps, and blocks until ask->end says how it ended. Any
  * thread. */
 void pool_send(struct pool *pool, struct pool_ask *ask);
-/* When an answer and what was made of it are freed: others need that memory. *held becomes 0. Any
- * thread. */
+/* Returns the answer's share of the bounded memory; call it when the answer and what was made of it
+ * are freed. *held becomes 0. Any thread. */
 void pool_give_back(struct pool *pool, int64_t *held);
 /* Whether no request can succeed any more; then *err is set: DENIED (a key), UNAVAILABLE. */
 bool pool_has_failed(struct pool *pool, struct error *err);

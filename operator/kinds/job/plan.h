@@ -30,10 +30,10 @@ struct job_observed {
     const json_t *object;       /* the resource, spec with defaults filled in; its last status */
     const char *changed_fields; /* of the spec, since the job began with object; NULL, "": none */
     bool is_accepted; /* the spec is as the job began, though its hash may differ: new defaults */
-    const json_t *service;  /* its Service, with its clusterIP and our annotations */
-    int64_t hold_ms;        /* above 0: another controller may be at it (other_leader.h) */
-    const json_t *pods;     /* array of the job's Pods, any order */
-    const json_t *progress; /* the last /progress answer; NULL: none yet */
+    const json_t *service; /* its Service, with its clusterIP and our annotations */
+    int64_t hold_ms; /* to wait: another replica may still reconcile it (other_leader.h); 0: none */
+    const json_t *pods;                          /* array of the job's Pods, any order */
+    const json_t *progress;                      /* the last /progress answer; NULL: none yet */
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */

@@ -58,9 +58,9 @@ void adoption_release(struct adoption *adoption);
  * write or of the delay leads to another pass. */
 bool adoption_settle(struct reconcile *request, struct adoption *adoption, const char *const *kinds,
                      const struct credentials *made);
-/* The answer to a question, perhaps of somebody else. */
+/* An answer to a question; one that another module asked is ignored. */
 void adoption_found(struct adoption *adoption, const struct found *found);
-/* Records how a change ended, perhaps of somebody else. */
+/* Records how a change ended; one of another module is ignored. */
 void adoption_note(struct adoption *adoption, const struct written *written);
 
 /* As claim_judge, but an object without a controller that names a Secret is only adopted if it is

@@ -1,10 +1,10 @@
-/* alone.h: a pod of which two must not run at once, a gang's first or a coordinator, and that the
- * job no longer sees. It was deleted, or somebody changed its labels, and then it may still run. So
- * before its successor is made the cluster is asked for it by its name. If it is there and has not
- * ended, it is held: nothing takes its place, and the plan says so (job_observed.held). It is asked
- * for again after 1 s, doubling up to a minute, and when it is its turn (retry_pace.h). After
- * ALONE_TRIES failed questions the old pod is assumed to be running: nothing takes its place
- * either, and the job goes on with everything else and says why. */
+/* alone.h: pods that must be the only one of their place: a coordinator, the first pod of a gang.
+ * When the job no longer sees such a pod, it was deleted, or its labels were changed and it may
+ * still run. So before its successor is made the cluster is asked for it by its name. If it is
+ * there and has not ended, it is held: nothing takes its place, and the plan says so
+ * (job_observed.held). It is asked for again after 1 s, doubling up to a minute, and when it is its
+ * turn (retry_pace.h). After ALONE_TRIES failed questions the old pod is assumed to be running:
+ * nothing takes its place either, and the job goes on with everything else and says why. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -36,5 +36,5 @@ const struct write_failure *alone_held(struct alone *alone);
  * ended. False: that pod is being asked for, and the answer leads to another pass; the plan is not
  * carried out. */
 bool alone_filter(struct reconcile *request, struct alone *alone, json_t *create);
-/* The answer to a question, perhaps of somebody else. owner_uid: the job's. */
+/* An answer to a question; one that another module asked is ignored. owner_uid: the job's. */
 void alone_found(struct alone *alone, const struct found *found, const char *owner_uid);

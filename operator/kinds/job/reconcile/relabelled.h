@@ -27,6 +27,6 @@ void relabelled_release(struct relabelled *relabelled);
 void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but);
 /* In each pass, after other questions. May ask for one write (CLUSTER_MERGE) and one question. */
 void relabelled_settle(struct reconcile *request, struct relabelled *relabelled);
-/* The answer to a question, and how a change ended, perhaps of somebody else. */
+/* An answer to a question, and how a change ended; those of other modules are ignored. */
 void relabelled_found(struct relabelled *relabelled, const struct found *found);
 void relabelled_note_change(struct relabelled *relabelled, const struct written *written);
