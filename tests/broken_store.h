@@ -13,7 +13,7 @@ struct broken_options {
     int absent_percent; /* of the reads: NOT_FOUND for an object that exists (a stale NFS cache) */
     int delay_ms_max;   /* before any call */
     atomic_bool *is_held; /* every call waits until it is false; NULL: none does */
-    int64_t dies_after;   /* after so many calls all fail and none is done; 0: never */
+    int64_t dies_after;   /* after this many calls all fail and none is done; 0: never */
     int64_t kills_at;     /* the process ends at this call, from 1, before it is done; 0: never */
 };
 enum { BROKEN_STORE_KILLED = 77 }; /* its exit code then */

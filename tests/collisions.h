@@ -20,7 +20,7 @@ static inline void choose_collisions(known_hash hash, int bits, uint64_t *number
     }
 }
 
-/* The most places in a row that are taken: so many are looked at for a key that is not there. */
+/* The most places in a row that are taken: this many are looked at for a key that is not there. */
 static inline size_t longest_walk(const bool *is_taken, size_t room) {
     size_t longest = 0, walk = 0;
     for (size_t i = 0; i < 2 * room && walk < room; i++) { /* twice: a walk goes on at the start */

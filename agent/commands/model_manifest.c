@@ -30,7 +30,7 @@ static void print_steps(const json_t *input, const char *name) {
     printf(
         "pad: true}  # a column of input.table that is a list of numbers%s; of input.npy without "
         "this line: slices [steps, ...]\n",
-        tree_integer(input, "freeAxes", 0) > 0 ? ", so many in each step of its training" : "");
+        tree_integer(input, "freeAxes", 0) > 0 ? ", this many in each step of its training" : "");
 }
 
 static void print_input(const json_t *input) {

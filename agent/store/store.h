@@ -34,7 +34,7 @@ struct store_abilities {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
     bool is_local; /* its objects are files of this machine: path.h opens them */
     bool is_disk;  /* ... on a disk of it: stat sees each change; elsewhere only opening the file */
-    /* Two changes of an object within so many ms may leave it with the same token; 0: never. */
+    /* Two changes of an object within this many ms may leave it with the same token; 0: never. */
     int tick_ms;
 };
 

@@ -86,7 +86,7 @@ struct http_request {
 };
 
 NODISCARD int http_open(struct http **ret_http, struct error *err);
-/* At most so many connections at a time, to each server and in all, and as many are kept open; by
+/* At most this many connections at a time, to each server and in all, and as many are kept open; by
  * default 80, 256 and 16. Before the first call. */
 void http_set_connections(struct http *http, int count);
 /* Drops running calls without calling done. */

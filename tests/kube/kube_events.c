@@ -56,7 +56,7 @@ static json_t *events_of(const char *reason) {
     return found;
 }
 
-/* Waits until there are so many, the first with that count in its series (0: none); owned. */
+/* Waits until there are this many, the first with that count in its series (0: none); owned. */
 static json_t *wait_for(const char *reason, size_t count, int series) {
     struct error err = {0};
     int64_t end_ms = clock_monotonic_ms() + 60000;

@@ -23,9 +23,9 @@ enum {
     LOOK_MS = 1000,     /* the waiting time is added up by so much: of a process that was stopped no
                            more counts */
     START_MS = 60000,   /* until it has begun, whatever a call may take */
-    READS_OF_SIZE = 16, /* a call reads so many times the video, ... */
+    READS_OF_SIZE = 16, /* a call reads this many times the video, ... */
     READ_AT_LEAST = 4096,   /* ... of which a READ counts as this many bytes ... */
-    READS_MORE = 256 << 20, /* ... and so many more */
+    READS_MORE = 256 << 20, /* ... and this many more */
     WRITES_OF_SIZE = 3,     /* of what may be written; MP4's index is moved once to its front */
     KEPT_BYTES = 32 << 20,  /* of the window, between calls */
     /* A whole film may be decoded to list it: large and slow codecs take 20 s of processor time for

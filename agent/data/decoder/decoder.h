@@ -34,7 +34,7 @@ struct decoder_limits {
  * from their start. */
 #define DECODER_PICTURE_LIMITS ((struct decoder_limits){60000, 60})
 #define DECODER_VIDEO_LIMITS ((struct decoder_limits){60000, 600})
-/* For a call about a whole film of so many bytes, which may be decoded all. */
+/* For a call about a whole film of this many bytes, which may be decoded all. */
 struct decoder_limits decoder_film_limits(int64_t film_bytes);
 
 /* Of pictures; and of videos, for which the process loads libav before it confines itself. */
@@ -64,7 +64,7 @@ struct decoder_files {
     void *context;
     int64_t source_bytes; /* of the video */
     int64_t source_count;
-    int64_t total_bytes; /* of all sources, about: the call reads so many some times over */
+    int64_t total_bytes; /* of all sources, about: the call reads this many some times over */
     int64_t write_max;   /* bytes of what it makes; 0: nothing */
     /* As decoder_source's; bytes behind a source's end are 0. */
     int64_t (*read)(void *context, int64_t source, int64_t offset, void *data, size_t size);

@@ -33,7 +33,7 @@ NODISCARD int decoder_process_start(struct decoder_process *process, const char 
  * wanted. */
 void decoder_process_stop(struct decoder_process *process, char **ret_how);
 void decoder_process_release(struct decoder_process *process);
-/* It may use so many seconds of processor time from now on; then the kernel ends it, unless it
+/* It may use this many seconds of processor time from now on; then the kernel ends it, unless it
  * ignores the signal: the caller looks, too. */
 void decoder_process_limit(struct decoder_process *process, int seconds);
 bool decoder_process_is_spent(const struct decoder_process *process);

@@ -216,7 +216,7 @@ static bool take_lengths(struct parquet_values *values, struct delta_packed *del
     return true;
 }
 
-/* One value: so many bytes of the one before, then these. */
+/* One value: this many bytes of the one before, then these. */
 static int join_prefix(struct parquet_values *values, int64_t prefix,
                        const struct parquet_value_bytes *suffix, struct buffer *heap,
                        struct error *err) {

@@ -93,7 +93,7 @@ static void pass_entry(struct cursor *cursor) {
     cursor->entry++;
 }
 
-/* Behind so many rows of the window. */
+/* Behind this many rows of the window. */
 static void pass_rows(struct cursor *cursor, size_t rows) {
     const struct column_window *window = cursor->window;
     cursor->row += rows;

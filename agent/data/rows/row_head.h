@@ -5,7 +5,7 @@
  *
  * A worker reads a block of a table and does not know how many rows are before it. It counts the
  * rows of each file in its lease, and behind the rows of a part it leaves a line ["a.csv",12] for
- * each file, in order: so many rows of it were in the lease, those that failed included.
+ * each file, in order: this many rows of it were in the lease, those that failed included.
  * row_places.h makes numbers in the file of both. */
 #pragma once
 

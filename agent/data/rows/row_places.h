@@ -19,5 +19,5 @@ NODISCARD int row_places_line(struct row_places *places, struct buffer *scratch,
                               size_t *size, struct error *err);
 /* Whether a line of a part is of this file. */
 bool row_places_is_of(const char *line, size_t size, const char *file);
-/* So many rows of a file have no part, since all have failed. */
+/* This many rows of a file have no part, since all have failed. */
 void row_places_skip(struct row_places *places, const char *file, int64_t rows);

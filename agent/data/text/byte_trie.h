@@ -6,7 +6,7 @@
 
 enum {
     BYTE_TRIE_NONE = -1,
-    BYTE_TRIE_STRING_MAX = 1 << 10, /* bytes; at each place of a text so many may be looked at */
+    BYTE_TRIE_STRING_MAX = 1 << 10, /* bytes; at each place of a text this many may be looked at */
     BYTE_TRIE_BYTES_MAX = 32 << 20  /* of all strings: up to 1.2 GB while the tree is made */
 };
 

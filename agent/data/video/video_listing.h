@@ -20,7 +20,7 @@ NODISCARD int video_listing_build(struct video_listing *listing, const char *spe
                                   struct error *err);
 void video_listing_release(struct video_listing *listing); /* also for AUTO; accepts a zeroed one */
 
-/* Room for the bytes of any listing of a file of so many bytes. */
+/* Room for the bytes of any listing of a file of this many bytes. */
 int64_t video_listing_room(int64_t file_bytes);
 /* Appends the index as bytes, in the byte order of this machine. */
 NODISCARD int video_listing_pack(const struct video_index *index, struct buffer *to,

@@ -11,7 +11,7 @@ enum { SHELL_WORDS_LINE_MAX = 1 << 20 /* bytes */ };
 struct shell_words {
     char **items; /* NULL-ended; owned */
     size_t count;
-    size_t assigned; /* so many of the first items are NAME=VALUE, for the environment */
+    size_t assigned; /* this many of the first items are NAME=VALUE, for the environment */
 };
 
 /* False: the line needs a shell, or is longer than SHELL_WORDS_LINE_MAX; *ret_words is untouched.

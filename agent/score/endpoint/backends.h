@@ -17,7 +17,7 @@ struct backend {
     bool has_answered;
 };
 
-/* A path and model that no server knew for so many rows; from UNKNOWN_ROWS on it is not asked for
+/* A path and model that no server knew for this many rows; from UNKNOWN_ROWS on it is not asked for
  * again: one row may have asked too early, or for something of its own. */
 struct unknown {
     char *key, *cause;

@@ -36,9 +36,9 @@ void ledger_number_leases(struct ledger *ledger, int64_t epoch);
 
 /* Adds cells that may be leased from now on. The part of the input's list that describes them must
  * be in the store already, so that a successor finds the same cells. items: of all these cells; -1:
- * unknown. If ledger_options.cell_items is set, all cells have so many items, except that the last
- * cell of the last call may have fewer. INVALID: more than LEDGER_CELLS_MAX, or (is_last) fewer
- * than in the commits. */
+ * unknown. If ledger_options.cell_items is set, all cells have this many items, except that the
+ * last cell of the last call may have fewer. INVALID: more than LEDGER_CELLS_MAX, or (is_last)
+ * fewer than in the commits. */
 NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_last,
                             struct error *err);
 

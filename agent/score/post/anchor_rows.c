@@ -18,7 +18,7 @@ struct level_part {
     int64_t columns, cell_step, shape_step, column_step;
 };
 
-/* A grid with so many shapes in each cell. All levels as one: a grid of one row, one shape. */
+/* A grid with this many shapes in each cell. All levels as one: a grid of one row, one shape. */
 struct extent {
     int64_t rows, columns, shapes;
 };

@@ -138,8 +138,8 @@ static void read_failed(struct command_answer *answer, const struct command_slic
     }
 }
 
-/* So many results have come: too many end the answer, whether it has more or not. Whether there is
- * something to keep: a line without results makes no piece. */
+/* This many results have come: too many end the answer, whether it has more or not. Whether there
+ * is something to keep: a line without results makes no piece. */
 static bool count_more(struct command_answer *answer, size_t count) {
     answer->count += count;
     if (answer->count > answer->items) {

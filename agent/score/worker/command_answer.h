@@ -34,7 +34,7 @@ struct command_answer {
     struct command_arrays *arrays;
 };
 
-/* Begins the answer to a request of so many items. */
+/* Begins the answer to a request of this many items. */
 void command_answer_start(struct command_answer *answer, size_t items);
 void command_answer_release(struct command_answer *answer); /* of a zeroed one, too; zeroes it */
 /* Adds a line with the answer's id to one that is not whole. What breaks the protocol makes it

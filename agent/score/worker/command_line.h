@@ -30,8 +30,8 @@ void command_lines_release(struct command_lines *lines);
 enum command_line_kind command_lines_read(struct command_lines *lines, const char *data,
                                           size_t size, size_t *ret_used, const char **ret_line,
                                           size_t *ret_size);
-/* After a line: so many bytes, at least 1, come before the next one. They are borrowed like a line;
- * more than a line may have are skipped, and then *ret_line is NULL. */
+/* After a line: this many bytes, at least 1, come before the next one. They are borrowed like a
+ * line; more than a line may have are skipped, and then *ret_line is NULL. */
 void command_lines_expect(struct command_lines *lines, int64_t bytes);
 
 struct command_slice {

@@ -240,7 +240,7 @@ int groups_finish(struct groups *groups, const struct groups_target *target, str
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* The number of items like the taken one, of so many values, that go through the network
+/* The number of items like the taken one, of this many values, that go through the network
  * together. */
 static int64_t capacity_of(const struct groups *groups, int64_t values) {
     int64_t fixed = fixed_items(groups), most = feeds_most(groups->options.feeds);

@@ -26,7 +26,7 @@ enum {
     LABEL_BYTES_MAX = 64 << 10,
     LABEL_UNREADABLE = -1,
     STORES_LOOKED_AT = 64,
-    STOP_MEMBERS = 256, /* after so many is_stopped is asked */
+    STOP_MEMBERS = 256, /* after this many is_stopped is asked */
     SAY_MS = 30000,     /* between two lines of progress */
 };
 

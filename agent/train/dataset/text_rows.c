@@ -11,7 +11,7 @@
 enum {
     TEXT_BYTES_MAX = 16 << 20, /* of a text */
     WHOLE = 1 << 24,           /* tokens: not cut */
-    STOP_ROWS = 256,           /* after so many a stop is looked for */
+    STOP_ROWS = 256,           /* after this many a stop is looked for */
     TEXT_HEAD = 24,            /* of the allocator, rounded up */
 };
 
@@ -111,7 +111,7 @@ static int no_memory(const struct text_rows *rows, struct error *err) {
         (long long)(rows->memory_bytes >> 20), (long long)rows->count);
 }
 
-/* For one row more, of so many tokens. */
+/* For one row more, of this many tokens. */
 static int make_room(struct text_rows *rows, size_t tokens, struct error *err) {
     size_t each = sizeof(int32_t) * (rows->has_words ? 2 : 1) + 1;
     int64_t bytes = (int64_t)((rows->tokens + tokens) * each) + rows->fault_bytes +

@@ -401,9 +401,9 @@ busy machine one thread is faster than two: two wait for each other.
     p.add_argument("--judge", default="node_modules/nsfwjs/dist/models/inception_v3",
                    help="folder with nsfwjs' Inception v3 (default: %(default)s)")
     p.add_argument("--out", default="starry.onnx", help="ONNX file to write (%(default)s)")
-    p.add_argument("--steps", type=int, default=4000, help="stop after so many (%(default)s)")
+    p.add_argument("--steps", type=int, default=4000, help="stop after this many (%(default)s)")
     p.add_argument("--minutes", type=float, default=1e9,
-                   help="or after so many minutes; the learning rate falls to 0 towards "
+                   help="or after this many minutes; the learning rate falls to 0 towards "
                         "whichever comes first (no limit)")
     p.add_argument("--size", type=int, default=192, help="side of a crop in px (%(default)s)")
     p.add_argument("--batch", type=int, default=2, help="crops in a step (%(default)s)")

@@ -16,7 +16,7 @@ enum {
     BEGIN_MS = 120000,
     MANY = 80,          /* jobs at a time: each asking once a minute would be too much */
     VERY_MANY = 1000,   /* in a soak */
-    SAMPLE = 8,         /* one of so many states has many jobs */
+    SAMPLE = 8,         /* one of this many states has many jobs */
     POLLED = 8,         /* jobs whose coordinators are asked all the time */
     PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
     PER_MINUTE = 60,    /* of MANY jobs and the watches together */
@@ -385,7 +385,7 @@ static void begin(int jobs) {
     asking_put(plural_of_manifest(), state->manifest, NULL, jobs);
 }
 
-/* Requests a minute after the beginning, of so many jobs in that state. */
+/* Requests a minute after the beginning, of this many jobs in that state. */
 static struct rates ask(int jobs) {
     begin(jobs);
     AUTO(tree_freep) json_t *begun = NULL;

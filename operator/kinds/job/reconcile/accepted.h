@@ -8,7 +8,7 @@
 
 enum {
     ACCEPTED_FIELDS_MAX = 256,
-    ACCEPTED_SLOTS = 2, /* names that a revision may be stored under: so many are there at most */
+    ACCEPTED_SLOTS = 2, /* names that a revision may be stored under: this many are there at most */
     ACCEPTED_NAMES = 3, /* that one may have: the last one is an older controller's */
 };
 

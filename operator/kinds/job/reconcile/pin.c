@@ -15,7 +15,7 @@
 enum {
     AGAIN_MS = 60000,  /* after a question, or a record's write, that failed */
     SOON_MS = 2000,    /* the same after the first question that failed, then doubling */
-    FAILURES_TOLD = 3, /* so many questions fail before a job counts as one without its spec */
+    FAILURES_TOLD = 3, /* this many questions fail before a job counts as one without its spec */
     REPLACED_MS = 500,
     TAKE_MS = 30000, /* a job that was resumed waits so long for a change to be stored */
 };

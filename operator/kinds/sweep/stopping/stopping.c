@@ -34,9 +34,9 @@ static bool counts(const struct rule *rule, const struct rule_trial *trial) {
 
 /* ---- the tables ---- */
 
-/* The trials that have a point after so many reports; of ASHA those of a bracket that have reached
- * this rung. A Sweep has up to 10,000 trials and 1,000 of them may run: to look at all trials for
- * each point of each running one takes seconds. */
+/* The trials that have a point after this many reports; of ASHA those of a bracket that have
+ * reached this rung. A Sweep has up to 10,000 trials and 1,000 of them may run: to look at all
+ * trials for each point of each running one takes seconds. */
 struct rule_table {
     int bracket; /* 0 without ASHA */
     int64_t reports;

@@ -22,7 +22,7 @@ static struct {
     int blind;         /* passes that did not see what an earlier one had made */
     bool learns;       /* the next pass finds another resource of its kind */
     int looks_at_other;
-    int postpones;      /* so many passes look at nothing */
+    int postpones;      /* this many passes look at nothing */
     bool retries;       /* each pass asks for a retry, ... */
     int retry_failures; /* of what it retries; 0: 1 */
     int tries;          /* so often it might, and has added a deletion */

@@ -33,8 +33,8 @@ static struct store *open_folder(int number) {
 /* ---- a made-up input ------------------------------------------------------------------------ */
 
 /* spec: {"count", "breaks": after this many lines of one listing, "cursors", "step": of the
- * numbers, "delay": ms every 100 lines, "hidden": before each line so many names are left out, and
- * as many at the end}. Line i is the number i * step. */
+ * numbers, "delay": ms every 100 lines, "hidden": before each line this many names are left out,
+ * and as many at the end}. Line i is the number i * step. */
 static void leave_out(const struct input_listing *listing, int64_t count) {
     if (listing->left_out) { /* list_compare does not ask */
         *listing->left_out += count;

@@ -328,7 +328,7 @@ static void what_is_not_read_is_named(void) {
     }
 }
 
-/* An array of so many times the part; the caller frees. */
+/* An array of this many times the part; the caller frees. */
 static char *repeat(const char *part, size_t times) {
     size_t size = strlen(part);
     char *text = x_malloc(times * size + 1);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { COUNT = 1000, ROOM_BITS = 11 /* of the tables when they hold so many */, WALK_MAX = 250 };
+enum { COUNT = 1000, ROOM_BITS = 11 /* of the tables when they hold this many */, WALK_MAX = 250 };
 
 static uint64_t old_hash_of_tokens(uint64_t token) {
     uint64_t hash = (0x9e3779b97f4a7c15u ^ 8 ^ token) * 0xff51afd7ed558ccdu;

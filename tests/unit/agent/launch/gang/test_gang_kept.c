@@ -88,7 +88,7 @@ static void a_checkpoint_starts_the_count_anew(void) {
     }
 }
 
-/* Whether the last of so many restarts is allowed. */
+/* Whether the last of this many restarts is allowed. */
 static bool count_restarts(struct gang *gang, int count) {
     bool is_allowed = true;
     for (int i = 0; i < count; i++) {

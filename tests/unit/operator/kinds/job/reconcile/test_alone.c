@@ -168,7 +168,7 @@ static void test_no_answer(void) {
     close_world();
 }
 
-/* At once, or when it is its turn. Each pass allows so many pods. */
+/* At once, or when it is its turn. Each pass allows this many pods. */
 static void ask_once(int allowed) {
     int before = world.asked;
     for (int i = 0; i < 2 && world.asked == before; i++) {

@@ -233,7 +233,7 @@ static void test_a_new_controller_spreads_them(void) {
     CHECK(early > total / 4 && early < total * 3 / 4);
 }
 
-/* Writes of so many running jobs, whose figures change all the time, in that time: each is looked
+/* Writes of this many running jobs, whose figures change all the time, in that time: each is looked
  * at when its coordinator has answered, and when it asked to be. */
 static int writes_of(int jobs, int64_t figures_ms, int64_t poll_ms, int64_t time_ms) {
     int writes = 0;
