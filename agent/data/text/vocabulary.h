@@ -7,7 +7,6 @@
 
 enum {
     VOCABULARY_TOKENS_MAX = 4 << 20,
-    VOCABULARY_ID_MAX = (1 << 24) - 1,
     VOCABULARY_TOKEN_BYTES = 16 << 10, /* maximum of one token */
     VOCABULARY_NONE = -1
 };

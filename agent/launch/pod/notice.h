@@ -21,7 +21,7 @@
 struct notice;
 
 struct notice_options {
-    const char *url; /* WINDLASS_EVENTS; on AKS NOTICE_AKS_URL */
+    const char *url; /* WINDLASS_EVENTS; on AKS http://169.254.169.254/metadata/scheduledevents */
     int every_ms;    /* between two requests; 0: 1000 */
     /* Called once, when the machine will be taken away; from the thread. */
     void (*announced)(void *context, const struct notice_event *event);
@@ -30,8 +30,6 @@ struct notice_options {
     void (*changed)(void *context, const struct error *err);
     void *context;
 };
-
-#define NOTICE_AKS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
 
 /* INVALID: not "http://IP/path" (names are not resolved). The URL is copied. */
 NODISCARD int notice_start(const struct notice_options *options, struct notice **ret_notice,

@@ -12,7 +12,7 @@
 
 #include "agent/score/log/commit.h"
 
-enum { GENERATION_RESTART_MAX = 253, GENERATION_FOLDER_MAX = 64 };
+enum { GENERATION_RESTART_MAX = 253 };
 
 struct generation {
     char home[17];                            /* the folder of the log, below .windlass */

@@ -1,10 +1,8 @@
 /* order.h: the order of samples, as pure functions without state: every gang size sees the same
- * batches, and a resumed run needs only seed and step. Pure. */
+ * batches, and a resumed run needs only seed and step. At most PHILOX_COUNT_MAX samples. Pure. */
 #pragma once
 
 #include "lib/number/philox.h"
-
-#define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
 /* A place is a position in the shuffled order of an epoch. Returns the index of the sample at a
  * place, both in 0..count-1: a different permutation for each seed and epoch. */

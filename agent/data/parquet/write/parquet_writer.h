@@ -9,12 +9,11 @@
 enum {
     PARQUET_GROUP_BYTES = 64 << 20, /* of values; a row may be larger */
     PARQUET_GROUP_ROWS = 1 << 20,
-    PARQUET_COLUMNS_MAX = 4096,
 };
 
 struct parquet_writer_options {
     const struct parquet_column *columns; /* copied */
-    size_t count;                         /* 1 to PARQUET_COLUMNS_MAX */
+    size_t count;                         /* at least 1 */
     enum parquet_codec codec;
     parquet_take *take; /* gets the bytes of the file */
     void *context;

@@ -4,8 +4,6 @@
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
-enum { EXPENSIVE = 64 }; /* an exponential or a power takes as long as this many multiplications */
-
 bool request_lrn(const struct schedule *schedule, const struct step *step,
                  struct request *ret_request) {
     const struct shape *x = &schedule->slots[step->inputs[0]].shape;
