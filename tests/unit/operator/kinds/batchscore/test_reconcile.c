@@ -107,9 +107,28 @@ static bool run_until(const char *path, int64_t wanted, int timeout_ms) {
     return true;
 }
 
+/* Runs the controller until that is so, for at most 50 s (shorter than overload_ms of a test). */
+static bool run_until_true(bool (*is_so)(void)) {
+    enum { STEP_MS = 20, STEPS_MAX = 2500 };
+    for (int i = 0; i < STEPS_MAX && !is_so(); i++) {
+        run_until("never", 1, STEP_MS);
+    }
+    return is_so();
+}
+
+static bool coordinator_runs(void) {
+    const json_t *pod = find("Pod", "job-coordinator-1");
+    return strcmp(tree_text(pod, "status.phase", ""), "Running") == 0;
+}
+
+static bool pods_run(void) {
+    const json_t *worker = find("Pod", "job-worker-0");
+    return coordinator_runs() && strcmp(tree_text(worker, "status.phase", ""), "Running") == 0;
+}
+
 static void makes_what_a_job_needs(void) {
     open_world("#!/bin/sh\nexec sleep 1000\n");
-    run_until("never", 1, 500);
+    CHECK(run_until_true(pods_run));
     const json_t *service = find("Service", "job-coordinator");
     const json_t *annotations = tree_get(service, "metadata.annotations");
     const json_t *sha256 = json_object_get(annotations, ANNOTATION_CERTIFICATE_SHA256);
@@ -130,13 +149,19 @@ static void makes_what_a_job_needs(void) {
 
 /* No heartbeat: an unchanged status is not written. */
 static void writes_status_only_when_it_changed(void) {
+    bool is_kept = false;
     open_world("#!/bin/sh\nexec sleep 1000\n");
+    CHECK(run_until_true(pods_run));
     run_until("never", 1, 1500); /* messages follow a condition within a second */
-    AUTO(text_freep)
-    char *version =
-        x_strdup(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL));
-    run_until("never", 1, 2500);
-    CHECK_STR(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL), version);
+    for (int tries = 0; tries < 10 && !is_kept; tries++) { /* on a busy machine later */
+        AUTO(text_freep)
+        char *version =
+            x_strdup(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL));
+        run_until("never", 1, 2500);
+        const char *now = tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL);
+        is_kept = strcmp(now, version) == 0;
+    }
+    CHECK(is_kept);
     close_world();
 }
 
@@ -149,15 +174,20 @@ static json_t *service_annotations(void) {
     return tree_get(find("Service", "job-coordinator"), "metadata.annotations");
 }
 
+static bool words_are_there(void) {
+    return strcmp(reconciling(), "False") == 0 &&
+           tree_bool(find("BatchScore", "job"), "status.credentials.created", false);
+}
+
 /* The pods are made at once, the messages about them come when there is time; so do the Events.
  * Until then the Service has what the job began with, also for another controller. */
 static void in_a_rush_words_wait(void) {
     struct error err = {0};
     static const struct kind *const kinds[] = {&hurried, NULL};
-    overload_ms = 1500;
+    overload_ms = 60000;
     open_world("#!/bin/sh\nexec sleep 1000\n");
+    CHECK(run_until_true(pods_run));
     run_until("never", 1, 400);
-    CHECK(find("Pod", "job-worker-0"));
     CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
     CHECK_STR(reconciling(), ""); /* not even that the pods are not requested yet */
     AUTO(tree_freep) json_t *begun = json_deep_copy(service_annotations());
@@ -167,12 +197,13 @@ static void in_a_rush_words_wait(void) {
     }
     controller_free(world.controller);
     CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
+    overload_ms = 4000;
     run_until("never", 1, 400);
     CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
     CHECK(json_equal(begun, service_annotations()));
     CHECK(!find("Pod", "job-coordinator-2"));
     overload_ms = 0;
-    run_until("never", 1, 1800);
+    CHECK(run_until_true(words_are_there));
     CHECK_STR(reconciling(), "False");
     const json_t *job = find("BatchScore", "job");
     CHECK_STR(tree_text(job, "status.credentials.secret", ""),
@@ -183,15 +214,19 @@ static void in_a_rush_words_wait(void) {
     close_world();
 }
 
+static bool second_worker_is_there(void) {
+    return find("Pod", "job-worker-1") != NULL;
+}
+
 static void progress_reaches_the_status_within_2_s(void) {
     bool is_quick = false;
-    for (int tries = 0; tries < 3 && !is_quick; tries++) { /* the machine may be busy */
+    for (int tries = 0; tries < 8 && !is_quick; tries++) { /* the machine may be busy */
         if (tries) {
             close_world();
         }
         open_world(serving_agent);
         int64_t start_ms = clock_monotonic_ms();
-        CHECK(run_until("status.items.done", 8, 5000));
+        CHECK(run_until("status.items.done", 8, 50000));
         is_quick = clock_monotonic_ms() - start_ms < 2000;
     }
     CHECK(is_quick);
@@ -199,8 +234,7 @@ static void progress_reaches_the_status_within_2_s(void) {
     CHECK_INT(tree_integer(job, "status.items.total", 0), 24);
     CHECK_STR(tree_text(job, "status.conditions[0].reason", NULL), "Running");
     /* Now that there is work for two, there are two. */
-    run_until("never", 1, 300);
-    CHECK(find("Pod", "job-worker-1"));
+    CHECK(run_until_true(second_worker_is_there));
     close_world();
 }
 
@@ -225,12 +259,15 @@ static void a_warning_waits_for_no_rush(void) {
     overload_ms = 0;
 }
 
+static bool input_is_invalid(void) {
+    const json_t *job = find("BatchScore", "job");
+    return strcmp(tree_text(job, "status.conditions[0].reason", ""), "InputInvalid") == 0;
+}
+
 static void the_end_waits_for_no_rush(void) {
     overload_ms = 60000;
     open_world("#!/bin/sh\nexit 2\n");
-    run_until("never", 1, 1000);
-    CHECK_STR(tree_text(find("BatchScore", "job"), "status.conditions[0].reason", ""),
-              "InputInvalid");
+    CHECK(run_until_true(input_is_invalid));
     close_world();
     overload_ms = 0;
 }
@@ -242,19 +279,28 @@ static void another_certificate_is_not_believed(void) {
     AUTO(text_freep) char *mark = x_printf("%s/beside/data/other", world.folder);
     CHECK_OK(file_write(mark, "", 0, &err), &err);
     CHECK(!run_until("status.items.done", 8, 2500));
-    CHECK_STR(tree_text(find("Pod", "job-coordinator-1"), "status.phase", NULL), "Running");
+    CHECK(run_until_true(coordinator_runs));
     close_world();
+}
+
+static bool has_two_pods(void) {
+    return local_pod_count(world.cluster) == 2;
+}
+
+static bool has_no_pods(void) {
+    return local_pod_count(world.cluster) == 0;
+}
+
+static bool is_empty(void) {
+    return has_no_pods() && !find("BatchScore", "job") && !find("Pod", "job-worker-0") &&
+           !find("Service", "job-coordinator");
 }
 
 static void everything_goes_with_the_job(void) {
     open_world("#!/bin/sh\nexec sleep 1000\n");
-    run_until("never", 1, 300);
-    CHECK_INT(local_pod_count(world.cluster), 2);
+    CHECK(run_until_true(has_two_pods));
     world.cluster->ops->write(world.cluster, CLUSTER_DELETE, find("BatchScore", "job"), NULL, NULL);
-    run_until("never", 1, 500);
-    CHECK_INT(local_pod_count(world.cluster), 0);
-    CHECK(!find("BatchScore", "job") && !find("Pod", "job-worker-0"));
-    CHECK(!find("Service", "job-coordinator"));
+    CHECK(run_until_true(is_empty));
     close_world();
 }
 
@@ -263,10 +309,7 @@ static void the_pods_of_a_kept_job_go(void) {
     static const char *const finalizers[] = {"example.com/held", "orphan"};
     for (size_t i = 0; i < ARRAY_LEN(finalizers); i++) {
         open_world("#!/bin/sh\nexec sleep 1000\n");
-        for (int k = 0; k < 200 && local_pod_count(world.cluster) != 2; k++) {
-            run_until("never", 1, 300);
-        }
-        CHECK_INT(local_pod_count(world.cluster), 2);
+        CHECK(run_until_true(has_two_pods));
         AUTO(tree_freep)
         json_t *deleted =
             json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:[s]}}", "apiVersion", "windlass.dev/v1alpha1",
@@ -274,10 +317,7 @@ static void the_pods_of_a_kept_job_go(void) {
                       "deletionTimestamp", "2026-11-21T04:00:00Z", "finalizers", finalizers[i]);
         world.cluster->ops->write(world.cluster, CLUSTER_APPLY, deleted, NULL, NULL);
         run_until("never", 1, 500);
-        for (int k = 0; k < 120 && i == 0 && local_pod_count(world.cluster) != 0; k++) {
-            run_until("never", 1, 500);
-        }
-        CHECK_INT(local_pod_count(world.cluster), i == 0 ? 0 : 2);
+        CHECK(i == 0 ? run_until_true(has_no_pods) : has_two_pods());
         CHECK(find("BatchScore", "job"));
         close_world();
     }
