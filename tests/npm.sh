@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # npm.sh PACKAGE VERSION: gets that package from npm, once per machine, in
 # ${XDG_CACHE_HOME:-~/.cache}/windlass/PACKAGE-VERSION, whose path is printed. Exit code 3: it could not be fetched,
-# within three minutes.
+# within ten minutes (a busy machine needs more than three).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/cluster/lib.sh"
@@ -22,7 +22,7 @@ say "fetching $package $version"
 bundle=/etc/ssl/certs/ca-certificates.crt
 [ -n "${NODE_EXTRA_CA_CERTS:-}" ] || [ ! -e $bundle ] || export NODE_EXTRA_CA_CERTS=$bundle
 cd "$folder"
-timeout -k 5 180 npm install --silent --fetch-retries=2 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 --no-audit --no-fund \
+timeout -k 5 600 npm install --silent --fetch-retries=2 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 --no-audit --no-fund \
     --ignore-scripts --omit=optional --prefix "$folder" "$package@$version" >&2 9>&- || fail "npm could not fetch $package $version"
 touch "$folder/complete"
 echo "$folder"

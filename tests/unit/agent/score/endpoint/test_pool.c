@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SERVERS_MAX = 2 };
+/* READY_MS: in which a server answers on a busy machine, too, where a test waits for its end. */
+enum { SERVERS_MAX = 2, WAIT_MS = 60000, READY_MS = 3000 };
 
 static struct {
     pid_t pid[SERVERS_MAX];
@@ -52,8 +53,8 @@ static void open_pool(const char *secret) {
     house.setting.in_flight_max = MAX(house.setting.in_flight_max, 1);
     house.setting.is_fixed = true;
     house.setting.tries = 2;
-    house.setting.timeout_ms = house.setting.timeout_ms ? house.setting.timeout_ms : 20000;
-    house.setting.ready_ms = house.setting.ready_ms ? house.setting.ready_ms : 20000;
+    house.setting.timeout_ms = house.setting.timeout_ms ? house.setting.timeout_ms : WAIT_MS;
+    house.setting.ready_ms = house.setting.ready_ms ? house.setting.ready_ms : WAIT_MS;
     CHECK_OK(endpoint_setting_take_key(&house.setting, secret, &err), &err);
     CHECK_OK(pool_open(&house.setting, &house.pool, &err), &err);
 }
@@ -123,8 +124,8 @@ static void what_none_knows_is_asked_for_twice(void) {
 static void a_row_that_hangs_is_a_failed_try(void) {
     struct error err = {0};
     add_url(start_server(0, "latency=60000", NULL));
-    house.setting.timeout_ms = 300;
-    house.setting.ready_ms = 300;
+    house.setting.timeout_ms = READY_MS;
+    house.setting.ready_ms = READY_MS;
     open_pool(NULL);
     CHECK_INT(ask("a").end, POOL_REFUSED);
     CHECK_INT(ask("b").end, POOL_REFUSED);
@@ -135,8 +136,8 @@ static void a_row_that_hangs_is_a_failed_try(void) {
 
 static void a_busy_server_is_not_away(void) {
     struct error err = {0};
-    add_url(start_server(0, "busy=50", "after=1"));
-    house.setting.ready_ms = 300;
+    add_url(start_server(0, "busy=50", "after=4")); /* longer than READY_MS */
+    house.setting.ready_ms = READY_MS;
     open_pool(NULL);
     for (int i = 0; i < 2; i++) {
         CHECK_INT(ask("a").end, POOL_ANSWERED);
@@ -149,10 +150,10 @@ static void a_busy_server_is_not_away(void) {
 static void a_server_that_is_gone_is_given_up(void) {
     struct error err = {0};
     add_url(start_server(0, "latency=1", NULL));
-    house.setting.ready_ms = 300;
+    house.setting.ready_ms = READY_MS;
     open_pool(NULL);
     CHECK_INT(ask("a").end, POOL_ANSWERED);
-    poll(NULL, 0, 600); /* idle for longer than ready_ms */
+    poll(NULL, 0, READY_MS + 300); /* idle for longer than ready_ms */
     CHECK_INT(ask("a").end, POOL_ANSWERED);
     kill(house.pid[0], SIGKILL);
     CHECK_INT(ask("a").end, POOL_AWAY);
@@ -218,7 +219,7 @@ static void a_row_may_be_forbidden(void) {
 
 /* ---- memory of answers ---------------------------------------------------------------------- */
 
-enum { ASKERS = 12, WAIT_MS = 60000 };
+enum { ASKERS = 12 };
 
 static atomic_llong held_now, held_most;
 
