@@ -78,8 +78,11 @@ job again u1 '{"errorThreshold": 0}'
 check "the same job stays failed, at once" [ "$code $(words again .state)" = "1 Failed" ]
 cp "$work"/good/p{02,03,11}.png "$work/photos/"
 before=$(find "$work/again/o/.windlass" -path '*/commit/*' -exec cat {} + | grep -c '^\["d"')
-# The first coordinator finishes what another job has begun; the next one, in its place, scores what has changed since.
-for _ in 1 2; do job again u2 '{"errorThreshold": 0}'; [ $code = 3 ] || break; done
+# The first coordinator finishes what another job has begun; the next one, in its place, scores what has changed since. As
+# the controller does, 3 is always followed by another one: it may have been a time limit, on a busy machine.
+codes=
+for _ in 1 2 3 4 5 6; do job again u2 '{"errorThreshold": 0}'; codes+=" $code"; [ $code = 3 ] || break; done
+echo "# ended with$codes"
 after=$(find "$work/again/o/.windlass" -path '*/commit/*' -exec cat {} + | grep -c '^\["d"')
 check "run anew with the pictures repaired it succeeds" [ "$code $(words again .items.done)" = "0 12" ]
 check "all of them are there" [ "$(made again)" = 12 ]
