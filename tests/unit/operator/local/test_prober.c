@@ -83,15 +83,23 @@ static void pass(struct bench *bench, int64_t ms, bool answers) {
     }
 }
 
+static void pass_until_dead(struct bench *bench, bool answers) {
+    for (int i = 0; i < 600 && bench->seen.dead == 0; i++) {
+        pass(bench, 100, answers);
+    }
+    CHECK_INT(bench->seen.dead, 1);
+}
+
 /* It connects, as the kernel accepts for a loop that hangs. */
 static void a_loop_that_hangs_is_found(void) {
     struct bench bench;
     open_bench(&bench);
-    pass(&bench, 2500, /* answers= */ true);
+    for (int i = 0; i < 24 && (i == 0 || bench.seen.asked == 0); i++) {
+        pass(&bench, 2500, /* answers= */ true);
+    }
     CHECK_INT(bench.seen.dead, 0);
     CHECK(bench.seen.asked >= 1);
-    pass(&bench, 1000LL * FAILURES + 2500, /* answers= */ false);
-    CHECK_INT(bench.seen.dead, 1);
+    pass_until_dead(&bench, /* answers= */ false);
     CHECK(text_starts(bench.seen.why, "its liveness probe failed 2 times: "));
     pass(&bench, 1500, /* answers= */ false); /* reported once */
     CHECK_INT(bench.seen.dead, 1);
@@ -102,8 +110,7 @@ static void a_status_that_is_no_success_is_a_failure(void) {
     struct bench bench;
     open_bench(&bench);
     bench.seen.status = 503;
-    pass(&bench, 1000LL * FAILURES + 1500, /* answers= */ true);
-    CHECK_INT(bench.seen.dead, 1);
+    pass_until_dead(&bench, /* answers= */ true);
     CHECK_STR(bench.seen.why, "its liveness probe failed 2 times: status 503");
     close_bench(&bench);
 }
@@ -145,10 +152,12 @@ static void pods_that_hang_are_ended(void) {
 
 /* ---- exec ----------------------------------------------------------------------------------- */
 
+/* Only what sleeps is to be out of time, on a busy machine, too. */
 static json_t *exec_probed(json_t *pod, const char *script) {
+    int timeout_s = text_starts(script, "sleep") ? 1 : 60;
     json_object_set_new(json_array_get(tree_get(pod, "spec.containers"), 0), "livenessProbe",
                         json_pack("{s:{s:[s,s,s]}, s:i, s:i, s:i}", "exec", "command", "sh", "-c",
-                                  script, "periodSeconds", 1, "timeoutSeconds", 1,
+                                  script, "periodSeconds", 1, "timeoutSeconds", timeout_s,
                                   "failureThreshold", FAILURES));
     return pod;
 }
@@ -179,7 +188,8 @@ static void commands_are_probes(void) {
                                   "valueFrom", "secretKeyRef", "name", "a", "key", "b"),
                         rows[i].script);
         prober_add(bench.prober, pod, &place, clock_monotonic_ms());
-        int64_t end_ms = clock_monotonic_ms() + 1000LL * (FAILURES + 1) + 2500;
+        int64_t end_ms =
+            clock_monotonic_ms() + (rows[i].why ? 60000 : 1000 * (FAILURES + 1) + 2500);
         while (clock_monotonic_ms() < end_ms && !bench.seen.dead) {
             CHECK_OK(prober_step(bench.prober, clock_monotonic_ms(), &err), &err);
             most = MAX(most, prober_pids(bench.prober, pids, ARRAY_LEN(pids)));
@@ -219,11 +229,7 @@ static void commands_are_not_orphans(void) {
     AUTO(text_freep)
     char *script = x_printf("echo begun >>%s/probes; sleep 1; echo done >>%s/probes",
                             fixture.folder, fixture.folder);
-    json_t *well = exec_probed(fixture_pod("well", "sleep 100"), script);
-    json_object_set_new(
-        tree_get(json_array_get(tree_get(well, "spec.containers"), 0), "livenessProbe"),
-        "timeoutSeconds", json_integer(60));
-    fixture_apply(&fixture, well);
+    fixture_apply(&fixture, exec_probed(fixture_pod("well", "sleep 100"), script));
     for (int i = 1; i <= ENDING; i++) {
         AUTO(text_freep) char *name = x_printf("short-%d", i);
         AUTO(text_freep) char *key = x_printf("Pod %s", name);
