@@ -107,7 +107,7 @@ static int count_heard(const char *wanted) {
 
 static bool wait_for(const char *wanted) {
     struct error err = {0};
-    int64_t end_ms = clock_monotonic_ms() + 10000;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
     while (!count_heard(wanted)) {
         int64_t left_ms = end_ms - clock_monotonic_ms();
         if (left_ms <= 0 ||
@@ -283,7 +283,7 @@ static void a_list_is_asked_for_once(void) {
     ears.cluster->ops->list(ears.cluster, like, "involvedObject.uid=none,type=Warning",
                             cluster_write_done, &answer);
     CHECK(!answer.ended); /* callbacks come only from wait */
-    for (int i = 0; i < 100 && !answer.ended; i++) {
+    for (int i = 0; i < 600 && !answer.ended; i++) {
         CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
     }
     CHECK_OK(answer.err.kind ? -1 : 0, &answer.err);
@@ -313,7 +313,7 @@ static void writes_may_follow_writes(void) {
     ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, loud, write_again, &rounds);
     CHECK_INT(rounds, 0); /* callbacks come only from wait */
     CHECK(wait_for("applied ConfigMap quiet"));
-    for (int i = 0; i < 100 && rounds < 3; i++) {
+    for (int i = 0; i < 600 && rounds < 3; i++) {
         CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
     }
     CHECK_INT(rounds, 3);
@@ -401,7 +401,7 @@ static void one_is_found_by_its_name(void) {
         struct cluster_write_answer answer = {0};
         AUTO(tree_freep) json_t *like = map(k ? "none" : "one", "a", "1");
         ears.cluster->ops->list(ears.cluster, like, fields[k], cluster_write_done, &answer);
-        for (int i = 0; i < 100 && !answer.ended; i++) {
+        for (int i = 0; i < 600 && !answer.ended; i++) {
             CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
         }
         CHECK_INT(json_array_size(json_object_get(answer.stored, "items")), k ? 0 : 1);
@@ -520,7 +520,7 @@ static void wait_ends_by_itself(void) {
     int64_t start_ms = clock_monotonic_ms();
     CHECK_OK(ears.cluster->ops->wait(ears.cluster, 120, hear, &ears, &err), &err);
     int64_t took_ms = clock_monotonic_ms() - start_ms;
-    CHECK(took_ms >= 100 && took_ms < 2000);
+    CHECK(took_ms >= 100 && took_ms < 30000);
     close_ears();
 }
 

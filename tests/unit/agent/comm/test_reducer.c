@@ -291,7 +291,7 @@ static void giving_up_in_a_sum_loses_the_comm(void) {
     meeting_init(&two, 2);
     CHECK_OK(reducer_open(&two.ranks[0].comm, &one, values, PATIENCE_MS, &reducer, &err), &err);
     reducer_due(reducer, 0);
-    for (int i = 0; i < 3000 && atomic_load(&two.begun) == 0; i++) {
+    for (int i = 0; i < 6000 && atomic_load(&two.begun) == 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     CHECK(!atomic_load(&two.ranks[0].comm.is_lost));

@@ -117,7 +117,7 @@ static void nothing_is_lost_or_twice(void) {
         }
         /* At the end it gives up at the first failure; before that it retries. */
         AUTO(store_freep) struct store *sound = open_folder(folder);
-        int64_t lost = spool_lost(log), until_ms = clock_monotonic_ms() + 20000;
+        int64_t lost = spool_lost(log), until_ms = clock_monotonic_ms() + 60000;
         bool is_all = false;
         while (!is_all && clock_monotonic_ms() < until_ms) {
             is_all = true;
@@ -132,7 +132,7 @@ static void nothing_is_lost_or_twice(void) {
         }
         CHECK(is_all);
         CHECK_INT(lost, 0);
-        CHECK_INT(spool_free(log, 5000), 0);
+        CHECK_INT(spool_free(log, 60000), 0);
         if (test_failures) {
             printf("# SOAK_SEED=%llu\n", (unsigned long long)broken.seed);
         }
@@ -152,7 +152,7 @@ static void what_it_is_of_is_said_before_its_first_line(void) {
     spool_begin(log, 0, "mini-batch 8, try 2");
     spool_add(log, 0, "one", 3);
     spool_add(log, 0, "two \xFF\0 bytes", 11);
-    CHECK_INT(spool_free(log, 5000), 0); /* long before it is due */
+    CHECK_INT(spool_free(log, 60000), 0); /* long before it is due */
     read_slot(store, 0, &text, &pieces);
     CHECK_INT(pieces, 1);
     CHECK(text_starts(text.data, "-- 20"));
@@ -170,7 +170,7 @@ static void a_process_that_follows_goes_on_behind(void) {
         char line[16];
         snprintf(line, sizeof line, "%d", life);
         spool_add(log, 0, line, strlen(line));
-        CHECK_INT(spool_free(log, 5000), 0);
+        CHECK_INT(spool_free(log, 60000), 0);
     }
     read_slot(store, 0, &text, &pieces);
     CHECK_INT(pieces, 3);
@@ -186,10 +186,10 @@ static void a_store_that_is_dead_costs_lines_alone(void) {
     for (int i = 0; i < 5000; i++) { /* 5 MB: only 2 MiB fit */
         spool_add(log, 0, line, sizeof line);
     }
-    CHECK(clock_monotonic_ms() - from_ms < 5000);
+    CHECK(clock_monotonic_ms() - from_ms < 30000);
     CHECK(spool_lost(log) > 1000);
-    CHECK_INT(spool_free(log, 5000), 0);
-    CHECK(clock_monotonic_ms() - from_ms < 10000);
+    CHECK_INT(spool_free(log, 60000), 0);
+    CHECK(clock_monotonic_ms() - from_ms < 50000);
 }
 
 static void without_a_store_there_are_tails(void) {

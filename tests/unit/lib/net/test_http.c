@@ -65,10 +65,10 @@ static int count_received(void *context, const char *data, size_t size, struct e
 
 static void wait_all(struct http *http) {
     struct error err = {0};
-    int64_t end_ms = clock_monotonic_ms() + 10000;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
     while (http_count(http) && clock_monotonic_ms() < end_ms) {
         struct pollfd fd = {.fd = http_fd(http), .events = POLLIN};
-        CHECK(poll(&fd, 1, 5000) == 1); /* the descriptor alone shows when to continue */
+        CHECK(poll(&fd, 1, 60000) == 1); /* the descriptor alone shows when to continue */
         CHECK_OK(http_wait(http, 0, &err), &err);
     }
     CHECK_INT(http_count(http), 0);
@@ -188,7 +188,7 @@ static void test_many_calls_at_once(void) {
         struct http_request request = {.url = url,
                                        .certificate_pem = certificate,
                                        .reuse = i % 2 ? HTTP_ONCE : HTTP_SHARE,
-                                       .timeout_ms = 8000,
+                                       .timeout_ms = 60000,
                                        .bytes_max = 100,
                                        .done = note,
                                        .context = &ends[i]};
@@ -293,7 +293,7 @@ static void test_what_was_never_sent_is_known(void) {
     peer_open(&nobody);
     peer_close(&nobody);
     struct end end = {0};
-    ask(&nobody, (struct http_request){.connect_ms = 1000}, &end);
+    ask(&nobody, (struct http_request){.connect_ms = 60000}, &end);
     CHECK_INT(end.err.kind, ERROR_UNAVAILABLE);
     CHECK(!end.is_sent);
     CHECK(strstr(end.err.text, "GET http://127.0.0.1:"));
@@ -367,7 +367,7 @@ static void test_headers_are_told(void) {
     CHECK_STR(end.header, "yes, it is");
     free(end.body);
     /* After HEAD no body follows, whatever length the head gives. */
-    ask(&peer, (struct http_request){.method = "HEAD", .timeout_ms = 5000}, &head);
+    ask(&peer, (struct http_request){.method = "HEAD", .timeout_ms = 60000}, &head);
     CHECK_INT(head.status, 200);
     CHECK_STR(head.header, "yes, it is");
     free(head.body);
@@ -411,7 +411,7 @@ static void test_a_given_address(void) {
                                        .resolve = route,
                                        .authorities_file = authorities,
                                        .is_http1 = true,
-                                       .timeout_ms = 8000,
+                                       .timeout_ms = 60000,
                                        .bytes_max = 100,
                                        .done = note,
                                        .context = &end};
@@ -433,7 +433,7 @@ static void get_once(const char *url, const char *resolve, struct end *end) {
     struct http_request request = {.url = url,
                                    .resolve = resolve,
                                    .refuses_link_local = true,
-                                   .timeout_ms = 8000,
+                                   .timeout_ms = 60000,
                                    .bytes_max = 100,
                                    .done = note,
                                    .context = end};

@@ -73,7 +73,7 @@ static void house_close(void) {
 static int get(const char *path, char **ret_body) {
     struct error err = {0};
     AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d%s", server_port(house.server), path);
-    struct http_request request = {.url = url, .timeout_ms = 20000, .bytes_max = 1 << 20};
+    struct http_request request = {.url = url, .timeout_ms = 60000, .bytes_max = 1 << 20};
     int status = 0;
     CHECK_OK(http_get(&request, &status, ret_body, &err), &err);
     return status;

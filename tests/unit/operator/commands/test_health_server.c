@@ -12,7 +12,7 @@ static int get(const struct health_server *server, const char *path, char **ret_
     struct error err = {0};
     AUTO(text_freep) char *address = health_server_address(server);
     AUTO(text_freep) char *url = x_printf("%s%s", address, path);
-    struct http_request request = {.url = url, .timeout_ms = 5000, .bytes_max = 1 << 20};
+    struct http_request request = {.url = url, .timeout_ms = 60000, .bytes_max = 1 << 20};
     int status = 0;
     CHECK_OK(http_get(&request, &status, ret_body, &err), &err);
     return status;

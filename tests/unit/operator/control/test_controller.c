@@ -178,7 +178,7 @@ static void looks_when_something_happens_and_when_asked(void) {
     CHECK_INT(seen.looks, 1);
     step(0);
     CHECK_INT(seen.looks, 1); /* nothing happened */
-    seen.again_ms = 60;
+    seen.again_ms = 1000;
     AUTO(tree_freep)
     json_t *child = write_and_step(
         CLUSTER_APPLY, json_pack("{s:s, s:s, s:{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}}", "apiVersion",
@@ -186,12 +186,12 @@ static void looks_when_something_happens_and_when_asked(void) {
                                  LABEL_JOB, "one", "ownerReferences", "kind", "Thing", "name",
                                  "one", "uid", tree_text(owner, "metadata.uid", "")));
     CHECK_INT(seen.looks, 2); /* its object changed */
-    CHECK(controller_idle_ms(controller) > 20 && controller_idle_ms(controller) <= 60);
+    CHECK(controller_idle_ms(controller) > 0 && controller_idle_ms(controller) <= 1000);
     int64_t start_ms = clock_monotonic_ms();
-    step(5000); /* wakes up by itself when the pass is due */
+    step(60000); /* wakes up by itself when the pass is due */
     step(0);
     CHECK_INT(seen.looks, 3);
-    CHECK(clock_monotonic_ms() - start_ms < 1000);
+    CHECK(clock_monotonic_ms() - start_ms < 30000);
     write_and_step(CLUSTER_DELETE, TAKE(owner));
     CHECK(seen.looks_without_object > 0);
     close_all();
@@ -275,7 +275,7 @@ static void what_a_look_learns_is_looked_at(void) {
     open_all();
     seen.learns = true;
     AUTO(tree_freep) json_t *owner = make_thing();
-    for (int i = 0; i < 20 && seen.looks_at_other == 0; i++) {
+    for (int i = 0; i < 600 && seen.looks_at_other == 0; i++) {
         step(100);
     }
     CHECK_INT(seen.looks_at_other, 1);
@@ -326,7 +326,7 @@ static void a_pass_follows_a_try(void) {
     CHECK_INT(seen.looks, 1);
     CHECK_INT(seen.tries, 1);
     seen.retries = false;
-    for (int i = 0; i < 20 && seen.looks < 2; i++) {
+    for (int i = 0; i < 600 && seen.looks < 2; i++) {
         step(100);
     }
     CHECK_INT(seen.made, 1);

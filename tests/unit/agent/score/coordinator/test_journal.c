@@ -39,7 +39,7 @@ static void count(void *context, const struct journal_entry *entry) {
 
 static void store_all(struct journal *journal) {
     struct error err = {0};
-    for (int i = 0; i < 2000 && !journal_is_stored(journal); i++) {
+    for (int i = 0; i < 60000 && !journal_is_stored(journal); i++) {
         CHECK_OK(journal_turn(journal, true, count, NULL, &err), &err);
         poll(NULL, 0, 1);
     }

@@ -20,7 +20,7 @@ static char *name_of(int64_t number) {
 
 static struct commit_identity identity_of(struct commit_seen *seen) {
     return (struct commit_identity){
-        .run = RUN, .uid = "u", .job = "j", .timeout_ms = 1000, .absent_ms = 100, .seen = seen};
+        .run = RUN, .uid = "u", .job = "j", .timeout_ms = 60000, .absent_ms = 100, .seen = seen};
 }
 
 static int count(void *context, const struct commit_head *head UNUSED,

@@ -26,7 +26,7 @@ static struct command_options options_of(const char *const *words) {
     return (struct command_options){
         .words = words,
         .environment = {.job = "churn", .worker = "churn-worker-0", .slot = 1},
-        .init_timeout_ms = 20000,
+        .init_timeout_ms = 60000,
         .line_bytes_max = COMMAND_LINE_MAX,
         .log_line = on_log_line,
     };
@@ -77,7 +77,7 @@ static char *answer_to(struct command *command, int64_t id, int64_t within_ms) {
 }
 
 static void check_answer(struct command *command, int64_t id, const char *wanted) {
-    AUTO(text_freep) char *seen = answer_to(command, id, 20000);
+    AUTO(text_freep) char *seen = answer_to(command, id, 60000);
     CHECK_STR(seen, wanted);
 }
 
@@ -97,7 +97,7 @@ static void test_a_shell_script_answers_line_by_line(void) {
         struct command_request request = {id, "[1,2]", 5, 2, 96, 1};
         CHECK_OK(command_send(command, &request, &err), &err);
         if (id > 0) {
-            AUTO(text_freep) char *seen = answer_to(command, id - 1, 20000);
+            AUTO(text_freep) char *seen = answer_to(command, id - 1, 60000);
             CHECK(text_starts(seen, "[\"churn\","));
         }
     }
@@ -173,7 +173,7 @@ static void test_answers_that_break_the_rules_are_errors_that_say_so(void) {
         AUTO(command_freep) struct command *command = start(&options);
         ask(command, 7, "[1,2]", 2);
         bool is_late = text_starts(rows[i].wanted, "-timeout");
-        AUTO(text_freep) char *seen = answer_to(command, 7, is_late ? 300 : 20000);
+        AUTO(text_freep) char *seen = answer_to(command, 7, is_late ? 300 : 60000);
         if (!is_late || !text_starts(seen, rows[i].wanted)) {
             CHECK_STR(seen, rows[i].wanted);
         }
@@ -191,7 +191,7 @@ static void test_noise_is_told_and_is_no_answer(void) {
     check_answer(command, 8, "[\"next\"]");
     struct error err = {0};
     CHECK_OK(command_listen(command, clock_monotonic_ms() + 1200, &err), &err);
-    command_stop(command, clock_monotonic_ms() + 5000);
+    command_stop(command, clock_monotonic_ms() + 60000);
     CHECK(strstr(said, "1 hello\n"));
     CHECK(strstr(said, "1 {'id': 7}\n"));
     CHECK(strstr(said, "1 {\"id\":99,\"results\":[1]}\n"));
@@ -225,13 +225,13 @@ static void test_ends_of_all_kinds_cost_one_try(void) {
          "-failed: the program ended by signal 11 (Segmentation fault); its last line of stderr: "
          "about to "
          "crash",
-         20000},
-        {"exit", "-failed: the program ended with exit code 3", 20000},
-        {"close", "-failed: the program closed its stdout", 20000},
-        {"silent", "-timeout: no answer within ", 300},
+         60000},
+        {"exit", "-failed: the program ended with exit code 3", 60000},
+        {"close", "-failed: the program closed its stdout", 60000},
+        {"silent", "-timeout: no answer within ", 2000},
         {"never-reads", "-timeout: no answer within ", 300},
         {"flood", "-timeout: no answer within ", 300},
-        {"endless", "-failed: a line of more than 1000000 bytes on stdout", 20000},
+        {"endless", "-failed: a line of more than 1000000 bytes on stdout", 60000},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct command_options options = options_of(MISBEHAVE(rows[i].mode));
@@ -247,7 +247,7 @@ static void test_ends_of_all_kinds_cost_one_try(void) {
             if (!text_starts(seen, rows[i].wanted)) {
                 CHECK_STR(seen, rows[i].wanted);
             }
-            CHECK(clock_monotonic_ms() - before_ms < 10000);
+            CHECK(clock_monotonic_ms() - before_ms < rows[i].within_ms + 30000);
             if (strcmp(rows[i].mode, "silent") == 0) {
                 CHECK(text_ends(seen, "; the last line on stdout was: working on it"));
             }
@@ -285,7 +285,7 @@ static void test_inits_that_fail_say_why(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct command_options options = options_of(MISBEHAVE(rows[i].mode));
-        options.init_timeout_ms = rows[i].kind == ERROR_TIMEOUT ? 300 : 20000;
+        options.init_timeout_ms = rows[i].kind == ERROR_TIMEOUT ? 300 : 60000;
         AUTO(command_freep) struct command *command = command_new(&options);
         for (int life = 1; life <= 4; life++) {
             struct error err = {0};
@@ -336,7 +336,7 @@ static void test_a_wrong_command_line_is_useless(void) {
         AUTO(command_freep) struct command *command = command_new(&options);
         CHECK_INT(command_start(command, &err), rows[i].starts ? 0 : -1);
         if (rows[i].starts) {
-            (void)!command_listen(command, clock_monotonic_ms() + 20000, &err);
+            (void)!command_listen(command, clock_monotonic_ms() + 60000, &err);
             CHECK(!command_is_alive(command));
         }
         if (command_is_useless(command) != rows[i].is_useless) {
@@ -415,7 +415,7 @@ static void test_the_program_dies_with_its_worker(void) {
 static void test_stop_lets_it_end_by_itself(void) {
     struct command_options options = options_of(MISBEHAVE("stop"));
     AUTO(command_freep) struct command *command = start(&options);
-    command_stop(command, clock_monotonic_ms() + 20000);
+    command_stop(command, clock_monotonic_ms() + 60000);
     CHECK(!command_is_alive(command));
     CHECK(strstr(said, "1 stdin has ended\n"));
 }

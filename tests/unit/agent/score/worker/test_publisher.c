@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { A_WHILE_MS = 100 /* in which nothing may happen */, PATIENCE_MS = 10000 };
+enum { A_WHILE_MS = 100 /* in which nothing may happen */, PATIENCE_MS = 60000 };
 
 static struct store *output;
 static atomic_int wakes;

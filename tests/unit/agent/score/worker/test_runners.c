@@ -31,7 +31,7 @@ static void bench_open(struct bench *bench, const char *script) {
                                     .run = RUN,
                                     .worker = "j-worker-0",
                                     .output = "out/runs",
-                                    .timeout_ms = 20000,
+                                    .timeout_ms = 60000,
                                     .slots = 1}};
     bench->job.spec = json_pack("{s:{s:{s:s}}, s:{s:{s:[s,s,s]}}, s:{s:s,s:s}}", "input", "files",
                                 "path", "out/in", "scorer", "command", "command", "sh", "-c",
@@ -41,7 +41,7 @@ static void bench_open(struct bench *bench, const char *script) {
     CHECK_OK(runners_open(&options, &bench->runners, &err), &err);
     CHECK_OK(runners_start(bench->runners, &err), &err);
     int ready = 0;
-    for (int i = 0; i < 2000 && ready == 0; i++) {
+    for (int i = 0; i < 6000 && ready == 0; i++) {
         ready = runners_ready(bench->runners, &err);
         poll(NULL, 0, 10);
     }
@@ -49,7 +49,7 @@ static void bench_open(struct bench *bench, const char *script) {
 }
 
 static void bench_close(struct bench *bench) {
-    CHECK(runners_free(bench->runners, 20000));
+    CHECK(runners_free(bench->runners, 60000));
     json_decref(bench->job.spec);
 }
 
@@ -81,7 +81,7 @@ static void note(struct bench *bench, const struct message_result *result) {
 
 /* Waits for that message; returns its time. */
 static int64_t await(struct bench *bench, const char *wanted) {
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 12000; i++) {
         size_t count = 0;
         struct scoring_report *reports = runners_take(bench->runners, &count);
         for (size_t k = 0; k < count; k++) {
@@ -100,7 +100,7 @@ static int64_t await(struct bench *bench, const char *wanted) {
 }
 
 static void await_running(struct bench *bench) {
-    for (int i = 0; i < 2000 && runners_read_status(bench->runners).is_idle; i++) {
+    for (int i = 0; i < 12000 && runners_read_status(bench->runners).is_idle; i++) {
         poll(NULL, 0, 5);
     }
 }

@@ -113,7 +113,7 @@ static void test_it_goes_four_batches_ahead_and_waits(void) {
     CHECK_OK(loader_open(&options, &loader, &err), &err);
     for (int step = 0; step < STEPS; step++) {
         int64_t ahead = MIN((step ? step - 1 : 0) + LOADER_RING, STEPS) * BATCH;
-        for (int i = 0; i < 10000 && loader_made(loader) < ahead; i++) {
+        for (int i = 0; i < 60000 && loader_made(loader) < ahead; i++) {
             poll(NULL, 0, 1);
         }
         poll(NULL, 0, 2);
