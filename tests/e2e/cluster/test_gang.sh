@@ -214,9 +214,9 @@ holds_none() { [ -z "$(holders | grep "^$1-")" ]; }
 holds_two() { [ "$(holders | grep -c "^$1-[01]$")" = 2 ] && [ "$({ log "$1-0"; log "$1-1"; } | grep -cx begun)" = 2 ]; }
 # When a job is deleted or past its deadline, programs have 5 s for a last checkpoint; these ignore the notice, and end
 # at SIGTERM.
-free_after() { # NAME: within 10 s, and 2 s for other work on the processors
+free_after() { # NAME: within 10 s, and as much for other work on the processors
     local start=$SECONDS
-    until_true 12 holds_none "$1" || { holders | sed 's/^/# /'; return 1; }
+    until_true 20 holds_none "$1" || { holders | sed 's/^/# /'; return 1; }
     echo "# $1: free after $((SECONDS - start)) s"
 }
 check "two pods with a GPU each" until_true 60 holds_two gone; show gone

@@ -39,7 +39,7 @@ auth: {htpasswd: {realm: windlass, path: $work/htpasswd}}
 CONFIG
 "$work/usr/bin/docker-registry" serve "$work/config.yml" >"$work/log" 2>&1 &
 pid=$!
-for _ in $(seq 100); do curl -s --cacert "$work/ca.crt" "https://$host/v2/" >/dev/null && break; nap 0.1; done
+until_true 60 curl -s -o "$work/answer" --cacert "$work/ca.crt" "https://$host/v2/"
 mkdir -p "$trust"
 cp "$work/ca.crt" "$trust/ca.crt"
 export REGISTRY=$host/team BASE=packages REGISTRY_AUTH_FILE=$work/auth.json

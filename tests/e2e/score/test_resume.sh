@@ -151,7 +151,8 @@ sed -i 's/time.sleep(0.02)/time.sleep(0.1)/' "$work/code/count.py"
 manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow'
 fresh
 launch
-for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; nap 0.01; done
+some_are_asked() { [ "$(asked)" -ge 20 ]; }
+look_every=10 until_true 60 some_are_asked
 timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --restart >"$work/log2" 2>&1 </dev/null
 check "--restart is refused while a coordinator lives (code $?)" grep -q 'another run of this job writes there' "$work/log2"
 ends

@@ -150,7 +150,7 @@ unset worker_data
 variables=$(tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; exit 1; }
 python3 tests/azurite/names.py "$azurite" &
 pid[names]=$!
-for _ in $(seq 100); do [ -s "$azurite/names.port" ] && break; nap 0.05; done
+until_true 60 [ -s "$azurite/names.port" ]
 more=(WINDLASS_BLOB_ENDPOINT="https://ACCOUNT.blob.windlass.test:$(cat "$azurite/port")"
     WINDLASS_NAME_SERVERS="127.0.0.1:$(cat "$azurite/names.port")")
 coordinator=(env "$(grep WINDLASS_STORES_FOLDER <<<"$variables")" WINDLASS_AUTHORITIES="$azurite/ca.crt")

@@ -20,7 +20,7 @@ spec=$(batchscore_spec "$spec")
 # The machine is vm_0; the file preempt-vm_0 announces its end.
 python3 tests/e2e/score/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
 pid[events]=$!
-for _ in $(seq 100); do [ -s "$work/events.port" ] && break; nap 0.05; done
+until_true 60 [ -s "$work/events.port" ]
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
 pod() { # job, name, role; more variables
     local job=$1 name=$2 role=$3

@@ -71,7 +71,7 @@ SEED=$seed python3 tests/proxy/proxy.py "$azurite/proxy" "$(cat "$azurite/port")
     "$azurite/server.key" "$azurite/server.crt" "$azurite/server.key" >"$work/proxy.log" 2>&1 &
 proxy=$!
 disown
-for _ in $(seq 100); do [ -s "$azurite/proxy/port" ] && break; nap 0.1; done
+until_true 60 [ -s "$azurite/proxy/port" ]
 jq -n '[{share: 0.05, status: 500}, {share: 0.05, cutBefore: true}, {share: 0.05, cutInside: true}]' >"$azurite/proxy/faults"
 
 kinds=()

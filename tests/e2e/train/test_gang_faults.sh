@@ -149,7 +149,7 @@ worker_leaves() {
 }
 
 python3 tests/e2e/score/events.py "$work" >"$work/events.port" 2>"$work/events.log" &
-for _ in $(seq 200); do [ -s "$work/events.port" ] && break; nap 0.05; done
+until_true 60 [ -s "$work/events.port" ]
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
 # All get the notice, a stop 10 s before, and continue without that worker.
 preempted() { # INDEX COUNTS CAUSE
