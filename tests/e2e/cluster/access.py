@@ -9,7 +9,7 @@ import sys
 import crd_client
 
 folder, wanted, account, namespace = sys.argv[1:]
-server = crd_client.Server(folder, is_old=True)
+server = crd_client.Server(folder)
 GROUPS = ["system:serviceaccounts", "system:serviceaccounts:" + account.split(":")[0], "system:authenticated"]
 ROLES = {"roles", "clusterroles"}  # kubectl finds their group by itself
 bad = 0

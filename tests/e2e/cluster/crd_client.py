@@ -10,24 +10,31 @@ failures = 0
 
 
 class Server:
-    """One that crd-server.sh or (is_old) api-server.sh has started in the folder; as an administrator."""
+    """One whose kubeconfig, an administrator's, is in the folder: tests/cluster's scripts write it."""
 
-    def __init__(self, folder, is_old=False):
-        keys, name = (folder + "/pki", "admin") if is_old else (folder, "client")
-        context = ssl.create_default_context(cafile=keys + "/ca.crt")
-        context.load_cert_chain(f"{keys}/{name}.crt", f"{keys}/{name}.key")
+    def __init__(self, folder):
         with open(folder + "/kubeconfig") as file:
-            [port] = re.findall(r"https://127\.0\.0\.1:(\d+)", file.read())
+            given = file.read()
+        [port] = re.findall(r"https://127\.0\.0\.1:(\d+)", given)
+        authority, certificate, key = (re.search(rf'\b{name}: "?([^",}}\n]+)', given)[1]
+                                       for name in ("certificate-authority", "client-certificate", "client-key"))
+        context = ssl.create_default_context(cafile=authority)
+        context.load_cert_chain(certificate, key)
         self.http = http.client.HTTPSConnection("127.0.0.1", int(port), context=context, timeout=30)
 
-    def ask(self, method, path, body=None, kind="application/yaml", accept="application/json"):
-        """The status code and the answer. body: text, or a tree."""
+    def ask(self, *request, **options):
+        """The status code and the answer, which is a tree."""
+        code, answer = self.ask_text(*request, **options)
+        return code, json.loads(answer)
+
+    def ask_text(self, method, path, body=None, kind="application/yaml", accept="application/json"):
+        """The status code and the answer's bytes. body: text, or a tree."""
         if body is not None and not isinstance(body, str):
             body, kind = json.dumps(body), kind if "json" in kind else "application/json"
         body = None if body is None else body.encode(errors="surrogateescape")
         self.http.request(method, path, body, {"Content-Type": kind, "Accept": accept})
         answer = self.http.getresponse()
-        return answer.status, json.loads(answer.read())
+        return answer.status, answer.read()
 
     def patch(self, path, tree):
         return self.ask("PATCH", path, tree, "application/merge-patch+json")

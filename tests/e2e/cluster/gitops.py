@@ -93,7 +93,7 @@ def tools(folder):
 
 ##### kstatus, in helm ############################################################################
 def statuses(folder):
-    server, bad = crd_client.Server(folder, is_old=True), []
+    server, bad = crd_client.Server(folder), []
     for number, case in enumerate(cases):
         status = dict(case["status"])
         if status.get("observedGeneration", 0) > 0:  # the generation is 1 there

@@ -17,29 +17,8 @@ trap cleanup EXIT
 tests/cluster/api-server.sh start "$api" --owner $$ -- "${api_flags[@]}" >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
 export KUBECONFIG=$api/kubeconfig
 export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
-# `"$kubectl" ARGUMENT...` is kubectl as a function, whose usual requests a process sends that stays (warm_kubectl.py); for all
-# others it starts the real one, $api/kubectl, whose every start takes a tenth of a second of a processor or more.
 kubectl=ask_kubectl
-python3 tests/e2e/cluster/warm_kubectl.py "$api" &
-ask_kubectl() {
-    local code size text='' connection
-    case " $* " in *" -f - "*) text=$(</dev/stdin) ;; esac
-    exec {connection}<>"/dev/tcp/127.0.0.1/$(<"$api/warm-port")"
-    printf '%s\0' $# "$@" "$text" >&"$connection"
-    read -r code size <&"$connection"
-    case $code$size in
-    kubectl*)
-        exec {connection}>&-
-        "$api/kubectl" "$@" <<<"$text"
-        return
-        ;;
-    *long) cat <&"$connection" >&$((code + 1)) ;;
-    *) IFS= read -r -d '' text <&"$connection" || printf '%s' "$text" >&$((code + 1)) ;;
-    esac
-    exec {connection}>&-
-    return "$code"
-}
-until [ -s "$api/warm-port" ]; do nap 0.02; done
+warm_kubectl "$api" "$api/kubectl"
 # 1.20 does not know CEL and drops the rules; invalid objects get in, and the controller must cope with them.
 "$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml -f crds/sweep.yaml >/dev/null || exit 3
 established "$kubectl" crd --all || exit 3

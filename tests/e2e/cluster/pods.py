@@ -19,7 +19,7 @@ sys.path.insert(1, "tests")
 import pod_security  # noqa: E402
 
 windlass, folder = sys.argv[1:3]
-server = crd_client.Server(folder + "/api", is_old=True)
+server = crd_client.Server(folder + "/api")
 MINIMAL = "tests/data/good-manifests/minimal.yaml"
 
 

@@ -21,7 +21,8 @@ POLICY
 tests/cluster/api-server.sh start "$folder/api" --owner $$ -- \
     --enable-admission-plugins=OwnerReferencesPermissionEnforcement \
     --audit-policy-file="$folder/audit.yaml" --audit-log-path="$folder/audit.log" >/dev/null || exit 3
-k() { "$folder/api/kubectl" "$@"; }
+warm_kubectl "$folder/api" "$folder/api/kubectl"
+k() { ask_kubectl "$@"; }
 helm() { KUBECONFIG=$folder/api/kubeconfig "$bin/helm" "$@"; }
 # eventually COMMAND...: repeats it for up to 20 s until it succeeds.
 eventually() {

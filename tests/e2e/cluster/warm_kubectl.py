@@ -1,8 +1,8 @@
 """What scripts ask an API server by kubectl, without a kubectl's start each time (0.1 s of a processor and more): for
-jobs.sh's ask_kubectl.
+ask_kubectl (tests/cluster/lib.sh).
 
-    warm_kubectl.py FOLDER    FOLDER is api-server.sh's; the port where it listens goes to FOLDER/warm-port. It ends with
-                              the process that started it.
+    warm_kubectl.py FOLDER    FOLDER/kubeconfig says which server and namespace; the port where it listens goes to
+                              FOLDER/warm-port. It ends with the process that started it.
 
 A call is texts that each end with a zero byte: their number but this one and the last, kubectl's arguments, and its standard
 input. The answer's first line is the exit code and what follows it: "text" (of a line or a few) or "long". The exit code
@@ -32,11 +32,16 @@ class Refused(Exception):
 NAMES = {"pod": "pods", "service": "services", "svc": "services", "secret": "secrets", "namespace": "namespaces",
          "bs": "batchscores", "batchscore": "batchscores", "dt": "disttrains", "disttrain": "disttrains",
          "sw": "sweeps", "sweep": "sweeps", "controllerrevision": "controllerrevisions",
-         "crd": "customresourcedefinitions"}
+         "crd": "customresourcedefinitions", "lease": "leases", "event": "events",
+         "deployment": "deployments"}
 # By plural: the kind, and where it is. Those of windlass.dev are in the version that the server prefers, as kubectl's are.
 KINDS = {"pods": ("Pod", "/api/v1"), "services": ("Service", "/api/v1"), "secrets": ("Secret", "/api/v1"),
          "namespaces": ("Namespace", "/api/v1"), "controllerrevisions": ("ControllerRevision", "/apis/apps/v1"),
-         "events.events.k8s.io": ("Event", "/apis/events.k8s.io/v1"),
+         "events.events.k8s.io": ("Event", "/apis/events.k8s.io/v1"), "events": ("Event", "/api/v1"),
+         "leases": ("Lease", "/apis/coordination.k8s.io/v1"), "deployments": ("Deployment", "/apis/apps/v1"),
+         "podgroups.scheduling.x-k8s.io": ("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1"),
+         "podgroups.scheduling.volcano.sh": ("PodGroup", "/apis/scheduling.volcano.sh/v1beta1"),
+         "workloads.kueue.x-k8s.io": ("Workload", "/apis/kueue.x-k8s.io/v1beta2"),
          "customresourcedefinitions": ("CustomResourceDefinition", "/apis/apiextensions.k8s.io/v1"),
          "batchscores": ("BatchScore", None), "disttrains": ("DistTrain", None), "sweeps": ("Sweep", None)}
 WITHOUT_NAMESPACE = {"namespaces", "customresourcedefinitions"}
@@ -90,16 +95,14 @@ class Call:
 
     def __init__(self, arguments, text):
         self.text, self.options, self.names = text, {}, []
-        self.verb = arguments[0]
-        arguments = arguments[1:]
         while arguments:
             word = arguments.pop(0)
             if word.startswith("--"):
                 name, equals, value = word[2:].partition("=")
-                if not equals and name == "type":
+                if not equals and name in ("type", "field-selector"):
                     value = arguments.pop(0)
                 self.options[name] = value
-            elif re.fullmatch("-[nolpf]", word):
+            elif re.fullmatch("-[nolpfc]", word):
                 self.options[word[1:]] = arguments.pop(0)
             elif word == "-A":
                 self.options["A"] = ""
@@ -107,6 +110,7 @@ class Call:
                 raise NeedsKubectl
             else:
                 self.names.append(word)
+        self.verb = self.names.pop(0)
 
     def take(self, name, default=None):
         return self.options.pop(name, default)
@@ -122,15 +126,28 @@ class Kubectl:
         self.folder = folder
         self.server = None
 
-    def ask(self, method, path, body=None, kind="application/json"):
-        """The answer; Refused with kubectl's words where it is an error."""
+    def namespace(self, call):
+        """That of -n; else that of the kubeconfig, which `kubectl config set-context` changes."""
+        with open(self.folder + "/kubeconfig") as file:
+            found = re.search(r'\bnamespace: "?([-\w]+)', file.read())
+        return call.take("n", found[1] if found else "default")
+
+    def ask_text(self, *request):
         with self.lock:
             try:
-                self.server = self.server or crd_client.Server(self.folder, is_old=True)
-                code, answer = self.server.ask(method, path, body, kind)
-            except (OSError, http.client.HTTPException, ValueError):
+                self.server = self.server or crd_client.Server(self.folder)
+                return self.server.ask_text(*request)
+            except (OSError, http.client.HTTPException):
                 self.server = None  # it was restarted, or is paused
                 raise NeedsKubectl from None
+
+    def ask(self, method, path, body=None, kind="application/json"):
+        """The answer; Refused with kubectl's words where it is an error."""
+        code, text = self.ask_text(method, path, body, kind)
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            raise NeedsKubectl from None
         if code >= 400:
             if not (answer.get("details") or {}).get("kind"):  # of a path that the server does not have
                 raise NeedsKubectl
@@ -181,7 +198,7 @@ class Kubectl:
 
     def found(self, call):
         """The namespace; for each target its objects, or an error's words."""
-        namespace = None if call.take("A") is not None else call.take("n", "default")
+        namespace = None if call.take("A") is not None else self.namespace(call)
         given = {"labelSelector": call.take("l"), "fieldSelector": call.take("field-selector")}
         query = urllib.parse.urlencode({name: value for name, value in given.items() if value})
         targets, objects, errors = self.targets(call), [], []
@@ -254,7 +271,7 @@ class Kubectl:
         return f"{self.path(plural, path, one['metadata'].get('namespace', namespace))}/{one['metadata']['name']}"
 
     def change(self, call, body, form="merge"):
-        namespace = call.take("n", "default")
+        namespace = self.namespace(call)
         targets = self.targets(call)
         call.ends()
         for plural, _, path, name in targets:
@@ -281,7 +298,7 @@ class Kubectl:
 
     def apply(self, call):
         """New objects, with what kubectl keeps of them for its next apply."""
-        namespace = call.take("n", "default")
+        namespace = self.namespace(call)
         if call.take("f") != "-" or call.names:
             raise NeedsKubectl
         call.take("validate")
@@ -309,18 +326,39 @@ class Kubectl:
             text += f"{one['kind'].lower()}/{one['metadata']['name']} created\n"
         return text
 
+    def create(self, call):
+        """Only what a manifest is as JSON: create --dry-run=client -f FILE -o json"""
+        if (call.take("dry-run"), call.take("o")) != ("client", "json") or call.names:
+            raise NeedsKubectl
+        with open(call.take("f")) as file:
+            [one] = yaml.safe_load_all(file)
+        one["metadata"].setdefault("namespace", self.namespace(call))
+        call.ends()
+        return json.dumps(one, indent=4) + "\n"
+
+    def logs(self, call):
+        namespace, lines, container = self.namespace(call), call.take("tail"), call.take("c")
+        call.ends()
+        [name] = call.names
+        given = {name: value for name, value in (("tailLines", lines), ("container", container)) if value}
+        path = f"/api/v1/namespaces/{namespace}/pods/{name.removeprefix('pod/')}/log?{urllib.parse.urlencode(given)}"
+        code, text = self.ask_text("GET", path)
+        if code >= 400:
+            raise NeedsKubectl
+        return text.decode(errors="surrogateescape")
+
     def answer(self, arguments, text):
         """Its exit code, and what it prints there: on standard output if that is 0, else on standard error."""
         try:
             call = Call(arguments, text)
             verb = {"get": self.get, "delete": self.delete, "patch": self.patch, "label": self.label,
-                    "annotate": self.annotate, "apply": self.apply}.get(call.verb)
+                    "annotate": self.annotate, "apply": self.apply, "create": self.create, "logs": self.logs}.get(call.verb)
             if verb is None:
                 raise NeedsKubectl
             return "0", verb(call)
         except Refused as error:
             return "1", f"{error}\n"
-        except (NeedsKubectl, IndexError, KeyError):
+        except (NeedsKubectl, IndexError, KeyError, TypeError, ValueError, OSError):
             return "kubectl", ""
 
 
@@ -337,7 +375,7 @@ class Handler(socketserver.StreamRequestHandler):
         count = int(self.text())
         arguments = [self.text() for _ in range(count)]
         code, text = kubectl.answer(arguments, self.text())
-        self.wfile.write(f"{code} {'text' if len(text) < 2000 else 'long'}\n{text}".encode())
+        self.wfile.write(f"{code} {'text' if len(text) < 2000 else 'long'}\n{text}".encode(errors="surrogateescape"))
 
 
 class Listener(socketserver.ThreadingTCPServer):
