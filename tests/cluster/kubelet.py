@@ -41,6 +41,40 @@ def ask(method, path, body=None, kind="application/json"):
     sys.exit("kubelet.py: the API server is gone")
 
 
+# The jobs' pods as the API server has them, by uid: a list of all, twenty times a second, would take most of its processor.
+known, known_lock = {}, threading.Lock()
+PODS = "/api/v1/pods?labelSelector=windlass.dev%2Fjob"
+
+
+def read_pods(server, more=""):
+    server.request("GET", PODS + more, headers={"Authorization": "Bearer " + token})
+    return server.getresponse()
+
+
+def follow_once():
+    server = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+    tree = json.loads(read_pods(server).read())
+    with known_lock:
+        known.clear()
+        known.update((pod["metadata"]["uid"], pod) for pod in tree["items"])
+    for line in read_pods(server, "&watch=1&resourceVersion=" + tree["metadata"]["resourceVersion"]):
+        event = json.loads(line)
+        uid = event["object"]["metadata"]["uid"]  # not in an error, after which all are listed again
+        with known_lock:
+            if event["type"] == "DELETED":
+                known.pop(uid, None)
+            else:
+                known[uid] = event["object"]
+
+
+def follow():
+    while True:
+        try:
+            follow_once()
+        except (OSError, http.client.HTTPException, ValueError, KeyError):  # the server restarts, or has forgotten that version
+            time.sleep(0.1)
+
+
 def now():
     return datetime.datetime.utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -260,10 +294,11 @@ def is_in(pod, role, phase):
     return pod["metadata"]["labels"]["windlass.dev/role"] == role and pod["status"].get("phase") == phase
 
 
+threading.Thread(target=follow, daemon=True).start()
 working = set()  # jobs that have or had a running worker
 while not stopped:
-    answer, tree = ask("GET", "/api/v1/pods?labelSelector=windlass.dev%2Fjob")
-    pods = tree.get("items", []) if answer == 200 else []
+    with known_lock:
+        pods = list(known.values())
     check(pods)
     see_gangs(pods)
     job_of = lambda pod: pod["metadata"]["labels"]["windlass.dev/job"]
