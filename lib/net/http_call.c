@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
-/* A connection is dead when its bytes are not acknowledged within this time. */
-enum { DEAD_PEER_MS = 20000 };
+enum {
+    DEAD_PEER_MS = 20000,    /* a connection whose bytes are not acknowledged so long is dead */
+    HEADERS_MAX = 256 << 10, /* bytes of an answer's headers */
+};
 
 static int collect(struct http_call *call, const char *data, size_t size, bool is_complaint) {
     size_t room = call->body.max - call->body.size;
@@ -32,6 +35,39 @@ static size_t receive(char *data, size_t size, size_t count, void *context) {
                      ? call->received(call->context, data, size, &call->err)
                      : collect(call, data, size, status >= 300);
     return result < 0 ? 0 : size;
+}
+
+static bool is_chunked(const char *at, const char *end) {
+    static const char chunked[] = "chunked", spaces[] = " \t\r\n";
+    while (at < end && strchr(spaces, *at)) {
+        at++;
+    }
+    while (at < end && strchr(spaces, end[-1])) {
+        end--;
+    }
+    return (size_t)(end - at) == strlen(chunked) && strncasecmp(at, chunked, strlen(chunked)) == 0;
+}
+
+/* libcurl keeps headers behind a body without bound. And it unpacks what was packed for the
+ * transfer, several times over, though nobody asked for it: some bytes can take it hours, in which
+ * it answers nobody. */
+static size_t see_header(char *data, size_t size, size_t count, void *context) {
+    static const char name[] = "Transfer-Encoding:";
+    struct http_call *call = context;
+    size *= count;
+    call->header_bytes += size;
+    if (call->header_bytes > HEADERS_MAX) {
+        error_set(&call->err, ERROR_EXHAUSTED, "the answer has more than %d KiB of headers",
+                  HEADERS_MAX >> 10);
+        return 0;
+    }
+    if (size > strlen(name) && strncasecmp(data, name, strlen(name)) == 0 &&
+        !is_chunked(data + strlen(name), data + size)) {
+        error_set(&call->err, ERROR_INVALID,
+                  "the answer has a Transfer-Encoding other than chunked");
+        return 0;
+    }
+    return size;
 }
 
 /* Without this a vanished peer blocks a kept connection, and all its calls, for a quarter of an
@@ -180,7 +216,9 @@ static bool set_request(struct http_call *call, const struct http_request *reque
         !LIBCURL_SET(curl, CURLOPT_ERRORBUFFER, call->reason) &&
         !LIBCURL_SET(curl, CURLOPT_PRIVATE, call) &&
         !LIBCURL_SET(curl, CURLOPT_WRITEFUNCTION, receive) &&
-        !LIBCURL_SET(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
+        !LIBCURL_SET(curl, CURLOPT_WRITEDATA, call) &&
+        !LIBCURL_SET(curl, CURLOPT_HEADERFUNCTION, see_header) &&
+        !LIBCURL_SET(curl, CURLOPT_HEADERDATA, call) && set_trust(curl, request);
     if (is_set && request->refuses_link_local) {
         is_set = !LIBCURL_SET(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
                  !LIBCURL_SET(curl, CURLOPT_OPENSOCKETDATA, call);

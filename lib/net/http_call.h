@@ -20,6 +20,7 @@ struct http_call {
     http_done *done;
     void *context;
     int64_t heard_ms;
+    size_t header_bytes; /* so far, with those behind a body */
     int silence_ms;
     bool cuts_complaints;
     bool is_added; /* to the multi handle */

@@ -18,7 +18,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { AUTHORIZATION_MAX = 16 << 10 };
+enum {
+    AUTHORIZATION_MAX = 16 << 10,
+    KEY_UPDATES_MAX = 8, /* of a connection; no client of ours, nor Go's or curl's, begins one */
+};
 
 struct message {
     struct message *next;
@@ -296,7 +299,23 @@ static int send_next(struct lws *wsi, struct server_peer *peer) {
     return 0;
 }
 
+/* OpenSSL renews the keys of a connection as often as the other side says so, all within one read:
+ * a stranger, who needs no token for that, would keep this thread from everybody else. */
+static void on_tls_message(int is_ours, int version UNUSED, int type, const void *data, size_t size,
+                           SSL *tls, void *context UNUSED) {
+    if (is_ours || type != SSL3_RT_HANDSHAKE || size == 0 ||
+        *(const unsigned char *)data != SSL3_MT_KEY_UPDATE) {
+        return;
+    }
+    uintptr_t count = (uintptr_t)SSL_get_app_data(tls) + 1;
+    SSL_set_app_data(tls, (char *)count);
+    if (count > KEY_UPDATES_MAX) {
+        SSL_set_shutdown(tls, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); /* the read ends with 0 */
+    }
+}
+
 static int set_up_tls(struct server *server, SSL_CTX *tls) {
+    SSL_CTX_set_msg_callback(tls, on_tls_message);
     server->tls_ready =
         SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
         SSL_CTX_use_certificate_ASN1(tls, (int)server->certificate_size, server->certificate) ==

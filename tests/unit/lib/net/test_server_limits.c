@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -172,6 +173,31 @@ static void old_tls_is_refused(void) {
     house_close();
 }
 
+/* Whether a page is answered after so many messages that renew the keys. */
+static bool answers_after(int key_updates) {
+    SSL *tls = dial(TLS1_3_VERSION);
+    CHECK(tls);
+    if (!tls) {
+        return false;
+    }
+    for (int i = 0; i < key_updates; i++) {
+        if (SSL_key_update(tls, SSL_KEY_UPDATE_NOT_REQUESTED) != 1 || SSL_do_handshake(tls) != 1) {
+            break; /* it has hung up */
+        }
+    }
+    bool is_answered = ask(tls, "/work", "") == 401;
+    hang_up(tls);
+    return is_answered;
+}
+
+static void keys_are_renewed_a_few_times(void) {
+    house_open();
+    CHECK(answers_after(8));
+    CHECK(!answers_after(9));
+    CHECK(!answers_after(1000));
+    house_close();
+}
+
 /* Sends one text message. The mask is 0, so its bytes are sent as they are. */
 static void send_text(SSL *tls, const char *text, size_t size) {
     unsigned char head[14] = {0x81, 0x80 | 127};
@@ -210,8 +236,10 @@ static void who_does_not_read_is_sent_away(void) {
 }
 
 int main(void) {
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to who has hung up */
     TEST(who_is_let_in);
     TEST(old_tls_is_refused);
+    TEST(keys_are_renewed_a_few_times);
     TEST(messages_have_a_largest_size);
     TEST(who_does_not_read_is_sent_away);
     return TEST_END();
