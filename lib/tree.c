@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const json_t *step_into(const json_t *tree, const char *name, size_t length) {
-    char key[256];
-    if (length >= sizeof key) {
-        return NULL;
-    }
-    memcpy(key, name, length);
-    key[length] = 0;
-    return json_object_get(tree, key);
-}
-
 json_t *tree_get(const json_t *tree, const char *path) {
     while (tree && *path) {
         if (*path == '[') {
@@ -23,7 +13,7 @@ json_t *tree_get(const json_t *tree, const char *path) {
             path = *end == ']' ? end + 1 : end;
         } else {
             size_t length = strcspn(path, ".[");
-            tree = step_into(tree, path, length);
+            tree = json_object_getn(tree, path, length);
             path += length;
         }
         path += *path == '.';

@@ -3,13 +3,17 @@
  * escapes, which most are, is copied at once. */
 #include "lib/tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_ROOM = 4096 };
+
 struct text {
-    char *data;
+    char *data; /* first, or memory of its own */
     size_t size, room;
     bool is_sorted;
+    char first[FIRST_ROOM]; /* most texts fit: they take one piece of memory, of their size */
 };
 
 struct member {
@@ -21,20 +25,54 @@ struct member {
 static void add(struct text *text, const char *data, size_t size) {
     if (text->room - text->size <= size) {
         text->room = 2 * (text->room + size);
-        text->data = x_realloc_array(text->data, text->room, 1);
+        char *own = text->data == text->first ? NULL : text->data;
+        text->data = x_realloc_array(own, text->room, 1);
+        if (!own) {
+            memcpy(text->data, text->first, text->size);
+        }
     }
     memcpy(text->data + text->size, data, size);
     text->size += size;
 }
 
-static bool is_plain(const char *data, size_t size) {
+enum { PLAIN, ESCAPED, OTHER };
+
+static int kind_of(const char *data, size_t size) {
+    int kind = PLAIN;
+    bool is_ascii = true;
     for (size_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)data[i];
+        is_ascii &= byte < 0x80;
         if (byte < ' ' || byte == '"' || byte == '\\') {
-            return false;
+            kind = ESCAPED;
         }
     }
-    return true;
+    return kind == ESCAPED && !is_ascii ? OTHER : kind;
+}
+
+/* The letter after the backslash; 0: it needs none, or more. */
+static char letter_of(char byte) {
+    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *at = byte ? strchr(plain, byte) : NULL;
+    return at ? letters[at - plain] : 0;
+}
+
+/* ASCII with escapes: a certificate, or JSON in an annotation. */
+static void add_escaped(struct text *text, const char *data, size_t size) {
+    size_t from = 0;
+    for (size_t i = 0; i < size; i++) {
+        char escape[7] = {'\\', letter_of(data[i])};
+        if (!escape[1] && (unsigned char)data[i] >= ' ') {
+            continue;
+        }
+        if (!escape[1]) {
+            snprintf(escape, sizeof escape, "\\u%04X", (unsigned)data[i]);
+        }
+        add(text, data + from, i - from);
+        add(text, escape, strlen(escape));
+        from = i + 1;
+    }
+    add(text, data + from, size - from);
 }
 
 /* A real number, or a string with escapes. */
@@ -45,13 +83,18 @@ static void add_by_jansson(struct text *text, const json_t *value) {
 }
 
 static void add_string(struct text *text, const char *data, size_t size) {
-    if (!is_plain(data, size)) {
+    int kind = kind_of(data, size);
+    if (kind == OTHER) {
         AUTO(tree_freep) json_t *string = json_stringn_nocheck(data, size);
         add_by_jansson(text, string);
         return;
     }
     add(text, "\"", 1);
-    add(text, data, size);
+    if (kind == PLAIN) {
+        add(text, data, size);
+    } else {
+        add_escaped(text, data, size);
+    }
     add(text, "\"", 1);
 }
 
@@ -135,14 +178,18 @@ static void add_value(struct text *text, const json_t *value) {
 }
 
 static char *write_tree(const json_t *tree, bool is_sorted) {
-    enum { ROOM_FIRST = 1024 };
     if (!tree) {
         return x_strdup("null");
     }
-    struct text text = {.data = x_malloc(ROOM_FIRST), .room = ROOM_FIRST, .is_sorted = is_sorted};
+    struct text text;
+    text.data = text.first;
+    text.size = 0;
+    text.room = FIRST_ROOM;
+    text.is_sorted = is_sorted;
     add_value(&text, tree);
     text.data[text.size] = 0; /* add leaves room for it */
-    return text.data;
+    return text.data == text.first ? x_strndup(text.first, text.size)
+                                   : x_realloc_array(text.data, text.size + 1, 1);
 }
 
 char *tree_compact(const json_t *tree) {

@@ -9,14 +9,19 @@ struct filling {
     json_t *filled; /* array: gets the path of each field that is filled in */
 };
 
-static void step_in(struct filling *filling, json_t *step_new) {
+static void step_in(const struct filling *filling, const char *member) {
     if (filling->path) {
-        json_array_append(filling->path, step_new);
+        json_array_append_new(filling->path, json_string(member));
     }
-    json_decref(step_new);
 }
 
-static void step_out(struct filling *filling) {
+static void step_into(const struct filling *filling, size_t element) {
+    if (filling->path) {
+        json_array_append_new(filling->path, json_integer((json_int_t)element));
+    }
+}
+
+static void step_out(const struct filling *filling) {
     if (filling->path) {
         json_array_remove(filling->path, json_array_size(filling->path) - 1);
     }
@@ -59,7 +64,7 @@ static bool fill_missing(const json_t *schema, json_t *object, struct filling *f
             json_object_set_new(object, key, json_deep_copy(standard));
         }
         if (filling->path) {
-            step_in(filling, json_string(key));
+            step_in(filling, key);
             json_array_append_new(filling->filled, json_copy(filling->path));
             step_out(filling);
         }
@@ -72,7 +77,7 @@ static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
     const json_t *items = json_object_get(schema, "items");
     bool lacked = false;
     for (size_t i = 0; items && i < json_array_size(value); i++) {
-        step_in(filling, json_integer((json_int_t)i));
+        step_into(filling, i);
         lacked |= fill(items, json_array_get(value, i), filling);
         step_out(filling);
     }
@@ -89,7 +94,7 @@ static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
             break;
         }
         if (inner) {
-            step_in(filling, json_string(key));
+            step_in(filling, key);
             lacked |= fill(inner, child, filling);
             step_out(filling);
         }

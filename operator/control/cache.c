@@ -250,10 +250,12 @@ static json_t *strip(const json_t *object, cache_transform *transform) {
     return kept;
 }
 
+/* *ret_kept: what it has of the object; owned by the caller. */
 static struct entry *entry_new(const struct cache *cache, const struct cached_kind *kind,
-                               const json_t *object, cache_transform *transform) {
+                               const json_t *object, cache_transform *transform,
+                               json_t **ret_kept) {
     const char *namespace = namespace_of(object), *name = name_of(object), *job = job_of(object);
-    AUTO(tree_freep) json_t *kept = strip(object, transform);
+    json_t *kept = strip(object, transform);
     size_t name_at = strlen(namespace) + 1, job_at = name_at + strlen(name) + 1,
            tree_at = job_at + strlen(job) + 1;
     AUTO(text_freep) char *text = tree_compact(kept);
@@ -276,13 +278,13 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
     memcpy(entry->texts + name_at, name, job_at - name_at);
     memcpy(entry->texts + job_at, job, tree_at - job_at);
     memcpy(entry->texts + tree_at, text, room);
+    *ret_kept = kept;
     return entry;
 }
 
-static json_t *parse_entry(const struct cache *cache, const struct entry *entry) {
+/* Adds what `strip` took off. object, its metadata and labels are not shared. */
+static void complete(const struct cache *cache, const struct entry *entry, json_t *object) {
     const struct cached_kind *kind = &cache->kinds[entry->kind];
-    json_t *object = tree_load(entry->texts + entry->tree_at, entry->size - entry->tree_at, NULL);
-    assert(object); /* the text was written by us */
     json_t *metadata = json_object_get(object, "metadata");
     json_object_set_new(metadata, "name", json_string(entry->texts + entry->name_at));
     json_object_set_new(metadata, "namespace", json_string(entry->texts));
@@ -300,6 +302,12 @@ static json_t *parse_entry(const struct cache *cache, const struct entry *entry)
     }
     json_object_set_new(object, "apiVersion", json_string(kind->api_version));
     json_object_set_new(object, "kind", json_string(kind->name));
+}
+
+static json_t *parse_entry(const struct cache *cache, const struct entry *entry) {
+    json_t *object = tree_load(entry->texts + entry->tree_at, entry->size - entry->tree_at, NULL);
+    assert(object); /* the text was written by us */
+    complete(cache, entry, object);
     return object;
 }
 
@@ -358,7 +366,12 @@ void cache_put(struct cache *cache, const json_t *object) {
     }
     AUTO(tree_freep)
     json_t *filled = kind->rules.schema ? schema_filled(kind->rules.schema, object) : NULL;
-    replace(cache, link, entry_new(cache, kind, filled ? filled : object, kind->rules.transform));
+    AUTO(tree_freep) json_t *kept = NULL;
+    struct entry *entry =
+        entry_new(cache, kind, filled ? filled : object, kind->rules.transform, &kept);
+    replace(cache, link, entry);
+    complete(cache, entry, kept);
+    keep_tree(cache, entry, kept); /* it is read soon */
 }
 
 void cache_reduce(struct cache *cache, const json_t *object, cache_transform *transform) {
@@ -369,7 +382,8 @@ void cache_reduce(struct cache *cache, const json_t *object, cache_transform *tr
     if (!link || !*link) {
         return;
     }
-    struct entry *entry = entry_new(cache, kind, object, transform);
+    AUTO(tree_freep) json_t *kept = NULL;
+    struct entry *entry = entry_new(cache, kind, object, transform, &kept);
     if (entry->size < (*link)->size) {
         replace(cache, link, entry);
     } else {

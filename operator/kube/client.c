@@ -15,7 +15,8 @@ struct client_call {
     const char *verb;
     int64_t started_ms;
     struct http_call *http; /* NULL: waits for a credential, or for its error to be reported */
-    char *method, *path, *content_type, *header, *body;
+    char *method, *path, *content_type, *header, *own_body;
+    const char *body; /* own_body, or borrowed; NULL: none */
     int timeout_ms, silence_ms;
     bool is_text, is_brief, is_repeated;
     unsigned credential_number;
@@ -152,7 +153,7 @@ static void call_free(struct client_call *call) {
     free(call->path);
     free(call->content_type);
     free(call->header);
-    free(call->body);
+    free(call->own_body);
     free(call);
 }
 
@@ -190,7 +191,8 @@ struct client_call *client_start(struct client *client, const struct client_requ
         .content_type =
             x_strdup(request->content_type ? request->content_type : "application/json"),
         .header = x_strdup(request->header),
-        .body = request->body_new,
+        .own_body = request->body_new,
+        .body = request->body_new ? request->body_new : request->body,
         .timeout_ms = request->timeout_ms ? MAX(request->timeout_ms, 0) : CLIENT_TIMEOUT_MS,
         .silence_ms = request->silence_ms,
         .is_text = request->is_text,

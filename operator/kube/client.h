@@ -34,6 +34,7 @@ struct client_request {
     const char *content_type; /* of the body; NULL: application/json */
     const char *header;       /* one more, "Name: value"; copied; NULL: none */
     char *body_new;           /* NUL-terminated; the client frees it; NULL: none */
+    const char *body;         /* instead of that: stays valid until done or client_cancel */
     int timeout_ms;           /* 0: CLIENT_TIMEOUT_MS, -1: none */
     int silence_ms;           /* fails when no byte arrives for this long; 0: no limit */
     bool is_text;             /* the answer is not JSON (a pod's log) */

@@ -303,7 +303,7 @@ static void write_try(struct write *write) {
                                      .method = write->request.method,
                                      .path = write->request.path,
                                      .content_type = write->request.content_type,
-                                     .body_new = x_strdup(write->request.body),
+                                     .body = write->request.body,
                                      .is_brief = write->request.is_brief,
                                      .done = on_written,
                                      .context = write};

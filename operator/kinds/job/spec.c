@@ -105,7 +105,8 @@ int job_spec_read(const json_t *object, const struct job_options *options,
     *ret_spec = (struct job_spec){0};
     const json_t *json = json_object_get(object, "spec");
     const json_t *volumes = json_object_get(json, "volumes");
-    size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
+    AUTO(text_freep) char *text = json ? tree_compact(json) : x_strdup("");
+    size_t size = strlen(text);
     if (size > JOB_BYTES_MAX) {
         return error_set(err, ERROR_INVALID, "spec: %zu bytes of JSON, at most %d are taken", size,
                          JOB_BYTES_MAX);

@@ -5,6 +5,7 @@
 #include "lib/text/jsontext.h"
 #include "operator/kinds/job/owned.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Without the spec, if that makes it too long. */
@@ -55,18 +56,11 @@ bool spec_snapshot_has(const json_t *made, const char *hash) {
     return text && find_spec(text) && text_ends(text, end);
 }
 
-/* NULL unless it is complete; owned by the caller. with_spec: false: its spec is not needed. */
-static json_t *read_snapshot(const json_t *service, bool with_spec) {
-    const char *text = owned_annotation(service, ANNOTATION_SPEC_SNAPSHOT);
-    AUTO(text_freep)
-    char *shorter =
-        !with_spec && text && strlen(text) <= SPEC_SNAPSHOT_MAX ? without_spec(text) : NULL;
-    text = shorter ? shorter : text;
+/* NULL unless it is complete; owned by the caller. */
+static json_t *parse_line(const char *text) {
     struct error ignored = {0};
     json_t *begun = NULL;
-    if (!text || !owned_annotation(service, ANNOTATION_SECRET) ||
-        !owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256) ||
-        tree_parse(text, strlen(text), SPEC_SNAPSHOT_MAX, &begun, &ignored) < 0) {
+    if (tree_parse(text, strlen(text), SPEC_SNAPSHOT_MAX, &begun, &ignored) < 0) {
         return NULL;
     }
     if (!*tree_text(begun, "run", "") || !*tree_text(begun, "specHash", "") ||
@@ -74,6 +68,43 @@ static json_t *read_snapshot(const json_t *service, bool with_spec) {
         tree_freep(&begun);
     }
     return begun;
+}
+
+/* The last line that was parsed without its spec: a pass over a job reads the same one several
+ * times. Used by one thread. */
+static struct {
+    char *text; /* NULL: none yet */
+    json_t *begun;
+    char *secret, *sha256; /* of the Service whose digest is the last one; NULL: none yet */
+    char digest[SPEC_SNAPSHOT_DIGEST];
+} last;
+
+static void forget_last(void) {
+    free(TAKE(last.text));
+    free(TAKE(last.secret));
+    free(TAKE(last.sha256));
+    json_decref(TAKE(last.begun));
+}
+
+/* Without its spec, if the line is as write_line makes it. */
+static json_t *parse_head(const char *text) {
+    if (!last.text || strcmp(last.text, text) != 0) {
+        AUTO(text_freep) char *shorter = without_spec(text);
+        forget_last();
+        last.text = x_strdup(text);
+        last.begun = parse_line(shorter ? shorter : text);
+    }
+    return json_incref(last.begun);
+}
+
+/* The same of a Service's line. with_spec: false: its spec is not needed. */
+static json_t *read_snapshot(const json_t *service, bool with_spec) {
+    const char *text = owned_annotation(service, ANNOTATION_SPEC_SNAPSHOT);
+    if (!text || !owned_annotation(service, ANNOTATION_SECRET) ||
+        !owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256)) {
+        return NULL;
+    }
+    return with_spec || strlen(text) > SPEC_SNAPSHOT_MAX ? parse_line(text) : parse_head(text);
 }
 
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
@@ -138,10 +169,22 @@ void spec_snapshot_digest(const json_t *status, char ret_digest[static SPEC_SNAP
     ret_digest[SPEC_SNAPSHOT_DIGEST - 1] = 0;
 }
 
+/* begun: from parse_head. */
 static void digest_of_begun(const json_t *service, const json_t *begun,
                             char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {
-    AUTO(tree_freep) json_t *status = status_of(NULL, service, begun);
-    spec_snapshot_digest(status, ret_digest);
+    const char *secret = owned_annotation(service, ANNOTATION_SECRET);
+    const char *sha256 = owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256);
+    bool is_last = begun == last.begun && last.secret && strcmp(last.secret, secret) == 0 &&
+                   strcmp(last.sha256, sha256) == 0;
+    if (!is_last) {
+        AUTO(tree_freep) json_t *status = status_of(NULL, service, begun);
+        spec_snapshot_digest(status, last.digest);
+        free(last.secret);
+        free(last.sha256);
+        last.secret = x_strdup(secret);
+        last.sha256 = x_strdup(sha256);
+    }
+    memcpy(ret_digest, last.digest, sizeof last.digest);
 }
 
 bool spec_snapshot_digest_of(const json_t *service, char ret_digest[static SPEC_SNAPSHOT_DIGEST]) {

@@ -4,19 +4,25 @@
 #include "operator/kinds/job/pod_phase.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum {
-    STEP_MS = 1000, /* less is a clock that is slewed */
-    PLACE = 6,      /* index in times */
-};
+enum { STEP_MS = 1000 /* less is a clock that is slewed */ };
+
+static void release_alive(struct pod_alive *pod) {
+    free(pod->name);
+    free(pod->place);
+}
 
 void pods_seen_release(struct pods_seen *seen) {
+    for (size_t i = 0; i < seen->alive_count; i++) {
+        release_alive(&seen->alive[i]);
+    }
+    free(seen->alive);
     json_decref(seen->ended);
     json_decref(seen->leaving);
     json_decref(seen->set);
     json_decref(seen->over);
     json_decref(seen->since);
-    json_decref(seen->times);
     json_decref(seen->vanished);
     json_decref(seen->lost);
     json_decref(seen->dropped);
@@ -33,107 +39,129 @@ static int64_t passed_ms(const struct pod_phase *phase, int64_t wall_ms) {
     return MAX(phase->grace_ms - left_ms, 0);
 }
 
+/* map: made when it gets its first member. */
+static void put(json_t **map, const char *name, json_t *value_new) {
+    *map = *map ?: json_object();
+    json_object_set_new(*map, name, value_new);
+}
+
 /* Keeps when that was on the monotonic clock, and says it on the wall clock as it is now. */
-static void note(json_t *kept, json_t *told, const char *name, int64_t since_ms, int64_t ahead_ms) {
-    json_object_set_new(kept, name, json_integer(since_ms));
-    json_object_set_new(told, name, json_integer(since_ms + ahead_ms));
+static void note(json_t **kept, json_t **told, const char *name, int64_t since_ms,
+                 int64_t ahead_ms) {
+    put(kept, name, json_integer(since_ms));
+    put(told, name, json_integer(since_ms + ahead_ms));
 }
 
-static json_t *no_times(const struct pod_phase *phase) {
-    AUTO(text_freep) char *place = pod_phase_place(phase->pod);
-    return json_pack("[i, i, i, i, i, i, s]", 0, 0, 0, 0, 0, 0, place);
+/* ---- those that are alive ---- */
+
+static int by_name(const void *left, const void *right) {
+    const struct pod_alive *a = left, *b = right;
+    return strcmp(a->name, b->name);
 }
 
-/* [MADE, AHEAD, PLACED, AHEAD, STARTED, AHEAD, PLACE]; before: of the pass before, which is kept
- * where the times are the same; NULL: there is none. */
-static json_t *times_of(json_t *before, const struct pod_phase *phase, int64_t ahead_ms) {
+/* Among the first `count`; NULL: it is not there. */
+static struct pod_alive *find(const struct pods_seen *seen, size_t count, const char *name) {
+    const struct pod_alive like = {.name = (char *)name};
+    return count > 0 ? bsearch(&like, seen->alive, count, sizeof like, by_name) : NULL;
+}
+
+static struct pod_alive *add(struct pods_seen *seen, const struct pod_phase *phase) {
+    seen->alive = x_realloc_array(seen->alive, seen->alive_count + 1, sizeof *seen->alive);
+    struct pod_alive *pod = &seen->alive[seen->alive_count++];
+    *pod = (struct pod_alive){
+        .name = x_strdup(phase->name), .place = pod_phase_place(phase->pod), .at_ms = {-1, -1, -1}};
+    return pod;
+}
+
+/* How far the wall clock was set since each of its times was seen. known: of the pass before. */
+static void note_alive(struct pods_seen *seen, size_t known, const struct pod_phase *phase,
+                       int64_t ahead_ms) {
     const int64_t at_ms[] = {phase->born_ms, phase->placed_ms, phase->running_ms};
-    json_t *made = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(at_ms); i++) {
-        bool is_known = json_integer_value(json_array_get(before, 2 * i)) == at_ms[i];
-        if (before && is_known) {
-            continue;
-        }
-        made = made ?: before ? json_copy(before) : no_times(phase);
-        json_array_set_new(made, 2 * i, json_integer(at_ms[i]));
-        json_array_set_new(made, 2 * i + 1, json_integer(ahead_ms));
-    }
-    return made ?: json_incref(before);
-}
-
-/* Of a pod that is alive: how far the wall clock was set since each of its times was seen. */
-static void note_times(const struct pods_seen *seen, struct pods_seen *now,
-                       const struct pod_phase *phase, int64_t ahead_ms) {
-    json_t *times = times_of(json_object_get(seen->times, phase->name), phase, ahead_ms);
+    struct pod_alive *pod = find(seen, known, phase->name) ?: add(seen, phase);
     json_t *set = NULL;
-    json_object_set_new(now->times, phase->name, times);
-    for (size_t i = 0; i < json_array_size(times) / 2; i++) {
-        int64_t set_ms = ahead_ms - json_integer_value(json_array_get(times, 2 * i + 1));
-        if (llabs(set_ms) < STEP_MS) {
-            continue;
+    pod->is_there = true;
+    for (size_t i = 0; i < ARRAY_LEN(at_ms); i++) {
+        pod->ahead_ms[i] = pod->at_ms[i] == at_ms[i] ? pod->ahead_ms[i] : ahead_ms;
+        pod->at_ms[i] = at_ms[i];
+        int64_t set_ms = ahead_ms - pod->ahead_ms[i];
+        if (llabs(set_ms) >= STEP_MS) {
+            set = set ?: json_pack("[i, i, i]", 0, 0, 0);
+            json_array_set_new(set, i, json_integer(set_ms));
         }
-        set = set ?: json_pack("[i, i, i]", 0, 0, 0);
-        json_array_set_new(set, i, json_integer(set_ms));
     }
     if (set) {
-        json_object_set_new(now->set, phase->name, set);
+        put(&seen->set, phase->name, set);
     }
+}
+
+static void remove_alive(struct pods_seen *seen, struct pod_alive *pod) {
+    size_t after = (size_t)(seen->alive + --seen->alive_count - pod);
+    release_alive(pod);
+    memmove(pod, pod + 1, after * sizeof *pod);
 }
 
 void pods_seen_drop(struct pods_seen *seen, const char *name) {
-    if (json_object_get(seen->times, name)) {
-        seen->dropped = seen->dropped ?: json_object();
-        json_object_set_new(seen->dropped, name, json_true());
-        json_object_del(seen->times, name);
+    struct pod_alive *pod = find(seen, seen->alive_count, name);
+    if (pod) {
+        put(&seen->dropped, name, json_true());
+        remove_alive(seen, pod);
     }
 }
 
-/* Those that lived in the pass before, and neither live nor have ended. */
-static void note_lost(const struct pods_seen *before, struct pods_seen *now) {
-    const char *name;
-    json_t *times;
-    json_object_foreach(before->times, name, times) {
-        if (json_object_get(now->times, name) || json_object_get(now->over, name)) {
-            continue;
-        }
-        now->lost = now->lost ?: json_object();
-        json_object_set_new(now->lost, json_string_value(json_array_get(times, PLACE)),
-                            json_string(name));
-        if (!json_object_get(now->since, name)) {
-            now->vanished = now->vanished ?: json_array();
-            json_array_append_new(now->vanished, json_string(name));
-        }
+/* It lived in the pass before, and neither lives nor has ended. */
+static void note_lost(struct pods_seen *seen, const struct pod_alive *pod) {
+    put(&seen->lost, pod->place, json_string(pod->name));
+    if (!json_object_get(seen->since, pod->name)) {
+        seen->vanished = seen->vanished ?: json_array();
+        json_array_append_new(seen->vanished, json_string(pod->name));
     }
 }
+
+static void remove_gone(struct pods_seen *seen) {
+    for (size_t i = 0; i < seen->alive_count;) {
+        struct pod_alive *pod = &seen->alive[i];
+        if (pod->is_there) {
+            pod->is_there = false;
+            i++;
+            continue;
+        }
+        if (!json_object_get(seen->over, pod->name)) {
+            note_lost(seen, pod);
+        }
+        remove_alive(seen, pod);
+    }
+}
+
+/* ---- a pass ---- */
 
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
-    struct pods_seen now = {.ended = json_object(),
-                            .leaving = json_object(),
-                            .set = json_object(),
-                            .over = json_object(),
-                            .since = json_object(),
-                            .times = json_object()};
+    struct pods_seen before = *seen;
+    size_t known = seen->alive_count;
     int64_t ahead_ms = wall_ms - monotonic_ms;
+    *seen = (struct pods_seen){.alive = TAKE(before.alive), .alive_count = known};
+    before.alive_count = 0;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
         if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
-            json_t *over = json_object_get(seen->over, phase.name);
-            note(now.over, now.ended, phase.name, over ? json_integer_value(over) : monotonic_ms,
-                 ahead_ms);
+            json_t *over = json_object_get(before.over, phase.name);
+            note(&seen->over, &seen->ended, phase.name,
+                 over ? json_integer_value(over) : monotonic_ms, ahead_ms);
         } else if (phase.gone_ms > 0) {
-            json_t *since = json_object_get(seen->since, phase.name);
+            json_t *since = json_object_get(before.since, phase.name);
             int64_t since_ms =
                 since ? json_integer_value(since) : monotonic_ms - passed_ms(&phase, wall_ms);
-            note(now.since, now.leaving, phase.name, since_ms, ahead_ms);
-        } else if (json_object_get(seen->dropped, phase.name)) { /* the watch is late */
-            now.dropped = now.dropped ?: json_object();
-            json_object_set_new(now.dropped, phase.name, json_true());
+            note(&seen->since, &seen->leaving, phase.name, since_ms, ahead_ms);
+        } else if (json_object_get(before.dropped, phase.name)) { /* the watch is late */
+            put(&seen->dropped, phase.name, json_true());
         } else {
-            note_times(seen, &now, &phase, ahead_ms);
+            note_alive(seen, known, &phase, ahead_ms);
         }
     }
-    note_lost(seen, &now);
-    pods_seen_release(seen);
-    *seen = now;
+    bool has_new = seen->alive_count > known;
+    remove_gone(seen);
+    if (has_new) {
+        qsort(seen->alive, seen->alive_count, sizeof *seen->alive, by_name);
+    }
+    pods_seen_release(&before);
 }

@@ -5,17 +5,25 @@
 
 #include "operator/kinds/job/plan.h"
 
-/* Of one job; zero at first. */
+/* A pod that is alive. */
+struct pod_alive {
+    char *name, *place;  /* owned */
+    int64_t at_ms[3];    /* when it was made, had a node, began to run; 0: not known */
+    int64_t ahead_ms[3]; /* of the wall clock to the monotonic one, when each was seen */
+    bool is_there;       /* in this pass */
+};
+
+/* Of one job; zero at first. There is one for each job: what is empty is NULL. */
 struct pods_seen {
-    json_t *ended;   /* {POD NAME: wall clock}, for this pass; owned; NULL: none */
+    json_t *ended;   /* {POD NAME: wall clock}, for this pass; owned, as all of these */
     json_t *leaving; /* the same of pods that are being deleted */
-    json_t *set;     /* how far times of living pods have moved, as in job_observed; mostly empty */
+    json_t *set;     /* how far times of living pods have moved, as in job_observed */
     /* {POD NAME: monotonic} of the first two: the wall clock may be set meanwhile. */
     json_t *over, *since;
-    /* Of living ones, {POD NAME: each time, and how far ahead we were at its sight; its place}. */
-    json_t *times;
-    json_t *dropped; /* {NAME: true} of those that we have deleted; NULL: none */
-    /* Of this pass; NULL: none. */
+    struct pod_alive *alive; /* sorted by name */
+    size_t alive_count;
+    json_t *dropped; /* {NAME: true} of those that we have deleted */
+    /* Of this pass: */
     json_t *vanished; /* [NAME] of pods that the pass before saw alive, and that are gone */
     json_t *lost;     /* {PLACE: NAME} of those, and of others that are being deleted since then */
 };
