@@ -486,11 +486,12 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
 }
 
 void batchscore_clean_up(struct batchscore_plan *plan, bool succeeded, bool all) {
+    bool is_finished = conditions_is_finished(plan->job.observed->object);
     plan_result_clear(&plan->job.result);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         bool worker = !batchscore_is_coordinator(phase);
-        bool held = worker && job_plan_is_held_long(&plan->job, phase);
+        bool held = (worker || is_finished) && job_plan_is_held_long(&plan->job, phase);
         if (pod_phase_is_alive(phase) || all || held ||
             (worker && succeeded && phase->stage != POD_PHASE_LEAVING)) {
             job_plan_remove_pod(&plan->job, phase);

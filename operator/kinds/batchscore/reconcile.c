@@ -35,6 +35,8 @@ static const struct job_ops ops = {
     .is_hub = is_coordinator,
     .plan = plan,
     .begins = begins,
+    .maker = "BatchScore", /* a series */
+    .found_by = ANNOTATION_RUN,
     .transform_ended = cache_transform_leftover,
     .rules = {.mutable_fields = batchscore_mutable_fields,
               .suspended_fields = batchscore_suspended_fields,

@@ -2,6 +2,7 @@
 #include "operator/kinds/disttrain/plan_places.h"
 
 #include "operator/kinds/disttrain/kueue.h"
+#include "operator/kinds/job/plan_phases.h"
 
 bool disttrain_is_hub(const struct pod_phase *phase) {
     return phase->index == 0;
@@ -69,10 +70,12 @@ static void let_go(struct job_plan *job, const struct pod_phase *phase) {
 
 void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all) {
     struct job_plan *job = &gang->job;
+    bool is_finished = conditions_is_finished(job->observed->object);
     plan_result_clear(&job->result);
     for (size_t i = 0; i < job->phase_count; i++) {
         const struct pod_phase *phase = &job->phases[i];
-        if (pod_phase_is_alive(phase) || all ||
+        bool is_held = is_finished && job_plan_is_held_long(job, phase);
+        if (pod_phase_is_alive(phase) || all || is_held ||
             (succeeded && !disttrain_is_hub(phase) && phase->stage != POD_PHASE_LEAVING)) {
             job_plan_remove_pod(job, phase);
         }

@@ -45,6 +45,8 @@ static const struct job_ops ops = {
     .plan = plan,
     .begins = begins,
     .is_first = is_first,
+    .maker = "Sweep",
+    .found_by = ANNOTATION_TRIAL,
     .transform_ended = cache_transform_leftover,
     .rules = {.mutable_fields = disttrain_mutable_fields,
               .suspended_fields = disttrain_suspended_fields,

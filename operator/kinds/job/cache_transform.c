@@ -53,6 +53,18 @@ static void put_owners(json_t *kept, const json_t *metadata) {
     put(kept, "ownerReferences", owners);
 }
 
+static void put_other_owner(json_t *kept, const json_t *pod) {
+    static const char *const fields[] = {"kind", "name", NULL};
+    const json_t *owners = tree_get(pod, "metadata.ownerReferences");
+    for (size_t i = 0; i < json_array_size(owners); i++) {
+        const json_t *owner = json_array_get(owners, i);
+        if (!tree_bool(owner, "controller", false)) {
+            json_object_set_new(kept, CACHE_OTHER_OWNER, cache_transform_pick(owner, fields));
+            return;
+        }
+    }
+}
+
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp",
                                          "deletionGracePeriodSeconds", NULL};
@@ -166,19 +178,32 @@ static json_t *keep_pod(const json_t *pod) {
     if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
         json_object_set_new(kept, "spec", json_pack("{s:o}", "containers", keep_containers(pod)));
     }
+    put_other_owner(json_object_get(kept, "metadata"), pod);
     keep_turn(kept, pod);
     return kept;
 }
 
+/* Of a pod that another container keeps although the agent has ended: that it has. */
+static void keep_end(json_t *status, const json_t *pod) {
+    const char *phase = tree_text(pod, "status.phase", "");
+    bool has_ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    if (!has_ended && pod_phase_agent_state(pod, "terminated")) {
+        put(status, "containerStatuses", keep_container_status(pod));
+    }
+}
+
 json_t *cache_transform_leftover(const json_t *object) {
-    static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences", NULL};
+    static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences",
+                                         CACHE_OTHER_OWNER, NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_INDEX, NULL};
     static const char *const status[] = {"phase", NULL};
     const json_t *metadata = json_object_get(object, "metadata");
     json_t *kept = cache_transform_pick(metadata, fields);
     put(kept, "labels", cache_transform_pick(json_object_get(metadata, "labels"), labels));
     json_t *ended = json_pack("{s:o}", "metadata", kept);
-    put(ended, "status", cache_transform_pick(json_object_get(object, "status"), status));
+    json_t *phase = cache_transform_pick(json_object_get(object, "status"), status);
+    keep_end(phase, object);
+    put(ended, "status", phase);
     keep_turn(ended, object);
     return ended;
 }

@@ -7,6 +7,10 @@
 #include "lib/error.h"
 #include "lib/tree.h"
 
+/* In the metadata of a cached Pod: another owner than its controller, {"kind", "name"}. As long as
+ * that exists, the cluster keeps the Pod when its job is gone. */
+#define CACHE_OTHER_OWNER "otherOwner"
+
 /* For a Pod or Service of a job. */
 json_t *cache_transform_owned(const json_t *object);
 /* For a Pod or Service of a finished job: only the fields needed to delete it. */

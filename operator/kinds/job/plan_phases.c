@@ -131,8 +131,11 @@ bool job_plan_is_held_long(struct job_plan *plan, const struct pod_phase *phase)
     if (!phase->is_held || phase->gone_ms > 0) {
         return false;
     }
-    job_plan_wake(plan, phase->over_ms + HELD_MS);
-    return plan->now_ms >= phase->over_ms + HELD_MS;
+    /* (Of a job that has ended nothing else is kept.) */
+    int64_t end_ms = job_plan_time_of(plan, "status.completionTime", phase->over_ms);
+    int64_t due_ms = MIN(phase->over_ms, end_ms) + HELD_MS;
+    job_plan_wake(plan, due_ms);
+    return plan->now_ms >= due_ms;
 }
 
 void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,

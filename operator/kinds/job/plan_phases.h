@@ -13,8 +13,9 @@ void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase);
 const struct pod_phase **job_plan_by_attempt(const struct job_plan *plan);
 /* When it was seen to have ended, by our clock. */
 int64_t job_plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase);
-/* A pod that another container has held for a minute since the agent's end, and that is not being
- * deleted. Wakes the plan when the minute is over. */
+/* A pod that another container (a model server, or one that a webhook has added) has held for a
+ * minute since the agent's end, or the job's, and that is not being deleted. Wakes the plan when
+ * the minute is over. */
 bool job_plan_is_held_long(struct job_plan *plan, const struct pod_phase *phase);
 /* Sets progress. The hub's termination message outlives the hub, and is newer than its last answer.
  */

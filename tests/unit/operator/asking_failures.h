@@ -97,6 +97,7 @@ static bool pods_change_owners(void *context UNUSED, struct api_double *double_ 
 }
 TAKES_OFF(services_lose_labels, "services", "labels")
 TAKES_OFF(trainings_lose_labels, "disttrains", "labels")
+TAKES_OFF(trainings_lose_annotations, "disttrains", "annotations")
 
 /* Nothing is made in a namespace that is being deleted. */
 static bool namespace_goes(void *context UNUSED, struct api_double *double_ UNUSED,

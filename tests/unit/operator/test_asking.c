@@ -328,6 +328,8 @@ static const struct state states[] = {
     {"a webhook takes annotations off pods", batch, pods_lose_annotations, NULL, NULL, EASY},
     {"a webhook takes owners off pods", batch, pods_lose_owners, NULL, NULL, EASY},
     {"a webhook takes labels off Services", batch, services_lose_labels, NULL, NULL, EASY},
+    {"a webhook takes labels off trials", sweep, trainings_lose_labels, NULL, NULL, HARD},
+    {"a webhook takes annotations off trials", sweep, trainings_lose_annotations, NULL, NULL, EASY},
     {"the namespace goes", batch, namespace_goes, NULL, delete_jobs, EASY},
     {"the namespace goes before the job begins", batch, namespace_has_gone, NULL, NULL, HARD},
     {"the namespace of a gang goes, its pods die", gang, namespace_goes, NULL, lose_pods, EASY},

@@ -12,6 +12,7 @@
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/other_leader.h"
+#include "operator/kinds/job/reconcile/other_owner.h"
 #include "operator/kinds/job/reconcile/pods_seen.h"
 #include "operator/kinds/job/reconcile/recreation.h"
 #include "operator/kinds/job/reconcile/refusals.h"
@@ -45,6 +46,7 @@ struct kept {
     struct pods_seen pods;
     struct clock_set start, gathering;
     struct other_leader other;
+    struct other_owner other_owner;
 };
 
 struct state {
@@ -65,6 +67,7 @@ static void kept_free(void *opaque) {
     alone_release(&kept->alone);
     relabelled_release(&kept->relabelled);
     recreation_release(&kept->recreation);
+    service_selector_release(&kept->selector);
     status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
@@ -198,6 +201,7 @@ void job_wrote(void *opaque, const struct written *written) {
         holders_note(&kept->write_failures, written);
         adoption_note(&kept->adoption, written);
         relabelled_note_change(&kept->relabelled, written);
+        service_selector_note(&kept->selector, written);
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
@@ -508,6 +512,7 @@ static void note_seen(const struct job_ops *ops, struct reconcile *request, stru
 static void look_around(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                         const json_t *pods, const json_t *service) {
     relabelled_settle(request, &kept->relabelled);
+    other_owner_note(request, &kept->other_owner, pods);
     if (!conditions_is_finished(request->object)) {
         service_selector_settle(request, &kept->selector, ops->hub, service);
     }
@@ -516,8 +521,25 @@ static void look_around(const struct job_ops *ops, struct reconcile *request, st
 
 static void delete_owned(struct state *state, struct reconcile *request) {
     const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
+    struct kept *kept = find_kept(state, request->namespace, request->name);
     job_delete_owned(request, owned);
-    forget(state, request);
+    if (kept && request->object) {
+        kept->other_owner.leaves_orphans |= leaves_orphans(request->object);
+    } else if (!kept || !other_owner_delete(request, &kept->other_owner, kept->uid)) {
+        forget(state, request);
+    }
+}
+
+/* It does not begin: its maker would not find it, and deletes it. */
+static bool is_stripped(const struct job_ops *ops, const json_t *object) {
+    const json_t *owner = tree_get(object, "metadata.ownerReferences[0]");
+    const char *label = owned_label(object, LABEL_JOB);
+    if (strcmp(tree_text(owner, "kind", ""), ops->maker) != 0 ||
+        tree_get(object, "status.credentials")) {
+        return false;
+    }
+    return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||
+           !owned_annotation(object, ops->found_by);
 }
 
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
@@ -526,6 +548,9 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
         delete_owned(state, request);
+        return 0;
+    }
+    if (is_stripped(ops, object)) {
         return 0;
     }
     struct kept *kept = kept_of(state, request);

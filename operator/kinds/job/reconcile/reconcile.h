@@ -25,6 +25,10 @@ struct job_ops {
     /* Whether decisions wait for its hub's answer: it is then polled with priority (poller.h);
      * NULL: never. */
     bool (*is_first)(const json_t *object);
+    /* The kind of resources that make such jobs, and the annotation by which they find them,
+     * besides LABEL_JOB: a new job of theirs without them is deleted by its maker (write_batch.h).
+     */
+    const char *maker, *found_by;
     /* Which changes of the spec a job accepts once it has begun. */
     struct pin_rules rules;
     /* Reduces a Pod or Service of a finished job for the cache. */

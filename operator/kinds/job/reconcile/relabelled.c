@@ -2,6 +2,8 @@
 #include "operator/kinds/job/reconcile/relabelled.h"
 
 #include "operator/control/claim.h"
+#include "operator/kinds/job/owned.h"
+#include "operator/object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,18 +58,35 @@ static void ask(struct reconcile *request, struct relabelled *relabelled) {
     relabelled->is_asked = reconcile_find(request, like);
 }
 
-/* The watch shows it. A pod with the label of another job is seen, too, but not by this one.
+/* The watch shows it; owned. A pod with the label of another job is seen, too, but not by this one.
  */
-static bool is_seen(const struct reconcile *request, const char *name) {
+static json_t *find_seen(const struct reconcile *request, const char *name) {
     AUTO(tree_freep) json_t *seen = cache_find(request->cache, "Pod", request->namespace, name);
-    const json_t *label = json_object_get(tree_get(seen, "metadata.labels"), LABEL_JOB);
-    return json_is_string(label) && strcmp(json_string_value(label), request->name) == 0;
+    const char *label = owned_label(seen, LABEL_JOB);
+    return label && strcmp(label, request->name) == 0 ? json_incref(seen) : NULL;
+}
+
+/* Somebody made it another one's, who decides about it now. */
+static void report_taken_over(struct reconcile *request, const json_t *pod) {
+    const json_t *owner = tree_get(pod, "metadata.ownerReferences[0]");
+    if (!owner || object_is_owned_by(pod, tree_text(request->object, "metadata.uid", ""))) {
+        return;
+    }
+    AUTO(text_freep)
+    char *note = x_printf("pod %.80s has another controller now, %.80s %.80s: the job goes on "
+                          "without it, and does not delete it",
+                          tree_text(pod, "metadata.name", ""), tree_text(owner, "kind", ""),
+                          tree_text(owner, "name", ""));
+    struct reconcile_event event = {.type = "Warning", .reason = "PodTakenOver", .note = note};
+    event_recorder_add(request, &event);
 }
 
 void relabelled_settle(struct reconcile *request, struct relabelled *relabelled) {
     while (first(relabelled) && !relabelled->is_asked && !relabelled->is_releasing) {
         const json_t *there = relabelled->there;
-        if (is_seen(request, first(relabelled))) {
+        AUTO(tree_freep) json_t *seen = find_seen(request, first(relabelled));
+        if (seen) {
+            report_taken_over(request, seen);
             drop(relabelled);
         } else if (!there) {
             ask(request, relabelled);

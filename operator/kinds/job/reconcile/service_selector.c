@@ -3,6 +3,14 @@
 
 #include "operator/control/claim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+void service_selector_release(struct service_selector *selector) {
+    free(selector->refused);
+    *selector = (struct service_selector){0};
+}
+
 /* What the selector is to have, and null for what else it has. NULL: it is right. */
 static json_t *find_difference(const json_t *has, json_t *wanted_new) {
     const char *label;
@@ -30,6 +38,15 @@ static void report(struct reconcile *request, const json_t *service) {
     event_recorder_add(request, &event);
 }
 
+static void report_refused(struct reconcile *request, const json_t *service, const char *refused) {
+    AUTO(text_freep)
+    char *note = x_printf("somebody changed the selector of Service %.80s, by which the job's pods "
+                          "find each other, and it cannot be put right: %.400s",
+                          tree_text(service, "metadata.name", ""), refused);
+    struct reconcile_event event = {.type = "Warning", .reason = "ServiceRefused", .note = note};
+    event_recorder_add(request, &event);
+}
+
 void service_selector_settle(struct reconcile *request, struct service_selector *selector,
                              const struct owned_hub *hub, const json_t *service) {
     if (!service || tree_get(service, "metadata.deletionTimestamp")) {
@@ -38,8 +55,12 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
     const char *job = tree_text(request->object, "metadata.name", "");
     AUTO(tree_freep)
     json_t *wanted = find_difference(tree_get(service, "spec.selector"), owned_selector(job, hub));
+    AUTO(text_freep) char *refused = TAKE(selector->refused);
     if (!wanted) {
         return;
+    }
+    if (refused) {
+        report_refused(request, service, refused);
     }
     if (request->monotonic_ms - selector->changed_ms >= SERVICE_SELECTOR_FORGET_MS) {
         selector->delay = (struct retry_delay){0};
@@ -52,4 +73,16 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
     AUTO(tree_freep) json_t *spec = json_pack("{s:{s:O}}", "spec", "selector", wanted);
     reconcile_write(request, CLUSTER_MERGE, claim_correction(service, spec));
     report(request, service);
+}
+
+void service_selector_note(struct service_selector *selector, const struct written *written) {
+    const struct error *err = written->err;
+    if (written->verb != CLUSTER_MERGE || !tree_get(written->object, "spec.selector") ||
+        strcmp(tree_text(written->object, "kind", ""), "Service") != 0) {
+        return;
+    }
+    free(TAKE(selector->refused));
+    if (err && err->kind != ERROR_CONFLICT && err->kind != ERROR_NOT_FOUND) {
+        selector->refused = x_strdup(err->text);
+    }
 }

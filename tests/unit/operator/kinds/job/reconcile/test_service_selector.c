@@ -7,8 +7,7 @@
 #include "tests/parse_json.h"
 #include "tests/test.h"
 
-/* More than delays differ from each other, so that time goes on; eight are too short to forget. */
-enum { STEP_MS = 60000 };
+enum { STEP_MS = 300000 }; /* enough for its turn, and too short to forget */
 
 static const struct owned_hub hub = {.suffix = "hub", .role = "member", .index = "0"};
 static const char right[] =
@@ -19,6 +18,7 @@ static struct {
     struct retry_pace *pace;
     json_t *job, *change; /* the change that the last pass asked for; NULL: none */
     size_t events;
+    json_t *refused; /* the last Event about a refusal; NULL: none */
 } world;
 
 static void open_world(void) {
@@ -32,6 +32,8 @@ static void close_world(void) {
     retry_pace_free(world.pace);
     json_decref(world.job);
     json_decref(world.change);
+    json_decref(world.refused);
+    service_selector_release(&world.selector);
 }
 
 static json_t *service_of(const char *selector) {
@@ -62,8 +64,14 @@ static bool pass(const json_t *service, int64_t now_ms) {
     if (request.is_retry) {
         retry_pace_ended(world.pace, "DistTrain ml/a", RETRY_UNKNOWN);
     }
-    CHECK_INT(json_array_size(events), json_array_size(writes));
-    world.events += json_array_size(events);
+    json_decref(TAKE(world.refused));
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        json_t *event = json_object_get(json_array_get(events, i), "event");
+        bool is_refusal = strcmp(tree_text(event, "reason", ""), "ServiceRefused") == 0;
+        world.events += !is_refusal;
+        world.refused = is_refusal ? json_incref(event) : world.refused;
+    }
+    CHECK_INT(json_array_size(events) - (world.refused != NULL), json_array_size(writes));
     json_decref(TAKE(world.change));
     if (json_array_size(writes) > 0) {
         const json_t *write = json_array_get(writes, 0);
@@ -134,9 +142,40 @@ static void test_more_and_more_rarely(void) {
     close_world();
 }
 
+/* A right that is missing, or a webhook: the job says so once for each refusal. */
+static void test_a_refusal_is_told(void) {
+    static const struct {
+        enum error_kind kind; /* NONE: the write succeeds */
+        bool is_told;
+    } rows[] = {{ERROR_DENIED, true},    {ERROR_INVALID, true},    {ERROR_TIMEOUT, true},
+                {ERROR_CONFLICT, false}, {ERROR_NOT_FOUND, false}, {ERROR_NONE, false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *service = service_of("{'app': 'x'}");
+        AUTO(tree_freep) json_t *well = service_of(right);
+        open_world();
+        int64_t now_ms = clock_monotonic_ms();
+        struct error err = {.kind = rows[i].kind, .text = "services is forbidden: no"};
+        CHECK(pass(service, now_ms) && !world.refused);
+        struct written written = {.verb = CLUSTER_MERGE,
+                                  .object = world.change,
+                                  .err = rows[i].kind == ERROR_NONE ? NULL : &err};
+        service_selector_note(&world.selector, &written);
+        (void)pass(service, now_ms);
+        CHECK_INT(world.refused != NULL, rows[i].is_told);
+        CHECK(!rows[i].is_told || strstr(tree_text(world.refused, "note", ""),
+                                         "cannot be put right: services is forbidden: no"));
+        (void)pass(service, now_ms);
+        CHECK(!world.refused);
+        service_selector_note(&world.selector, &written);
+        CHECK(!pass(well, now_ms) && !world.refused);
+        close_world();
+    }
+}
+
 int main(void) {
     TEST(test_what_is_changed);
     TEST(test_what_is_left);
     TEST(test_more_and_more_rarely);
+    TEST(test_a_refusal_is_told);
     return TEST_END();
 }
