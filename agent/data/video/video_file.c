@@ -2,7 +2,7 @@
 #include "agent/data/video/video_file.h"
 
 #include "agent/data/input/media.h"
-#include "agent/data/video/container.h"
+#include "agent/data/video/container/container.h"
 #include "agent/data/video/video_hardware.h"
 #include "agent/data/video/video_libav.h"
 

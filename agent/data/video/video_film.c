@@ -413,6 +413,16 @@ static int end_tracks(struct output *output, const struct video_index *index, st
     return 0;
 }
 
+static void lose_broken_sound(struct output *output) {
+    for (unsigned i = 0; i < output->track_count; i++) {
+        const struct video_sound *sound = output->tracks[i].sound;
+        AUTO(text_freep) char *why = sound ? video_sound_describe_broken(sound) : NULL;
+        if (why) {
+            video_tracks_lose_part(&output->plan, &output->input, i, why);
+        }
+    }
+}
+
 static int copy_all(struct output *output, struct video_cursor *cursor, struct error *err) {
     const struct video_index *index = cursor->film->index;
     AVRational base = video_rational(index->time_base);
@@ -482,6 +492,7 @@ int video_film_write(const struct video_film *film, enum tracks_choice choice,
         ret_result->is_refused = output.is_refused;
         return error_context(err, "spec.output.path: %s", film->output_path);
     }
+    lose_broken_sound(&output);
     ret_result->is_mp4 = strcmp(output.plan.format, "mp4") == 0;
     ret_result->lost = TAKE(output.plan.lost);
     return 0;

@@ -2,7 +2,7 @@
 #include "agent/data/video/video_index.h"
 
 #include "agent/data/video/captions.h"
-
+#include "agent/data/video/container/stream_end.h"
 #include "agent/data/video/video_file.h"
 #include "agent/data/video/video_libav.h"
 
@@ -503,6 +503,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
     snprintf(index->damage, sizeof index->damage, "%s", video_log_text());
     note_end(scan);
     count_late(scan);
+    index->cut = stream_end_find(scan->file.source, scan->file.format->iformat->name);
     if (scan->file.is_cut) {
         return truncated(scan, spec_path, err);
     }

@@ -45,6 +45,7 @@ struct video_index {
     int64_t last_duration; /* of the last frame, in units of time_base */
     bool was_decoded;      /* the listing decoded the whole video */
     char damage[160];      /* "": none; libav's words on bytes that it skipped */
+    const char *cut;       /* stream_end.h: how it ends, or NULL; known where it was built */
     bool has_captions;     /* in its pictures (captions.h); known where it was built */
     /* Known there, too. late: streams that appear behind the file's beginning, of sound and others;
      * other_width: of a keyframe that has another size than the first one, 0: none has. */

@@ -14,6 +14,7 @@
     CALL(av, channel_layout_check)                                                                 \
     CALL(av, channel_layout_copy)                                                                  \
     CALL(av, channel_layout_default)                                                               \
+    CALL(av, channel_layout_describe)                                                              \
     CALL(av, compare_ts)                                                                           \
     CALL(av, dict_copy)                                                                            \
     CALL(av, dict_free)                                                                            \

@@ -39,6 +39,15 @@ static void lose_damaged(struct video_listing *listing) {
     }
 }
 
+static void lose_end(struct video_listing *listing) {
+    if (listing->index.cut) {
+        AUTO(text_freep)
+        char *why = x_printf("the file was cut, or its recording broken off: it ends %s",
+                             listing->index.cut);
+        json_array_append_new(listing->lost, json_pack("{s:s,s:s}", "what", "end", "why", why));
+    }
+}
+
 static void lose_late(struct video_listing *listing, int count, const char *what) {
     if (count > 0) {
         AUTO(text_freep) char *text = x_printf("%d late %s%s", count, what, count == 1 ? "" : "s");
@@ -90,6 +99,7 @@ int video_listing_build(struct video_listing *listing, const char *spec_path,
         return -1;
     }
     lose_damaged(listing);
+    lose_end(listing);
     lose_sizes(listing);
     return 0;
 }

@@ -69,6 +69,15 @@ static void lose_track(struct video_tracks *tracks, const struct video_file *fil
     lose(tracks, what, why);
 }
 
+void video_tracks_lose_part(struct video_tracks *tracks, const struct video_file *file,
+                            unsigned index, const char *why) {
+    AUTO(text_freep)
+    char *what = x_printf("parts of %s %d (%s)", kind_name(file->format->streams[index]),
+                          number_of(file, index),
+                          avcodec.get_name(file->format->streams[index]->codecpar->codec_id));
+    lose(tracks, what, why);
+}
+
 /* ---- what fits ------------------------------------------------------------------------------ */
 
 static bool is_sound(const AVStream *stream) {
@@ -170,15 +179,16 @@ static const char *container_name(const struct video_tracks *tracks) {
 
 static void plan_sound(struct video_tracks *tracks, const struct video_file *file, unsigned index) {
     const AVStream *stream = file->format->streams[index];
+    AUTO(text_freep) char *mixing = NULL;
     struct error why = {0};
     if (is_sound(stream) && fits(file, tracks->format, stream)) {
         tracks->fates[index] = TRACK_COPIED;
         return;
     }
-    if (is_sound(stream) && video_sound_check(stream, &why) == 0) {
+    if (is_sound(stream) && video_sound_check(stream, &mixing, &why) == 0) {
         AUTO(text_freep)
-        char *text =
-            x_printf("encoded again as AAC: %s does not take this codec", container_name(tracks));
+        char *text = x_printf("encoded again as AAC: %s does not take this codec%s%s",
+                              container_name(tracks), mixing ? "; " : "", mixing ? mixing : "");
         tracks->fates[index] = TRACK_ENCODED;
         lose_track(tracks, file, index, text);
         return;

@@ -34,5 +34,9 @@ NODISCARD int video_tracks_plan(const struct video_file *file, enum tracks_choic
                                 struct video_tracks *ret_tracks, struct error *err);
 void video_tracks_release(struct video_tracks *tracks); /* also for AUTO; accepts a zeroed one */
 
+/* Adds a row: parts of a track are lost, as is seen when it is written. */
+void video_tracks_lose_part(struct video_tracks *tracks, const struct video_file *file,
+                            unsigned index, const char *why);
+
 /* Muxers are opened with it: FLAC in MP4 has a standard, but libav calls it experimental. */
 void video_tracks_allow(AVFormatContext *format);

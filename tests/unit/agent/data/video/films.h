@@ -92,6 +92,7 @@ UNUSED static const struct media *video(void) {
 }
 
 static int64_t films_failed; /* frames, in all make_video so far */
+static json_t *films_lost;   /* what the last one lacks, as its job says it at the end */
 
 /* The whole way: list, cut unevenly, read, write, join. */
 UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, struct error *err) {
@@ -129,6 +130,8 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
     }
     video()->reader_free(reader);
     int result = video()->join(listing, spec, &parts, step, outputs, err);
+    json_decref(films_lost);
+    films_lost = json_deep_copy(video()->lost(listing));
     free(parts.places);
     video()->listing_free(listing);
     return result;

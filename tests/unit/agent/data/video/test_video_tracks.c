@@ -163,6 +163,14 @@ static const struct kind {
      "ff " SMALL " -f lavfi -i anoisesrc=d=3:a=0.1,aformat=channel_layouts=5.1" X264
      " -c:a ac3 $OUT",
      "mp4", ""},
+    {"t-rear.mkv",
+     "ff " SMALL " -f lavfi -i anoisesrc=d=3:a=0.1,aformat=channel_layouts=6.1" X264
+     " -c:a tta $OUT",
+     "mp4", "sound track 1 (tta);"},
+    {"t-cut.ts",
+     "ff " AND_TONE X264 " -c:a mp2 whole-$OUT && head -c $(($(stat -c %s whole-$OUT) / 2 + 50)) "
+     "whole-$OUT >$OUT && rm whole-$OUT",
+     "mp4", "end;"},
     {"t-mpeg1.mpg", "ff " AND_TONE " -c:v mpeg1video -c:a mp2 $OUT", "mp4", ""},
     {"t-theora.ogv", "ff " AND_TONE " -c:v libtheora -c:a flac $OUT", "mp4", ""},
     {"t-prores.mov", "ff " AND_TONE " -c:v prores_ks -c:a pcm_s24le $OUT", "mkv", ""},
@@ -369,6 +377,64 @@ static void rows_are_told(void) {
     }
 }
 
+/* The film of a fixture, and why it lacks what ("": it does not). */
+static const char *make_film(const char *name, const char *command, const char *what, char *path,
+                             size_t room) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *outputs = json_array();
+    CHECK_INT(fixture(name, command), 0);
+    CHECK_OK(make_video(name, 100, outputs, &err), &err);
+    const char *output = json_string_value(json_array_get(outputs, 0));
+    snprintf(path, room, "%s/%s", fixtures_out, output ? output + strlen("out/") : "");
+    return tree_text(tree_find(films_lost, "what", what), "why", "");
+}
+
+#define TONE(at) "0.3*sin(2*PI*440*t)*between(t," #at "," #at ".99)"
+#define TONES(layout)                                                                              \
+    " -f lavfi -i \"aevalsrc='" TONE(0) "|" TONE(1) "|" TONE(2) "|" TONE(3) "|" TONE(4) "|" TONE(  \
+        5) "|" TONE(6) "':c=" layout ":d=7\""
+
+/* In which channel the sound is, second after second, as digits; 1 is the first. */
+static long places_of_sound(const char *path) {
+    return ask_number(
+        "for i in 0 1 2 3 4 5 6; do ffmpeg -nostdin -v info -ss $i.3 -i '%s' -t 0.4 -map 0:a -af "
+        "astats=measure_overall=none:measure_perchannel=RMS_level -f null - 2>&1 | awk '/RMS "
+        "level/ {n++; if ($NF != \"-inf\" && $NF > -40) printf \"%%d\", n}'; done; echo",
+        path);
+}
+
+/* Each channel is where it was, and what has no place in AAC is named. */
+static void channels_stay_or_are_told(void) {
+    char path[8192];
+    const char *why =
+        make_film("t-places.mkv",
+                  "ff -f lavfi -i testsrc2=s=64x48:r=25:d=7" TONES("FL+FR+FC+LFE+BL+BR+BC") X264
+                  " -c:a tta $OUT",
+                  "sound track 1 (tta)", path, sizeof path);
+    CHECK_STR(why, "encoded again as AAC: MP4 does not take this codec");
+    CHECK_INT(places_of_sound(path), 1234675); /* those at the back are now at the sides */
+    why = make_film("t-wide.mkv",
+                    "ff " SMALL " -f lavfi -i \"anoisesrc=d=3:a=0.1,aformat=channel_layouts="
+                    "7.1(wide)\"" X264 " -c:a tta $OUT",
+                    "sound track 1 (tta)", path, sizeof path);
+    CHECK_STR(why, "encoded again as AAC: MP4 does not take this codec; its 8 channels "
+                   "(7.1(wide-side)) are mixed to 6 (5.1)");
+}
+
+/* Packets whose checksum is wrong are silent, and counted. */
+static void broken_sound_is_told(void) {
+    char path[8192];
+    const char *why = make_film(
+        "t-noisy.mkv",
+        "ff " SMALL " -f lavfi -i anoisesrc=d=6:a=0.1" X264
+        " -c:a tta $OUT && set -- $(ffprobe -v error -select_streams a -show_entries "
+        "packet=pos,size -of csv=p=0 $OUT | sed -n 2p | tr , ' ') && printf noise | dd of=$OUT "
+        "bs=1 seek=$(($2 + $1 / 2)) conv=notrunc status=none",
+        "parts of sound track 1 (tta)", path, sizeof path);
+    CHECK_STR(why, "1 of its 6 packets cannot be decoded whole: it is silent there");
+    CHECK_INT(packets_of(path).span > 5500, true);
+}
+
 /* Changes 300 bytes of the pictures, at places that depend on the seed alone. */
 #define SPOILT                                                                                     \
     " whole-$OUT && python3 -c \"import random, sys; random.seed(7); d = "                         \
@@ -447,5 +513,7 @@ int main(int argc, char **argv) {
     TEST(known_losses_stay_away);
     TEST(rows_are_told);
     TEST(broken_stretches_fail);
+    TEST(channels_stay_or_are_told);
+    TEST(broken_sound_is_told);
     return TEST_END();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/video/container.h"
+#include "agent/data/video/container/container.h"
 
 #include <string.h>
 
 enum { ISO_BOXES_MAX = 1 << 20 }; /* a fragmented mp4 has about two boxes per second */
 
-static uint64_t big_endian(const uint8_t *bytes, int count) {
+uint64_t container_number(const uint8_t *bytes, int count) {
     uint64_t value = 0;
     for (int i = 0; i < count; i++) {
         value = value << 8 | bytes[i];
@@ -41,9 +41,9 @@ static enum container_state check_iso(struct video_source *source, int64_t size,
         if (got < 8) {
             break;
         }
-        uint64_t length = big_endian(header, 4);
+        uint64_t length = container_number(header, 4);
         if (length == 1 && got == 16) {
-            length = big_endian(header + 8, 8);
+            length = container_number(header + 8, 8);
         }
         if (length == 0) {
             return CONTAINER_UNKNOWN; /* the box reaches to the end of the file, wherever that is */
@@ -69,7 +69,7 @@ static int64_t ebml_size(const uint8_t *bytes, int room, int *ret_length) {
         return -1;
     }
     uint64_t mask = (1ULL << (7 * length)) - 1;
-    uint64_t value = big_endian(bytes, length) & mask;
+    uint64_t value = container_number(bytes, length) & mask;
     *ret_length = length;
     return value == mask ? -1 : (int64_t)value;
 }
@@ -95,6 +95,34 @@ static enum container_state check_matroska(struct video_source *source, int64_t 
     return verdict((uint64_t)(segment + 4 + length) + (uint64_t)body, size, ret_missing);
 }
 
+static uint64_t little_endian(const uint8_t *bytes, int count) {
+    uint64_t value = 0;
+    while (count-- > 0) {
+        value = value << 8 | bytes[count];
+    }
+    return value;
+}
+
+/* ASF (WMV): a header, and an object with all packets, whose size a live stream does not know. The
+ * indexes behind it may be missing. */
+static enum container_state check_asf(struct video_source *source, int64_t size,
+                                      int64_t *ret_missing) {
+    static const uint8_t packets[] = {0x36, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11};
+    uint8_t bytes[24];
+    if (video_source_read(source, 0, bytes, sizeof bytes) < (int64_t)sizeof bytes) {
+        return CONTAINER_UNKNOWN;
+    }
+    uint64_t at = little_endian(bytes + 16, 8);
+    if (at > (uint64_t)size ||
+        video_source_read(source, (int64_t)at, bytes, sizeof bytes) < (int64_t)sizeof bytes ||
+        memcmp(bytes, packets, sizeof packets) != 0) {
+        return CONTAINER_UNKNOWN;
+    }
+    uint64_t length = little_endian(bytes + 16, 8);
+    bool is_cut = length < INT64_MAX && at + length > (uint64_t)size;
+    return is_cut ? verdict(at + length, size, ret_missing) : CONTAINER_UNKNOWN;
+}
+
 enum container_state container_check(struct video_source *source, int64_t *ret_missing) {
     uint8_t head[16] = {0};
     int64_t size_bytes = video_source_size(source);
@@ -107,9 +135,11 @@ enum container_state container_check(struct video_source *source, int64_t *ret_m
     if (memcmp(head, "\x1A\x45\xDF\xA3", 4) == 0) {
         return check_matroska(source, size_bytes, ret_missing);
     }
+    if (memcmp(head, "\x30\x26\xB2\x75\x8E\x66\xCF\x11", 8) == 0) {
+        return check_asf(source, size_bytes, ret_missing);
+    }
     if (memcmp(head, "RIFF", 4) == 0) {
-        uint64_t body = (uint64_t)head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 |
-                        (uint64_t)head[7] << 24;
+        uint64_t body = little_endian(head + 4, 4);
         /* An AVI that is still being written, or longer than 4 GB, has 0 or an invalid length. */
         return body < 16 || body >= 0xFFFFFFF0 ? CONTAINER_UNKNOWN
                                                : verdict(body + 8, size_bytes, ret_missing);

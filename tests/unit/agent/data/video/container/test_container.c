@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/video/container.h"
+#include "agent/data/video/container/container.h"
 
 #include "lib/file.h"
 #include "tests/test.h"
