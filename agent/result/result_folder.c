@@ -8,7 +8,21 @@
 
 enum owner { OWNER_NONE, OWNER_WINDLASS, OWNER_PROGRAM };
 
-static int find_owner(struct store *output, enum owner *ret_owner, struct error *err) {
+/* What one kind of job has made is not for another one to replace: neither would be whole. */
+static int check_kind(const struct store *output, const json_t *result, const char *kind,
+                      struct error *err) {
+    const char *found = tree_text(result, "kind", "");
+    return strcmp(found, kind) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s holds the result of %.40s %.60s (" RESULT_NAME
+                           "): choose another output",
+                           store_path(output), found, tree_text(result, "name", "?"));
+}
+
+/* INVALID: the result of another kind. */
+static int find_owner(struct store *output, const char *kind, enum owner *ret_owner,
+                      struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *result = NULL;
     struct error why = {0};
@@ -22,13 +36,14 @@ static int find_owner(struct store *output, enum owner *ret_owner, struct error 
         *ret_owner = why.kind == ERROR_NOT_FOUND ? OWNER_NONE : OWNER_PROGRAM; /* larger */
     } else if (result_file_parse(text.data ? text.data : "", text.size, &result, &why) == 0) {
         *ret_owner = OWNER_WINDLASS;
+        return check_kind(output, result, kind, err);
     }
     return 0;
 }
 
-int result_folder_begin(struct store *output, struct error *err) {
+int result_folder_begin(struct store *output, const char *kind, struct error *err) {
     enum owner owner = OWNER_NONE;
-    if (find_owner(output, &owner, err) < 0) {
+    if (find_owner(output, kind, &owner, err) < 0) {
         return -1;
     }
     /* result.json goes last: it is what shows that the other two are ours. */
@@ -40,9 +55,9 @@ int result_folder_begin(struct store *output, struct error *err) {
 }
 
 /* Another try of ours may have come as far as the list. */
-static int check_names(struct store *output, struct error *err) {
+static int check_names(struct store *output, const char *kind, struct error *err) {
     enum owner owner = OWNER_NONE;
-    if (find_owner(output, &owner, err) < 0) {
+    if (find_owner(output, kind, &owner, err) < 0) {
         return -1;
     }
     return owner != OWNER_PROGRAM
@@ -122,7 +137,8 @@ int result_folder_write(struct store *output, json_t *result, const struct signa
         excluded = json_array();
         json_object_set_new(result, "excluded", excluded);
     }
-    if (check_names(output, err) < 0 || list_files(output, excluded, &entry, err) < 0) {
+    if (check_names(output, tree_text(result, "kind", ""), err) < 0 ||
+        list_files(output, excluded, &entry, err) < 0) {
         return -1;
     }
     json_object_set_new(result, "outputs", json_array());

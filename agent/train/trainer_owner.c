@@ -111,10 +111,11 @@ static int discard_ownerless(const struct trainer *trainer, struct error *err) {
     return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_NAME, err);
 }
 
-/* Without an owner, .windlass was deleted: result.json still says whose results are there. What is
- * not a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a
- * training's results away. */
-static int check_ownerless(const struct trainer *trainer, struct error *err) {
+/* Whose result.json is there: never that of another kind of job, which would not be whole without.
+ * Without an owner, .windlass was deleted: then it still says whose results are there. What is not
+ * a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a training's
+ * results away. */
+static int check_result(const struct trainer *trainer, bool has_owner, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *result = NULL;
     struct error cause = {0};
@@ -135,6 +136,9 @@ static int check_ownerless(const struct trainer *trainer, struct error *err) {
                          "%s holds the result of %.40s %.60s (" RESULT_NAME
                          "): choose another output",
                          store_path(trainer->store), kind, name);
+    }
+    if (has_owner) {
+        return 0;
     }
     if (trainer->job->restart && *trainer->job->restart) {
         return discard_ownerless(trainer, err);
@@ -168,8 +172,7 @@ int trainer_own(const struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
     struct error ignored = {0};
     buffer_init(&there, OWNER_BYTES_MAX);
-    if (find_owner(trainer, &is_there, err) < 0 ||
-        (!is_there && check_ownerless(trainer, err) < 0)) {
+    if (find_owner(trainer, &is_there, err) < 0 || check_result(trainer, is_there, err) < 0) {
         return -1;
     }
     /* The object is read to see who made it: the answer to our own request may have been lost. */

@@ -76,7 +76,7 @@ static int forget_results(const struct launch_job *job, struct error *err) {
         AUTO(store_freep) struct store *store = NULL;
         if (strchr(job->result_outputs[i], '/') &&
             (store_open(job->result_outputs[i], /* writes= */ true, &store, err) < 0 ||
-             result_folder_begin(store, err) < 0)) {
+             result_folder_begin(store, RESULT_DISTTRAIN, err) < 0)) {
             return error_context(err, "spec.outputs[%zu]", i);
         }
     }

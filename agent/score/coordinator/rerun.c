@@ -155,7 +155,8 @@ int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *r
         return error_context(err, "spec.output.path");
     }
     prepared->begins = begins_anew(known, job);
-    if (!known->is_there && stale_record_strangers(prepared, job, err) < 0) {
+    if ((known->is_there ? stale_check_kind(prepared, job, err)
+                         : stale_record_strangers(prepared, job, err)) < 0) {
         return -1;
     }
     if (prepared->begins || !known->is_there) {

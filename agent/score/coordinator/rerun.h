@@ -6,6 +6,7 @@
  *   nothing there                          the first generation
  *   a result.json, but no .windlass        the same, and what it leaves of those files is removed
  *                                          at its end (stale.h); of another run: INVALID
+ *   a result.json of another kind of job   INVALID
  *   job->restart is another text           a generation that keeps nothing
  *   another spec, model or code            INVALID, field by field: --restart, or another output
  *   not ended, or without its outputs      it goes on, with its list and its mini-batch size

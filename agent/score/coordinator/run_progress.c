@@ -125,6 +125,14 @@ void run_progress_lose(struct run_progress *progress, const json_t *lost) {
     }
 }
 
+void run_progress_lose_also(struct run_progress *progress, const char *what, const char *why) {
+    progress->lost = progress->lost ? progress->lost : json_array();
+    if (!tree_find(progress->lost, "what", what)) {
+        json_array_append_new(progress->lost, json_pack("{s:s,s:s}", "what", what, "why", why));
+        log_event(LOG_WARNING, "the output will lack: %s: %s", what, why);
+    }
+}
+
 void run_progress_metrics(struct run_progress *progress, const char *worker,
                           const json_t *metrics) {
     enum { WORKERS_MAX = 10000 };

@@ -59,6 +59,8 @@ void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_
 /* Keeps a copy of what the outputs lack (a join changes the listing's in another thread), and logs
  * it if it is new. */
 void run_progress_lose(struct run_progress *progress, const json_t *lost);
+/* Adds a row to it, unless it has one about this. */
+void run_progress_lose_also(struct run_progress *progress, const char *what, const char *why);
 
 /* A worker reports what its requests have cost so far; metrics NULL: nothing. */
 void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);

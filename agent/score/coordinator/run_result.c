@@ -52,14 +52,17 @@ static bool is_left_out(const struct error *why) {
     return why->kind == ERROR_NOT_FOUND || why->kind == ERROR_INVALID || why->kind == ERROR_DENIED;
 }
 
-/* The reports are read once more: most are small, and this is what the storage has. */
+/* The reports are read once more: most are small, and this is what the storage has. Where this run
+ * could not write its own, those that are there may be an earlier run's. */
 static int add_reports(const struct run_result *result, json_t *tree, struct error *err) {
     static const char *const names[] = {SUMMARY_NAME,  "report.html",  "mini_batches.csv",
                                         "workers.csv", "failed.jsonl", ERRORS_NAME};
     json_t *reports = json_array();
     json_object_set_new(tree, "reports", reports);
     /* The last one is of batch files alone; otherwise it is somebody else's. */
-    size_t count = ARRAY_LEN(names) - !endpoint_form_is_batch(result->job->spec);
+    size_t count = result->summary->has_report
+                       ? ARRAY_LEN(names) - !endpoint_form_is_batch(result->job->spec)
+                       : 1;
     for (size_t i = 0; i < count; i++) {
         struct error why = {0};
         struct store_digest hash = {0};

@@ -55,13 +55,20 @@ static int read_result(struct store *output, json_t **ret_result, struct error *
     return 0;
 }
 
-static int check_run(const json_t *result, const struct job *job, struct error *err) {
+static int check_kind(const json_t *result, const struct job *job, struct error *err) {
     const char *kind = tree_text(result, "kind", ""), *name = tree_text(result, "name", "");
-    if (strcmp(kind, RESULT_BATCHSCORE) != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.output.path: %.120s holds the result of %.40s %.60s (result.json): "
-                         "choose another output",
-                         job->output, kind, name);
+    return strcmp(kind, RESULT_BATCHSCORE) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.output.path: %.120s holds the result of %.40s %.60s "
+                           "(result.json): choose another output",
+                           job->output, kind, name);
+}
+
+static int check_run(const json_t *result, const struct job *job, struct error *err) {
+    const char *name = tree_text(result, "name", "");
+    if (check_kind(result, job, err) < 0) {
+        return -1;
     }
     return *job->restart || strcmp(tree_text(result, "run", ""), job->run) == 0
                ? 0
@@ -69,6 +76,15 @@ static int check_run(const json_t *result, const struct job *job, struct error *
                            "spec.output.path: %.120s holds the results of job %.60s (result.json), "
                            "started with a different spec, and .windlass is gone: " ANEW_HINT,
                            job->output, name);
+}
+
+int stale_check_kind(const struct prepared_job *prepared, const struct job *job,
+                     struct error *err) {
+    AUTO(tree_freep) json_t *result = NULL;
+    if (read_result(prepared->output, &result, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return result ? check_kind(result, job, err) : 0;
 }
 
 static int note_line(void *context, const struct output_line *line, struct error *err) {

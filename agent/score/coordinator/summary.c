@@ -244,6 +244,16 @@ static bool is_needed(const struct summary *summary, const struct error *why) {
     return may_pass(why) || ledger_read_counts(summary->ledger).items.failed > 0;
 }
 
+static void lose_report(struct summary *summary, struct store *output, const struct error *cause) {
+    bool has_errors = summary->prepared && endpoint_form_is_batch(summary->job->spec);
+    AUTO(text_freep) char *left = report_remove(output, has_errors ? ERRORS_NAME : NULL);
+    AUTO(text_freep)
+    char *why = x_printf("it cannot be written: %.400s%s%s%s", cause->text, left ? "; " : "",
+                         left ? left : "", left ? " there may be an earlier run's" : "");
+    utf8_make_line(why);
+    run_progress_lose_also(summary->progress, "report", why);
+}
+
 int summary_write_all(struct summary *summary, struct store *output, struct commit_log *log,
                       struct error *err) {
     AUTO(facts_freep) struct facts *facts = NULL;
@@ -253,6 +263,9 @@ int summary_write_all(struct summary *summary, struct store *output, struct comm
         log_event(LOG_ERROR, "%s", report_err.text);
         if (has_succeeded && is_needed(summary, &report_err)) {
             return set_unwritten(&report_err, err);
+        }
+        if (has_succeeded) {
+            lose_report(summary, output, &report_err);
         }
     }
     summary->has_report = !report_err.kind;

@@ -14,7 +14,7 @@ struct prepared_job;
 
 struct summary {
     const struct job *job;
-    const struct run_progress *progress; /* in its final state */
+    struct run_progress *progress; /* in its final state; gets what the outputs lack */
     const struct ledger *ledger;
     const json_t *files;       /* what the results depend on (scorer.h); may be NULL; borrowed */
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
@@ -40,7 +40,8 @@ NODISCARD int summary_write(struct summary *summary, struct store *output, struc
 /* Writes the report (report.h), then the summary, from all commits of the log; in this order, since
  * a summary means that everything else but result.json, which names the summary, is written. 0: the
  * summary exists, and says whether the report does: one that cannot be written for good is missing
- * in a success without failed items. UNAVAILABLE: the run has succeeded (exit_code 0), but one of
+ * in a success without failed items: then those of an earlier run are removed, and the summary
+ * names the report among what is lost. UNAVAILABLE: the run has succeeded (exit_code 0), but one of
  * them cannot be written for a reason that may be temporary, such as a full disk or an I/O error;
  * there is no summary then, and another coordinator may succeed. Other errors: the reason is not
  * temporary. Every failure is also logged. Sets has_report; `facts` is set during the call only. */

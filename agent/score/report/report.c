@@ -233,3 +233,18 @@ int report_write(struct store *output, struct commit_log *log, const struct repo
     facts_free(writing.facts);
     return result < 0 ? error_context(err, "the report") : 0;
 }
+
+char *report_remove(struct store *output, const char *errors_name) {
+    const char *const names[] = {"report.html", "mini_batches.csv", "workers.csv", "failed.jsonl",
+                                 errors_name};
+    char *left = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(names) && names[i]; i++) {
+        struct error ignored = {0};
+        if (store_remove(output, names[i], &ignored) < 0) {
+            char *more = x_printf("%s%s%s", left ? left : "", left ? ", " : "", names[i]);
+            free(left);
+            left = more;
+        }
+    }
+    return left;
+}

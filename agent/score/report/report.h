@@ -52,6 +52,11 @@ NODISCARD int report_write(struct store *output, struct commit_log *log,
                            const struct report_options *options, struct facts **ret_facts,
                            struct error *err);
 
+/* Removes those of an earlier run, which would be taken for this one's. errors_name as in the
+ * options. Returns the names of those that cannot be removed, with commas between them, owned by
+ * the caller; NULL: none. */
+char *report_remove(struct store *output, const char *errors_name);
+
 /* ---- its parts, for report.c and the tests -------------------------------------------------- */
 
 /* Formats a valid record as a line of mini_batches.csv, with its '\n'; at_ms: its start in the run

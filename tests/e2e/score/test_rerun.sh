@@ -341,6 +341,10 @@ check "nor are cut ones (code $code)" [ $code = 2 ]
 cp "$work/rows" "$work/data/table/old.txt"
 runs
 check "as they were: nothing to do" eval '[ $code = 0 ] && say "nothing to do"'
+sed -i.kept 's/"kind": "BatchScore"/"kind": "DistTrain"/' "$work/data/table/result.json"
+runs
+check "another kind's result there is not called done (code $code)" eval '[ $code = 2 ] && say "spec.output.path: data/table holds the result of DistTrain again (result.json): choose another output"'
+mv "$work/data/table/result.json.kept" "$work/data/table/result.json"
 rm "$work/data/table/old.txt"
 runs
 check "rows that are gone are made again (code $code)" [ "$code $(cat "$work/data/table/old.txt" | xargs)" = "0 1 2" ]

@@ -70,6 +70,10 @@ check "another key does not verify it" eval '! verify trained --key "$work/other
 # .windlass is deleted by hand: result.json still says whose results are there.
 training lost 1
 run lost
+sed -i.kept 's/"kind": "DistTrain"/"kind": "BatchScore"/' "$work/out/lost/result.json"
+run lost --restart
+check "a BatchScore's result is not for a training to replace, with .windlass (code $code)" eval '[ $code -ne 0 ] && grep -qF "out/lost holds the result of BatchScore lost (result.json): choose another output" "$work/lost.log"'
+mv "$work/out/lost/result.json.kept" "$work/out/lost/result.json"
 rm -r "$work/out/lost/.windlass"
 training lost 2
 run lost

@@ -61,7 +61,7 @@ static void all_files_are_named(void) {
     put("inner/result.json", "of another output");
     put(".hidden/x", "x");
     CHECK_INT(symlink("/etc/passwd", link), 0);
-    CHECK_OK(result_folder_begin(output, &err), &err);
+    CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     CHECK_INT(tree_integer(result, "list.files", -1), 2);
     CHECK_INT(tree_integer(result, "list.fileBytes", -1), 5);
@@ -80,7 +80,7 @@ static void an_earlier_result_goes(void) {
     char sha256[65];
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     put(RESULT_ENVELOPE_NAME, "{}\n");
-    CHECK_OK(result_folder_begin(output, &err), &err);
+    CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
     CHECK(!is_there(RESULT_NAME) && !is_there(RESULT_ENVELOPE_NAME));
     CHECK(!is_there(RESULT_FOLDER_LIST));
     CHECK(is_there("deep/er/x"));
@@ -97,7 +97,7 @@ static void a_programs_own_stays(void) {
         char sha256[65];
         buffer_init(&text, RESULT_BYTES_MAX);
         put(RESULT_NAME, rows[i]);
-        CHECK_OK(result_folder_begin(output, &err), &err);
+        CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
         CHECK_INT(result_folder_write(output, result, NULL, sha256, &refused), -1);
         CHECK_INT(refused.kind, ERROR_FAILED);
         CHECK(strstr(refused.text, "is a file of the program") != NULL);
@@ -108,6 +108,30 @@ static void a_programs_own_stays(void) {
     }
 }
 
+/* Each would call whole what the other one has changed. */
+static void another_kinds_stays(void) {
+    AUTO(tree_freep) json_t *result = new_result(NULL);
+    AUTO(buffer_release) struct buffer text;
+    struct error err = {0};
+    char sha256[65];
+    buffer_init(&text, RESULT_BYTES_MAX);
+    CHECK_OK(store_remove(output, RESULT_NAME, &err), &err);
+    json_object_set_new(result, "kind", json_string("BatchScore"));
+    json_object_set_new(result, "name", json_string("score"));
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    json_object_set_new(result, "kind", json_string("DistTrain"));
+    for (int i = 0; i < 2; i++) {
+        struct error refused = {0};
+        CHECK_INT(i ? result_folder_write(output, result, NULL, sha256, &refused)
+                    : result_folder_begin(output, "DistTrain", &refused),
+                  -1);
+        CHECK_INT(refused.kind, ERROR_INVALID);
+        CHECK(strstr(refused.text, "holds the result of BatchScore score (result.json): choose"));
+    }
+    CHECK_OK(store_get(output, RESULT_NAME, &text, NULL, &err), &err);
+    CHECK(text.data && strstr(text.data, "BatchScore"));
+}
+
 int main(void) {
     struct error err = {0};
     setenv("resultfolder", mkdtemp(folder), 1);
@@ -116,6 +140,7 @@ int main(void) {
     TEST(all_files_are_named);
     TEST(an_earlier_result_goes);
     TEST(a_programs_own_stays);
+    TEST(another_kinds_stays);
     store_free(output);
     store_free(scratch);
     CHECK_OK(file_remove_tree(folder, &err), &err);

@@ -247,6 +247,15 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     CHECK_OK(file_make_folders(folder, &err), &err);
     CHECK_OK(tell(&summary, log, 0, &err), &err);
     CHECK(!summary.has_report);
+    /* Those of an earlier run are gone, but for one that cannot be removed, and it is named. */
+    for (size_t i = 1; i < ARRAY_LEN(names); i++) {
+        CHECK(store_stat(output, names[i], &info, &(struct error){0}) < 0);
+    }
+    const json_t *lost = tree_find(progress.lost, "what", "report");
+    CHECK(strstr(tree_text(lost, "why", ""), "it cannot be written: "));
+    CHECK(strstr(tree_text(lost, "why", ""), "; report.html there may be an earlier run's"));
+    AUTO(tree_freep) json_t *told = summary_json(&summary);
+    CHECK(tree_find(json_object_get(told, "lost"), "what", "report"));
     /* ... unless it is the summary's. */
     CHECK_OK(store_remove(output, "summary.json", &err), &err);
     AUTO(text_freep) char *place = x_printf("%s/told/summary.json/folder", fixtures_out);
@@ -254,6 +263,7 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     CHECK_INT(tell(&summary, log, 0, &err), -1);
     CHECK(err.kind != ERROR_UNAVAILABLE && strstr(err.text, "all items are done, but the report "
                                                             "or summary cannot be written: "));
+    run_progress_release(&progress);
     commit_free(log);
     ledger_free(ledger);
 }
