@@ -248,7 +248,7 @@ static void lose_report(struct summary *summary, struct store *output, const str
     bool has_errors = summary->prepared && endpoint_form_is_batch(summary->job->spec);
     AUTO(text_freep) char *left = report_remove(output, has_errors ? ERRORS_NAME : NULL);
     AUTO(text_freep)
-    char *why = x_printf("it cannot be written: %.400s%s%s%s", cause->text, left ? "; " : "",
+    char *why = x_printf("it cannot be written: %.300s%s%s%s", cause->text, left ? "; " : "",
                          left ? left : "", left ? " there may be an earlier run's" : "");
     utf8_make_line(why);
     run_progress_lose_also(summary->progress, "report", why);
