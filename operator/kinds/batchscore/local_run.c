@@ -120,8 +120,12 @@ static char *kept_folder(const struct ending *ending) {
     return output;
 }
 
-/* Prints the path of the report for people, next to the summary. */
+/* Prints the path of the report for people, next to the summary. Where this run could not write
+ * one, the one that is there is an earlier run's. */
 static void print_report(const struct ending *ending) {
+    if (tree_find(json_object_get(ending->status, "lost"), "what", "report")) {
+        return;
+    }
     AUTO(text_freep)
     char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));
     AUTO(text_freep) char *path = ending_path(ending, spec_path);
