@@ -19,7 +19,8 @@ static const struct {
 } types[] = {
     [NPY_FLOAT16] = {"f2", 2, 4}, [NPY_FLOAT32] = {"f4", 4, 4}, [NPY_FLOAT64] = {"f8", 8, 8},
     [NPY_INT8] = {"i1", 1, 1},    [NPY_UINT8] = {"u1", 1, 1},   [NPY_INT16] = {"i2", 2, 4},
-    [NPY_INT32] = {"i4", 4, 4},   [NPY_INT64] = {"i8", 8, 8},   [NPY_BOOL] = {"b1", 1, 1},
+    [NPY_UINT16] = {"u2", 2, 4},  [NPY_INT32] = {"i4", 4, 4},   [NPY_UINT32] = {"u4", 4, 8},
+    [NPY_INT64] = {"i8", 8, 8},   [NPY_BOOL] = {"b1", 1, 1},
 };
 static_assert(ARRAY_LEN(types) == NPY_TYPE_COUNT, "one row per type");
 
@@ -95,7 +96,8 @@ static int unknown_type(const char *text, size_t size, struct error *err) {
     }
     shown[kept] = 0;
     return error_set(err, ERROR_UNSUPPORTED,
-                     "its elements are \"%s\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1",
+                     "its elements are \"%s\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 "
+                     "<i8 |b1: save them as one of these (array.astype)",
                      shown);
 }
 
@@ -233,6 +235,11 @@ static int measure(struct npy *npy, struct error *err) {
 
 int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err) {
     const unsigned char *bytes = (const unsigned char *)data;
+    if (size >= 4 && memcmp(data, "PK\x03\x04", 4) == 0) {
+        return error_set(err, ERROR_INVALID,
+                         "is a zip archive (.npz), and not a .npy file: save each of its arrays by "
+                         "numpy.save");
+    }
     if (size < MAGIC_BYTES || memcmp(data, "\x93NUMPY", MAGIC_BYTES) != 0) {
         return error_set(err, ERROR_INVALID, "not a .npy file");
     }
@@ -322,12 +329,19 @@ void npy_convert(const struct npy *npy, void *data, int64_t count) {
             float value = half_to_float(half);
             memcpy((char *)data + 4 * i, &value, sizeof value);
         }
-    } else if (type == NPY_INT16) {
+    } else if (type == NPY_INT16 || type == NPY_UINT16) {
         for (int64_t i = count; i-- > 0;) {
             int16_t small;
             memcpy(&small, (char *)data + 2 * i, sizeof small);
-            int32_t value = small;
+            int32_t value = type == NPY_INT16 ? small : (uint16_t)small;
             memcpy((char *)data + 4 * i, &value, sizeof value);
+        }
+    } else if (type == NPY_UINT32) {
+        for (int64_t i = count; i-- > 0;) {
+            uint32_t small;
+            memcpy(&small, (char *)data + 4 * i, sizeof small);
+            int64_t value = small;
+            memcpy((char *)data + 8 * i, &value, sizeof value);
         }
     } else if (type == NPY_BOOL) {
         for (uint8_t *at = data, *end = at + count; at < end; at++) {

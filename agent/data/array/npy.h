@@ -1,5 +1,5 @@
 /* npy.h: arrays in files as numpy.save writes them (NEP 1, versions 1 to 3), read slice by slice
- * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, of either byte order, in C or
+ * along their first axis. Elements: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 b1, of either byte order, in C or
  * Fortran order (which costs a read per element of a slice, unless an array has few slices or all
  * are read); everything else (structures, objects) is UNSUPPORTED, and the error names it. Any
  * thread. */
@@ -19,8 +19,10 @@ enum npy_type {
     NPY_FLOAT64,
     NPY_INT8,
     NPY_UINT8,
-    NPY_INT16, /* its values are int32_t */
+    NPY_INT16,  /* its values are int32_t */
+    NPY_UINT16, /* its values are int32_t */
     NPY_INT32,
+    NPY_UINT32, /* its values are int64_t */
     NPY_INT64,
     NPY_BOOL,
     NPY_TYPE_COUNT

@@ -119,8 +119,10 @@ static size_t print_value(enum npy_type type, const void *values, int64_t index,
     case NPY_UINT8:
         return print_whole(((const uint8_t *)values)[index], ret_text);
     case NPY_INT16:
+    case NPY_UINT16:
     case NPY_INT32:
         return print_whole(((const int32_t *)values)[index], ret_text);
+    case NPY_UINT32:
     case NPY_INT64:
         return print_whole(((const int64_t *)values)[index], ret_text);
     case NPY_BOOL:

@@ -15,6 +15,7 @@ int64_t array_value_integer(enum npy_type type, const void *values, int64_t i) {
     case NPY_BOOL:
         return ((const uint8_t *)values)[i];
     case NPY_INT16:
+    case NPY_UINT16:
     case NPY_INT32:
         return ((const int32_t *)values)[i];
     default:

@@ -13,9 +13,9 @@ static const char make_arrays[] =
     "def fill(kind, shape):\n"
     "    k = n.arange(int(n.prod(shape)), dtype='i8')\n"
     "    if kind == 'b1': return (k % 3 == 1).reshape(shape)\n"
-    "    v = k * 7 % 121 - (0 if kind == 'u1' else 50)\n"
+    "    v = k * 7 % 121 - (0 if kind[0] == 'u' else 50)\n"
     "    return (v / 8 if kind[0] == 'f' else v).astype(kind).reshape(shape)\n"
-    "for kind in 'f2 f4 f8 i1 u1 i2 i4 i8 b1'.split():\n"
+    "for kind in 'f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 b1'.split():\n"
     "    for rank, shape in enumerate([(5,), (5, 3), (5, 3, 2), (5, 1, 1, 2, 1, 3, 1, 2)]):\n"
     "        n.save(out + kind + '-%d.npy' % rank, fill(kind, shape))\n"
     "        n.save(out + 'fortran-' + kind + '-%d.npy' % rank,\n"
@@ -29,7 +29,7 @@ static const char make_arrays[] =
     "                                    n.nan, 1/3], 'f2'))\n"
     "n.save(out + 'long.npy', n.asfortranarray(fill('f4', (40000, 7, 3))))\n"
     "n.save(out + 'complex.npy', n.zeros(3, 'c16'))\n"
-    "n.save(out + 'u2.npy', n.zeros(3, 'u2'))\n"
+    "n.save(out + 'u8.npy', n.zeros(3, 'u8'))\n"
     "n.save(out + 'text.npy', n.array(['abc']))\n"
     "n.save(out + 'object.npy', n.array([{}], dtype=object))\n"
     "n.save(out + 'fields.npy', n.zeros(3, [('x', 'f4'), ('y', 'i4')]))\n"
@@ -41,12 +41,17 @@ static const char make_arrays[] =
     "n.save(out + 'more.npy', fill('f4', (5, 3)))\n"
     "open(out + 'more.npy', 'ab').write(b'x')\n"
     "open(out + 'head.npy', 'wb').write(b'\\x93NUMPY\\2\\0\\xff\\xff\\0\\0' + b' ' * 70000)\n"
-    "open(out + 'none.npy', 'wb').write(b'PK\\3\\4')\n";
+    "n.savez(out + 'pack.npz', fill('f4', (5, 3)))\n"
+    "import os; os.rename(out + 'pack.npz', out + 'pack.npy')\n"
+    "n.save(out + 'large.npy', n.array([65535, 40000], 'u2'))\n"
+    "n.save(out + 'larger.npy', n.array([2**32 - 1, 2**31], '>u4'))\n"
+    "open(out + 'none.npy', 'wb').write(b'PK')\n";
 
 static struct store *store;
 
 static double value_at(enum npy_type type, int64_t k) {
-    int64_t whole = k * 7 % 121 - (type == NPY_UINT8 ? 0 : 50);
+    bool is_unsigned = type == NPY_UINT8 || type == NPY_UINT16 || type == NPY_UINT32;
+    int64_t whole = k * 7 % 121 - (is_unsigned ? 0 : 50);
     return type == NPY_BOOL ? k % 3 == 1 : type <= NPY_FLOAT64 ? (double)whole / 8 : (double)whole;
 }
 
@@ -60,8 +65,10 @@ static double seen_at(enum npy_type type, const void *values, int64_t k) {
     case NPY_INT8:
         return ((const int8_t *)values)[k];
     case NPY_INT16:
+    case NPY_UINT16:
     case NPY_INT32:
         return ((const int32_t *)values)[k];
+    case NPY_UINT32:
     case NPY_INT64:
         return (double)((const int64_t *)values)[k];
     default:
@@ -153,6 +160,21 @@ static void test_halves_are_exact(void) {
     }
 }
 
+static void test_the_largest_unsigned_numbers(void) {
+    struct error err = {0};
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "larger.npy" : "large.npy";
+        struct npy npy;
+        struct store_info info;
+        AUTO(text_freep) char *values = NULL;
+        CHECK_OK(npy_open(store, name, &npy, &info, &err), &err);
+        const struct npy_object object = {store, name, &npy, info.token};
+        CHECK_OK(npy_read(&object, (struct npy_range){0, 2}, (void **)&values, &err), &err);
+        CHECK(seen_at(npy.type, values, 0) == (i ? 4294967295.0 : 65535));
+        CHECK(seen_at(npy.type, values, 1) == (i ? 2147483648.0 : 40000));
+    }
+}
+
 static void test_an_array_without_slices_is_one(void) {
     struct error err = {0};
     struct npy npy;
@@ -181,13 +203,13 @@ static void test_what_is_refused_says_why(void) {
         const char *words;
     } rows[] = {
         {"complex", ERROR_UNSUPPORTED,
-         "its elements are \"<c16\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1"},
-        {"u2", ERROR_UNSUPPORTED,
-         "its elements are \"<u2\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1"},
+         "its elements are \"<c16\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
+        {"u8", ERROR_UNSUPPORTED,
+         "its elements are \"<u8\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
         {"text", ERROR_UNSUPPORTED,
-         "its elements are \"<U3\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1"},
+         "its elements are \"<U3\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
         {"object", ERROR_UNSUPPORTED,
-         "its elements are \"|O\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1"},
+         "its elements are \"|O\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
         {"fields", ERROR_UNSUPPORTED,
          "its elements are structures, expected numbers or booleans; save each field as an array "
          "of its own"},
@@ -197,6 +219,8 @@ static void test_what_is_refused_says_why(void) {
         {"cut", ERROR_INVALID, "has 150 bytes, expected 188: it is truncated"},
         {"more", ERROR_INVALID, "has 189 bytes, expected 188: there is more after its array"},
         {"head", ERROR_INVALID, "has a header of more than 65536 bytes"},
+        {"pack", ERROR_INVALID,
+         "is a zip archive (.npz), and not a .npy file: save each of its arrays by numpy.save"},
         {"none", ERROR_INVALID, "not a .npy file"},
         {"missing", ERROR_NOT_FOUND, NULL},
     };
@@ -268,6 +292,7 @@ int main(void) {
     TEST(test_every_type_and_rank_is_read);
     TEST(test_a_long_array_in_fortran_order);
     TEST(test_halves_are_exact);
+    TEST(test_the_largest_unsigned_numbers);
     TEST(test_an_array_without_slices_is_one);
     TEST(test_a_file_that_is_shorter_now_has_changed);
     TEST(test_what_is_refused_says_why);
