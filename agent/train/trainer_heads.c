@@ -152,6 +152,18 @@ static int read_several(struct trainer *trainer, const json_t *spec, struct erro
     return check_targets(trainer, err);
 }
 
+/* From here on a target beyond 0 to 1 makes a sample a bad one. */
+static void mark_shares(const struct trainer *trainer, const struct trainer_head *head) {
+    struct dataset *const sets[] = {trainer->train, trainer->test};
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        if (sets[i] && head->source > 0) {
+            sets[i]->extras[head->source - 1].is_share = true;
+        } else if (sets[i]) {
+            sets[i]->has_shares = true;
+        }
+    }
+}
+
 int trainer_read_heads(struct trainer *trainer, const json_t *spec, struct error *err) {
     const json_t *losses = json_object_get(spec, "losses");
     if ((losses ? read_several(trainer, spec, err) : read_only(trainer, spec, err)) < 0) {
@@ -163,6 +175,9 @@ int trainer_read_heads(struct trainer *trainer, const json_t *spec, struct error
         static const char *const names[] = {"CrossEntropy", "MeanSquared", "BinaryCrossEntropy",
                                             "Huber", "CTC"};
         if (is_class == training_graph_has_classes(head->criterion.loss)) {
+            if (head->criterion.loss == TRAINING_BINARY_CROSS_ENTROPY) {
+                mark_shares(trainer, head);
+            }
             continue;
         }
         error_set(err, ERROR_INVALID, "loss: %s does not fit targets that are %s",

@@ -11,8 +11,10 @@ enum { NAMES_BYTES = 400 };
 static struct dataset_tensor tensor_at(const struct trainer *trainer, int source) {
     const struct dataset *train = trainer->train;
     return source > 0 ? train->extras[source - 1]
-                      : (struct dataset_tensor){train->name, train->type, trainer->augment.shape,
-                                                "the network would not see it", false};
+                      : (struct dataset_tensor){.name = train->name,
+                                                .type = train->type,
+                                                .shape = trainer->augment.shape,
+                                                .needed = "the network would not see it"};
 }
 
 static enum tensor_type *result_of(struct augment *augment, int source) {

@@ -148,6 +148,25 @@ static int check_numbers(const struct dataset *dataset, int64_t index, const cha
                      name, what, (long long)at, (double)values[at]);
 }
 
+/* Beyond 0 to 1 the loss is less than 0, and has no minimum. */
+static int check_shares(const struct dataset *dataset, int64_t index, const char *what,
+                        const float *values, int64_t count, struct error *err) {
+    char name[DATASET_NAME_MAX];
+    int64_t at = 0;
+    while (at < count && values[at] >= 0 && values[at] <= 1) {
+        at++;
+    }
+    if (at == count) {
+        return 0;
+    }
+    dataset_describe(dataset, index, name);
+    return error_set(err, ERROR_INVALID,
+                     "%s: %s %lld is %g; BinaryCrossEntropy takes numbers from 0 to 1: correct the "
+                     "data, take another loss, or leave such samples out with data.onBadSample: "
+                     "Skip",
+                     name, what, (long long)at, (double)values[at]);
+}
+
 int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample, struct error *err) {
     assert(index >= 0 && index < dataset->count);
     if (dataset->ops->read(dataset, index, sample, err) < 0) {
@@ -158,15 +177,23 @@ int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample, 
             0) {
         return -1;
     }
-    for (size_t i = 0; i < dataset->extra_count && !dataset->takes_any_number; i++) {
+    for (size_t i = 0; i < dataset->extra_count; i++) {
         const struct dataset_tensor *extra = &dataset->extras[i];
         char what[80];
         snprintf(what, sizeof what, "%s \"%.40s\", element",
                  extra->is_target ? "target of output" : "input", extra->name);
-        if (extra->type == TENSOR_FLOAT32 && check_numbers(dataset, index, what, sample->extras[i],
-                                                           shape_count(&extra->shape), err) < 0) {
+        if (extra->type != TENSOR_FLOAT32 || (dataset->takes_any_number && !extra->is_share)) {
+            continue;
+        }
+        int64_t size = shape_count(&extra->shape);
+        if ((extra->is_share
+                 ? check_shares(dataset, index, what, sample->extras[i], size, err)
+                 : check_numbers(dataset, index, what, sample->extras[i], size, err)) < 0) {
             return -1;
         }
     }
-    return check_numbers(dataset, index, "target", sample->target, dataset->target_count, err);
+    int64_t count = dataset->target_count;
+    return dataset->has_shares
+               ? check_shares(dataset, index, "target", sample->target, count, err)
+               : check_numbers(dataset, index, "target", sample->target, count, err);
 }

@@ -94,9 +94,10 @@ struct dataset {
     char **class_names;  /* of a folder: one per class; else NULL */
     bool is_late; /* which places count is known only when a sample is read; `counted` is NULL */
     bool takes_any_number; /* the network looks for NaN and Infinity itself: they are not bad */
-    int64_t damaged;       /* archives whose rest was left out: each counts as a bad sample */
-    struct strays strays;  /* what was found beside the samples */
-    uint32_t digest;       /* of names, sizes and, if held in memory, bytes; ranks compare it */
+    bool has_shares; /* its targets must be from 0 to 1, for BinaryCrossEntropy; others are bad */
+    int64_t damaged; /* archives whose rest was left out: each counts as a bad sample */
+    struct strays strays; /* what was found beside the samples */
+    uint32_t digest;      /* of names, sizes and, if held in memory, bytes; ranks compare it */
     /* Of sizes and times of change of the files whose bytes are not in `digest`; 0: there are none,
      * or not options.sees_files. Machines may see copies of one file differently. */
     uint32_t state;
@@ -125,7 +126,8 @@ NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *opt
 void dataset_close(struct dataset *dataset); /* accepts NULL */
 void dataset_closep(struct dataset **dataset);
 /* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; also
- * if a number of it is NaN or Infinity (unless takes_any_number), with file, row, element. */
+ * if a number of it is NaN or Infinity (unless takes_any_number), or a share is not from 0 to 1,
+ * with file, row, element. */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
 /* The file and row of a sample, for people. */

@@ -15,6 +15,7 @@ struct dataset_tensor {
     /* The target of a further output of the network, called `name`: int64 (a class, or one for each
      * place) or float32 numbers; no input takes it. */
     bool is_target;
+    bool is_share; /* its numbers must be from 0 to 1, for BinaryCrossEntropy */
 };
 
 /* One sample. Zero it before the first use; its memory is reused. */

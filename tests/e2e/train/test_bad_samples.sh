@@ -36,6 +36,11 @@ open(photos + "/a/notes.txt", "w").write("no picture")
 x = random.normal(size=(60, 1, 6, 6)).astype("f8")
 n.save(folder + "/x.npy", x)
 n.save(folder + "/y.npy", n.arange(60) % 3)
+shares = random.random((60, 3)).astype("f4")
+shares[0], shares[1] = 0, 1
+n.save(folder + "/shares.npy", shares)
+shares[31, 2], shares[50, 0] = 1.5, -0.25
+n.save(folder + "/beyond.npy", shares)
 x[17, 0, 2, 3] = n.nan
 x[44, 0, 1, 1] = 1e300  # overflows float32
 n.save(folder + "/nan.npy", x)
@@ -45,7 +50,8 @@ P
 # spec OUTPUT DATA [MORE]
 spec() {
     WINDLASS_SPEC=$(printf '{"trainer": {"model": {"new": "MLP", "classes": 3, "shape": %s}, "data": {%s}, "epochs": %s, "batchSize": 16,
-        "optimizer": {"learningRate": "%s"}, "output": {"path": "out/%s"}}}' "${shape:-[3, 12, 12]}" "$2" "${epochs:-3}" "${rate:-0.01}" "$1")
+        "optimizer": {"learningRate": "%s"}, "loss": "%s", "output": {"path": "out/%s"}}}' "${shape:-[3, 12, 12]}" "$2" "${epochs:-3}" "${rate:-0.01}" \
+        "${loss:-CrossEntropy}" "$1")
     export WINDLASS_SPEC
 }
 mpi() { timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
@@ -132,6 +138,18 @@ check "and with Skip that is skipped, too" ends first 0
 check "and named once" eval '[ "$(grep -c "bad sample: data/first.npy, labels data/y.npy: sample 0: element 0 is nan" "$work/first.log")" = 1 ]'
 spec crowd "$(numbers x), $(numbers x | sed 's/train/test/')"
 WINDLASS_THREADS=65 check "a machine with more processors than a loader has threads trains and evaluates" ends crowd 0
+shares() { numbers x | sed "s/y.npy/$1.npy/"; } # TARGETS
+loss=BinaryCrossEntropy spec beyond "$(shares beyond)"
+check "a target beyond 0 to 1 of BinaryCrossEntropy ends it" ends beyond 5
+check "named alike, with the loss" says beyond 'labels data/beyond.npy: sample (31: target 2 is 1.5|50: target 0 is -0.25); BinaryCrossEntropy takes numbers from 0 to 1'
+loss=BinaryCrossEntropy spec shared "$(shares beyond), $(shares beyond | sed 's/train/test/'), $skip: 3"
+check "with Skip it trains" ends shared 0
+check "without these samples" says shared '^2 of 60 samples are bad; others took their places'
+check "in the data to test with, too" says shared '^2 of 60 samples of data.test are bad, and were not counted$'
+loss=BinaryCrossEntropy spec within "$(shares shares)"
+check "0 and 1 themselves are targets" ends within 0
+loss=MeanSquared spec squared "$(shares beyond)"
+check "and another loss takes them all" ends squared 0
 rate=1e30 spec diverges "$(numbers x)"
 check "a training that diverges has code 1" ends diverges 1
 check "and says that the data are finite" says diverges 'the loss of step [0-9]* is .*though all numbers of its samples are finite: the training diverges'

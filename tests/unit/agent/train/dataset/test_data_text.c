@@ -62,6 +62,27 @@ static void test_tokens_of_a_text(void) {
     CHECK_INT(dataset_find(dataset, "x"), -1);
 }
 
+static void test_labels_are_whole_numbers(void) {
+    static const char *const wanted[] = {"1.5", "\"1.5\"", "\"1e0\"", "-1", "1048576"};
+    put("t.json", TOKENIZER(""));
+    put("f.jsonl", "{\"text\":\"a\",\"kind\":1}\n{\"text\":\"a\",\"kind\":1.5}\n"
+                   "{\"text\":\"a\",\"kind\":\"1.5\"}\n{\"text\":\"a\",\"kind\":\"1e0\"}\n"
+                   "{\"text\":\"a\",\"kind\":-1}\n{\"text\":\"a\",\"kind\":1048576}\n");
+    AUTO(dataset_closep)
+    struct dataset *dataset = must_open(SPEC("f.jsonl", "\"format\": \"JSONLines\", " ONE), NULL);
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    CHECK_OK(dataset_read(dataset, 0, &sample, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        AUTO(text_freep)
+        char *says = x_printf("column \"kind\": %s is not a class, a whole number", wanted[i]);
+        err = (struct error){0};
+        CHECK_INT(dataset_read(dataset, 1 + (int64_t)i, &sample, &err), -1);
+        CHECK(err.kind == ERROR_INVALID && strstr(err.text, "out/f.jsonl: row "));
+        CHECK(strstr(err.text, says) || (printf("# %s\n", err.text), 0));
+    }
+}
+
 static void test_a_file_that_pads_in_front(void) {
     put("t.json", TOKENIZER("\"padding\":{\"strategy\":\"BatchLongest\",\"direction\":\"Left\","
                             "\"pad_to_multiple_of\":4,\"pad_id\":0,\"pad_type_id\":1,"
@@ -289,6 +310,7 @@ static void test_what_is_refused(void) {
 int main(void) {
     fixtures_start("data-text");
     TEST(test_tokens_of_a_text);
+    TEST(test_labels_are_whole_numbers);
     TEST(test_a_file_that_pads_in_front);
     TEST(test_classes_of_words);
     TEST(test_an_ignored_class_does_not_count);

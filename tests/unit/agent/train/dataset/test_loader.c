@@ -331,6 +331,39 @@ static void test_without_skip_a_bad_sample_ends_it_by_name(void) {
     CHECK_OK(dataset_read(dataset, 7, &sample, &err), &err);
 }
 
+/* Of the only output, and of a further one. */
+static void test_shares_are_from_0_to_1(void) {
+    static const char *const specs[] = {
+        "{\"tensors\": {\"samples\": \"out/badx.npy\", \"labels\": \"out/shares.npy\"}}",
+        "{\"tensors\": {\"samples\": \"out/badx.npy\", \"outputs\": [{\"name\": \"a\", \"path\": "
+        "\"out/bady.npy\"}, {\"name\": \"b\", \"path\": \"out/shares.npy\"}]}}"};
+    static const char *const says[] = {"sample 2: target 1 is 1.5; BinaryCrossEntropy",
+                                       "sample 2: target of output \"b\", element 1 is 1.5; Bin"};
+    AUTO(text_freep)
+    char *line =
+        x_printf("cd %s && /usr/bin/python3 -c \"\n"
+                 "import numpy as n\n"
+                 "y = n.full((%d, 2), 0.5, 'f8'); y[0], y[2, 1], y[3, 0] = (0, 1), 1.5, -1\n"
+                 "n.save('shares.npy', y)\n\"",
+                 fixtures_out, BAD_COUNT);
+    CHECK_INT(system(line), 0);
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+        AUTO(dataset_closep) struct dataset *dataset = must_open(specs[i], NULL);
+        AUTO(sample_release) struct sample sample = {0};
+        struct error err = {0};
+        CHECK_OK(dataset_read(dataset, 2, &sample, &err), &err); /* of another loss */
+        dataset->has_shares = i == 0;
+        for (size_t k = 0; k < dataset->extra_count; k++) {
+            dataset->extras[k].is_share = true;
+        }
+        CHECK_OK(dataset_read(dataset, 0, &sample, &err), &err);
+        CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
+        CHECK(err.kind == ERROR_INVALID && strstr(err.text, says[i]));
+        dataset->takes_any_number = true; /* of samples, not of these */
+        CHECK_INT(dataset_read(dataset, 3, &sample, &(struct error){0}), -1);
+    }
+}
+
 /* More bad samples than good ones; and none that is good. */
 /* The loader is ahead of the step that is computed, which may end the training in another way. */
 static void test_a_bad_sample_ends_nothing_before_its_step(void) {
@@ -443,6 +476,7 @@ int main(void) {
     TEST(test_bad_samples_are_replaced_alike_for_everybody);
     TEST(test_bad_samples_to_evaluate_with_do_not_count);
     TEST(test_without_skip_a_bad_sample_ends_it_by_name);
+    TEST(test_shares_are_from_0_to_1);
     TEST(test_a_bad_sample_ends_nothing_before_its_step);
     TEST(test_substitutes_are_searched_for_with_a_bound);
     TEST(test_it_may_end_at_any_moment);

@@ -33,7 +33,7 @@ static const char make_shards[] =
     "[]))\n"
     "odd = sample(0) + [('s/n.jpg', picture(1, 'JPEG')), ('s/l.cls', b'1'), ('s/w.webp', "
     "b'RIFF'),\n"
-    "                   ('s/w.cls', b'2'), ('s/bad.cls', b'cat'), ('s/bad.jpg', picture(2, "
+    "                   ('s/w.cls', b'2'), ('s/bad.cls', b'1.5'), ('s/bad.jpg', picture(2, "
     "'JPEG')),\n"
     "                   ('s/cut.jpg', picture(3, 'JPEG')[:40]), ('s/cut.cls', b'3')] + sample(9)\n"
     "make('odd/odd.tar', odd)\n"
