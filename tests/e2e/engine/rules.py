@@ -229,6 +229,34 @@ def heads_attention(q, k, v, b):
     return (f.softmax(q @ k.transpose(2, 3) / 2, -1) @ v).transpose(1, 2).flatten(2)
 of_microsoft("attention of heads", lambda s, x, run=microsoft("MultiHeadAttention", heads_attention, num_heads_i=2): run(s.q(x), s.k(x), s.v(x), s.row),
              q=lines(8), k=lines(8), v=lines(8), row=lambda: P(24))
+def grouped_query(heads, kv_heads, turns=False, window=0, cap=0.0):
+    """A decoder's first run: its cache is empty, and each row ends at its last token."""
+    def plain(q, k, v, last, total, cos=None, sin=None):
+        if k is None:
+            q, k, v = q.split([heads * 4, kv_heads * 4, kv_heads * 4], -1)
+        q, k, v = (t.reshape(*t.shape[:2], -1, 4).transpose(1, 2) for t in (q, k, v))
+        if turns:
+            q, k = (torch.cat([a * cos - b * sin, b * cos + a * sin], -1) for a, b in (t.chunk(2, -1) for t in (q, k)))
+        k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
+        scores = q @ k.transpose(2, 3) / 2
+        scores = cap * torch.tanh(scores / cap) if cap else scores
+        apart = torch.arange(6)[:, None] - torch.arange(6)
+        scores = scores.masked_fill((apart < 0) | (apart >= (window or 6)), -float("inf"))
+        return (f.softmax(scores, -1) @ v).transpose(1, 2).flatten(2)
+    def symbolic(g, q, k, v, last, total, *tables):
+        none = lambda: g.op("prim::Constant").setType(torch._C.OptionalType.ofTensor())
+        return g.op("com.microsoft::GroupQueryAttention", q, k or none(), v or none(), none(), none(), last, total, *tables, num_heads_i=heads, kv_num_heads_i=kv_heads,
+                    do_rotary_i=int(turns), local_window_size_i=window or -1, softcap_f=cap).setType(q.type().with_sizes([None, 6, heads * 4]))
+    Foreign = type("Foreign", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, *inputs: plain(*inputs)), "symbolic": staticmethod(symbolic)})
+    def run(x, *parts):
+        angles = torch.arange(6)[:, None] * torch.tensor([1.0, 0.3])
+        tables = [angles.cos().to(x.dtype), angles.sin().to(x.dtype)] if turns else []
+        inputs = (*parts, torch.full((x.shape[0],), 5, dtype=torch.int32), torch.tensor(6, dtype=torch.int32), *tables)
+        return (Foreign.apply if torch.onnx.is_in_onnx_export() else plain)(*inputs)
+    return run
+of_microsoft("grouped queries", lambda s, x, run=grouped_query(4, 2): run(x, s.q(x), s.k(x), s.v(x)), width=16, q=lines(16), k=lines(8), v=lines(8))
+of_microsoft("grouped queries, one input, turned", lambda s, x, run=grouped_query(2, 1, turns=True): run(x, s.i(x), None, None), i=lines(16))
+of_microsoft("grouped queries, a window, a cap", lambda s, x, run=grouped_query(2, 2, window=2, cap=0.7): run(x, s.q(x), s.k(x), s.v(x)), q=lines(8), k=lines(8), v=lines(8))
 def rows_of_tokens(x, which, words, places, kinds, g, h):
     return f.layer_norm(words[x] + places[: x.shape[1]] + kinds[which], (8,), g, h, 1e-5)
 add("microsoft embedding", (6,), lambda s, x, run=microsoft("EmbedLayerNormalization", rows_of_tokens, epsilon_f=1e-5): s.o(run(x, x * 0 + 1, s.words, s.places, s.kinds, s.scale, s.shift).flatten(1)), opset=17, tokens=11,
@@ -312,6 +340,95 @@ def decoder(s, x):
 add("sequence to sequence", (6, 4), decoder, e=lambda: nn.GRU(4, 5, batch_first=True), d=lambda: nn.GRU(3, 5, batch_first=True), z=lambda: P(1, 1, 3), o=head(10))
 add("deep sets", (7, 4), lambda s, x: s.o(torch.cat([f.elu(s.i(x)).sum(1), f.elu(s.i(x)).max(1)[0]], 1)), i=lambda: nn.Linear(4, 6), o=head(12))
 add("highway", (6,), lambda s, x: s.o(torch.sigmoid(s.g(x)) * f.relu(s.i(x)) + (1 - torch.sigmoid(s.g(x))) * x), g=lambda: nn.Linear(6, 6), i=lambda: nn.Linear(6, 6), o=head(6))
+def temporal(s, x):
+    y = x
+    for c, d in ((s.a, 1), (s.b, 2), (s.c, 4)):
+        y = y + torch.tanh(c(f.pad(y, (2 * d, 0))))
+    return s.o(y[:, :, -1])
+norm_conv = lambda d: lambda: nn.utils.weight_norm(nn.Conv1d(4, 4, 3, dilation=d))
+add("temporal convolutions", (4, 12), temporal, a=norm_conv(1), b=norm_conv(2), c=norm_conv(4), o=head(4))
+def translation(s, x):
+    memory, begun = s.e(x[:, :4]), x[:, 4:]
+    return s.o(s.d(begun, memory, tgt_mask=torch.triu(torch.full((4, 4), float("-inf"), dtype=x.dtype), 1)).mean(1))
+add("transformer's decoder", (8, 8), translation, opset=17, e=lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True),
+    d=lambda: nn.TransformerDecoderLayer(8, 2, 12, dropout=0.0, batch_first=True), o=head(8))
+def twins(s, x):
+    a, b = (torch.tanh(s.c(x[:, i])).flatten(2).mean(2) for i in range(2))
+    return s.o(torch.cat([(a - b).abs(), a * b], 1))
+add("siamese", (2, 3, 6, 6), twins, c=lambda: nn.Conv2d(3, 5, 3), o=head(10))
+add("critic", (3, 8, 8), lambda s, x: s.o(f.leaky_relu(s.n(s.b(f.leaky_relu(s.a(x), 0.2))), 0.2).flatten(1)), loss="mean-squared", a=lambda: nn.Conv2d(3, 4, 4, 2, 1),
+    b=lambda: nn.Conv2d(4, 6, 4, 2, 1), n=lambda: nn.InstanceNorm2d(6, affine=True), o=head(24))
+def graph_by_product(s, x):
+    near = torch.eye(5, dtype=x.dtype).roll(1, 0) + torch.eye(5, dtype=x.dtype).roll(-1, 0) + torch.eye(5, dtype=x.dtype)
+    near = near / near.sum(1, keepdim=True)
+    return s.o((near @ s.b(torch.tanh(near @ s.a(x)))).mean(1))
+add("graph, by its matrix", (5, 4), graph_by_product, a=lambda: nn.Linear(4, 6), b=lambda: nn.Linear(6, 6), o=head(6))
+def graph_by_edges(s, x):
+    start, end = torch.tensor([0, 1, 2, 3, 4, 0, 2]), torch.tensor([1, 2, 3, 4, 0, 2, 4])
+    sent = torch.tanh(s.m(torch.cat([x[:, start], x[:, end]], 2)))
+    summed = torch.zeros(x.shape[0], 5, 6, dtype=x.dtype).scatter_add(1, end[None, :, None].expand(x.shape[0], 7, 6), sent)
+    return s.o(f.elu(s.u(torch.cat([x, summed], 2))).sum(1))
+add("graph, by its edges", (5, 4), graph_by_edges, opset=16, m=lambda: nn.Linear(8, 6), u=lambda: nn.Linear(10, 6), o=head(6))
+def graph_attention(s, x):
+    h, near = s.w(x), torch.eye(5).roll(1, 0) + torch.eye(5)
+    scores = f.leaky_relu(s.a(h) + s.b(h).transpose(1, 2), 0.2).masked_fill(near == 0, -float("inf"))
+    return s.o(f.elu(scores.softmax(-1) @ h).mean(1))
+add("graph with attention", (5, 4), graph_attention, w=lambda: nn.Linear(4, 6), a=lambda: nn.Linear(6, 1), b=lambda: nn.Linear(6, 1, bias=False), o=head(6))
+def factors(s, x):
+    rows = torch.stack([e(x[:, i]) for i, e in enumerate((s.a, s.b, s.c))], 1)
+    pairs = (rows.sum(1).square() - rows.square().sum(1)) / 2
+    return s.o(torch.cat([pairs, torch.tanh(s.d(rows.flatten(1)))], 1))
+table = lambda: nn.Embedding(7, 4)
+add("factorization machine", (3,), factors, tokens=7, a=table, b=table, c=table, d=lambda: nn.Linear(12, 5), o=head(9))
+def shuffled(s, x):
+    y = s.a(x)
+    y = y.reshape(y.shape[0], 2, 4, *y.shape[2:]).transpose(1, 2).flatten(1, 2)
+    a, b = y.chunk(2, 1)
+    return s.o(torch.cat([a, torch.tanh(s.b(b))], 1).mean((2, 3)))
+add("channels shuffled", (4, 6, 6), shuffled, a=lambda: nn.Conv2d(4, 8, 1, groups=2), b=lambda: nn.Conv2d(4, 4, 3, padding=1, groups=4), o=head(8))
+def unrolled(s, x):
+    for _ in range(4):
+        x = x + 0.25 * torch.tanh(s.b(torch.tanh(s.a(x))))
+    return s.o(x)
+add("an equation in steps", (6,), unrolled, a=lambda: nn.Linear(6, 8), b=lambda: nn.Linear(8, 6), o=head(6))
+def made_weights(s, x):
+    w = s.h(x[:, 0]).reshape(-1, 5, 4)
+    return s.o(torch.tanh(torch.bmm(w, x[:, 1:].transpose(1, 2))).mean(2))
+add("weights that are made", (4, 4), made_weights, h=lambda: nn.Linear(4, 20), o=head(5))
+def masked(s, x):
+    mask = torch.ones(1, 1, 3, 3, dtype=x.dtype)
+    mask[:, :, 1, 1:] = mask[:, :, 2] = 0
+    return s.o(torch.tanh(f.conv2d(x, s.w * mask, s.b, padding=1)).mean((2, 3)))
+add("masked convolution", (2, 6, 6), masked, w=lambda: P(4, 2, 3, 3), b=lambda: P(4), o=head(4))
+def conv_lstm(s, x):
+    h = c = torch.zeros(x.shape[0], 3, 5, 5, dtype=x.dtype)
+    for t in range(3):
+        i, o, g, u = s.c(torch.cat([x[:, t], h], 1)).chunk(4, 1)
+        c = torch.sigmoid(g) * c + torch.sigmoid(i) * torch.tanh(u)
+        h = torch.sigmoid(o) * torch.tanh(c)
+    return s.o(h.mean((2, 3)))
+add("recurrent convolutions", (3, 2, 5, 5), conv_lstm, c=lambda: nn.Conv2d(5, 12, 3, padding=1), o=head(3))
+add("radial basis", (4,), lambda s, x: s.o(torch.exp(-(torch.cdist(x[:, None], s.c[None], compute_mode="donot_use_mm_for_euclid_dist").squeeze(1) * s.g) ** 2)), c=lambda: P(6, 4), g=lambda: P(6), o=head(6))
+def windows(s, x):
+    y = torch.roll(s.i(x), (-1, -1), (1, 2)).reshape(x.shape[0], 2, 2, 2, 2, 4).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 4)
+    y = f.softmax(y @ y.transpose(1, 2) / 2 + s.b, -1) @ y
+    y = torch.roll(y.reshape(x.shape[0], 2, 2, 2, 2, 4).permute(0, 1, 3, 2, 4, 5).reshape(x.shape[0], 4, 4, 4), (1, 1), (1, 2))
+    return s.o(s.n(x + y).mean((1, 2)))
+add("shifted windows", (4, 4, 4), windows, opset=17, i=lambda: nn.Linear(4, 4), b=lambda: P(4, 4), n=lambda: nn.LayerNorm(4), o=head(4))
+add("latents that ask", (6, 5), lambda s, x: s.o(s.a(s.l.expand(x.shape[0], -1, -1), s.k(x), s.v(x), need_weights=False)[0].flatten(1)), l=lambda: P(1, 3, 8), k=lambda: nn.Linear(5, 8),
+    v=lambda: nn.Linear(5, 8), a=lambda: nn.MultiheadAttention(8, 2, batch_first=True), o=head(24))
+def state_space(s, x):
+    step, y, state = f.softplus(s.d(x)), [], torch.zeros(x.shape[0], 4, 3, dtype=x.dtype)
+    for t in range(5):
+        state = state * torch.exp(-step[:, t, :, None] * s.a.exp()) + step[:, t, :, None] * s.b(x[:, t])[:, None] * x[:, t, :, None]
+        y.append((state * s.c(x[:, t])[:, None]).sum(2) + s.e * x[:, t])
+    return s.o(torch.stack(y, 1).mean(1))
+add("state space", (5, 4), state_space, d=lambda: nn.Linear(4, 4), a=lambda: P(4, 3), b=lambda: nn.Linear(4, 3), c=lambda: nn.Linear(4, 3), e=lambda: P(4), o=head(4))
+def pyramid(s, x):
+    a = torch.tanh(s.a(x))
+    b = torch.tanh(s.b(a))
+    return s.o(torch.tanh(s.l(a) + f.interpolate(s.t(b), scale_factor=2, mode="nearest")).mean((2, 3)))
+add("feature pyramid", (2, 8, 8), pyramid, a=lambda: nn.Conv2d(2, 4, 3, 2, 1), b=lambda: nn.Conv2d(4, 6, 3, 2, 1), l=lambda: nn.Conv2d(4, 5, 1), t=lambda: nn.Conv2d(6, 5, 1), o=head(5))
 add("regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="mean-squared", i=lambda: nn.Linear(6, 5), o=head(5))
 add("several labels", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="binary-cross-entropy", i=lambda: nn.Linear(6, 5), o=head(5))
 add("robust regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))) * 2, loss="huber", i=lambda: nn.Linear(6, 5), o=head(5))

@@ -82,4 +82,5 @@ cured() {
 }
 check "which trains the rest, and keeps their bits" cured "[$inner]"
 check "a pattern that matches nothing is refused" refused vision 'model.freeze: no weight of the network is named as "positionz"' '["positionz"]'
+check "noise in the network is refused by name" refused noise "operators not supported (opset 14): RandomNormalLike"
 exit $((failures > 0))

@@ -99,6 +99,15 @@ def networks():
         def forward(self, x):
             return self.head(torch.linalg.det(self.inner(x.flatten(1)).reshape(-1, 8, 2, 2)))
 
+    class Noise(nn.Module):  # as in a variational autoencoder
+        def __init__(self):
+            super().__init__()
+            self.middle, self.spread, self.head = nn.Linear(288, 8), nn.Linear(288, 8), nn.Linear(8, CLASSES)
+
+        def forward(self, x):
+            spread = torch.exp(self.spread(x.flatten(1)) / 2)
+            return self.head(self.middle(x.flatten(1)) + spread * torch.randn_like(spread))
+
     class Attend(torch.autograd.Function):  # Attention of opset 23
         forward = staticmethod(lambda ctx, q, k, v: attend(q, k, v))
         symbolic = staticmethod(lambda g, q, k, v: g.op("newer::Attention", q, k, v, q_num_heads_i=2, kv_num_heads_i=2, is_causal_i=1).setType(q.type()))
@@ -118,7 +127,7 @@ def networks():
             x = x.reshape(-1, 12, 24)
             return self.head((Attend.apply if torch.onnx.is_in_onnx_export() else attend)(self.q(x), self.k(x), self.v(x))[:, -1])
 
-    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant, Fused)}
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant, Noise, Fused)}
 
 
 def export(network, x, path, mode, folds=False):

@@ -76,6 +76,23 @@ static const struct node *mark_blocked(const struct graph *network, const bool *
     return last;
 }
 
+static bool is_quantized(const struct node *node) {
+    switch (node->op->id) {
+    case OP_CONV_INTEGER:
+    case OP_DEQUANTIZE_LINEAR:
+    case OP_DYNAMIC_QUANTIZE:
+    case OP_MATMUL_INTEGER:
+    case OP_QLINEAR_CONV:
+    case OP_QLINEAR_MATMUL:
+    case OP_QUANTIZE_LINEAR:
+    case OP_MS_MATMUL_BITS:
+    case OP_MS_QATTENTION:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Returns what to do instead of freezing: the begin of a sentence, or nothing. */
 static const char *explain(const struct node *node, char why[static WHY_BYTES]) {
     enum tensor_type type;
@@ -87,6 +104,10 @@ static const char *explain(const struct node *node, char why[static WHY_BYTES]) 
         snprintf(why, WHY_BYTES, ": its axis %lld, of an unknown number, has no gradient",
                  (long long)node_integer(node, "axis", -1));
         return "export it with an axis from the end (-1); or, ";
+    }
+    if (is_quantized(node)) {
+        snprintf(why, WHY_BYTES, ": the network is quantized, and whole numbers have no gradient");
+        return "train it as it was before, and quantize the result; or, ";
     }
     snprintf(why, WHY_BYTES, ": this operator has no gradient");
     return "";

@@ -3,6 +3,7 @@
 #include "agent/engine/training_graph.h"
 
 #include "agent/engine/ops/infer/params.h"
+#include "agent/engine/ops/microsoft/microsoft.h"
 #include "agent/engine/training.h"
 
 #include "tests/conformance/attributes.h"
@@ -364,6 +365,30 @@ static int norm_of_unknown_axis(struct network *network) {
     return x;
 }
 
+/* Weights of 4 bits, and their scales. */
+static int quantized_product(struct network *network) {
+    static uint8_t bits[WIDTH * 8];
+    const struct attribute sizes[] = {
+        INT("K", WIDTH), INT("N", WIDTH), INT("block_size", 16), INT("bits", 4), {0}};
+    const struct tensor packed = {TENSOR_UINT8, {3, {WIDTH, 1, 8}}, bits, false};
+    int x = begin(network);
+    x = node(network, "Mul", x, weight(network, "before", row));
+    int q = network_keep(network, "packed", packed);
+    int scales = weight(network, "before.scales", (struct shape){1, {WIDTH}});
+    x = network_node(network, "Sum", (int[]){x, q, scales, -2}, sizes);
+    network->nodes[network->graph.node_count - 1].op = microsoft_find("MatMulNBits", 1);
+    return node(network, "Mul", x, weight(network, "after", row));
+}
+
+static int quantized_values(struct network *network) {
+    int x = begin(network);
+    x = node(network, "Mul", x, weight(network, "before", row));
+    int scale = literal(network, "scale", (struct shape){.rank = 0});
+    x = node(network, "QuantizeLinear", x, scale);
+    x = node(network, "DequantizeLinear", x, scale);
+    return node(network, "Mul", x, weight(network, "after", row));
+}
+
 static void test_refusals(void) {
     static const struct {
         int (*make)(struct network *network);
@@ -383,6 +408,12 @@ static void test_refusals(void) {
          "spec.trainer.model.freeze: [\"w\"]"},
         {branch_like_double, NULL, "Cast node \"CastLike\" to float64: only float32 has gradients",
          "spec.trainer.model.freeze: [\"w\"]"},
+        {quantized_product, NULL,
+         "MatMulNBits node \"Sum\": the network is quantized, and whole numbers have no gradient, "
+         "so 2 weights before it cannot be trained; train it as it was before, and quantize",
+         "spec.trainer.model.freeze: [\"before\", \"before.scales\"]"},
+        {quantized_values, NULL, "Linear\": the network is quantized",
+         "spec.trainer.model.freeze: [\"before\"]"},
         {norm_of_unknown_axis, NULL,
          "LayerNormalization node \"LayerNormalization\": its axis 1, of an unknown number",
          "spec.trainer.model.freeze: ["},
@@ -390,7 +421,8 @@ static void test_refusals(void) {
          "torch.where"},
         {no_way_back, "thresh", "no weight of the network is named as \"thresh\"", "model.freeze"},
     };
-    static const char *const cures[] = {"before", "threshold", "half", "w", "w", "w", "w"};
+    static const char *const cures[] = {"before", "threshold", "half",    "w",     "w",
+                                        "w",      "w",         "before*", "before"};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct network network;
         struct training_graph graph;
