@@ -5,7 +5,7 @@
  * Levy, Rastrigin, Griewank as in Surjanovic and Bingham's library, shifted so that the least is
  * not in the middle of the cube.
  *
- * SEARCH_SEEDS=20: seeds (default: 3); SEARCH_TABLE=FILE: writes a row of each
+ * SEARCH_SEEDS=20: seeds (default: 3, in a soak 20); SEARCH_TABLE=FILE: writes a row of each
  * (tests/bench/search.sh); SEARCH_ONLY=NAME: only that function. SEARCH_ORACLE=1: no test; it
  * answers lines "NUMBER FAILS UNITS..." of its input (the function, 0 or 1) with the value or
  * "fail" (tests/bench/peers/search_optuna.py). */
@@ -19,7 +19,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TRIALS = 60, TRIALS_FINITE = 40, AT_ONCE = 4, SEEDS = 3, SEEDS_MAX = 100, SAMPLES = 20000 };
+enum {
+    TRIALS = 60,
+    TRIALS_FINITE = 40,
+    AT_ONCE = 4,
+    SEEDS = 3,
+    SEEDS_SOAK = 20,
+    SEEDS_MAX = 100,
+    SAMPLES = 20000
+};
 
 /* ---- functions of coordinates in [0, 1], to be minimized ---- */
 
@@ -297,7 +305,8 @@ static void check_problem(const struct problem *problem, int seeds, FILE *table,
 
 static void test_ten_functions(void) {
     const char *wanted = getenv("SEARCH_ONLY"), *path = getenv("SEARCH_TABLE");
-    int seeds = getenv("SEARCH_SEEDS") ? (int)strtol(getenv("SEARCH_SEEDS"), NULL, 10) : SEEDS;
+    const char *given = getenv("SEARCH_SEEDS");
+    int seeds = given ? (int)strtol(given, NULL, 10) : getenv("SOAK_ROUNDS") ? SEEDS_SOAK : SEEDS;
     struct failures failures = {0};
     FILE *table = path ? fopen(path, "a") : NULL;
     CHECK(seeds >= 1 && seeds <= SEEDS_MAX);
