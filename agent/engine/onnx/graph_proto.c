@@ -3,6 +3,7 @@
 
 #include "agent/engine/onnx/attribute_proto.h"
 #include "agent/engine/onnx/build.h"
+#include "agent/engine/onnx/declared.h"
 #include "agent/engine/onnx/string_values.h"
 #include "agent/engine/ops/ml/ml.h"
 
@@ -313,6 +314,9 @@ static int read_graph(struct build *build, struct protobuf message, struct error
     build->left_out->note[0] = 0;
     names_init(&build->names, build->value_room);
     int result = read_parts(build, message, err);
+    if (result == 0) {
+        declared_read(build, message);
+    }
     names_release(&build->names);
     return result;
 }
