@@ -28,14 +28,19 @@ static bool is_labelled(const json_t *object) {
     return json_object_get(tree_get(object, "metadata.labels"), "windlass.dev/job") != NULL;
 }
 
+static char *line_of(const char *type, const json_t *object) {
+    AUTO(text_freep) char *text = json_dumps(object, JSON_COMPACT);
+    return x_printf("{\"type\":\"%s\",\"object\":%s}\n", type, text);
+}
+
 static void send_to(const struct api_double *api, const char *plural, bool by_label,
                     const char *type, const json_t *object) {
-    AUTO(text_freep) char *text = json_dumps(object, JSON_COMPACT);
-    AUTO(text_freep) char *line = x_printf("{\"type\":\"%s\",\"object\":%s}\n", type, text);
+    AUTO(text_freep) char *line = NULL; /* made for the first who watches */
     for (int i = 0; i < api->watch_count; i++) {
         const struct watching *watching = &api->watches[i];
         if (strcmp(watching->plural, plural) == 0 && watching->by_label == by_label &&
             script_is_open(watching->connection)) {
+            line = line ? line : line_of(type, object);
             script_send(watching->connection, line);
         }
     }
