@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# `make test` runs this beside the end-to-end scripts, in the processor time they leave: the unit tests under
-# ASan and UBSan, and at the same time the fuzzers and the tests under TSan.
+# `make test` runs this beside the end-to-end scripts, in the processor time they leave: a quarter of the unit tests
+# under ASan and UBSan, and at the same time a quarter of the fuzzers and of the tests under TSan: with each commit another
+# quarter (tests/sample.sh). All of them run in `make sanitize`, `make fuzz` and `make soak`.
 set -u
 cd "$(dirname "$0")/.." || exit 3
+export SANITIZE_PART=4
 mkdir -p build
 bad=0
+FUZZ_ONLY=$(printf '%s\n' tests/fuzz/fuzz_*.c tests/fuzz/data/fuzz_*.c | sed 's|.*/fuzz_||; s|\.c$||' |
+    tests/sample.sh $SANITIZE_PART)
+export FUZZ_ONLY=${FUZZ_ONLY//$'\n'/ }
 fuzzers() {
     if ! make -j"$(nproc)" --no-print-directory fuzzers-build >build/fuzz-build.log 2>&1; then
         tail -20 build/fuzz-build.log

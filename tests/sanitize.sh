@@ -2,6 +2,7 @@
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
 # that tests/tsan.txt lists, modules with threads, and whole jobs (tests/threads.sh).
 #   sanitize.sh [address | thread]: only one of the two.
+#   SANITIZE_PART: one program of so many (tests/sample.sh); `make sanitize` and the soak run all.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -14,8 +15,9 @@ export ASAN_OPTIONS=quarantine_size_mb=16:intercept_tls_get_addr=0
 export ROUNDS_DIVISOR=8 ASKING_JOBS=20
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//')
-mapfile -t threaded < <(sed '/^#/d; s/^/tests\//' tests/tsan.txt)
+sample() { tests/sample.sh "${SANITIZE_PART:-1}"; }
+mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//' | sample)
+mapfile -t threaded < <(sed '/^#/d; s/^/tests\//' tests/tsan.txt | sample)
 mkdir -p build
 only=${1:-}
 for one in ${only:-address thread}; do # only one at a time in each tree

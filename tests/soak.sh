@@ -2,7 +2,7 @@
 # make soak: the full counts of every proof. Each proof that passed replaces its row in docs/soak.md, except in a tree with
 # changes that are not committed: a row names the commit that it proves.
 #   SOAK_FUZZ_SECONDS (600), SOAK_SEED (random), SOAK_ROUNDS (2000): the property tests read the last two.
-#   SOAK_PARTS="tests fuzz": only the tests, or only the fuzzers. SOAK_ONLY="test_link test_table": only these proofs,
+#   SOAK_PARTS="tests sanitize fuzz": only these parts. SOAK_ONLY="test_link test_table": only these proofs,
 #   SOAK_SKIP="test_commit": all except these. FUZZ_ONLY="onnx message": only these fuzzers; FUZZ_JOBS: the number at a
 #   time. SOAK_PAGE: a page other than docs/soak.md.
 set -u
@@ -14,7 +14,7 @@ log=build/soak.log
 commit=$(git rev-parse --short=8 HEAD) && git diff --quiet HEAD -- . ':!docs/soak.md' || commit=
 [ -n "$commit" ] || echo "soak.sh: this tree has changes that are not committed: no row is recorded" >&2
 mkdir -p build
-: "${SOAK_PARTS:=tests fuzz}"
+: "${SOAK_PARTS:=tests sanitize fuzz}"
 proofs=()
 if [[ $SOAK_PARTS == *tests* ]]; then
     folders=(build/tests/unit build/tests/conformance/test_{commit_race,device,gradient})
@@ -36,6 +36,7 @@ for at in "${!proofs[@]}"; do
         unset "proofs[at]"
     fi
 done
+[[ $SOAK_PARTS != *sanitize* ]] || proofs+=(tests/sanitize.sh)
 fuzz=()
 if [[ $SOAK_PARTS == *fuzz* ]]; then
     proofs+=(tests/fuzz.sh)

@@ -6,6 +6,20 @@ check() {
     shift
     if "$@"; then echo "ok $name"; else echo "not ok $name"; failures=$((failures + 1)); fi
 }
+# built TARGET...: `make -s` of them. Not when `make test` has just made them all in this folder (WINDLASS_BUILT): each start
+# of make reads thousands of lists of headers.
+built() {
+    local each missing=
+    for each in "$@"; do [ -e "$each" ] || missing=yes; done
+    [ -z "$missing" ] && [ "${WINDLASS_BUILT:-}" = "$(realpath "${BUILD:-build}")" ] || make -s "$@"
+}
+# sampled PART: whether the next of many cases is run: one of PART, others on each day (or those of SOAK_SEED); in a soak all.
+sampled_at=0
+sampled() {
+    local at=$((sampled_at + ${SOAK_SEED:-$((EPOCHSECONDS / 86400))}))
+    sampled_at=$((sampled_at + 1))
+    [ -n "${SOAK_ROUNDS:-}" ] || [ $((at % $1)) -eq 0 ]
+}
 # side_by_side FUNCTION...: runs all at the same time, each in a subshell; prints their output in their order, and
 # counts their failures.
 side_by_side() {
@@ -123,6 +137,14 @@ ask_kubectl() {
     esac
     exec {connection}>&-
     return "$code"
+}
+# resting_ranks FOLDER: makes a windlass there whose trainers sleep while their ranks wait for others (rest.c).
+resting_ranks() {
+    local from
+    from=$(realpath "${BUILD:-build}") && mkdir -p "$1" && gcc -shared -fPIC -o "$1/rest.so" tests/e2e/rest.c &&
+        cp "$from/windlass" "$1" && ln -s "$from/windlass-agent" "$1" || return
+    printf '#!/bin/bash\nLD_PRELOAD=%q exec -a windlass-trainer %q "$@"\n' "$1/rest.so" "$from/windlass-trainer" >"$1/windlass-trainer" &&
+        chmod +x "$1/windlass-trainer"
 }
 # Frames that a full decode delivers.
 count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$1" | tr -d ','; }

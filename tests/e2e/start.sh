@@ -28,7 +28,7 @@ trainer_begins() {
 # sweep_begins: for `windlass run` of $work/sweep.yaml, with the volume $work/out. Sets $windlass.
 sweep_begins() {
     local folder=${BUILD:-build}
-    make -s "$folder/windlass" "$folder/windlass-agent" "$folder/windlass-trainer" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
+    built "$folder/windlass" "$folder/windlass-agent" "$folder/windlass-trainer" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
     begin_here
     unset WINDLASS_STORES_FOLDER
     windlass=$build/windlass
@@ -48,7 +48,7 @@ machines_begin() {
     . tests/netns.bash
     net_possible || { echo "skip ${0##*/}: network namespaces want root"; exit 0; }
     for program in "$@"; do
-        make -s "${BUILD:-build}/$program" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
+        built "${BUILD:-build}/$program" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
     done
     begin_here
     net_up 4 none || { echo "not ok ${0##*/}: no network namespaces"; exit 1; }

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=${BUILD:-build} kinds=${BUILD:-build}/tests/unit/agent/data/video/test_video_tracks
-make -s "$kinds" || { echo "not ok test_films: $kinds cannot be built"; exit 1; }
+built "$kinds" || { echo "not ok test_films: $kinds cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data/media" "$work/data/model"

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/spec_defaults.sh
 . tests/e2e/start.sh
 for program in windlass windlass-agent windlass-shim; do
-    make -s "${BUILD:-build}/$program" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
+    built "${BUILD:-build}/$program" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
 done
 begin_here
 make_certificate "$work" || exit 3

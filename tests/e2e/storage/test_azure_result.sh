@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/azurite/own.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_azure_result: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_azure_result: cannot be built"; exit 1; }
 windlass=$build/windlass
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMIX_NAMESPACE
 mkdir -p "$work/in" "$work/code" "$work/model" "$work/secrets/results"

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_sweep: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_sweep: cannot be built"; exit 1; }
 windlass=$build/windlass
 work=$(mktemp -d)
 server=

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-sklearn python3-onnx dataset-fashion-mnist) || exit 3
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_sweep_examples: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_sweep_examples: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset WINDLASS_STORES_FOLDER

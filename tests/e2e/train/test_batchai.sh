@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" || { echo "not ok test_batchai: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" || { echo "not ok test_batchai: cannot be built"; exit 1; }
 windlass=$build/windlass
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=${BUILD:-build}
-make -s "$build/windlass-trainer" "$build/tests/conformance/test_comm" || { echo "not ok test_comm: cannot be built"; exit 1; }
+built "$build/windlass-trainer" "$build/tests/conformance/test_comm" || { echo "not ok test_comm: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 # Tests may run as root; Open MPI requires two variables for that. Its files go to our folder.
@@ -121,7 +121,7 @@ check "the launcher of another MPI is detected" env PMI_SIZE=4 bash -c "$(declar
 needs_mpi() { readelf -d "$1" | grep -q 'NEEDED.*libmpi' || strings -a "$1" | grep -qE 'libmpi\.so|MPI_Init'; }
 check "windlass-trainer is linked with MPI" needs_mpi "$trainer"
 for program in windlass windlass-agent windlass-shim; do
-    [ -e "$build/$program" ] || { [ "$build" != build ] && [ $program = windlass-shim ] && continue; make -s "$build/$program"; }
+    [ -e "$build/$program" ] || { [ "$build" != build ] && [ $program = windlass-shim ] && continue; built "$build/$program"; }
     check "$program is not" eval "[ -s $build/$program ] && ! needs_mpi $build/$program"
 done
 exit $((failures > 0))

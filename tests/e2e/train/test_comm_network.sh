@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/netns.bash
 net_possible || { echo "skip sums between machines: network namespaces want root"; exit 0; }
 build=${BUILD:-build}
-make -s "$build/windlass-trainer" || { echo "not ok test_comm_network: cannot be built"; exit 1; }
+built "$build/windlass-trainer" || { echo "not ok test_comm_network: cannot be built"; exit 1; }
 work=$(mktemp -d)
 mpirun=
 trap 'net_down; [ -z "$mpirun" ] || kill -9 $mpirun 2>/dev/null; rm -rf "$work"' EXIT

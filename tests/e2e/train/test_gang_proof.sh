@@ -8,7 +8,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_gang_proof: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_gang_proof: cannot be built"; exit 1; }
 mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_gang_proof: Open MPI is not here"; exit 0; }
 windlass=$build/windlass
 work=$(mktemp -d)

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/netns.bash
 net_possible || { echo "skip launch: network namespaces want root"; exit 0; }
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass-shim" || { echo "not ok test_launch: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass-shim" || { echo "not ok test_launch: cannot be built"; exit 1; }
 work=$(mktemp -d)
 declare -A pid=()
 finish() {

@@ -9,7 +9,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/start.sh
-make -s "${BUILD:-build}/windlass-trainer" "${BUILD:-build}/windlass" || { echo "not ok test_train: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass-trainer" "${BUILD:-build}/windlass" || { echo "not ok test_train: cannot be built"; exit 1; }
 trainer_begins trains 2 dataset-fashion-mnist
 RANDOM=${SOAK_SEED:-1}
 rounds=${SOAK_ROUNDS:-20}
@@ -474,7 +474,7 @@ fi
 [ $failures -eq $before ] || tail -3 "$work/example" 2>/dev/null | sed 's/^/# /'
 
 # ---- a device with separate memory and time ----
-make -s "${BUILD:-build}/tests/conformance/test_train_device" || { echo "not ok test_train_device: cannot be built"; exit 1; }
+built "${BUILD:-build}/tests/conformance/test_train_device" || { echo "not ok test_train_device: cannot be built"; exit 1; }
 for ranks in 2 3; do
     mpi -np $ranks "$build/tests/conformance/test_train_device" >"$work/apart" 2>&1
     code=$?

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 if [ "$(id -u)" != 0 ]; then echo "skip the trainer's root folder: chroot needs root"; exit 0; fi
 build=${BUILD:-build}
-make -s "$build/windlass-trainer" || { echo "not ok test_trainer_image: cannot be built"; exit 1; }
+built "$build/windlass-trainer" || { echo "not ok test_trainer_image: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
