@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 build=$(realpath "${BUILD:-build}")
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$work"' EXIT
+resting_ranks "$work/bin" || exit 3
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 manifest() { # NAME EPOCHS EVERY MAX
     mkdir -p "$work/$1/out"
@@ -28,7 +29,7 @@ spec:
     output: {path: out/trained}
   volumes: [{name: out, hostPath: {path: $work/$1/out}}]
 M
-    timeout 300 "$build/windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" >"$work/$1/said" 2>&1 </dev/null &
+    timeout 300 "$work/bin/windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" >"$work/$1/said" 2>&1 </dev/null &
     run=$!
 }
 ranks() { # NAME
