@@ -7,9 +7,10 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
-windlass=$build/windlass
+built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
 work=$(mktemp -d)
+resting_ranks "$work/bin" || exit 3
+windlass=$work/bin/windlass
 trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 unset WINDLASS_STORES_FOLDER OMPI_COMM_WORLD_SIZE PMIX_RANK
 
@@ -318,21 +319,21 @@ rank_of() { # NAME: a rank of that training
 }
 is_kept() { compgen -G "$work/$1/out/trained/.windlass/*/checkpoint/*" >/dev/null; }
 rank_killed() {
-    local run_pid result
-    # (Long enough for a line of progress, each 5 s, on a fast machine.)
-    { trainer 800; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
+    local run_pid result pid
+    { trainer 300; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
     "$windlass" run -f "$work/shot/job.yaml" --state "$work/shot/state" >"$work/shot/said" 2>&1 &
     run_pid=$!
-    until_true 60 is_kept shot && kill -9 "$(rank_of shot)"
+    # (It stands still until there is a line of progress, each 5 s: so it need not be a long one on a fast machine.)
+    until_true 60 is_kept shot && pid=$(rank_of shot) && kill -STOP "$pid" && until_true 60 says shot 'Running: step' && kill -9 "$pid"
     result=$?
     wait $run_pid || result=1
     [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
-        log shot 0 | grep -q '^continues from the checkpoint of step' && log shot 0 | grep -q '^epoch 800 of 800, step 3200: ' &&
-        cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 800 of 800'
+        log shot 0 | grep -q '^continues from the checkpoint of step' && log shot 0 | grep -q '^epoch 300 of 300, step 1200: ' &&
+        cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 300 of 300'
 }
 left_and_again() {
     local run_pid code patience=900
-    trainer 800 | training left 2
+    trainer 300 | training left 2
     "$windlass" run -f "$work/left/job.yaml" --state "$work/left/state" >"$work/left/said" 2>&1 &
     run_pid=$!
     until_true 60 is_kept left && kill -TERM $run_pid

@@ -5,9 +5,10 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "${BUILD:-build}/windlass-trainer" "${BUILD:-build}/windlass" || { echo "not ok test_train_latest: cannot be built"; exit 1; }
+built "${BUILD:-build}/windlass-trainer" "${BUILD:-build}/windlass" || { echo "not ok test_train_latest: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$work"' EXIT
+resting_ranks "$work/bin" || exit 3
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # registry NAME: versions 7 and 8; `latest` is 7.
 registry() {
@@ -39,7 +40,7 @@ Y
 manifest() { # NAME KIND: the spec comes on stdin
     { printf 'apiVersion: windlass.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n' "$2" "$1"; sed 's/^/  /'; } >"$work/$1/job.yaml"
 }
-launch() { timeout 120 "$build/windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" "${@:2}" >"$work/$1/said" 2>&1 </dev/null & run=$!; }
+launch() { timeout 120 "$work/bin/windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" "${@:2}" >"$work/$1/said" 2>&1 </dev/null & run=$!; }
 runs() {
     rm -rf "$work/$1/state"
     launch "$@"
@@ -70,6 +71,7 @@ show again
 runs again
 check "applied again it says what has moved (code $code)" says again "models/net/latest/model.onnx: latest is now 8, was 7 since this training came to its end: rerun with --restart"
 check "and changes nothing" [ "$(began_with "$work"/again/out/trained/.windlass/*/paths.json)" = models/net/7/model.onnx ]
+sed -i 's/epochs: 300/epochs: 2/' "$work/again/job.yaml"
 runs again --restart
 check "--restart takes the newer one" [ "$code $(began_with "$work"/again/out/trained/.windlass/*/paths.json)" = "0 models/net/8/model.onnx" ]
 show again
