@@ -64,7 +64,7 @@ has_all() { [ "$(sort -u "$work/$1/out/rows.txt" | wc -l)" = "$2" ] && [ "$(wc -
 # until_grown NAME COUNT: waits until more results than COUNT are stored, or the job has ended.
 until_grown() {
     local end=$((SECONDS + 60))
-    until [ "$(finished "$1")" -gt "$2" ] || ! kill -0 "$run" 2>/dev/null || [ $SECONDS -ge $end ]; do nap 0.05; done
+    until [ "$(finished "$1")" -gt "$2" ] || ! kill -0 "$run" 2>/dev/null || [ $SECONDS -ge $end ]; do nap 0.2; done
 }
 
 coordinator_dies() {
