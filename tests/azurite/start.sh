@@ -44,7 +44,8 @@ for _ in 1 2 3; do
     launch azurite node "$main" --silent --blobHost 127.0.0.1 --blobPort "$port" --location "$folder/data" \
         --cert "$folder/server.crt" --key "$folder/server.key" --oauth basic --disableTelemetry ${AZURITE_OPTIONS:-}
     unset AZURITE_ACCOUNTS
-    if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" && containers; then break; fi
+    # (The one before, which has just been killed, may take a connection and no request.)
+    if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" && wait_for 60 azurite containers; then break; fi
     finish azurite KILL
     rm -f port
     port=

@@ -8,6 +8,8 @@
  *   store probe PATH
  *   store hold PATH NAME SECONDS         gets the object ten times a second for SECONDS, all with
  *                                        one store
+ *   store outlast PATH NAME FILE         the same until FILE exists, and once more; only the last
+ *                                        time may the storage not be away
  *   store upload PATH NAME BYTES         writes BYTES bytes in pieces of 1 MiB
  *   store read PATH NAME BYTES           reads the object in pieces of BYTES; prints its CRC-32C
  *   store fill PATH COUNT BYTES THREADS  writes COUNT objects, n/000000 ...
@@ -112,6 +114,29 @@ static int do_hold(struct store *store, char **arguments, struct error *err) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     printf("%d times\n", count);
+    return 0;
+}
+
+/* How long a storage is away depends on the machine; how long a store waits for it does not. */
+static int do_outlast(struct store *store, char **arguments, struct error *err) {
+    enum { MOST = 6000 };
+    int count = 0, missed = 0;
+    for (bool is_last = false; !is_last; count++) {
+        AUTO(buffer_release) struct buffer data;
+        struct error cause = {0};
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        is_last = access(arguments[1], F_OK) == 0 || count == MOST;
+        buffer_init(&data, OBJECT_BYTES_MAX);
+        if (store_get(store, arguments[0], &data, NULL, &cause) == 0) {
+            continue;
+        }
+        missed++;
+        if (is_last || cause.kind != ERROR_UNAVAILABLE) {
+            *err = cause;
+            return -1;
+        }
+    }
+    printf("%d times, %d of them not\n", count, missed);
     return 0;
 }
 
@@ -334,11 +359,14 @@ static const struct {
     bool writes;
     int (*run)(struct store *store, char **arguments, struct error *err);
 } commands[] = {
-    {"put", 1, true, do_put},       {"create", 1, true, do_create},  {"get", 1, false, do_get},
-    {"list", 0, false, do_list},    {"stat", 1, false, do_stat},     {"remove", 1, true, do_remove},
-    {"probe", 0, false, do_probe},  {"hold", 2, false, do_hold},     {"upload", 2, true, do_upload},
-    {"read", 2, false, do_read},    {"fill", 3, true, do_fill},      {"drain", 2, false, do_drain},
-    {"random", 2, true, do_random}, {"faults", 0, false, do_faults},
+    {"put", 1, true, do_put},          {"create", 1, true, do_create},
+    {"get", 1, false, do_get},         {"list", 0, false, do_list},
+    {"stat", 1, false, do_stat},       {"remove", 1, true, do_remove},
+    {"probe", 0, false, do_probe},     {"hold", 2, false, do_hold},
+    {"upload", 2, true, do_upload},    {"read", 2, false, do_read},
+    {"fill", 3, true, do_fill},        {"drain", 2, false, do_drain},
+    {"random", 2, true, do_random},    {"faults", 0, false, do_faults},
+    {"outlast", 2, false, do_outlast},
 };
 
 int main(int argc, char **argv) {
