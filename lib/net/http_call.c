@@ -49,8 +49,8 @@ static bool is_chunked(const char *at, const char *end) {
 }
 
 /* libcurl keeps headers behind a body without bound. And it unpacks what was packed for the
- * transfer, several times over, though nobody asked for it: some bytes can take it hours, in which
- * it answers nobody. */
+ * transfer, several times over, although it was not asked for: some bytes can take it hours, and
+ * meanwhile it serves no other request. */
 static size_t see_header(char *data, size_t size, size_t count, void *context) {
     static const char name[] = "Transfer-Encoding:";
     struct http_call *call = context;

@@ -10,8 +10,9 @@
 enum {
     BITS_PER_CHANNEL = 96000,
     CHANNELS_MAX = 8,
-    MIXED_FROM = 6, /* so many channels that AAC does not have are mixed to 5.1, fewer to stereo */
-    GAP_PARTS = 10, /* a gap of more than 1/10 s is filled */
+    MIXED_FROM =
+        6, /* layouts that AAC lacks: from this number of channels mixed to 5.1, below to stereo */
+    GAP_PARTS = 10,     /* a gap of more than 1/10 s is filled */
     GAP_SECONDS = 3600, /* a longer one is taken for a wrong time */
 };
 

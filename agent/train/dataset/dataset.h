@@ -98,8 +98,8 @@ struct dataset {
     int64_t damaged; /* archives whose rest was left out: each counts as a bad sample */
     struct strays strays; /* what was found beside the samples */
     uint32_t digest;      /* of names, sizes and, if held in memory, bytes; ranks compare it */
-    /* Of sizes and times of change of the files whose bytes are not in `digest`; 0: there are none,
-     * or not options.sees_files. Machines may see copies of one file differently. */
+    /* Of sizes and times of change of the files whose bytes are not in `digest`; 0: none, or not
+     * options.sees_files. Machines may see copies of one file differently. */
     uint32_t state;
 };
 
@@ -119,15 +119,14 @@ struct dataset_ops {
 extern const struct dataset_ops dataset_idx, dataset_cifar, dataset_folder, dataset_tensors,
     dataset_webdataset, dataset_masks, dataset_table, dataset_text, dataset_synthetic;
 
-/* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt;
- * CANCELLED: is_stopped. */
+/* spec: one field, as above. INVALID: it is not, or a file is corrupt; CANCELLED: is_stopped. */
 NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *options,
                            struct dataset **ret_dataset, struct error *err);
 void dataset_close(struct dataset *dataset); /* accepts NULL */
 void dataset_closep(struct dataset **dataset);
-/* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; also
- * if a number of it is NaN or Infinity (unless takes_any_number), or a share is not from 0 to 1,
- * with file, row, element. */
+/* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; so
+ * is a number that is NaN or Infinity (unless takes_any_number), a share beyond 0 to 1: with where.
+ */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
 /* The file and row of a sample, for people. */

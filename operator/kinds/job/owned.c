@@ -136,3 +136,14 @@ json_t *owned_secret(const json_t *object, const struct owned_hub *hub, const js
                      "stringData", SECRET_TOKEN, credentials->token, SECRET_CERTIFICATE,
                      credentials->certificate, SECRET_KEY, credentials->key);
 }
+
+bool owned_is_stripped(const json_t *object, const char *maker, const char *found_by) {
+    const json_t *owner = tree_get(object, "metadata.ownerReferences[0]");
+    const char *label = owned_label(object, LABEL_JOB);
+    if (!maker || strcmp(tree_text(owner, "kind", ""), maker) != 0 ||
+        tree_get(object, "status.credentials")) {
+        return false;
+    }
+    return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||
+           !owned_annotation(object, found_by);
+}

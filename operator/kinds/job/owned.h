@@ -116,3 +116,8 @@ json_t *owned_by_service(const json_t *service);
  * split into steps. Borrowed. */
 const char *owned_annotation(const json_t *object, const char *name);
 const char *owned_label(const json_t *object, const char *name);
+
+/* A job that a resource of the kind `maker` (NULL: none) has made, without the label and the
+ * annotation found_by by which that would find it, and that has not begun. It does not begin: its
+ * maker deletes it. */
+bool owned_is_stripped(const json_t *object, const char *maker, const char *found_by);

@@ -226,7 +226,7 @@ slow_probe() {
     says 3 "timeout: $here: " probe $here
     local code=$?
     faults '[]'
-    [ $code -eq 0 ] && [ $((SECONDS - start)) -lt 25 ] # a request that is no probe waits for 30 s
+    [ $code -eq 0 ] && [ $((SECONDS - start)) -lt 25 ] # any other request waits for 30 s
 }
 check "a storage that is silent: the probe knows after its 3 s" slow_probe
 faulty=$(jq -n '[{share: 0.04, status: 500}, {share: 0.04, cutBefore: true}, {share: 0.04, cutInside: true}]')

@@ -3,6 +3,10 @@
 
 #include "operator/kinds/job/cache_transform.h"
 
+bool other_owner_leaves_orphans(const json_t *object) {
+    return tree_has_text(tree_get(object, "metadata.finalizers"), "orphan");
+}
+
 static const json_t *other_of(const json_t *pod) {
     return json_object_get(json_object_get(pod, "metadata"), CACHE_OTHER_OWNER);
 }

@@ -12,6 +12,9 @@ struct other_owner {
     bool leaves_orphans; /* the job is being deleted without what it owns */
 };
 
+/* True: `kubectl delete --cascade=orphan`; the cluster takes this mark off when the owned objects
+ * are free. */
+bool other_owner_leaves_orphans(const json_t *object);
 /* In each pass. pods: of the job, as the cache has them. */
 void other_owner_note(struct reconcile *request, struct other_owner *other, const json_t *pods);
 /* In a pass over a job that is gone. uid: the job's. True: something was asked for. */

@@ -330,21 +330,8 @@ static void delete_all(struct reconcile *request, const struct refusals *refusal
     }
 }
 
-/* True: `kubectl delete --cascade=orphan`; the cluster takes this mark off when the owned objects
- * are free. */
-static bool leaves_orphans(const json_t *object) {
-    size_t i;
-    json_t *finalizer;
-    json_array_foreach(tree_get(object, "metadata.finalizers"), i, finalizer) {
-        if (strcmp(json_string_value(finalizer), "orphan") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void job_delete_owned(struct reconcile *request, const char *const *kinds) {
-    if (!request->object || leaves_orphans(request->object)) {
+    if (!request->object || other_owner_leaves_orphans(request->object)) {
         return;
     }
     bool is_retry = request->failures > 0, may = false;
@@ -524,22 +511,10 @@ static void delete_owned(struct state *state, struct reconcile *request) {
     struct kept *kept = find_kept(state, request->namespace, request->name);
     job_delete_owned(request, owned);
     if (kept && request->object) {
-        kept->other_owner.leaves_orphans |= leaves_orphans(request->object);
+        kept->other_owner.leaves_orphans |= other_owner_leaves_orphans(request->object);
     } else if (!kept || !other_owner_delete(request, &kept->other_owner, kept->uid)) {
         forget(state, request);
     }
-}
-
-/* It does not begin: its maker would not find it, and deletes it. */
-static bool is_stripped(const struct job_ops *ops, const json_t *object) {
-    const json_t *owner = tree_get(object, "metadata.ownerReferences[0]");
-    const char *label = owned_label(object, LABEL_JOB);
-    if (strcmp(tree_text(owner, "kind", ""), ops->maker) != 0 ||
-        tree_get(object, "status.credentials")) {
-        return false;
-    }
-    return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||
-           !owned_annotation(object, ops->found_by);
 }
 
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
@@ -550,16 +525,13 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         delete_owned(state, request);
         return 0;
     }
-    if (is_stripped(ops, object)) {
-        return 0;
-    }
     struct kept *kept = kept_of(state, request);
     refusals_begin(&kept->write_failures, tree_integer(object, "metadata.generation", 0));
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
         other_leader_note_begun(&kept->other);
     }
-    if (!adopt_owned(request, kept)) {
+    if (owned_is_stripped(object, ops->maker, ops->found_by) || !adopt_owned(request, kept)) {
         return 0;
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);

@@ -173,7 +173,7 @@ static void old_tls_is_refused(void) {
     house_close();
 }
 
-/* Whether a page is answered after so many messages that renew the keys. */
+/* Whether a page is answered after this number of messages that renew the keys. */
 static bool answers_after(int key_updates) {
     SSL *tls = dial(TLS1_3_VERSION);
     CHECK(tls);

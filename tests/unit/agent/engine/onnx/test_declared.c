@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What an export by torch.export says of its initializers: parameters are weights, buffers and
+/* How an export by torch.export declares its initializers: parameters are weights, buffers and
  * numbers that were computed of numbers alone are parts of the formula. Names and lists are those
  * of PyTorch 2.14 with onnxscript 0.7. */
 #include "agent/engine/model.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods with another owner beside the job: told once, and deleted when the job is gone. */
+/* Pods with another owner beside the job: reported once, and deleted when the job is gone. */
 #include "operator/kinds/job/reconcile/other_owner.h"
 
 #include "operator/control/claim.h"
