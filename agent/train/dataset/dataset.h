@@ -124,9 +124,8 @@ NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *opt
                            struct dataset **ret_dataset, struct error *err);
 void dataset_close(struct dataset *dataset); /* accepts NULL */
 void dataset_closep(struct dataset **dataset);
-/* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; so
- * is a number that is NaN or Infinity (unless takes_any_number), a share beyond 0 to 1: with where.
- */
+/* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used, also
+ * for a NaN or Infinity (unless takes_any_number) or a share beyond 0 to 1. */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
 /* The file and row of a sample, for people. */

@@ -81,8 +81,8 @@ def tars(folder):
         "name-long": (good + member("x", b"n" * 70000, b"L") + END, REFUSED, r"a\.tar: a header of 70000 bytes"),
         "name-2000": (good + member("x", b"n" * 2000, b"L") + END, REFUSED, r"a\.tar: at byte 2048: a name of 2000 bytes"),
         "sparse": (good + head("b.npy", 0, b"S") + END, REFUSED, r"a\.tar: a sparse file"),
-        "label": (member("a.npy", floats(3)) + member("a.cls", b"9" * 40) + END, BAD, r"a\.tar: a\.npy at byte 512: its label is not a class"),
-        "label-json": (member("a.npy", floats(3)) + member("a.json", b"[" * 4000) + END, BAD, r"a\.tar: a\.npy at byte 512: its label is not a class"),
+        "label": (member("a.npy", floats(3)) + member("a.cls", b"9" * 40) + END, BAD, r"a\.tar: a\.npy at byte 512: its label is not the number of a class"),
+        "label-json": (member("a.npy", floats(3)) + member("a.json", b"[" * 4000) + END, BAD, r"a\.tar: a\.npy at byte 512: its label is not the number of a class"),
         "array-claims": (good + member("b.npy", npy_head("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (HUGE, HUGE)) + bytes(12)) + member("b.cls", b"1") + END,
                          BAD, r"a\.tar: b\.npy at byte [0-9]+: "),
         "array-object": (good + member("b.npy", npy_head("{'descr': '|O', 'fortran_order': False, 'shape': (3,), }") + b"cos\nsystem\n(S'id'\ntR.") + member("b.cls", b"1") + END,
@@ -94,7 +94,7 @@ def tars(folder):
     # Of terabytes without room: nothing, a member, a label, a picture.
     hole(f"{folder}/tar-hole/a.tar", 1 << 40)
     job("a tar of a terabyte of nothing", {"webdataset": {"path": "data/tar-hole"}}, ROWS, REFUSED, "no samples found")
-    for name, kind, code, why in (("label", "cls", BAD, "its label is not a class"), ("array", "npy", BAD, r"it has more than 256 MiB"), ("other", "bin", 0, "")):
+    for name, kind, code, why in (("label", "cls", BAD, "its label is not the number of a class"), ("array", "npy", BAD, r"it has more than 256 MiB"), ("other", "bin", 0, "")):
         size = 8 << 30
         first = member("a.npy", floats(3)) + member("a.cls", b"1")
         large = (member("b.npy", floats(3)) if kind == "cls" else b"") + head(f"b.{kind}", 0, size_field=b"\x80" + bytes(3) + struct.pack(">Q", size))

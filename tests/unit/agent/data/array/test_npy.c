@@ -203,13 +203,17 @@ static void test_what_is_refused_says_why(void) {
         const char *words;
     } rows[] = {
         {"complex", ERROR_UNSUPPORTED,
-         "its elements are \"<c16\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
+         "its elements are \"<c16\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1: "
+         "save them as one of these (array.astype)"},
         {"u8", ERROR_UNSUPPORTED,
-         "its elements are \"<u8\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
+         "its elements are \"<u8\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1: "
+         "save them as one of these (array.astype)"},
         {"text", ERROR_UNSUPPORTED,
-         "its elements are \"<U3\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
+         "its elements are \"<U3\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1: "
+         "save them as one of these (array.astype)"},
         {"object", ERROR_UNSUPPORTED,
-         "its elements are \"|O\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1"},
+         "its elements are \"|O\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <u2 <i4 <u4 <i8 |b1: "
+         "save them as one of these (array.astype)"},
         {"fields", ERROR_UNSUPPORTED,
          "its elements are structures, expected numbers or booleans; save each field as an array "
          "of its own"},

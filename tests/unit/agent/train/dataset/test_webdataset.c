@@ -95,7 +95,7 @@ static void test_what_is_left_out_is_told(void) {
     CHECK_OK(dataset_read(dataset, 0, &sample, &err), &err);
     CHECK_INT(dataset_read(dataset, 1, &sample, &err), -1);
     CHECK(strstr(err.text, "out/odd/odd.tar: s/bad.jpg at byte "));
-    CHECK(strstr(err.text, "its label is not a class"));
+    CHECK(strstr(err.text, "its label is not the number of a class"));
     CHECK(err.kind == ERROR_INVALID);
     err = (struct error){0};
     CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
