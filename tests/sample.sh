@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Takes a sample of the lines of its input, which are names of tests:
-#   sample.sh PART: one line of PART, in another place with each commit: PART commits in a row take every line.
-# SAMPLE_SEED: a number in place of that of commits, to repeat a sample.
+#   sample.sh PART: one line of PART, from the place that the commit's hash chooses.
+# SAMPLE_SEED: a number in place of the hash, to repeat a sample; it is printed to stderr.
 cd "$(dirname "$0")/.." || exit 3
-seed=${SAMPLE_SEED:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
-awk -v part="${1:?}" -v seed="$seed" '(NR + seed) % part == 0'
+seed=${SAMPLE_SEED:-$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))}
+[ "${1:?}" = 1 ] || echo "# one of $1, SAMPLE_SEED=$seed" >&2
+awk -v part="$1" -v seed="$seed" '(NR + seed) % part == 0'

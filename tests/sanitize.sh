@@ -10,6 +10,8 @@ export UBSAN_OPTIONS=print_stacktrace=1
 # The thread-local blocks of libraries that are opened at run time (oneDNN) have no header of which the sanitizer could
 # read their size: LeakSanitizer would follow a wild pointer there.
 export ASAN_OPTIONS=quarantine_size_mb=16:intercept_tls_get_addr=0
+# In a soak, too: the full counts have run without sanitizers.
+unset SOAK_ROUNDS
 # Of what is drawn or is a long list of cases an eighth (tests/seed.h), and of test_asking an eighth of its states with 20
 # jobs: all are run without sanitizers.
 export ROUNDS_DIVISOR=8 ASKING_JOBS=20

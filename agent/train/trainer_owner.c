@@ -125,7 +125,9 @@ static int check_result(const struct trainer *trainer, bool has_owner, struct er
         *err = is_none ? *err : cause;
         return is_none ? 0 : -1;
     }
-    (void)!tree_parse(text.data ? text.data : "", text.size, RESULT_BYTES_MAX, &result, &cause);
+    if (result_file_parse(text.data ? text.data : "", text.size, &result, &cause) < 0) {
+        return 0;
+    }
     const char *kind = tree_text(result, "kind", NULL), *name = tree_text(result, "name", "?");
     const char *run = tree_text(result, "run", NULL);
     if (!kind || !run) {

@@ -37,15 +37,18 @@ static size_t receive(char *data, size_t size, size_t count, void *context) {
     return result < 0 ? 0 : size;
 }
 
-static bool is_chunked(const char *at, const char *end) {
-    static const char chunked[] = "chunked", spaces[] = " \t\r\n";
+/* Chunked, or not encoded at all. */
+static bool is_unpacked(const char *at, const char *end) {
+    static const char chunked[] = "chunked", identity[] = "identity", spaces[] = " \t\r\n";
     while (at < end && strchr(spaces, *at)) {
         at++;
     }
     while (at < end && strchr(spaces, end[-1])) {
         end--;
     }
-    return (size_t)(end - at) == strlen(chunked) && strncasecmp(at, chunked, strlen(chunked)) == 0;
+    size_t size = (size_t)(end - at);
+    return (size == strlen(chunked) && strncasecmp(at, chunked, size) == 0) ||
+           (size == strlen(identity) && strncasecmp(at, identity, size) == 0);
 }
 
 /* libcurl keeps headers behind a body without bound. And it unpacks what was packed for the
@@ -62,7 +65,7 @@ static size_t see_header(char *data, size_t size, size_t count, void *context) {
         return 0;
     }
     if (size > strlen(name) && strncasecmp(data, name, strlen(name)) == 0 &&
-        !is_chunked(data + strlen(name), data + size)) {
+        !is_unpacked(data + strlen(name), data + size)) {
         error_set(&call->err, ERROR_INVALID,
                   "the answer has a Transfer-Encoding other than chunked");
         return 0;

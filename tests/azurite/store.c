@@ -125,7 +125,10 @@ static int do_outlast(struct store *store, char **arguments, struct error *err) 
         AUTO(buffer_release) struct buffer data;
         struct error cause = {0};
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        is_last = access(arguments[1], F_OK) == 0 || count == MOST;
+        is_last = access(arguments[1], F_OK) == 0;
+        if (count == MOST) {
+            return error_set(err, ERROR_TIMEOUT, "%s never came", arguments[1]);
+        }
         buffer_init(&data, OBJECT_BYTES_MAX);
         if (store_get(store, arguments[0], &data, NULL, &cause) == 0) {
             continue;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in the program, one at a time, and sees that a test fails for each (make mutants).
 
-  tests/mutants/run.py [--sample N] [--seed S] [--share K/N] [--jobs N] [NAME...]
+  tests/mutants/run.py [--sample N] [--units] [--seed S] [--share K/N] [--jobs N] [NAME...]
   tests/mutants/run.py --check    only: are the lines of all faults there, and their tests?
 
 A fault ("mutant") is a block of tests/mutants/*.txt:
@@ -20,6 +20,7 @@ A test that runs too long does so because of the fault only if it passes in a qu
 behind it without the fault. Otherwise the machine is busy: both again, with four times as long, and then the fault counts
 as not caught. So what a load does is not taken for a catch.
 
+--units leaves out the faults that only a script notices, whose building and running takes ten times as long.
 --share 2/8 is the second eighth of the faults. The shares can run one after the other, with other work between them.
 Every job has a copy of the tree and its objects in build/mutants/JOB; the tree itself is never changed. The tests must
 pass there before anything is planted. A fault that no test notices, does not compile, or whose lines are gone is a
@@ -254,6 +255,7 @@ def share_of(mutants, share):
 def main():
     parser = argparse.ArgumentParser(prog="tests/mutants/run.py")
     parser.add_argument("--sample", type=int, default=0, help="this many, chosen by the seed")
+    parser.add_argument("--units", action="store_true", help="only those that unit programs notice")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SOAK_SEED", time.time())))
     parser.add_argument("--share", default="1/1", help="K/N: the K-th of N parts of the faults")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -268,6 +270,8 @@ def main():
         sys.exit(bad > 0)
     mutants = [each for each in every
                if not args.names or any(name in each.name or name in each.where for name in args.names)]
+    if args.units:
+        mutants = [each for each in mutants if not any(words[0].endswith(".sh") for words in each.tests)]
     mutants = share_of(mutants, args.share)
     if args.sample:
         mutants = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))

@@ -249,6 +249,9 @@ static int keep_decoded(struct video_sound *sound, struct error *err) {
 }
 
 int video_sound_feed(struct video_sound *sound, const AVPacket *packet, struct error *err) {
+    if (packet && packet->size == 0) {
+        return 0; /* it has side data alone; the decoder would take it for the end */
+    }
     bool is_broken = avcodec.send_packet(sound->decoder, packet) < 0 && packet;
     int got;
     sound->is_ended = !packet;
@@ -269,7 +272,7 @@ int video_sound_feed(struct video_sound *sound, const AVPacket *packet, struct e
 char *video_sound_describe_broken(const struct video_sound *sound) {
     return sound->broken
                ? x_printf("%lld of its %lld packets cannot be decoded whole: it is silent there",
-                          (long long)sound->broken, (long long)sound->packets)
+                          (long long)sound->broken, (long long)MAX(sound->packets, sound->broken))
                : NULL;
 }
 

@@ -89,14 +89,15 @@ static bool is_operator(const char *word) {
     return false;
 }
 
-/* Without "_12", and without "_default" and "_cast" before it. */
-static void cut_ends(char *word) {
+/* Without "_12", and without "_default" and "_cast" before it. False: nothing was cut, so that it
+ * may be the name of a parameter, as "mean" or "mul2". */
+static bool cut_ends(char *word) {
     static const char *const ends[] = {"_default", "_cast"};
-    size_t size = strlen(word);
+    size_t whole = strlen(word), size = whole;
     while (size && word[size - 1] >= '0' && word[size - 1] <= '9') {
         size--;
     }
-    size -= size > 1 && size < strlen(word) && word[size - 1] == '_';
+    size = size > 1 && size < whole && word[size - 1] == '_' ? size - 1 : whole;
     word[size] = 0;
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         size_t end = strlen(ends[i]);
@@ -105,6 +106,20 @@ static void cut_ends(char *word) {
             word[size] = 0;
         }
     }
+    return size < whole;
+}
+
+/* Names that PyTorch always numbers, or that people give to parameters, too: without a number they
+ * are parameters. */
+static bool is_ambiguous(const char *word) {
+    static const char *const words[] = {"val", "tmp",  "const", "index",
+                                        "log", "mean", "outer", "sum"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether one of the names of the list ['a', 'b.c'] may be a parameter's. */
@@ -118,8 +133,8 @@ static bool has_parameter(struct protobuf list) {
             return true;
         }
         memcpy(word, at + 1, size);
-        cut_ends(word);
-        if (!is_operator(word)) {
+        bool is_numbered = cut_ends(word);
+        if (!is_operator(word) || (!is_numbered && is_ambiguous(word))) {
             return true;
         }
         at = close + 1;

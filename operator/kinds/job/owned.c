@@ -141,8 +141,8 @@ bool owned_is_stripped(const json_t *object, const char *maker, const char *foun
     const json_t *owner = tree_get(object, "metadata.ownerReferences[0]");
     const char *label = owned_label(object, LABEL_JOB);
     if (!maker || strcmp(tree_text(owner, "kind", ""), maker) != 0 ||
-        tree_get(object, "status.credentials")) {
-        return false;
+        json_object_size(json_object_get(object, "status")) > 0) {
+        return false; /* it has begun, or was looked at when it had its labels */
     }
     return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||
            !owned_annotation(object, found_by);

@@ -137,7 +137,7 @@ kill $pid
 wait $pid
 code=$?
 took=$(($(milliseconds) - start))
-check "controller: SIGTERM ends it ($took ms, code $code)" [ $code -eq 0 -a $took -lt 30000 ]
+check "controller: SIGTERM ends it ($took ms, code $code)" [ $code -eq 0 -a $took -lt 10000 ]
 
 ##### an upgrade while a job runs: another default image ##########################################
 images() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].spec.containers[0].image}' | xargs -n1 | sort -u; }
@@ -179,7 +179,7 @@ kill -9 "$one"
 wait "$one" 2>/dev/null
 start=$(milliseconds)
 apply after-kill
-check "replicas: after kill -9 the other leads" within 60 is_leading "$two_port"
+check "replicas: after kill -9 the other leads" within 30 is_leading "$two_port"
 echo "# took over after $(($(milliseconds) - start)) ms"
 check "replicas: and runs the jobs" ends after-kill True Completed
 controller three

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is trained of ten networks that PyTorch 2.14 has exported with dynamo=True: parameters, also those that its
+# What is trained of three networks that PyTorch 2.14 has exported with dynamo=True: parameters, also those that its
 # optimizer has transposed, joined or renamed, with PyTorch's gradients; no buffer, limit, factor or table of angles.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

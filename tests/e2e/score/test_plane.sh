@@ -277,7 +277,7 @@ refused() { # name, spec, the text that the line must have
     local started=$SECONDS
     pod "$1" coordinator coordinate "$2"
     ended coordinator 60
-    check "$1: exit code 2 at once" [ $code -eq 2 -a $((SECONDS - started)) -le 50 ]
+    check "$1: exit code 2 at once" [ $code -eq 2 -a $((SECONDS - started)) -le 25 ]
     check "$1: $(words "$1" .message)" sh -c "jq -r .message '$work/$1/coordinator.words' | grep -q -- '$3'"
     check "$1: the state is Failed" [ "$(words "$1" .state)" = Failed ]
     show "$1"

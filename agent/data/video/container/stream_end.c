@@ -70,10 +70,11 @@ static bool ends_inside(const struct piece *tail, unit_length *length_of,
 
 /* Ogg: "OggS", version 0, flags, 20 bytes, the number of segments, a byte for the length of each.
  */
-static int64_t ogg_length(const uint8_t *bytes, size_t room, bool is_first UNUSED) {
+static int64_t ogg_length(const uint8_t *bytes, size_t room, bool is_first) {
     static const uint8_t capture[] = {'O', 'g', 'g', 'S', 0};
     enum { HEADER = 27 };
-    if (memcmp(bytes, capture, MIN(room, sizeof capture)) != 0) {
+    if (memcmp(bytes, capture, MIN(room, sizeof capture)) != 0 ||
+        (is_first && room < sizeof capture)) {
         return UNIT_NONE;
     }
     if (room < HEADER || room < (size_t)HEADER + bytes[HEADER - 1]) {
@@ -236,13 +237,15 @@ static const char *check_flv(struct video_source *source) {
     if (!flv_read_back(source, end, &last)) {
         return NULL;
     }
-    double step = 0; /* the last picture may be shown for as long as others were */
+    double step = 0;              /* the last picture may be shown for as long as others were */
+    double latest = last.seconds; /* a script at the end may have no time */
     struct flv_tag later = last;
     for (int i = 0; i < FLV_LOOKS && flv_read_back(source, later.at, &one); i++) {
         step = MAX(step, later.seconds - one.seconds);
+        latest = MAX(latest, one.seconds);
         later = one;
     }
-    return flv_declared(source, &first) > last.seconds + 1 + 2 * step
+    return flv_declared(source, &first) > latest + 1 + 2 * step
                ? "before the duration that its header declares"
                : NULL;
 }

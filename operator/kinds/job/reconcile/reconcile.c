@@ -330,8 +330,14 @@ static void delete_all(struct reconcile *request, const struct refusals *refusal
     }
 }
 
+/* True: `kubectl delete --cascade=orphan`; the cluster takes this mark off when the owned objects
+ * are free. */
+static bool leaves_orphans(const json_t *object) {
+    return tree_has_text(tree_get(object, "metadata.finalizers"), "orphan");
+}
+
 void job_delete_owned(struct reconcile *request, const char *const *kinds) {
-    if (!request->object || other_owner_leaves_orphans(request->object)) {
+    if (!request->object || leaves_orphans(request->object)) {
         return;
     }
     bool is_retry = request->failures > 0, may = false;
@@ -499,8 +505,8 @@ static void note_seen(const struct job_ops *ops, struct reconcile *request, stru
 static void look_around(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                         const json_t *pods, const json_t *service) {
     relabelled_settle(request, &kept->relabelled);
-    other_owner_note(request, &kept->other_owner, pods);
     if (!conditions_is_finished(request->object)) {
+        other_owner_note(request, &kept->other_owner, pods);
         service_selector_settle(request, &kept->selector, ops->hub, service);
     }
     job_mounts_query(request, &kept->mounts, pods);
@@ -508,13 +514,21 @@ static void look_around(const struct job_ops *ops, struct reconcile *request, st
 
 static void delete_owned(struct state *state, struct reconcile *request) {
     const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
-    struct kept *kept = find_kept(state, request->namespace, request->name);
     job_delete_owned(request, owned);
-    if (kept && request->object) {
-        kept->other_owner.leaves_orphans |= other_owner_leaves_orphans(request->object);
-    } else if (!kept || !other_owner_delete(request, &kept->other_owner, kept->uid)) {
-        forget(state, request);
+    forget(state, request);
+}
+
+/* A trial or a run whose maker would not find it, and deletes it: it does not begin. (Another API
+ * group's kind may have the maker's name: then this is an object of that kind's.) */
+static bool is_stripped(const struct job_ops *ops, struct reconcile *request) {
+    const json_t *owner = tree_get(request->object, "metadata.ownerReferences[0]");
+    if (!owned_is_stripped(request->object, ops->maker, ops->found_by)) {
+        return false;
     }
+    AUTO(tree_freep)
+    json_t *maker =
+        cache_find(request->cache, ops->maker, request->namespace, tree_text(owner, "name", ""));
+    return maker && strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) == 0;
 }
 
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
@@ -531,7 +545,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         job_credentials_free(TAKE(kept->credentials)); /* in use */
         other_leader_note_begun(&kept->other);
     }
-    if (owned_is_stripped(object, ops->maker, ops->found_by) || !adopt_owned(request, kept)) {
+    if (is_stripped(ops, request) || !adopt_owned(request, kept)) {
         return 0;
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);

@@ -77,7 +77,10 @@ static void report_taken_over(struct reconcile *request, const json_t *pod) {
                           "without it, and does not delete it",
                           tree_text(pod, "metadata.name", ""), tree_text(owner, "kind", ""),
                           tree_text(owner, "name", ""));
-    struct reconcile_event event = {.type = "Warning", .reason = "PodTakenOver", .note = note};
+    struct reconcile_event event = {.type = "Warning",
+                                    .reason = "PodTakenOver",
+                                    .note = note,
+                                    .after = tree_text(pod, "metadata.name", "")};
     event_recorder_add(request, &event);
 }
 

@@ -39,11 +39,13 @@ static void report(struct reconcile *request, const json_t *service) {
 }
 
 static void report_refused(struct reconcile *request, const json_t *service, const char *refused) {
+    const char *name = tree_text(service, "metadata.name", "");
     AUTO(text_freep)
     char *note = x_printf("somebody changed the selector of Service %.80s, by which the job's pods "
                           "find each other, and it cannot be put right: %.400s",
-                          tree_text(service, "metadata.name", ""), refused);
-    struct reconcile_event event = {.type = "Warning", .reason = "ServiceRefused", .note = note};
+                          name, refused);
+    struct reconcile_event event = {
+        .type = "Warning", .reason = "ServiceRefused", .note = note, .after = name};
     event_recorder_add(request, &event);
 }
 
@@ -82,7 +84,8 @@ void service_selector_note(struct service_selector *selector, const struct writt
         return;
     }
     free(TAKE(selector->refused));
-    if (err && err->kind != ERROR_CONFLICT && err->kind != ERROR_NOT_FOUND) {
+    if (err && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID ||
+                err->kind == ERROR_UNSUPPORTED)) {
         selector->refused = x_strdup(err->text);
     }
 }

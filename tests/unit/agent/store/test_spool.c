@@ -147,7 +147,7 @@ static void what_it_is_of_is_said_before_its_first_line(void) {
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, 1 << 20);
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct spool *log = open_log(store, 1, 60000);
+    struct spool *log = open_log(store, 1, 600000);
     spool_begin(log, 0, "mini-batch 7, try 1"); /* writes nothing */
     spool_begin(log, 0, "mini-batch 8, try 2");
     spool_add(log, 0, "one", 3);
@@ -166,7 +166,7 @@ static void a_process_that_follows_goes_on_behind(void) {
     buffer_init(&text, 1 << 20);
     AUTO(store_freep) struct store *store = open_folder(folders++);
     for (int life = 0; life < 3; life++) {
-        struct spool *log = open_log(store, 1, 60000);
+        struct spool *log = open_log(store, 1, 600000);
         char line[16];
         snprintf(line, sizeof line, "%d", life);
         spool_add(log, 0, line, strlen(line));

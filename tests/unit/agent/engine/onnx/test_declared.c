@@ -33,6 +33,9 @@ static const struct row rows[] = {
     {"scalar_tensor_default", 1, SOURCES, "['val_4']", true},
     {"min_val_cast", 1, SOURCES, "['min_val']", true},
     {"val_17", 4, SOURCES, "['arange', 'convert_element_type_default_1', 'cos_2', 'mul_12']", true},
+    {"val_18", 4, SOURCES, "['mul2']", false},
+    {"val_19", 4, SOURCES, "['mean']", false},
+    {"val_20", 4, SOURCES, "['mean_1', 'mul']", true},
     {"val_29", 4, SOURCES, "['a name that is longer than any operator of PyTorch has']", false},
     {"val_30", 4, SOURCES, "['val_1", false}, /* cut */
     {"linear_min", 1, NULL, NULL, false},     /* a limit of Clip that is learned */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods with another owner beside the job: reported once, and deleted when the job is gone. */
+/* Pods with another owner beside the job are reported once. */
 #include "operator/kinds/job/reconcile/other_owner.h"
 
 #include "operator/control/claim.h"
@@ -63,22 +63,6 @@ static size_t note(void) {
     return json_array_size(world.events);
 }
 
-/* What is deleted when the job is gone: "NAME,NAME,"; owned. */
-static char *deleted(void) {
-    struct reconcile request = pass_of(NULL);
-    bool has_any = other_owner_delete(&request, &world.other, "u-1");
-    char *names = x_strdup("");
-    for (size_t i = 0; i < json_array_size(world.writes); i++) {
-        const json_t *write = json_array_get(world.writes, i);
-        AUTO(text_freep) char *before = names;
-        names = x_printf("%s%s,", before, tree_text(write, "object.metadata.name", ""));
-        CHECK_INT(tree_integer(write, "verb", -1), CLUSTER_DELETE);
-        CHECK(*tree_text(write, "object.metadata.uid", ""));
-    }
-    CHECK_INT(has_any, json_array_size(world.writes) > 0);
-    return names;
-}
-
 static void test_an_event_once(void) {
     AUTO(text_freep) char *both = x_printf("%s, %s", theirs, ours);
     open_world();
@@ -96,24 +80,7 @@ static void test_an_event_once(void) {
     close_world();
 }
 
-static void test_what_is_deleted(void) {
-    AUTO(text_freep) char *both = x_printf("%s, %s", ours, theirs);
-    open_world();
-    put_pod("a-0", ours, "");   /* the cluster deletes it */
-    put_pod("a-1", both, "");   /* not yet known to the garbage collector */
-    put_pod("a-2", theirs, ""); /* it has taken us off */
-    put_pod("a-3", both, ", 'deletionTimestamp': '2026-01-01T00:00:00Z'");
-    put_pod("a-4", "{'kind': 'Other', 'name': 'o', 'uid': 'o-1', 'controller': true}", "");
-    AUTO(text_freep) char *names = deleted();
-    CHECK_STR(names, "a-1,a-2,");
-    world.other.leaves_orphans = true;
-    AUTO(text_freep) char *none = deleted();
-    CHECK_STR(none, "");
-    close_world();
-}
-
 int main(void) {
     TEST(test_an_event_once);
-    TEST(test_what_is_deleted);
     return TEST_END();
 }
