@@ -330,8 +330,7 @@ static void delete_all(struct reconcile *request, const struct refusals *refusal
     }
 }
 
-/* True: `kubectl delete --cascade=orphan`; the cluster takes this mark off when the owned objects
- * are free. */
+/* `kubectl delete --cascade=orphan`; the cluster takes this off when the owned objects are free. */
 static bool leaves_orphans(const json_t *object) {
     return tree_has_text(tree_get(object, "metadata.finalizers"), "orphan");
 }
@@ -518,17 +517,15 @@ static void delete_owned(struct state *state, struct reconcile *request) {
     forget(state, request);
 }
 
-/* A trial or a run whose maker would not find it, and deletes it: it does not begin. (Another API
- * group's kind may have the maker's name: then this is an object of that kind's.) */
+/* Its maker would not find it, and deletes it. Another API group's kind may have the same name. */
 static bool is_stripped(const struct job_ops *ops, struct reconcile *request) {
     const json_t *owner = tree_get(request->object, "metadata.ownerReferences[0]");
-    if (!owned_is_stripped(request->object, ops->maker, ops->found_by)) {
-        return false;
-    }
+    const char *name = tree_text(owner, "name", ""), *uid = tree_text(owner, "uid", "");
+    bool is_found = !owned_is_stripped(request->object, ops->maker, ops->found_by);
     AUTO(tree_freep)
     json_t *maker =
-        cache_find(request->cache, ops->maker, request->namespace, tree_text(owner, "name", ""));
-    return maker && strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) == 0;
+        is_found ? NULL : cache_find(request->cache, ops->maker, request->namespace, name);
+    return maker && strcmp(tree_text(maker, "metadata.uid", ""), uid) == 0;
 }
 
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
