@@ -139,7 +139,7 @@ for in_its_place in '' failed.jsonl/folder; do
     ends
     left=$([ -z "$in_its_place" ] && echo "0 0" || echo "1 1")
     check "code 0; what the report is made of stays if there is none: $left" \
-        [ "$code $(cat "$work"/state/*.log "$work/log" | grep -v '^ *lost ' | grep -c 'report: .*failed.jsonl') $(tries)" = "0 $left" ]
+        [ "$code $(cat "$work"/state/*.log "$work/log" | grep -c 'ERROR the report: .*failed.jsonl') $(tries)" = "0 $left" ]
     launch
     ends
     check "also when it is run again, with nothing to do" [ "$code $(asked) $(tries)" = "0 1 ${left#* }" ]

@@ -25,9 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PROGRESS_MAX_BYTES = 64 << 10,
-};
+enum { PROGRESS_MAX_BYTES = 64 << 10 };
 
 /* Of one job, kept between passes. */
 struct kept {
@@ -132,8 +130,7 @@ static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
     return false;
 }
 
-/* Whether the certificate is the one that the status has, or the Service that is known to be ours.
- */
+/* Whether the certificate is the one of the status, or the Service is known to be ours. */
 static bool is_recorded(const json_t *object, const json_t *service, const char *certificate) {
     const char *recorded = tree_text(object, "status.credentials.certificateSHA256",
                                      owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256));
@@ -520,12 +517,12 @@ static void delete_owned(struct state *state, struct reconcile *request) {
 /* Its maker would not find it, and deletes it. Another API group's kind may have the same name. */
 static bool is_stripped(const struct job_ops *ops, struct reconcile *request) {
     const json_t *owner = tree_get(request->object, "metadata.ownerReferences[0]");
-    const char *name = tree_text(owner, "name", ""), *uid = tree_text(owner, "uid", "");
     bool is_found = !owned_is_stripped(request->object, ops->maker, ops->found_by);
     AUTO(tree_freep)
-    json_t *maker =
-        is_found ? NULL : cache_find(request->cache, ops->maker, request->namespace, name);
-    return maker && strcmp(tree_text(maker, "metadata.uid", ""), uid) == 0;
+    json_t *maker = is_found ? NULL
+                             : cache_find(request->cache, ops->maker, request->namespace,
+                                          tree_text(owner, "name", ""));
+    return maker && strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) == 0;
 }
 
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
