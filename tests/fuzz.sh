@@ -13,7 +13,7 @@ one() {
     seeds=tests/fuzz/corpus/$name
     [ -d "$seeds" ] || seeds=
     # shellcheck disable=SC2086
-    if timeout $((seconds + 120)) "$program" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 \
+    if timeout $((seconds + 600)) "$program" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 \
         -malloc_limit_mb=2000 -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" $seeds \
         >"build/fuzz/$name.log" 2>&1; then
         echo "ok fuzz $name ${seconds}s ($(grep -oE 'Done [0-9]+ runs' "build/fuzz/$name.log" | tail -1))"
