@@ -37,8 +37,7 @@ struct ending {
     const json_t *spec, *status;
     const json_t *folders;    /* volume name -> its folder on this machine */
     const char *state_folder; /* the folder of the logs */
-    /* The pods that failed last: the hub, or the one that made the job fail if its kind finds
-     * it;
+    /* The pods that failed last: the hub, or the one that made the job fail if its kind finds it;
      * and a worker. NULL: none failed. */
     const char *failed_hub, *failed_worker;
     /* About the jobs that it made: a table as text, and the path and the label of a page; NULL:
