@@ -23,6 +23,7 @@ if [[ $SOAK_PARTS == *tests* ]]; then
     mapfile -t proofs < <(find "${folders[@]}" -name 'test_*' -type f -perm -u+x | sort)
     proofs+=(tests/e2e/*/test_*.sh)
 fi
+[[ $SOAK_PARTS != *sanitize* ]] || proofs+=(tests/sanitize.sh)
 has() { # word, words...
     local word=$1 one
     shift
@@ -36,7 +37,6 @@ for at in "${!proofs[@]}"; do
         unset "proofs[at]"
     fi
 done
-[[ $SOAK_PARTS != *sanitize* ]] || proofs+=(tests/sanitize.sh)
 fuzz=()
 if [[ $SOAK_PARTS == *fuzz* ]]; then
     proofs+=(tests/fuzz.sh)

@@ -86,6 +86,16 @@ int result_file_parse(const char *text, size_t size, json_t **ret_result, struct
     return 0;
 }
 
+int result_file_check_kind(const json_t *result, const char *kind, const char *path,
+                           struct error *err) {
+    const char *found = tree_text(result, "kind", "");
+    return strcmp(found, kind) == 0 ? 0
+                                    : error_set(err, ERROR_INVALID,
+                                                "%s holds the result of %.40s %.60s (" RESULT_NAME
+                                                "): choose another output",
+                                                path, found, tree_text(result, "name", "?"));
+}
+
 const json_t *result_file_find(const json_t *result, const char *name) {
     const json_t *found = tree_find(json_object_get(result, "outputs"), "name", name);
     return found ? found : tree_find(json_object_get(result, "reports"), "name", name);

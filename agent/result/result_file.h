@@ -25,6 +25,11 @@ json_t *result_file_list_entry(const char *name, const struct output_lines_sum *
 NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_result,
                                 struct error *err);
 
+/* INVALID: a parsed result is that of another kind of job. What one kind has made is not for
+ * another one to replace: neither would be whole. path: of the output, for people. */
+NODISCARD int result_file_check_kind(const json_t *result, const char *kind, const char *path,
+                                     struct error *err);
+
 /* The entry of that name in "outputs" or "reports" of a parsed result, borrowed; NULL: none. */
 const json_t *result_file_find(const json_t *result, const char *name);
 /* Whether the file belongs to one of these files and folders ("excluded"; NULL: none). */

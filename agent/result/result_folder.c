@@ -8,18 +8,6 @@
 
 enum owner { OWNER_NONE, OWNER_WINDLASS, OWNER_PROGRAM };
 
-/* What one kind of job has made is not for another one to replace: neither would be whole. */
-static int check_kind(const struct store *output, const json_t *result, const char *kind,
-                      struct error *err) {
-    const char *found = tree_text(result, "kind", "");
-    return strcmp(found, kind) == 0
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "%s holds the result of %.40s %.60s (" RESULT_NAME
-                           "): choose another output",
-                           store_path(output), found, tree_text(result, "name", "?"));
-}
-
 /* INVALID: the result of another kind. */
 static int find_owner(struct store *output, const char *kind, enum owner *ret_owner,
                       struct error *err) {
@@ -36,7 +24,7 @@ static int find_owner(struct store *output, const char *kind, enum owner *ret_ow
         *ret_owner = why.kind == ERROR_NOT_FOUND ? OWNER_NONE : OWNER_PROGRAM; /* larger */
     } else if (result_file_parse(text.data ? text.data : "", text.size, &result, &why) == 0) {
         *ret_owner = OWNER_WINDLASS;
-        return check_kind(output, result, kind, err);
+        return result_file_check_kind(result, kind, store_path(output), err);
     }
     return 0;
 }

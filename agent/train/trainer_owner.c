@@ -128,16 +128,9 @@ static int check_result(const struct trainer *trainer, bool has_owner, struct er
     if (result_file_parse(text.data ? text.data : "", text.size, &result, &cause) < 0) {
         return 0;
     }
-    const char *kind = tree_text(result, "kind", NULL), *name = tree_text(result, "name", "?");
-    const char *run = tree_text(result, "run", NULL);
-    if (!kind || !run) {
-        return 0;
-    }
-    if (strcmp(kind, RESULT_DISTTRAIN) != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "%s holds the result of %.40s %.60s (" RESULT_NAME
-                         "): choose another output",
-                         store_path(trainer->store), kind, name);
+    const char *name = tree_text(result, "name", ""), *run = tree_text(result, "run", "");
+    if (result_file_check_kind(result, RESULT_DISTTRAIN, store_path(trainer->store), err) < 0) {
+        return -1;
     }
     if (has_owner) {
         return 0;

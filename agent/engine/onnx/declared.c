@@ -66,27 +66,29 @@ static int read_info(struct protobuf message, struct declaration *declaration, s
  * number at their end. */
 // clang-format off
 static const char *const operators[] = {
-    "val", "tmp", "const", "lifted_tensor", "abs", "add", "arange", "bitwise_and", "bitwise_not",
-    "bitwise_or", "cat", "ceil", "clamp", "clone", "copy", "cos", "cumsum", "detach", "diagonal",
-    "div", "eq", "exp", "expand", "eye", "fill", "flip", "floor", "floor_divide", "full",
-    "full_like", "gather", "ge", "getitem", "gt", "index", "index_put", "index_select", "le",
-    "linspace", "log", "logical_and", "logical_not", "logical_or", "lt", "masked_fill", "matmul",
-    "max_val", "maximum", "mean", "min_val", "minimum", "mm", "mul", "ne", "neg", "new_full",
-    "new_ones", "new_zeros", "ones", "ones_like", "outer", "permute", "pow", "reciprocal",
-    "remainder", "repeat", "reshape", "roll", "rsqrt", "rsub", "scalar_tensor", "scatter",
-    "select", "sigmoid", "sin", "slice", "split", "sqrt", "squeeze", "stack", "sub", "sum",
+    "lifted_tensor", "abs", "add", "arange", "bitwise_and", "bitwise_not", "bitwise_or", "cat",
+    "ceil", "clamp", "clone", "copy", "cos", "cumsum", "detach", "diagonal", "div", "eq", "exp",
+    "expand", "eye", "fill", "flip", "floor", "floor_divide", "full", "full_like", "gather", "ge",
+    "getitem", "gt", "index_put", "index_select", "le", "linspace", "logical_and", "logical_not",
+    "logical_or", "lt", "masked_fill", "matmul", "max_val", "maximum", "min_val", "minimum", "mm",
+    "mul", "ne", "neg", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "permute", "pow",
+    "reciprocal", "remainder", "repeat", "reshape", "roll", "rsqrt", "rsub", "scalar_tensor",
+    "scatter", "select", "sigmoid", "sin", "slice", "split", "sqrt", "squeeze", "stack", "sub",
     "convert_element_type", "tanh", "tile", "to_copy", "transpose", "tril", "triu", "type_as",
-    "unsqueeze", "view", "where", "zeros", "zeros_like",
+    "unsqueeze", "view", "where", "zeros", "zeros_like", NULL,
 };
 // clang-format on
 
-static bool is_operator(const char *word) {
-    for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
-        if (strcmp(word, operators[i]) == 0) {
-            return true;
-        }
+/* The same of names that PyTorch always numbers, or that people give to parameters, too: without a
+ * number they are parameters. */
+static const char *const numbered[] = {"val",  "tmp",   "const", "index", "log",
+                                       "mean", "outer", "sum",   NULL};
+
+static bool is_one_of(const char *word, const char *const *words) {
+    while (*words && strcmp(*words, word) != 0) {
+        words++;
     }
-    return false;
+    return *words;
 }
 
 /* Without "_12", and without "_default" and "_cast" before it. False: nothing was cut, so that it
@@ -109,19 +111,6 @@ static bool cut_ends(char *word) {
     return size < whole;
 }
 
-/* Names that PyTorch always numbers, or that people give to parameters, too: without a number they
- * are parameters. */
-static bool is_ambiguous(const char *word) {
-    static const char *const words[] = {"val", "tmp",  "const", "index",
-                                        "log", "mean", "outer", "sum"};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (strcmp(word, words[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether one of the names of the list ['a', 'b.c'] may be a parameter's. */
 static bool has_parameter(struct protobuf list) {
     const char *at = (const char *)list.at, *end = at + protobuf_size(list);
@@ -134,7 +123,7 @@ static bool has_parameter(struct protobuf list) {
         }
         memcpy(word, at + 1, size);
         bool is_numbered = cut_ends(word);
-        if (!is_operator(word) || (!is_numbered && is_ambiguous(word))) {
+        if (!is_one_of(word, operators) && !(is_numbered && is_one_of(word, numbered))) {
             return true;
         }
         at = close + 1;
