@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/scalar.h"
 
+#include "lib/text/text_list.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++) {
-        if (strcmp(text, *words) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static const char *after_sign(const char *text) {
     return text + (*text == '-' || *text == '+');
@@ -26,7 +19,7 @@ static bool is_all(const char *text, const char *digits) {
 bool scalar_is_ambiguous(const char *text) {
     static const char *const words[] = {"y",  "Y",  "yes", "Yes", "YES", "n",   "N",   "no", "No",
                                         "NO", "on", "On",  "ON",  "off", "Off", "OFF", NULL};
-    if (is_one_of(text, words)) {
+    if (text_list_has(words, text)) {
         return true;
     }
     const char *digits = after_sign(text);
@@ -80,13 +73,13 @@ int scalar_resolve(const char *text, json_t **ret_value, struct error *err) {
             text, text,
             *after_sign(text) <= '9' ? ", or a plain decimal number" : ", or true or false");
     }
-    if (is_one_of(text, nulls)) {
+    if (text_list_has(nulls, text)) {
         *ret_value = json_null();
-    } else if (is_one_of(text, trues)) {
+    } else if (text_list_has(trues, text)) {
         *ret_value = json_true();
-    } else if (is_one_of(text, falses)) {
+    } else if (text_list_has(falses, text)) {
         *ret_value = json_false();
-    } else if (is_one_of(after_sign(text), no_numbers)) {
+    } else if (text_list_has(no_numbers, after_sign(text))) {
         return error_set(err, ERROR_INVALID, "%s: not a finite number", text);
     } else if (is_all(after_sign(text), "0123456789")) {
         return resolve_integer(text, 10, ret_value, err);

@@ -2,6 +2,7 @@
 #include "lib/text/text_list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 char **text_list_copy(char *const *texts) {
     size_t count = 0;
@@ -20,4 +21,11 @@ void text_list_free(char **texts) {
         free(*text);
     }
     free(texts);
+}
+
+bool text_list_has(const char *const *texts, const char *text) {
+    while (*texts && strcmp(*texts, text) != 0) {
+        texts++;
+    }
+    return *texts;
 }

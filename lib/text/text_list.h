@@ -6,3 +6,5 @@
 /* A copy, which the caller frees; of NULL an empty one. */
 char **text_list_copy(char *const *texts);
 void text_list_free(char **texts); /* accepts NULL */
+/* Compares whole texts, with case. */
+bool text_list_has(const char *const *texts, const char *text);

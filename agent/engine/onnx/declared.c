@@ -8,6 +8,7 @@
 
 #include "agent/engine/graph/node.h"
 #include "agent/engine/ops/table.h"
+#include "lib/text/text_list.h"
 
 #include <string.h>
 
@@ -84,13 +85,6 @@ static const char *const operators[] = {
 static const char *const numbered[] = {"val",  "tmp",   "const", "index", "log",
                                        "mean", "outer", "sum",   NULL};
 
-static bool is_one_of(const char *word, const char *const *words) {
-    while (*words && strcmp(*words, word) != 0) {
-        words++;
-    }
-    return *words;
-}
-
 /* Without "_12", and without "_default" and "_cast" before it. False: nothing was cut, so that it
  * may be the name of a parameter, as "mean" or "mul2". */
 static bool cut_ends(char *word) {
@@ -123,7 +117,7 @@ static bool has_parameter(struct protobuf list) {
         }
         memcpy(word, at + 1, size);
         bool is_numbered = cut_ends(word);
-        if (!is_one_of(word, operators) && !(is_numbered && is_one_of(word, numbered))) {
+        if (!text_list_has(operators, word) && !(is_numbered && text_list_has(numbered, word))) {
             return true;
         }
         at = close + 1;

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/waiting.h"
 
-#include <string.h>
+#include "lib/text/text_list.h"
 
-static bool is_one_of(const char *reason, const char *const *reasons) {
-    for (; *reasons; reasons++) {
-        if (strcmp(reason, *reasons) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+#include <string.h>
 
 static const char *const image_reasons[] = {"ErrImagePull",
                                             "ImagePullBackOff",
@@ -58,14 +51,14 @@ static void report_image(const struct waiting *waiting, struct conditions *condi
 }
 
 bool waiting_is_for_config(const struct pod_phase *phase) {
-    return is_one_of(phase->reason, config_reasons);
+    return text_list_has(config_reasons, phase->reason);
 }
 
 void waiting_report(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     if (phase->is_unscheduled) {
         report_unscheduled(waiting, conditions);
-    } else if (is_one_of(phase->reason, image_reasons)) {
+    } else if (text_list_has(image_reasons, phase->reason)) {
         report_image(waiting, conditions);
     } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "ConfigFailed",
@@ -84,5 +77,6 @@ void waiting_report(const struct waiting *waiting, struct conditions *conditions
 
 bool waiting_is_for_mounts(const struct pod_phase *phase, int64_t now_ms) {
     return phase->stage == POD_PHASE_WAITING && !phase->is_unscheduled && phase->placed_ms > 0 &&
-           now_ms >= phase->placed_ms + WAITING_MOUNT_MS && is_one_of(phase->reason, setup_reasons);
+           now_ms >= phase->placed_ms + WAITING_MOUNT_MS &&
+           text_list_has(setup_reasons, phase->reason);
 }

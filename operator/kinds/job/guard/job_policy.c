@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/guard/job_policy.h"
 
+#include "lib/text/text_list.h"
 #include "operator/manifest.h"
 
 #include <string.h>
@@ -76,13 +77,6 @@ static const struct row container_rows[] = {
 static const char *const switches[] = {"hostPath", "hostNamespaces", "privileged", NULL};
 static const char *const name_lists[] = {"images", "serviceAccounts", "secrets", NULL};
 
-static bool is_one_of(const char *name, const char *const *names) {
-    while (*names && strcmp(*names, name) != 0) {
-        names++;
-    }
-    return *names;
-}
-
 /* ---- the policy itself ---- */
 
 static int check_names(const char *part, const json_t *list, struct error *err) {
@@ -116,12 +110,12 @@ static int check_policy(const json_t *policy, struct error *err) {
         return error_set(err, ERROR_INVALID, "--job-policy: expected fields, as {hostPath: false}");
     }
     json_object_foreach((json_t *)policy, part, value) {
-        if (is_one_of(part, switches)) {
+        if (text_list_has(switches, part)) {
             if (!json_is_boolean(value)) {
                 return error_set(err, ERROR_INVALID, "--job-policy: %s: expected true or false",
                                  part);
             }
-        } else if (!is_one_of(part, name_lists)) {
+        } else if (!text_list_has(name_lists, part)) {
             return error_set(err, ERROR_INVALID,
                              "--job-policy: %.60s: is unknown, expected hostPath, hostNamespaces, "
                              "privileged, images, serviceAccounts or secrets",
