@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/prepare.h"
 
+#include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/device/cpu/chain/chain.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/layout.h"
@@ -131,6 +132,9 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         }
         if (step->node && !step->kernel && onednn_step_try(cpu->onednn, schedule, step, err) < 0) {
             return -1;
+        }
+        if (step->node && !step->kernel) {
+            axis_step_try(schedule, step);
         }
         for (int k = 1; k < 3; k++) {
             if (step->node && has_packed(step, k)) {

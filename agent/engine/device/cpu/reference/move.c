@@ -53,53 +53,6 @@ static int split_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_split = {"reference split", split_run};
 
-static int slice_run(const struct call *call, struct error *err) {
-    struct cpu_call_facts facts = {0};
-    const struct tensor *x = call->inputs[0];
-    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
-    struct slice slice;
-    if (slice_params(call->node, cpu_call_collect_facts(call, &facts), &slice, err) < 0) {
-        return -1;
-    }
-    walk_plain_strides(&x->shape, walk.strides[0]);
-    walk_plain_strides(&walk.shape, walk.strides[1]);
-    for (int i = 0; i < walk.shape.rank; i++) {
-        walk.start[0] += slice.start[i] * walk.strides[0][i];
-        walk.strides[0][i] = slice.size[i] > 1 ? walk.strides[0][i] * slice.step[i] : 0;
-    }
-    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
-    return 0;
-}
-const struct kernel reference_slice = {"reference slice", slice_run};
-
-static int transpose_run(const struct call *call, struct error *err) {
-    const struct tensor *x = call->inputs[0];
-    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
-    int order[TENSOR_RANK_MAX];
-    int64_t strides[TENSOR_RANK_MAX];
-    if (move_transpose_order(call->node, x->shape.rank, order, err) < 0) {
-        return -1;
-    }
-    walk_plain_strides(&x->shape, strides);
-    walk_plain_strides(&walk.shape, walk.strides[1]);
-    for (int i = 0; i < walk.shape.rank; i++) {
-        walk.strides[0][i] = strides[order[i]];
-    }
-    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
-    return 0;
-}
-const struct kernel reference_transpose = {"reference transpose", transpose_run};
-
-static int expand_run(const struct call *call, struct error *err UNUSED) {
-    const struct tensor *x = call->inputs[0];
-    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
-    elementwise_broadcast_strides(&x->shape, &walk.shape, walk.strides[0]);
-    walk_plain_strides(&walk.shape, walk.strides[1]);
-    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
-    return 0;
-}
-const struct kernel reference_expand = {"reference expand", expand_run};
-
 /* Pad and Tile: each output index of a dimension is an input index (or -1: the constant). */
 static int64_t padded_pixel(const struct pad *pad, int axis, int64_t i, int64_t size) {
     i -= pad->begin[axis];
@@ -208,35 +161,3 @@ static int gather_run(const struct call *call, struct error *err) {
     return 0;
 }
 const struct kernel reference_gather = {"reference gather", gather_run};
-
-/* Both walk over six dimensions, with separate ones for the sides of a block. `deep` is the tensor
- * with the many channels, [n, blocks and c, h, w]; `wide` the other, [n, c, h, by, w, bx]. */
-static void block_copy(const struct call *call, const struct tensor *deep, bool blocks_first,
-                       bool from_deep) {
-    int64_t block = node_integer(call->node, "blocksize", 1);
-    const int64_t *d = deep->shape.dims;
-    int64_t c = d[1] / (block * block), h = d[2], w = d[3];
-    struct walk walk = {.shape = {6, {d[0], c, h, block, w, block}}, .operand_count = 2};
-    int64_t *deep_strides = walk.strides[from_deep ? 0 : 1];
-    walk_plain_strides(&walk.shape, walk.strides[from_deep ? 1 : 0]);
-    int64_t plane = h * w;
-    int64_t c_stride = blocks_first ? plane : block * block * plane;
-    int64_t y_stride = blocks_first ? block * c * plane : block * plane;
-    int64_t x_stride = blocks_first ? c * plane : plane;
-    const int64_t strides[] = {d[1] * plane, c_stride, w, y_stride, 1, x_stride};
-    memcpy(deep_strides, strides, sizeof strides);
-    walk_copy(&walk, tensor_type_size(deep->type), call->inputs[0]->data, call->outputs[0]->data);
-}
-
-static int depth_to_space_run(const struct call *call, struct error *err UNUSED) {
-    bool blocks_first = strcmp(node_text(call->node, "mode", "DCR"), "DCR") == 0;
-    block_copy(call, call->inputs[0], blocks_first, true);
-    return 0;
-}
-const struct kernel reference_depth_to_space = {"reference depth_to_space", depth_to_space_run};
-
-static int space_to_depth_run(const struct call *call, struct error *err UNUSED) {
-    block_copy(call, call->outputs[0], true, false);
-    return 0;
-}
-const struct kernel reference_space_to_depth = {"reference space_to_depth", space_to_depth_run};

@@ -2,7 +2,7 @@
  * transposing, slicing and copying. */
 #pragma once
 
-#include "agent/engine/tensor.h"
+#include "agent/engine/device/kernel.h"
 
 enum { WALK_OPERANDS_MAX = 4 };
 
@@ -24,3 +24,6 @@ void walk_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RA
 
 /* Copies elements of `size` bytes: operand 0 is read from `from`, operand 1 is written to `to`. */
 void walk_copy(const struct walk *walk, size_t size, const void *from, void *to);
+
+/* copy.c: how a Slice, Transpose, Expand, DepthToSpace or SpaceToDepth copies. */
+NODISCARD int walk_of_copy(const struct call *call, struct walk *ret_walk, struct error *err);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/axis/axis.h"
+
+#include "agent/engine/ops/infer/reduce.h"
+#include "agent/engine/ops/table.h"
+
+#include <limits.h>
+
+enum {
+    INNER_MIN = 8, /* with fewer columns the plain loops are as fast */
+};
+
+/* ---- stripes --------------------------------------------------------------------------------- */
+
+static int64_t stripe_columns(const struct around *around) {
+    int64_t columns = AXIS_STRIPE_FLOATS / MAX(around->size, 1);
+    return MIN(MAX(columns, 32), AXIS_COLUMNS_MAX);
+}
+
+static int64_t stripes_of_row(const struct around *around) {
+    int64_t columns = stripe_columns(around);
+    return (around->inner + columns - 1) / columns;
+}
+
+int axis_stripe_count(const struct around *around) {
+    return (int)(around->outer * stripes_of_row(around));
+}
+
+struct axis_stripe axis_stripe_at(const struct around *around, int index) {
+    int64_t stripes = stripes_of_row(around), columns = stripe_columns(around);
+    int64_t outer = index / stripes, column = index % stripes * columns;
+    return (struct axis_stripe){.outer = outer,
+                                .first = outer * around->size * around->inner + column,
+                                .columns = (int)MIN(columns, around->inner - column)};
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+static bool takes_softmax(const struct schedule *schedule, const struct step *step) {
+    const struct schedule_slot *x = &schedule->slots[step->inputs[0]];
+    struct softmax softmax;
+    struct error err = {0};
+    if (softmax_params(step->node, &x->shape, &softmax, &err) < 0) {
+        error_clear(&err);
+        return false;
+    }
+    return x->type == TENSOR_FLOAT32 && softmax.inner >= INNER_MIN;
+}
+
+static bool takes_reduce(const struct schedule *schedule, const struct step *step) {
+    struct around around;
+    return schedule->slots[step->inputs[0]].type == TENSOR_FLOAT32 &&
+           axis_reduce_around(schedule, step, &around) && around.inner >= INNER_MIN;
+}
+
+static bool takes_floats(const struct schedule *schedule, const struct step *step) {
+    return schedule->slots[step->inputs[0]].type == TENSOR_FLOAT32;
+}
+
+static bool takes_cast(const struct schedule *schedule, const struct step *step) {
+    return axis_cast_has(schedule->slots[step->inputs[0]].type,
+                         schedule->slots[step->outputs[0]].type);
+}
+
+static bool takes_all(const struct schedule *schedule UNUSED, const struct step *step UNUSED) {
+    return true;
+}
+
+static const struct choice {
+    int op;
+    const struct kernel *kernel;
+    bool (*takes)(const struct schedule *schedule, const struct step *step);
+} choices[] = {
+    {OP_SOFTMAX, &axis_softmax, takes_softmax},
+    {OP_LOG_SOFTMAX, &axis_softmax, takes_softmax},
+    {OP_REDUCE_SUM, &axis_reduce, takes_reduce},
+    {OP_REDUCE_MEAN, &axis_reduce, takes_reduce},
+    {OP_REDUCE_MAX, &axis_reduce, takes_reduce},
+    {OP_REDUCE_MIN, &axis_reduce, takes_reduce},
+    {OP_REDUCE_L1, &axis_reduce, takes_reduce},
+    {OP_REDUCE_L2, &axis_reduce, takes_reduce},
+    {OP_REDUCE_SUM_SQUARE, &axis_reduce, takes_reduce},
+    {OP_ARG_MAX, &axis_arg_max, takes_floats},
+    {OP_ARG_MIN, &axis_arg_max, takes_floats},
+    {OP_TOP_K, &axis_top_k, takes_floats},
+    {OP_CAST, &axis_cast, takes_cast},
+    {OP_TRANSPOSE, &axis_copy, takes_all},
+    {OP_SLICE, &axis_copy, takes_all},
+    {OP_EXPAND, &axis_copy, takes_all},
+    {OP_DEPTH_TO_SPACE, &axis_copy, takes_all},
+    {OP_SPACE_TO_DEPTH, &axis_copy, takes_all},
+};
+
+void axis_step_try(const struct schedule *schedule, struct step *step) {
+    for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+        const struct choice *choice = &choices[i];
+        /* Indices of elements and of stripes are ints. */
+        if (choice->op == step->node->op->id && step->inputs[0] >= 0 &&
+            shape_count(&schedule->slots[step->inputs[0]].shape) <= INT_MAX &&
+            choice->takes(schedule, step)) {
+            step->kernel = choice->kernel;
+        }
+    }
+}
