@@ -2,7 +2,7 @@
 #include "agent/engine/ops/rewrite/rewrite.h"
 
 int rewrite_graph(const struct graph *from, struct graph *ret_graph, struct error *err) {
-    struct graph expanded, widened;
+    struct graph expanded, widened, lifted;
     if (rewrite_expand(from, &expanded, err) < 0) {
         return -1;
     }
@@ -10,7 +10,9 @@ int rewrite_graph(const struct graph *from, struct graph *ret_graph, struct erro
         graph_release(&expanded);
         return -1;
     }
-    arena_join(&widened.arena, &expanded.arena); /* the second borrows from the first */
-    *ret_graph = widened;
+    rewrite_lift(&widened, &lifted);
+    arena_join(&lifted.arena, &widened.arena); /* each borrows from the one before */
+    arena_join(&lifted.arena, &expanded.arena);
+    *ret_graph = lifted;
     return 0;
 }

@@ -1,8 +1,10 @@
-/* rewrite.h: prepares a graph for running by two passes over its nodes:
+/* rewrite.h: prepares a graph for running by three passes over its nodes:
  *   expand   replaces operators of older opsets, and composed ones, by operators of the present
  *            standard, so that devices, folding and fusion need not support them (expand.c);
  *   widen    replaces float16 and bfloat16, in which kernels cannot compute, by float32 around the
- *            nodes that compute (widen.c).
+ *            nodes that compute (widen.c);
+ *   lift     replaces signals by images of height 1 around convolutions and pools of one dimension,
+ *            so that they have the kernels of images (lift.c).
  * Inputs and outputs keep names, types and shapes. Training and model_write use the original
  * graph. */
 #pragma once
@@ -19,6 +21,7 @@ NODISCARD int rewrite_expand(const struct graph *from, struct graph *ret_graph, 
  * node, and values beyond the range of float16 (from 65520 on) do not become infinite. A Cast to 16
  * bits in the model still rounds. Weights are converted once, here. */
 NODISCARD int rewrite_widen(const struct graph *from, struct graph *ret_graph, struct error *err);
+void rewrite_lift(const struct graph *from, struct graph *ret_graph);
 
 /* Makes a copy of the graph in which input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) with the
  * same name. If `out` is not NULL, output 0 is bytes, too, and `bad` is added as the last output.
