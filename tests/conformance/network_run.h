@@ -30,14 +30,15 @@ static inline void network_draw(struct tensor *tensor, const struct network_rang
     }
 }
 
-/* Runs on a device with inputs from `seed`; output 0 is copied to *ret_output (owned). */
-static inline int network_run(struct network *network, struct device *device, uint32_t seed,
-                              struct tensor *ret_output, struct error *err) {
+/* Runs this graph of the network on a device with inputs from `seed`; output 0 is copied to
+ * *ret_output (owned). */
+static inline int network_run_graph(struct network *network, struct graph *graph,
+                                    struct device *device, uint32_t seed, struct tensor *ret_output,
+                                    struct error *err) {
     struct tensor inputs[NETWORK_PORTS] = {0}, outputs[NETWORK_PORTS] = {0};
     struct execution_plan *plan = NULL;
     void *block = NULL;
-    struct graph graph = {0};
-    int result = rewrite_graph(&network->graph, &graph, err);
+    int result = 0;
     for (size_t i = 0; result == 0 && i < network->graph.input_count; i++) {
         struct value *value = &network->values[network->inputs[i]];
         result = tensor_init(&inputs[i], value->type, &value->shape, err);
@@ -45,7 +46,7 @@ static inline int network_run(struct network *network, struct device *device, ui
             network_draw(&inputs[i], &network->ranges[network->inputs[i]], seed + (uint32_t)i);
         }
     }
-    result = result < 0 ? -1 : execution_plan_new(device, &graph, inputs, &plan, err);
+    result = result < 0 ? -1 : execution_plan_new(device, graph, inputs, &plan, err);
     result = result < 0 ? -1 : device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
     /* Run twice, to find a kernel that leaves state behind. */
     result = result < 0 ? -1 : execution_plan_run(plan, block, inputs, outputs, NULL, err);
@@ -56,12 +57,21 @@ static inline int network_run(struct network *network, struct device *device, ui
                (size_t)shape_count(&outputs[0].shape) * tensor_type_size(outputs[0].type));
     }
     execution_plan_free(plan);
-    graph_release(&graph);
     if (block) {
         device->ops->free(device, block);
     }
     for (int i = 0; i < NETWORK_PORTS; i++) {
         tensor_release(&inputs[i]);
     }
+    return result;
+}
+
+/* The same for the graph that is rewritten, as sessions run it. */
+static inline int network_run(struct network *network, struct device *device, uint32_t seed,
+                              struct tensor *ret_output, struct error *err) {
+    struct graph graph = {0};
+    int result = rewrite_graph(&network->graph, &graph, err);
+    result = result < 0 ? -1 : network_run_graph(network, &graph, device, seed, ret_output, err);
+    graph_release(&graph);
     return result;
 }

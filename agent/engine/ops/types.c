@@ -65,8 +65,19 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_CONSTANT_OF_SHAPE:
         *ret_type = type_of_value(node);
         return 0;
-    case OP_MS_QATTENTION: /* that of the bias */
+    case OP_MS_QATTENTION: /* that of the bias, as the next that of a scale */
+    case OP_MS_MATMUL_INTEGER_TO_FLOAT:
         *ret_type = inputs[2];
+        return 0;
+    case OP_MS_DEQUANTIZE_LINEAR:
+    case OP_MS_QLINEAR_CONCAT: /* that of the result's zero point */
+        *ret_type = inputs[1];
+        return 0;
+    case OP_MS_QLINEAR_WHERE:
+        *ret_type = inputs[8];
+        return 0;
+    case OP_MS_QGEMM:
+        *ret_type = node->input_count > 7 && node->inputs[7] >= 0 ? first : TENSOR_FLOAT32;
         return 0;
     case OP_CAST_LIKE:
     case OP_WHERE:
@@ -75,6 +86,7 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the type of the scale */
         *ret_type = node->opset < 19 ? TENSOR_FLOAT32 : inputs[1];
         return 0;
+    case OP_MS_QUANTIZE_LINEAR:
     case OP_QUANTIZE_LINEAR:
         return type_of_quantized(node, inputs, ret_type, err);
     case OP_ONE_HOT:

@@ -100,3 +100,19 @@ expand_rule expand_simplified_norm;
 /* expand_quantized.c */
 expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,
     expand_qlinear_conv, expand_qlinear_matmul;
+/* The product of a minus its zero point and b minus its own, as float32 (expand_quantized.c); a
+ * zero point may be -1. */
+int expand_integer_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero);
+/* Quantizes x to uint8: its range, extended to include 0, is divided into 255 steps. If all
+ * elements are 0, the step is 1 instead of 0, as in ONNX Runtime. Returns the integers, the scale
+ * and the zero point. */
+void expand_dynamic_parts(struct expansion *expansion, int x, int ret_parts[3]);
+
+/* expand_qlinear.c. INVALID: an input is missing. */
+expand_rule expand_ms_quantize, expand_qlinear_unary, expand_qlinear_binary, expand_qlinear_where,
+    expand_qlinear_concat, expand_matmul_integer_to_float, expand_dynamic_quantize_matmul,
+    expand_qgemm;
+
+/* expand_fused.c. UNSUPPORTED: an activation that is not known, or a rank that is not. */
+expand_rule expand_fused_conv, expand_fused_gemm, expand_lp_normalization, expand_lp_pool,
+    expand_global_lp_pool;

@@ -137,6 +137,7 @@ static expand_rule *const rules[OP_COUNT] = {
     [OP_SIMPLIFIED_LAYER_NORMALIZATION] = expand_simplified_norm,
     [OP_SWIGLU] = expand_swiglu,
     [OP_SWISH] = expand_swish,
+    [OP_LP_NORMALIZATION] = expand_lp_normalization,
     [OP_MS_GROUP_QUERY_ATTENTION] = expand_group_query,
     EXPAND_OF_MICROSOFT,
 };

@@ -84,6 +84,7 @@ gradient_rule *const gradient_rules[OP_COUNT] = {
     [OP_LOG] = gradient_unary,
     [OP_LOG_SOFTMAX] = gradient_softmax,
     [OP_LOOP] = gradient_refused,
+    [OP_LP_NORMALIZATION] = gradient_decomposed,
     [OP_LRN] = gradient_lrn,
     [OP_LSTM] = gradient_recurrent,
     [OP_MATMUL] = gradient_matmul,

@@ -85,8 +85,22 @@ static bool is_quantized(const struct node *node) {
     case OP_QLINEAR_CONV:
     case OP_QLINEAR_MATMUL:
     case OP_QUANTIZE_LINEAR:
+    case OP_MS_DEQUANTIZE_LINEAR:
+    case OP_MS_DYNAMIC_QUANTIZE_MATMUL:
     case OP_MS_MATMUL_BITS:
+    case OP_MS_MATMUL_INTEGER_TO_FLOAT:
     case OP_MS_QATTENTION:
+    case OP_MS_QGEMM:
+    case OP_MS_QLINEAR_ADD:
+    case OP_MS_QLINEAR_AVERAGE_POOL:
+    case OP_MS_QLINEAR_CONCAT:
+    case OP_MS_QLINEAR_GLOBAL_AVERAGE_POOL:
+    case OP_MS_QLINEAR_LEAKY_RELU:
+    case OP_MS_QLINEAR_MUL:
+    case OP_MS_QLINEAR_SIGMOID:
+    case OP_MS_QLINEAR_SOFTMAX:
+    case OP_MS_QLINEAR_WHERE:
+    case OP_MS_QUANTIZE_LINEAR:
         return true;
     default:
         return false;

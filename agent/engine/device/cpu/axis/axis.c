@@ -84,6 +84,8 @@ static const struct choice {
     {OP_ARG_MIN, &axis_arg_max, takes_floats},
     {OP_TOP_K, &axis_top_k, takes_floats},
     {OP_CAST, &axis_cast, takes_cast},
+    {OP_QUANTIZE_LINEAR, &axis_quantize, axis_quantize_takes},
+    {OP_DEQUANTIZE_LINEAR, &axis_quantize, axis_quantize_takes},
     {OP_TRANSPOSE, &axis_copy, takes_all},
     {OP_SLICE, &axis_copy, takes_all},
     {OP_EXPAND, &axis_copy, takes_all},

@@ -5,7 +5,8 @@
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/ops/infer/params.h"
 
-extern const struct kernel axis_softmax, axis_reduce, axis_arg_max, axis_top_k, axis_cast, axis_copy;
+extern const struct kernel axis_softmax, axis_reduce, axis_arg_max, axis_top_k, axis_cast,
+    axis_copy, axis_quantize;
 
 /* Gives the step one of these kernels if it can; else the step stays without. */
 void axis_step_try(const struct schedule *schedule, struct step *step);
@@ -15,6 +16,8 @@ void axis_step_try(const struct schedule *schedule, struct step *step);
 bool axis_reduce_around(const struct schedule *schedule, const struct step *step,
                         struct around *ret_around);
 bool axis_cast_has(enum tensor_type from, enum tensor_type to); /* axis_cast has a loop for it */
+
+bool axis_quantize_takes(const struct schedule *schedule, const struct step *step);
 
 /* A stripe: `columns` adjacent columns of one outer index, all rows of the axis. Element (row,
  * column) is at first + row * inner + column, in elements. */

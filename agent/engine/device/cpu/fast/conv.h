@@ -32,6 +32,7 @@ enum conv_algorithm {
 struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
+    bool is_whole;  /* whole numbers: no algorithm that rounds */
     int in_h, in_w; /* the source in memory */
     bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
     int pad_top, pad_left, pad_bottom, pad_right;

@@ -64,9 +64,10 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     if (s->channels_out <= THIN_OUTPUTS_MAX) {
         return CONV_THIN;
     }
-    if (s->kernel_h != 3 || s->kernel_w != 3 || s->extent_h != 3 || s->extent_w != 3 ||
-        s->stride_h != s->stride_w || s->stride_h > 2 || s->channels_in < ops->block ||
-        blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX || s->channels_out < ops->block) {
+    if (s->is_whole || s->kernel_h != 3 || s->kernel_w != 3 || s->extent_h != 3 ||
+        s->extent_w != 3 || s->stride_h != s->stride_w || s->stride_h > 2 ||
+        s->channels_in < ops->block || blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX ||
+        s->channels_out < ops->block) {
         return CONV_DIRECT;
     }
     // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, or 25 with

@@ -9,6 +9,7 @@
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/infer/norm.h"
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
@@ -266,6 +267,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
         .channels_in = (int)x->dims[1],
         .channels_out = (int)w->dims[0],
         .depthwise = depthwise,
+        .is_whole = node_integer(node, PARAM_IS_WHOLE, 0),
         .in_h = (int)window.in[1],
         .in_w = (int)window.in[2],
         .pad_top = (int)window.pad_begin[1],
