@@ -42,12 +42,11 @@ static int integer_conv(struct expansion *expansion, const struct node *node, co
 }
 
 /* y = products * (a's scale * b's scale / y's scale), as runtimes compute it: so ties are rounded
- * alike. Several scales are those of the indices of the axis. */
-static void requantize(struct expansion *expansion, int products, const int *scales, int zero,
-                       int64_t axis) {
+ * alike. Several scales are aligned with the products. */
+static void requantize(struct expansion *expansion, int products, const int *scales, int zero) {
     int scale = expand_binary(expansion, OP_DIV,
                               expand_binary(expansion, OP_MUL, scales[0], scales[1]), scales[2]);
-    int y = expand_binary(expansion, OP_MUL, products, aligned(expansion, scale, products, axis));
+    int y = expand_binary(expansion, OP_MUL, products, scale);
     expand_give(expansion, 0,
                 expand_value(expansion, OP_QUANTIZE_LINEAR,
                              INPUTS(y, expand_number(expansion, 1), zero), 1, NULL));
@@ -77,10 +76,12 @@ int expand_qlinear_matmul(struct expansion *expansion, const struct node *node, 
                           struct error *err UNUSED) {
     const int *in = node->inputs;
     int products = expand_integer_product(expansion, in[0], in[2], in[3], in[5]);
-    /* Several scales of a or y are one per row. QuantizeLinear supports only one per column, so
-     * these are refused by name: a row's scale must not be used for a column. */
-    int a = aligned(expansion, in[1], products, -2), y = aligned(expansion, in[6], products, -2);
-    requantize(expansion, products, (const int[]){a, in[4], y}, in[7], -1);
+    /* Several scales of a or y are one per row, those of b one per column. */
+    requantize(expansion, products,
+               (const int[]){aligned(expansion, in[1], products, -2),
+                             aligned(expansion, in[4], products, -1),
+                             aligned(expansion, in[6], products, -2)},
+               in[7]);
     *ret_done = true;
     return 0;
 }
@@ -93,7 +94,7 @@ int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bo
     int bias = expand_input(node, 8);
     bias = bias < 0 ? bias : expand_cast(expansion, bias, TENSOR_FLOAT32);
     int y = integer_conv(expansion, node, INPUTS(x, w, bias));
-    requantize(expansion, y, (const int[]){in[1], in[4], in[6]}, in[7], 1);
+    requantize(expansion, y, (const int[]){in[1], aligned(expansion, in[4], y, 1), in[6]}, in[7]);
     *ret_done = true;
     return 0;
 }
