@@ -4,6 +4,7 @@
 #include "agent/engine/onnx/external_data.h"
 
 #include "agent/engine/onnx/tensor_proto.h"
+#include "lib/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,6 +182,14 @@ int external_data_piece(const struct external_file *file, int64_t offset, void *
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
+/* So that a file of holes, which may be long and take no room, does not end the process. */
+static size_t room(void) {
+    int64_t limit = cgroup_memory_bytes(NULL);
+    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    limit = limit > 0 ? MIN(limit, memory) : memory;
+    return limit > 0 ? MIN((size_t)limit, EXTERNAL_BYTES_MAX) : EXTERNAL_BYTES_MAX;
+}
+
 static int check_place(struct external_data *data, const struct external_file *file,
                        const struct place *place, size_t size, struct error *err) {
     if (place->length >= 0 && (uint64_t)place->length != size) {
@@ -192,9 +201,10 @@ static int check_place(struct external_data *data, const struct external_file *f
                          "its %zu bytes at %lld are beyond the end of %s, which has %lld", size,
                          (long long)place->offset, file->name, (long long)file->size_bytes);
     }
-    if (size > EXTERNAL_BYTES_MAX - data->used_bytes) {
-        return error_set(err, ERROR_INVALID, "its data in other files is more than %zu bytes",
-                         EXTERNAL_BYTES_MAX);
+    size_t most = room();
+    if (size > most - MIN(most, data->used_bytes)) {
+        return error_set(err, ERROR_EXHAUSTED,
+                         "its data in other files is more than the memory of %zu bytes here", most);
     }
     return 0;
 }

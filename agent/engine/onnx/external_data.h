@@ -9,8 +9,8 @@
 #include "lib/arena.h"
 
 enum { EXTERNAL_FILES_MAX = 64 };
-/* Of all elements; as for the file of a model. */
-#define EXTERNAL_BYTES_MAX ((size_t)1 << 31)
+/* Of all elements, which are read into memory: a container's or machine's memory is a limit, too. */
+#define EXTERNAL_BYTES_MAX ((size_t)1 << 37)
 
 /* One file, open as long as the model. */
 struct external_file {

@@ -281,6 +281,7 @@ static void test_long_calls(void) {
 
 struct outside {
     const char *location, *offset, *length; /* NULL: without */
+    int64_t elements;                       /* 0: 3 */
 };
 
 static void add_entry(struct message *tensor, const char *key, const char *value) {
@@ -296,7 +297,7 @@ static void add_entry(struct message *tensor, const char *key, const char *value
 static struct message make_outside(const struct outside *outside) {
     struct message graph = {0}, tensor = {0};
     add_node(&graph, (struct node_fields){.op = "Add", .input = "x", .second = "w", .output = "y"});
-    add_integer(&tensor, 1, 3);
+    add_integer(&tensor, 1, outside->elements ? outside->elements : 3);
     add_integer(&tensor, 2, 1);
     add_text(&tensor, 8, "w");
     add_entry(&tensor, "location", outside->location);
@@ -323,19 +324,19 @@ static void test_outside(void) {
         enum error_kind kind;
         const char *text;
     } cases[] = {
-        {{"weights", NULL, NULL}, ERROR_NONE, ""},
-        {{"weights", "4", "12"}, ERROR_NONE, ""},
-        {{"weights", "8", NULL}, ERROR_INVALID, "beyond the end of weights, which has 16"},
-        {{"weights", "922337203685477000", NULL}, ERROR_INVALID, "beyond the end"},
-        {{"weights", "99999999999999999999", NULL}, ERROR_INVALID, "not a number"},
-        {{"weights", "-4", NULL}, ERROR_INVALID, "not a number"},
-        {{"weights", NULL, "8"}, ERROR_INVALID, "8 bytes for it, its shape needs 12"},
-        {{"absent", NULL, NULL}, ERROR_NOT_FOUND, "must be beside the model"},
-        {{"../weights", NULL, NULL}, ERROR_INVALID, "in the model's own folder"},
-        {{"/etc/passwd", NULL, NULL}, ERROR_INVALID, "in the model's own folder"},
-        {{"link", NULL, NULL}, ERROR_INVALID, "link"},
-        {{".", NULL, NULL}, ERROR_INVALID, "in the model's own folder"},
-        {{NULL, NULL, NULL}, ERROR_INVALID, "does not name"},
+        {{"weights", NULL, NULL, 0}, ERROR_NONE, ""},
+        {{"weights", "4", "12", 0}, ERROR_NONE, ""},
+        {{"weights", "8", NULL, 0}, ERROR_INVALID, "beyond the end of weights, which has 16"},
+        {{"weights", "922337203685477000", NULL, 0}, ERROR_INVALID, "beyond the end"},
+        {{"weights", "99999999999999999999", NULL, 0}, ERROR_INVALID, "not a number"},
+        {{"weights", "-4", NULL, 0}, ERROR_INVALID, "not a number"},
+        {{"weights", NULL, "8", 0}, ERROR_INVALID, "8 bytes for it, its shape needs 12"},
+        {{"absent", NULL, NULL, 0}, ERROR_NOT_FOUND, "must be beside the model"},
+        {{"../weights", NULL, NULL, 0}, ERROR_INVALID, "in the model's own folder"},
+        {{"/etc/passwd", NULL, NULL, 0}, ERROR_INVALID, "in the model's own folder"},
+        {{"link", NULL, NULL, 0}, ERROR_INVALID, "link"},
+        {{".", NULL, NULL, 0}, ERROR_INVALID, "in the model's own folder"},
+        {{NULL, NULL, NULL, 0}, ERROR_INVALID, "does not name"},
     };
     char folder[] = "/tmp/test-functions-XXXXXX";
     static const float numbers[] = {1, 2, 3, 4};
@@ -367,6 +368,26 @@ static void test_outside(void) {
     CHECK_INT(rmdir(folder), 0);
 }
 
+/* A file of holes takes no room, but its elements would take all memory. */
+static void test_outside_of_holes(void) {
+    const int64_t elements = (int64_t)1 << 36;
+    const struct outside outside = {.location = "holes", .elements = elements};
+    char folder[] = "/tmp/test-functions-XXXXXX";
+    struct error err = {0};
+    struct model *model = NULL;
+    CHECK(mkdtemp(folder) != NULL);
+    AUTO(text_freep) char *holes = file_join(folder, "holes");
+    AUTO(text_freep) char *model_path = file_join(folder, "net.onnx");
+    CHECK_OK(file_write(holes, "", 0, &err), &err);
+    CHECK_INT(truncate(holes, (off_t)(elements * (int64_t)sizeof(float))), 0);
+    CHECK_INT(open_outside(folder, &outside, &model, &err), -1);
+    CHECK_INT(err.kind, ERROR_EXHAUSTED);
+    CHECK(strstr(err.text, "more than the memory of") != NULL);
+    unlink(holes);
+    unlink(model_path);
+    CHECK_INT(rmdir(folder), 0);
+}
+
 /* The weights belong to what a model is, also where only they differ. */
 static void test_digest(void) {
     char folder[] = "/tmp/test-functions-XXXXXX", hex[2][65];
@@ -378,7 +399,7 @@ static void test_digest(void) {
         const float numbers[] = {1, 2, (float)i};
         AUTO(model_freep) struct model *model = NULL;
         CHECK_OK(file_write(weights, numbers, sizeof numbers, &err), &err);
-        CHECK_OK(open_outside(folder, &(struct outside){"weights", NULL, NULL}, &model, &err),
+        CHECK_OK(open_outside(folder, &(struct outside){.location = "weights"}, &model, &err),
                  &err);
         CHECK_OK(model ? model_digest(model, hex[i], &err) : -1, &err);
     }
@@ -390,7 +411,7 @@ static void test_digest(void) {
 
 /* From memory, there is no folder. */
 static void test_without_a_file(void) {
-    struct message bytes = make_outside(&(struct outside){"weights", NULL, NULL});
+    struct message bytes = make_outside(&(struct outside){.location = "weights"});
     check_refused(&bytes, ERROR_UNSUPPORTED, "its data is in another file, weights");
 }
 
@@ -404,6 +425,7 @@ int main(void) {
     TEST(test_empty_calls);
     TEST(test_long_calls);
     TEST(test_outside);
+    TEST(test_outside_of_holes);
     TEST(test_digest);
     TEST(test_without_a_file);
     return TEST_END();
