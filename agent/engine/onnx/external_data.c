@@ -182,12 +182,13 @@ int external_data_piece(const struct external_file *file, int64_t offset, void *
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-/* So that a file of holes, which may be long and take no room, does not end the process. */
+/* So that a file of holes, which may be long and take no room, does not end the process: half of
+ * the memory, for devices pack weights. */
 static size_t room(void) {
     int64_t limit = cgroup_memory_bytes(NULL);
     int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     limit = limit > 0 ? MIN(limit, memory) : memory;
-    return limit > 0 ? MIN((size_t)limit, EXTERNAL_BYTES_MAX) : EXTERNAL_BYTES_MAX;
+    return limit > 0 ? MIN((size_t)limit / 2, EXTERNAL_BYTES_MAX) : EXTERNAL_BYTES_MAX;
 }
 
 static int check_place(struct external_data *data, const struct external_file *file,
@@ -203,8 +204,9 @@ static int check_place(struct external_data *data, const struct external_file *f
     }
     size_t most = room();
     if (size > most - MIN(most, data->used_bytes)) {
-        return error_set(err, ERROR_EXHAUSTED,
-                         "its data in other files is more than the memory of %zu bytes here", most);
+        return error_set(err, ERROR_INVALID,
+                         "its data in other files is more than half of the memory here, %zu bytes",
+                         most);
     }
     return 0;
 }

@@ -9,7 +9,8 @@
 #include "lib/arena.h"
 
 enum { EXTERNAL_FILES_MAX = 64 };
-/* Of all elements, which are read into memory: a container's or machine's memory is a limit, too. */
+/* Of all elements. They are read into memory: half of the container's or machine's is a limit, too.
+ */
 #define EXTERNAL_BYTES_MAX ((size_t)1 << 37)
 
 /* One file, open as long as the model. */

@@ -26,6 +26,12 @@ static int type_of_quantized(const struct node *node, const enum tensor_type *in
     return said ? param_type(said, ret_type, err) : 0;
 }
 
+/* For com.microsoft: the type of the result's zero point; without one that of input 0. */
+static enum tensor_type type_of_zero(const struct node *node, const enum tensor_type *inputs,
+                                     int index) {
+    return node->input_count > index && node->inputs[index] >= 0 ? inputs[index] : inputs[0];
+}
+
 /* For ai.onnx.ml. */
 static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
     switch (node->op->id) {
@@ -77,7 +83,19 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
         *ret_type = inputs[8];
         return 0;
     case OP_MS_QGEMM:
-        *ret_type = node->input_count > 7 && node->inputs[7] >= 0 ? first : TENSOR_FLOAT32;
+        *ret_type = node->input_count > 7 && node->inputs[7] >= 0 ? type_of_zero(node, inputs, 8)
+                                                                  : TENSOR_FLOAT32;
+        return 0;
+    case OP_MS_QLINEAR_ADD:
+    case OP_MS_QLINEAR_MUL:
+        *ret_type = type_of_zero(node, inputs, 7);
+        return 0;
+    case OP_MS_QLINEAR_AVERAGE_POOL:
+    case OP_MS_QLINEAR_GLOBAL_AVERAGE_POOL:
+    case OP_MS_QLINEAR_LEAKY_RELU:
+    case OP_MS_QLINEAR_SIGMOID:
+    case OP_MS_QLINEAR_SOFTMAX:
+        *ret_type = type_of_zero(node, inputs, 4);
         return 0;
     case OP_CAST_LIKE:
     case OP_WHERE:

@@ -411,6 +411,13 @@ def qlinear(c):
     add("ms-matmul-integer", 17, ms + "MatMulIntegerToFloat", [a, b, one, one, byte, signed, ("const", f(5))])
     add("ms-matmul-integer-columns", 17, ms + "MatMulIntegerToFloat", [a, b, one, columns, byte, zeros])
     add("ms-matmul-integer-few", 17, ms + "MatMulIntegerToFloat", [a, b, one, one])
+    half = const(0.02, dtype="f2", shape=())
+    add("ms-matmul-integer-half", 17, ms + "MatMulIntegerToFloat", [a, b, half, half, byte, signed])
+    # Beyond 2^24, where float32 alone would round.
+    far = np.full((1, 1024), 255, "u1")
+    add("matmul-integer-far", 17, "MatMulInteger", [far, ("const", np.where(np.arange(2048).reshape(1024, 2) == 7, 254, 255).astype("u1"))])
+    add("conv-integer-far", 17, "ConvInteger", [np.full((1, 512, 2, 2), 255, "u1"),
+                                                ("const", np.where(np.arange(4096).reshape(2, 512, 2, 2) == 7, 254, 255).astype("u1"))])
     long = [i(0, 256, 3, 700, dtype="u1"), ("const", i(-64, 64, 700, 5, dtype="i1"))]
     add("matmul-integer", 17, "MatMulInteger", [*long, byte, signed])
     add("matmul-integer-plain", 17, "MatMulInteger", long)
@@ -505,6 +512,8 @@ def difference(seen, wanted, steps=0):
         bad = [k for k, v in enumerate(theirs) if abs(int(ours[k]) - v) > steps]
         return f"{len(bad)} of {len(theirs)} numbers, first at {bad[0]}: {ours[bad[0]]}, wanted {theirs[bad[0]]}" if bad else None
     theirs = np.array([float(v.replace("Infinity", "inf")) for v in wanted["data"]]).reshape(seen.shape)
+    if seen.dtype == np.float16:  # onnxruntime-node gives its bits
+        theirs = theirs.astype("u2").view("f2").astype("f8")
     ours = seen.astype("f8")
     finite = theirs[np.isfinite(theirs)]
     room = 1e-5 * max(1.0, np.abs(finite).max() if finite.size else 0)

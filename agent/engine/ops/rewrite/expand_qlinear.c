@@ -55,8 +55,9 @@ int expand_ms_quantize(struct expansion *expansion, const struct node *node, boo
     return 0;
 }
 
-/* ---- one operand: x, its scale and zero point, y's scale and zero point -----------------------
- */
+/* ---- one operand ----------------------------------------------------------------------------- */
+
+/* The inputs are x, its scale and zero point, y's scale and zero point. */
 
 /* Appends the operator with those attributes of the node that it has, too. */
 static int same_operator(struct expansion *expansion, enum op_id id, int x,
@@ -180,12 +181,24 @@ struct product {
     int bias;             /* float32; -1: none */
 };
 
+static int as_float(struct expansion *expansion, int value) {
+    return expand_type(expansion, value) == TENSOR_FLOAT32
+               ? value
+               : expand_cast(expansion, value, TENSOR_FLOAT32);
+}
+
 static int scaled_product(struct expansion *expansion, const struct product *product) {
     int whole =
         expand_integer_product(expansion, product->a, product->a_zero, product->b, product->b_zero);
-    int scale = expand_binary(expansion, OP_MUL, product->a_scale, product->b_scale);
+    /* Scales and bias may be float16, as the result is then. */
+    enum tensor_type type = expand_type(expansion, product->a_scale);
+    int scale = expand_binary(expansion, OP_MUL, as_float(expansion, product->a_scale),
+                              as_float(expansion, product->b_scale));
     int y = expand_binary(expansion, OP_MUL, whole, scale);
-    return product->bias < 0 ? y : expand_binary(expansion, OP_ADD, y, product->bias);
+    if (product->bias >= 0) {
+        y = expand_binary(expansion, OP_ADD, y, as_float(expansion, product->bias));
+    }
+    return type == TENSOR_FLOAT32 ? y : expand_cast(expansion, y, type);
 }
 
 /* a, b, their scales, their zero points, a bias */

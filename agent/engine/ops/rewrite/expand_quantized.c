@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Quantized operators: x minus its zero point, products and sums in float32, and one rounding. Such
- * sums are exact up to 2^24, which is 258 products of 255 and 255; with factors of both signs, as
- * networks have, some hundred thousand. (Runtimes that add pairs of products in 16 bits saturate
- * sooner.) So quantized networks have the kernels of float32. */
+/* Quantized operators: x minus its zero point, products and sums, and one rounding, in float32: so
+ * quantized networks have its kernels. A sum of whole numbers is exact up to 2^24. Operators that
+ * give int32 are exact always: weights whose sums may exceed that are divided, and where weights
+ * are not known the plain kernels of int32 compute. Those that give 8 bits round what exceeds 2^24
+ * to 24 bits, long after the result has saturated. */
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/expand.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* A parameter with several entries has one for each index of x's `axis`. */
 static int aligned(struct expansion *expansion, int several, int x, int64_t axis) {
@@ -13,20 +17,155 @@ static int aligned(struct expansion *expansion, int several, int x, int64_t axis
     return expand_value(expansion, OP_ALIGN, INPUTS(several, x), 1, along);
 }
 
-/* x - zero */
-static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
-    int wide = expand_cast(expansion, x, TENSOR_FLOAT32);
+static const struct tensor *constant_of(const struct expansion *expansion, int value) {
+    const struct value *at = value < 0 ? NULL : &expansion->builder.graph.values[value];
+    return at && at->is_constant ? &at->constant : NULL;
+}
+
+/* Weights with one known zero point: rows `first` to `last` - 1 of them, less that, as one constant
+ * (a chain of nodes would hold a copy for each). */
+static int weights_from_zero(struct expansion *expansion, const struct tensor *from,
+                             const struct tensor *zero, int64_t first, int64_t last) {
+    struct graph *graph = &expansion->builder.graph;
+    struct tensor to = {.type = TENSOR_FLOAT32, .shape = from->shape};
+    int64_t row = shape_count(&from->shape) / MAX(from->shape.dims[0], 1);
+    double less = zero ? tensor_number(zero, 0) : 0;
+    to.shape.dims[0] = last - first;
+    int64_t count = shape_count(&to.shape);
+    float *numbers = to.data = arena_array(&graph->arena, (size_t)MAX(count, 1), sizeof *numbers);
+    for (int64_t i = 0; i < count; i++) {
+        numbers[i] = (float)(tensor_number(from, first * row + i) - less);
+    }
+    int index = builder_value(&expansion->builder, expansion->node->name);
+    graph->values[index] = (struct value){.name = expansion->node->name,
+                                          .type = to.type,
+                                          .shape = to.shape,
+                                          .has_shape = true,
+                                          .is_constant = true,
+                                          .constant = to};
+    return index;
+}
+
+/* x - zero, of this type */
+static int from_zero_as(struct expansion *expansion, int x, int zero, int64_t axis,
+                        enum tensor_type type) {
+    int wide = expand_cast(expansion, x, type);
     if (zero < 0) {
         return wide;
     }
     zero = aligned(expansion, zero, x, axis);
-    return expand_binary(expansion, OP_SUB, wide, expand_cast(expansion, zero, TENSOR_FLOAT32));
+    return expand_binary(expansion, OP_SUB, wide, expand_cast(expansion, zero, type));
+}
+
+/* Whether the zero point is one number that is known. */
+static bool is_one_zero(const struct expansion *expansion, int zero) {
+    const struct tensor *known = constant_of(expansion, zero);
+    return zero < 0 || (known && shape_count(&known->shape) == 1);
+}
+
+static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
+    const struct tensor *weights = constant_of(expansion, x);
+    if (weights && weights->shape.rank > 0 && is_one_zero(expansion, zero)) {
+        const struct tensor copy = *weights;
+        return weights_from_zero(expansion, &copy, constant_of(expansion, zero), 0,
+                                 copy.shape.dims[0]);
+    }
+    return from_zero_as(expansion, x, zero, axis, TENSOR_FLOAT32);
 }
 
 int expand_integer_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
     return expand_binary(expansion, OP_MATMUL, from_zero(expansion, a, a_zero, -2),
                          from_zero(expansion, b, b_zero, -1));
 }
+
+/* ---- exact products -------------------------------------------------------------------------- */
+
+/* Sums of whole numbers up to it are exact in float32, and the greatest |x - zero| of 8 bits. */
+enum { WHOLE_MAX = 1 << 24, FACTOR_MAX = 255 };
+
+/* The first row behind `first` with which the sum of a column may exceed WHOLE_MAX. sums: scratch
+ * for one number per column. */
+static int64_t end_of_piece(const struct tensor *b, const struct tensor *zero, int64_t first,
+                            double *sums) {
+    int64_t rows = b->shape.dims[0], columns = b->shape.dims[1], row = first;
+    double less = zero ? tensor_number(zero, 0) : 0, most = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        sums[k] = 0;
+    }
+    for (; row < rows; row++) {
+        for (int64_t k = 0; k < columns; k++) {
+            sums[k] += fabs(tensor_number(b, row * columns + k) - less);
+            most = fmax(most, sums[k]);
+        }
+        if (most * FACTOR_MAX > WHOLE_MAX) {
+            break;
+        }
+    }
+    return MAX(row, first + 1);
+}
+
+/* The columns first to last - 1 of a. */
+static int columns_of(struct expansion *expansion, int a, int64_t first, int64_t last) {
+    return expand_value(expansion, OP_SLICE,
+                        INPUTS(a, expand_integer(expansion, first), expand_integer(expansion, last),
+                               expand_integer(expansion, -1)),
+                        1, NULL);
+}
+
+/* In float32, in as many pieces as are exact; as int32. */
+static int product_of_pieces(struct expansion *expansion, int a, const struct tensor *b,
+                             const struct tensor *zero) {
+    int64_t rows = b->shape.dims[0];
+    double *sums = x_calloc((size_t)MAX(b->shape.dims[1], 1), sizeof *sums);
+    int sum = -1;
+    for (int64_t first = 0; first < MAX(rows, 1);) {
+        int64_t last = rows ? end_of_piece(b, zero, first, sums) : 1;
+        bool is_all = first == 0 && last >= rows;
+        int part = is_all ? a : columns_of(expansion, a, first, last);
+        int product = expand_binary(expansion, OP_MATMUL, part,
+                                    weights_from_zero(expansion, b, zero, first, MIN(last, rows)));
+        product = expand_cast(expansion, product, TENSOR_INT32);
+        sum = sum < 0 ? product : expand_binary(expansion, OP_ADD, sum, product);
+        first = last;
+    }
+    free(sums);
+    return sum;
+}
+
+static int exact_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
+    const struct tensor *weights = constant_of(expansion, b);
+    if (!weights || weights->shape.rank != 2 || !is_one_zero(expansion, b_zero)) {
+        return expand_binary(expansion, OP_MATMUL,
+                             from_zero_as(expansion, a, a_zero, -2, TENSOR_INT32),
+                             from_zero_as(expansion, b, b_zero, -1, TENSOR_INT32));
+    }
+    const struct tensor copy = *weights, *zero = constant_of(expansion, b_zero);
+    struct tensor less = zero ? *zero : (struct tensor){0};
+    return product_of_pieces(expansion, from_zero(expansion, a, a_zero, -2), &copy,
+                             zero ? &less : NULL);
+}
+
+/* Whether each sum of this convolution is exact in float32. */
+static bool is_exact(const struct expansion *expansion, int w, int w_zero) {
+    const struct tensor *weights = constant_of(expansion, w);
+    if (!weights || weights->shape.rank < 2 || !is_one_zero(expansion, w_zero)) {
+        return false;
+    }
+    const struct tensor *zero = constant_of(expansion, w_zero);
+    int64_t outputs = weights->shape.dims[0], each = shape_count(&weights->shape);
+    each /= MAX(outputs, 1);
+    double less = zero ? tensor_number(zero, 0) : 0, most = 0;
+    for (int64_t o = 0; o < outputs; o++) {
+        double sum = 0;
+        for (int64_t i = 0; i < each; i++) {
+            sum += fabs(tensor_number(weights, o * each + i) - less);
+        }
+        most = fmax(most, sum);
+    }
+    return most * FACTOR_MAX <= WHOLE_MAX;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* Its attributes are those of Conv. */
 static int integer_conv(struct expansion *expansion, const struct node *node, const int *inputs) {
@@ -54,19 +193,28 @@ static void requantize(struct expansion *expansion, int products, const int *sca
 
 int expand_matmul_integer(struct expansion *expansion, const struct node *node, bool *ret_done,
                           struct error *err UNUSED) {
-    int products = expand_integer_product(expansion, node->inputs[0], expand_input(node, 2),
-                                          node->inputs[1], expand_input(node, 3));
-    expand_give(expansion, 0, expand_cast(expansion, products, TENSOR_INT32));
+    expand_give(expansion, 0,
+                exact_product(expansion, node->inputs[0], expand_input(node, 2), node->inputs[1],
+                              expand_input(node, 3)));
     *ret_done = true;
     return 0;
 }
 
 int expand_conv_integer(struct expansion *expansion, const struct node *node, bool *ret_done,
                         struct error *err UNUSED) {
-    int x = from_zero(expansion, node->inputs[0], expand_input(node, 2), 0);
-    int w = from_zero(expansion, node->inputs[1], expand_input(node, 3), 0);
-    int y = integer_conv(expansion, node, INPUTS(x, w));
-    expand_give(expansion, 0, expand_cast(expansion, y, TENSOR_INT32));
+    int x = node->inputs[0], w = node->inputs[1];
+    int x_zero = expand_input(node, 2), w_zero = expand_input(node, 3);
+    if (is_exact(expansion, w, w_zero)) {
+        int y = integer_conv(
+            expansion, node,
+            INPUTS(from_zero(expansion, x, x_zero, 0), from_zero(expansion, w, w_zero, 0)));
+        expand_give(expansion, 0, expand_cast(expansion, y, TENSOR_INT32));
+    } else {
+        expand_give(expansion, 0,
+                    integer_conv(expansion, node,
+                                 INPUTS(from_zero_as(expansion, x, x_zero, 0, TENSOR_INT32),
+                                        from_zero_as(expansion, w, w_zero, 0, TENSOR_INT32))));
+    }
     *ret_done = true;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/ops/table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct lifting {
@@ -67,6 +68,17 @@ static bool fits_beside(const struct lifting *lifting, int value) {
     return is_made_image(lifting, value) || (constant && constant->shape.rank <= 3);
 }
 
+/* A constant becomes an image if it has the dimensions of a signal; else the node stays, and is
+ * refused when its shapes are inferred. */
+static bool has_signals(const struct lifting *lifting, const struct node *node, int count) {
+    bool has = true;
+    for (int i = 0; i < count; i++) {
+        const struct value *constant = constant_of(lifting, input_of(node, i));
+        has = has && input_of(node, i) >= 0 && (!constant || constant->shape.rank == 3);
+    }
+    return has;
+}
+
 static bool is_lifted(const struct lifting *lifting, const struct node *node) {
     if (node->output_count < 1 || node->outputs[0] < 0) {
         return false;
@@ -108,9 +120,10 @@ static bool is_lifted(const struct lifting *lifting, const struct node *node) {
         for (int i = 0; i < node->input_count; i++) {
             is_any |= is_made_image(lifting, node->inputs[i]);
         }
-        return is_any && node_integer(node, "axis", 0) == 1;
+        return is_any && node_integer(node, "axis", 0) == 1 &&
+               has_signals(lifting, node, node->input_count);
     default:
-        return is_window(lifting->from, node);
+        return is_window(lifting->from, node) && has_signals(lifting, node, 1);
     }
 }
 
@@ -263,6 +276,31 @@ static void start(struct lifting *lifting, const struct graph *from, struct aren
     }
 }
 
+/* Signals that nothing reads. */
+static void drop_unread(struct lifting *lifting) {
+    struct graph *graph = &lifting->builder.graph;
+    bool *is_read = x_calloc(graph->value_count, sizeof *is_read);
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        for (int k = 0; k < graph->nodes[i].input_count; k++) {
+            int value = graph->nodes[i].inputs[k];
+            is_read[MAX(value, 0)] |= value >= 0;
+        }
+    }
+    for (size_t i = 0; i < graph->output_count; i++) {
+        is_read[graph->outputs[i]] = true;
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        bool is_signal = node->op->id == OP_SQUEEZE && input_of(node, 1) == lifting->axes;
+        if (!is_signal || is_read[node->outputs[0]]) {
+            graph->nodes[kept++] = *node;
+        }
+    }
+    graph->node_count = kept;
+    free(is_read);
+}
+
 void rewrite_lift(const struct graph *from, struct graph *ret_graph) {
     struct lifting lifting = {0};
     struct arena scratch = {0};
@@ -281,6 +319,9 @@ void rewrite_lift(const struct graph *from, struct graph *ret_graph) {
                 builder_append(&lifting.builder, &from->nodes[i]);
             }
         }
+    }
+    if (has_windows) {
+        drop_unread(&lifting);
     }
     arena_release(&scratch);
     builder_take(&lifting.builder, ret_graph);

@@ -66,6 +66,18 @@ static bool takes_all(const struct schedule *schedule UNUSED, const struct step 
     return true;
 }
 
+/* Indices of elements and of stripes are ints; kernels divide by sizes. */
+static bool has_elements(const struct schedule *schedule, const struct step *step) {
+    int64_t in = step->inputs[0] < 0 ? 0 : shape_count(&schedule->slots[step->inputs[0]].shape);
+    bool has = in > 0 && in <= INT_MAX;
+    for (int i = 0; i < step->output_count && has; i++) {
+        int64_t out =
+            step->outputs[i] < 0 ? 1 : shape_count(&schedule->slots[step->outputs[i]].shape);
+        has = out > 0 && out <= INT_MAX;
+    }
+    return has;
+}
+
 static const struct choice {
     int op;
     const struct kernel *kernel;
@@ -96,9 +108,7 @@ static const struct choice {
 void axis_step_try(const struct schedule *schedule, struct step *step) {
     for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
         const struct choice *choice = &choices[i];
-        /* Indices of elements and of stripes are ints. */
-        if (choice->op == step->node->op->id && step->inputs[0] >= 0 &&
-            shape_count(&schedule->slots[step->inputs[0]].shape) <= INT_MAX &&
+        if (choice->op == step->node->op->id && has_elements(schedule, step) &&
             choice->takes(schedule, step)) {
             step->kernel = choice->kernel;
         }

@@ -57,8 +57,7 @@ static void take_better(const struct arg_max *run, const float *x, int32_t row, 
     }
 }
 
-static void arg_max_stripe(void *context, int index, int lane UNUSED) {
-    const struct arg_max *run = context;
+static void arg_max_stripe(const struct arg_max *run, int index) {
     struct axis_stripe stripe = axis_stripe_at(&run->around, index);
     int64_t size = run->around.size, inner = run->around.inner;
     const float *x = run->x + stripe.first;
@@ -73,6 +72,13 @@ static void arg_max_stripe(void *context, int index, int lane UNUSED) {
     }
     for (int i = 0; i < stripe.columns; i++) {
         y[i] = at[i];
+    }
+}
+
+/* (parallel_for would compare numbers below 1.2e-38 as 0.) */
+static void arg_max_stripes(void *context, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+        arg_max_stripe(context, (int)i);
     }
 }
 
@@ -96,7 +102,7 @@ static int arg_max_run(const struct call *call, struct error *err UNUSED) {
         threads_run(cpu_threads(call), run.around.outer,
                     ELEMENTS_A_PIECE / MAX(run.around.size, 1) + 1, arg_max_rows, &run);
     } else {
-        parallel_for(cpu_threads(call), axis_stripe_count(&run.around), arg_max_stripe, &run);
+        threads_run(cpu_threads(call), axis_stripe_count(&run.around), 1, arg_max_stripes, &run);
     }
     return 0;
 }
@@ -117,9 +123,9 @@ struct top_k {
 /* What comes first in the result is least: the number's place in the order of all float32, then
  * its index. */
 static uint64_t rank_of(float x, int64_t index, bool is_largest) {
-    float value = x + 0.0F; /* of -0 and 0 none is less */
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, &x, sizeof bits);
+    bits = bits == 0x80000000U ? 0 : bits; /* of -0 and 0 none is less */
     bits = isnan(x) ? UINT32_MAX : bits & 0x80000000U ? ~bits : bits | 0x80000000U;
     return (uint64_t)(is_largest ? ~bits : bits) << 32 | (uint64_t)index;
 }

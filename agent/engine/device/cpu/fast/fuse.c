@@ -16,14 +16,22 @@
 #include "agent/engine/ops/table.h"
 
 // Larger values are left to the plain kernels, because the fast ones count in ints.
-enum { BATCH_MAX = 1 << 16, CHANNELS_MAX = 1 << 16, SIDE_MAX = 1 << 24, WINDOW_MAX = 256 };
+// Each thread has room for some rows of blocks, so rows of more than WIDTH_MAX pixels (long
+// signals) would take much of the memory.
+enum {
+    BATCH_MAX = 1 << 16,
+    CHANNELS_MAX = 1 << 16,
+    SIDE_MAX = 1 << 24,
+    WIDTH_MAX = 1 << 16,
+    WINDOW_MAX = 256
+};
 
 bool fuse_is_activation(const struct schedule *schedule, int slot) {
     const struct schedule_slot *s = &schedule->slots[slot];
     const int64_t *dims = s->shape.dims;
     int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
     return count > 0 && count < (int64_t)1 << 30 && dims[0] <= BATCH_MAX &&
-           dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= SIDE_MAX;
+           dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= WIDTH_MAX;
 }
 
 // Whether products of a window's fields fit into an int.

@@ -11,6 +11,7 @@
 #include "agent/engine/device/cuda/steps/step_window.h"
 
 #include "agent/engine/ops/infer/norm.h"
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/table.h"
 
 #include <limits.h>
@@ -28,6 +29,7 @@ struct conv {
     void *weights, *bias; /* packed; NULL: inputs 1 and 2 */
     cudnnConvolutionFwdAlgo_t algorithm;
     size_t workspace_bytes;
+    bool is_whole;    /* PARAM_IS_WHOLE: no algorithm that rounds, no 16 bits */
     bool tries_fused; /* until cuDNN reports that it has no such kernel */
 };
 
@@ -202,13 +204,20 @@ static int pack(struct preparation *prepare, struct conv *conv, bool is_depthwis
     return result;
 }
 
+/* Only one algorithm can add a bias without a relu; whole numbers take no transform. */
+static bool allows(const struct conv *conv, cudnnConvolutionFwdAlgo_t algorithm) {
+    bool is_identity = conv->tries_fused && !conv->fused.has_bounds;
+    return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||
+           (!is_identity &&
+            (!conv->is_whole || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM));
+}
+
 /* Chooses the algorithm that cuDNN considers fastest and that fits into the workspace. False: none.
- * Only one algorithm can add a bias without a relu. */
+ */
 static bool choose_algorithm(struct conv *conv) {
     struct gpu *gpu = conv->description.gpu;
     cudnnConvolutionFwdAlgoPerf_t found[ALGORITHMS];
     int count = 0;
-    bool is_identity = conv->tries_fused && !conv->fused.has_bounds;
     if (gpu->libraries.dnn.GetConvolutionForwardAlgorithm_v7(
             gpu->dnn, conv->description.x, conv->description.filter, conv->description.convolution,
             conv->description.y, ALGORITHMS, &count, found) != CUDNN_STATUS_SUCCESS) {
@@ -216,7 +225,7 @@ static bool choose_algorithm(struct conv *conv) {
     }
     for (int i = 0; i < count; i++) {
         if (found[i].status == CUDNN_STATUS_SUCCESS && found[i].memory <= workspace_most &&
-            (!is_identity || found[i].algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) &&
+            allows(conv, found[i].algo) &&
             gpu->libraries.dnn.GetConvolutionForwardWorkspaceSize(
                 gpu->dnn, conv->description.x, conv->description.filter,
                 conv->description.convolution, conv->description.y, found[i].algo,
@@ -275,7 +284,8 @@ static bool may_be_channels_last(const struct preparation *prepare, const struct
         w->groups == 1 || is_one_a_channel(w) ||
         (w->c / w->groups % KERNELS_LANES == 0 && w->m / w->groups % KERNELS_LANES == 0);
     bool is_filter = is_packed ? is_whole : description_keeps_weights(&task->inputs[1], w);
-    return prepare->gpu->type != KERNELS_FLOAT32 && is_filter && description_fits(w) &&
+    return prepare->gpu->type != KERNELS_FLOAT32 && !conv->is_whole && is_filter &&
+           description_fits(w) &&
            channels_last_fits(task->inputs[0].type, &task->inputs[0].shape) &&
            channels_last_fits(task->outputs[0].type, &task->outputs[0].shape);
 }
@@ -292,6 +302,7 @@ static int try_layout(struct preparation *prepare, bool is_channels_last, bool i
     struct conv *conv = task->params = x_calloc(1, sizeof *conv);
     task->release = conv_release;
     conv->description.gpu = prepare->gpu;
+    conv->is_whole = node_integer(node, PARAM_IS_WHOLE, 0);
     conv->fused = fusion_of(prepare->step);
     conv->description.window =
         step_window_of(&window, &task->inputs[0].shape, &task->outputs[0].shape);
