@@ -101,6 +101,26 @@ static const struct attribute_rule tree_regressor_rules[] = {
     {"target_weights_as_tensor", TENSOR, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+/* From version 5 on, instead of both. */
+static const struct attribute_rule tree_ensemble_rules[] = {
+    {"aggregate_function", INTEGER, NULL, 0, 3},
+    {"leaf_targetids", INTEGERS, NULL, 0, 0},
+    {"leaf_weights", TENSOR, NULL, 0, 0},
+    {"membership_values", TENSOR, NULL, 0, 0},
+    {"n_targets", INTEGER, NULL, 0, 0},
+    {"nodes_falseleafs", INTEGERS, NULL, 0, 0},
+    {"nodes_falsenodeids", INTEGERS, NULL, 0, 0},
+    {"nodes_featureids", INTEGERS, NULL, 0, 0},
+    {"nodes_hitrates", TENSOR, NULL, 0, 0},
+    {"nodes_missing_value_tracks_true", INTEGERS, NULL, 0, 0},
+    {"nodes_modes", TENSOR, NULL, 0, 0},
+    {"nodes_splits", TENSOR, NULL, 0, 0},
+    {"nodes_trueleafs", INTEGERS, NULL, 0, 0},
+    {"nodes_truenodeids", INTEGERS, NULL, 0, 0},
+    {"post_transform", INTEGER, NULL, 0, 4},
+    {"tree_roots", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
 static const struct attribute_rule zip_map_rules[] = {
     {"classlabels_int64s", INTEGERS, NULL, 0, 0},
     {"classlabels_strings", TEXTS, NULL, 0, 0},
@@ -131,6 +151,8 @@ static const struct op rows[] = {
     {OP_ML_SCALER, "Scaler", 1, NEWEST, 1, 1, 1, "t", scaler_rules, infer_ml_float, OP_ML},
     {OP_ML_TREE_ENSEMBLE_CLASSIFIER, "TreeEnsembleClassifier", 1, NEWEST, 1, 1, 2, "t",
      tree_classifier_rules, infer_ml_trees, OP_ML},
+    {OP_ML_TREE_ENSEMBLE_REGRESSOR, "TreeEnsemble", 5, NEWEST, 1, 1, 1, "f", tree_ensemble_rules,
+     infer_ml_trees, OP_ML},
     {OP_ML_TREE_ENSEMBLE_REGRESSOR, "TreeEnsembleRegressor", 1, NEWEST, 1, 1, 1, "t",
      tree_regressor_rules, infer_ml_trees, OP_ML},
     {OP_IDENTITY, "ZipMap", 1, NEWEST, 1, 1, 1, "f", zip_map_rules, infer_same, OP_ML | OP_VIEW},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/ml/ml_tree.h"
 
+#include "agent/engine/ops/ml/ml_ensemble.h"
 #include "agent/engine/ops/op_id.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ struct source {
     const int64_t *weight_trees, *weight_ids, *weight_targets;
     const struct attribute *weight_values;
     bool is_classifier;
+    struct ensemble_lists own; /* of TreeEnsemble: instead of modes, values and weight_values */
 };
 
 /* The key of a node in the file, by which nodes are sorted. */
@@ -57,6 +59,15 @@ static size_t number_count(const struct attribute *attribute) {
 static double number_at(const struct attribute *attribute, size_t index) {
     return attribute->kind == ATTRIBUTE_NUMBERS ? (double)attribute->numbers[index]
                                                 : tensor_number(&attribute->tensor, (int64_t)index);
+}
+
+static double value_at(const struct source *source, size_t row) {
+    return source->own.values ? source->own.values[row] : number_at(source->values, row);
+}
+
+static double weight_at(const struct source *source, size_t i) {
+    return source->own.weight_values ? source->own.weight_values[i]
+                                     : number_at(source->weight_values, i);
 }
 
 static int check_numbers(const struct attribute *attribute, const char *name, size_t wanted,
@@ -120,11 +131,33 @@ static int read_nodes(const struct node *node, struct source *source, struct err
                : 0;
 }
 
+static int read_ensemble(const struct node *node, struct source *source, struct error *err) {
+    if (ensemble_lists_read(node, &source->own, err) < 0) {
+        return -1;
+    }
+    const struct ensemble_lists *own = &source->own;
+    source->nodes = own->nodes;
+    source->weights = own->weights;
+    source->trees = own->trees;
+    source->ids = own->ids;
+    source->features = own->features;
+    source->yes = own->yes;
+    source->no = own->no;
+    source->missing = own->missing;
+    source->weight_trees = own->weight_trees;
+    source->weight_ids = own->weight_ids;
+    source->weight_targets = own->weight_targets;
+    return 0;
+}
+
 static int read_source(const struct node *node, struct source *source, struct error *err) {
     static const char *const names[2][4] = {
         {"target_treeids", "target_nodeids", "target_ids", "target_weights"},
         {"class_treeids", "class_nodeids", "class_ids", "class_weights"}};
     source->is_classifier = node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;
+    if (ml_is_ensemble(node)) {
+        return read_ensemble(node, source, err);
+    }
     const char *const *name = names[source->is_classifier];
     if (read_nodes(node, source, err) < 0 ||
         read_integers(node, name[0], SIZE_MAX, &source->weight_trees, &source->weights, err) < 0 ||
@@ -179,25 +212,30 @@ static int32_t find_place(const struct build *build, int64_t tree, int64_t id, i
     return found ? (int32_t)(found - build->places) : -1;
 }
 
-/* Reads BRANCH_LEQ and so on. True: the children are exchanged. */
-static bool read_mode(const struct attribute_string *text, uint8_t *ret_mode, bool *ret_changes) {
-    static const struct {
-        const char *text;
-        uint8_t mode;
-        bool changes;
-    } modes[] = {{"BRANCH_LEQ", TREE_LEQ, false}, {"BRANCH_LT", TREE_LT, false},
-                 {"BRANCH_GTE", TREE_LT, true},   {"BRANCH_GT", TREE_LEQ, true},
-                 {"BRANCH_EQ", TREE_EQ, false},   {"BRANCH_NEQ", TREE_EQ, true},
-                 {"LEAF", TREE_LEAF, false}};
-    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        if (strlen(modes[i].text) == text->size &&
-            memcmp(modes[i].text, text->bytes, text->size) == 0) {
-            *ret_mode = modes[i].mode;
-            *ret_changes = modes[i].changes;
-            return true;
+/* The modes of the file, by TreeEnsemble's numbers. */
+static const struct {
+    const char *text;
+    uint8_t mode;
+    bool changes; /* the children are exchanged */
+} modes[] = {[ENSEMBLE_LEQ] = {"BRANCH_LEQ", TREE_LEQ, false},
+             [ENSEMBLE_LT] = {"BRANCH_LT", TREE_LT, false},
+             [ENSEMBLE_GTE] = {"BRANCH_GTE", TREE_LT, true},
+             [ENSEMBLE_GT] = {"BRANCH_GT", TREE_LEQ, true},
+             [ENSEMBLE_EQ] = {"BRANCH_EQ", TREE_EQ, false},
+             [ENSEMBLE_NEQ] = {"BRANCH_NEQ", TREE_EQ, true},
+             [ENSEMBLE_LEAF] = {"LEAF", TREE_LEAF, false}};
+
+/* The number of a row's mode; that of no mode: unknown. */
+static size_t find_mode(const struct source *source, int32_t row) {
+    size_t i = source->own.modes ? source->own.modes[row] : 0;
+    if (!source->own.modes) {
+        const struct attribute_string *text = &source->modes[row];
+        while (i < ARRAY_LEN(modes) && (strlen(modes[i].text) != text->size ||
+                                        memcmp(modes[i].text, text->bytes, text->size) != 0)) {
+            i++;
         }
     }
-    return false;
+    return i;
 }
 
 static int fault(const struct place *place, const char *what, int64_t number, struct error *err) {
@@ -230,14 +268,16 @@ static int link_children(struct build *build, struct place *place, int64_t near,
 static int read_node(struct build *build, struct place *place, int64_t near, struct tree_node *to,
                      struct error *err) {
     const struct source *source = &build->source;
-    bool changes;
+    size_t mode = find_mode(source, place->row);
     *to = (struct tree_node){.child = -1};
-    if (!read_mode(&source->modes[place->row], &to->mode, &changes)) {
+    if (mode == ARRAY_LEN(modes)) {
         return error_set(err, ERROR_UNSUPPORTED, "tree %lld, node %lld: mode \"%.*s\" is not known",
                          (long long)place->tree, (long long)place->id,
                          (int)MIN(source->modes[place->row].size, 40),
                          source->modes[place->row].bytes);
     }
+    bool changes = modes[mode].changes;
+    to->mode = modes[mode].mode;
     if (to->mode == TREE_LEAF) {
         return 0;
     }
@@ -247,7 +287,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
     }
     to->feature = (int32_t)feature;
     build->trees->feature_count = MAX(build->trees->feature_count, feature + 1);
-    to->value = number_at(source->values, (size_t)place->row);
+    to->value = value_at(source, (size_t)place->row);
     if (isnan(to->value)) {
         return fault(place, "its threshold is not a number; entry", place->row, err);
     }
@@ -369,7 +409,7 @@ static int place_weights(struct build *build, struct error *err) {
         }
     }
     for (size_t i = 0; result == 0 && i < source->weights; i++) {
-        double value = number_at(source->weight_values, i);
+        double value = weight_at(source, i);
         if (leaves[i] >= 0) {
             struct tree_node *leaf = &trees->nodes[leaves[i]];
             trees->weights[leaf->child + leaf->feature++] =
@@ -385,15 +425,33 @@ static int place_weights(struct build *build, struct error *err) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int read_targets(const struct node *node, struct ml_trees *trees, struct error *err) {
+/* The rules of these attributes have checked their values. */
+static enum tree_aggregate read_aggregate(const struct node *node) {
     static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
-    const char *aggregate = node_text(node, "aggregate_function", "SUM");
-    /* Its rule has checked that it is one of them. */
-    while (strcmp(names[trees->aggregate], aggregate) != 0) {
-        trees->aggregate++;
+    static const enum tree_aggregate numbers[] = {TREE_AVERAGE, TREE_SUM, TREE_MIN, TREE_MAX};
+    if (ml_is_ensemble(node)) {
+        return numbers[node_integer(node, "aggregate_function", 1)];
     }
+    const char *text = node_text(node, "aggregate_function", "SUM");
+    int aggregate = 0;
+    while (strcmp(names[aggregate], text) != 0) {
+        aggregate++;
+    }
+    return (enum tree_aggregate)aggregate;
+}
+
+static enum ml_post read_post(const struct node *node) {
+    int64_t number = node_integer(node, "post_transform", 0); /* 3 or 4, as ml_ensemble.c checks */
+    return !ml_is_ensemble(node) ? ml_read_post(node)
+           : number == 3         ? ML_POST_SOFTMAX_ZERO
+           : number == 4         ? ML_POST_PROBIT
+                                 : ML_POST_NONE;
+}
+
+static int read_targets(const struct node *node, struct ml_trees *trees, struct error *err) {
+    trees->aggregate = read_aggregate(node);
     trees->is_classifier = node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;
-    trees->post = ml_read_post(node);
+    trees->post = read_post(node);
     trees->labels = ml_read_labels(node, "classlabels_int64s");
     trees->target_count =
         trees->is_classifier ? (int64_t)trees->labels.count : node_integer(node, "n_targets", 1);
@@ -449,6 +507,7 @@ int ml_trees_read(const struct node *node, struct ml_trees **ret_trees, struct e
                      : 0;
     free(build.places);
     free(build.queue);
+    ensemble_lists_release(&build.source.own);
     if (result == 0) {
         count_steps(trees);
         *ret_trees = TAKE(trees);

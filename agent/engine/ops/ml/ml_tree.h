@@ -1,5 +1,6 @@
-/* ml_tree.h: compiles the attributes of TreeEnsembleRegressor and TreeEnsembleClassifier to trees.
- * All indices are checked, and every node is reached exactly once from the root of its tree. */
+/* ml_tree.h: compiles the attributes of TreeEnsembleRegressor, TreeEnsembleClassifier and, from
+ * version 5 on, TreeEnsemble (ml_ensemble.h), which is a regressor here, to trees. All indices are
+ * checked, and every node is reached exactly once from the root of its tree. */
 #pragma once
 
 #include "agent/engine/ops/ml/ml.h"
