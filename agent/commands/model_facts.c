@@ -26,6 +26,7 @@ struct plan {
     bool has_states;      /* items go through the network one by one */
     size_t at;            /* the sizes that were tried last */
     const char *items;    /* what the items are */
+    const char *pictures; /* how a detector takes pictures, if its form says it; else NULL */
     struct post_outputs outputs;
     int64_t fixed; /* the number of items that the network fixes; -1: any */
     json_t *fits;
@@ -196,6 +197,15 @@ static int64_t choose_size(const struct plan *plan, size_t input, int axis, size
                                                             : lengths[at];
 }
 
+/* Ones for ids and the mask: a network may fail on texts that are nothing but padding. */
+static void fill_tokens(const char *name, struct tensor *input) {
+    enum token_role role;
+    bool is_full = token_role_find(NULL, name, &role) && (role == TOKEN_IDS || role == TOKEN_MASK);
+    for (int64_t i = 0; is_full && i < shape_count(&input->shape); i++) {
+        tensor_put_number(input, i, 1);
+    }
+}
+
 static int make_input(struct plan *plan, size_t index, size_t at, struct tensor *ret_input) {
     enum tensor_type type;
     struct shape shape;
@@ -217,11 +227,14 @@ static int make_input(struct plan *plan, size_t index, size_t at, struct tensor 
     if (count == 1 && is_rate(name)) {
         tensor_put_number(ret_input, 0, SOUND_RATE);
     }
+    if (is_source(plan->sources[index], FACTS_TOKENS)) {
+        fill_tokens(name, ret_input);
+    }
     return 0;
 }
 
-/* Runs the network on zeros of the sizes at `at`; -1: it cannot. *ret_is_right: the states are;
- * else there are fewer of them now. */
+/* Runs the network on zeros, of texts on ones, of the sizes at `at`; -1: it cannot. *ret_is_right:
+ * the states are; else there are fewer of them now. */
 static int run_once(struct plan *plan, size_t at, struct tensor *outputs, bool *ret_is_right) {
     struct error ignored = {0};
     struct tensor *inputs = x_calloc(plan->input_count, sizeof *inputs);
@@ -308,20 +321,46 @@ static void add_fit(struct plan *plan, const char *type, const char *member, jso
 }
 
 static void find_boxes(struct plan *plan) {
-    bool needs_anchors = box_anchors_are_needed(&plan->outputs);
     json_t *forms = json_array();
     for (size_t i = 0; i < box_form_count; i++) {
         struct box_source source;
-        bool may_be = !needs_anchors || box_forms[i].layout != BOX_ROWS; /* as boxes.c */
-        if (may_be && box_form_find(&box_forms[i], &plan->outputs, &source)) {
+        if (box_form_guess(&box_forms[i], &plan->outputs, &source)) {
             json_array_append_new(forms, json_string(box_forms[i].name));
+            plan->pictures = json_array_size(forms) > 1 ? NULL : box_forms[i].pictures;
         }
     }
-    if (json_array_size(forms) == 0 && needs_anchors) {
+    if (json_array_size(forms) == 0 && box_anchors_are_needed(&plan->outputs)) {
         json_array_append_new(plan->fits, json_pack("{s:s, s:b, s:b}", "type", post_boxes.name,
                                                     "isLikely", 1, "needsAnchors", 1));
     }
     add_fit(plan, post_boxes.name, "forms", forms);
+}
+
+static bool is_listed(const json_t *names, const char *name) {
+    size_t i;
+    const json_t *one;
+    json_array_foreach(names, i, one) {
+        if (strcmp(json_string_value(one), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of outputs that all have known names the type takes the first of its list; so do we. */
+static void keep_known(const struct post_kind *kind, json_t *names) {
+    const char *first = NULL;
+    size_t count = 0;
+    for (const char *const *known = kind->known; known && *known; known++) {
+        if (is_listed(names, *known)) {
+            first = first ? first : *known;
+            count++;
+        }
+    }
+    if (first && count == json_array_size(names)) {
+        json_array_clear(names);
+        json_array_append_new(names, json_string(first));
+    }
 }
 
 /* Of a type that takes one output. */
@@ -342,6 +381,7 @@ static void find_fit(struct plan *plan, const struct post_kind *kind) {
         }
     }
     kind->free(state);
+    keep_known(kind, names);
     add_fit(plan, kind->name, "outputs", names);
 }
 
@@ -392,6 +432,39 @@ static bool returns_colours(const struct plan *plan) {
     return false;
 }
 
+/* How many values an output has for each item. */
+static int64_t values_of(const struct plan *plan, size_t index) {
+    return shape_count(&plan->outputs.tensors[index]->shape) / MAX(plan->outputs.items, 1);
+}
+
+/* Whether there is one number for each item, as of a regression or a comparison of two texts. */
+static bool returns_numbers(const struct plan *plan) {
+    bool has_some = false;
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        if (plan->outputs.tensors[i]->type == TENSOR_FLOAT32) {
+            has_some = true;
+            if (values_of(plan, i) != 1) {
+                return false;
+            }
+        }
+    }
+    return has_some;
+}
+
+/* Whether an output is called as classifiers of texts call theirs. */
+static bool is_scores(const char *name) {
+    return strcasestr(name, "logit") || strcasestr(name, "prob");
+}
+
+static bool returns_scores(const struct plan *plan) {
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        if (is_scores(plan->outputs.names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The types that fit, the likeliest first. */
 static void find_fits(struct plan *plan) {
     static const struct post_kind *const colours[] = {&post_image,     &post_classes, &post_mask,
@@ -403,11 +476,16 @@ static void find_fits(struct plan *plan) {
                                                     NULL};
     static const struct post_kind *const rows[] = {&post_classes, &post_values, &post_embedding,
                                                    NULL};
+    static const struct post_kind *const numbers[] = {&post_values, &post_classes, NULL};
+    static const struct post_kind *const scores[] = {&post_classes, &post_values, NULL};
+    bool has_texts = is_source(plan->items, FACTS_TOKENS);
     bool has_pictures = is_source(plan->items, FACTS_PICTURE);
     const struct post_kind *const *kinds = plan->has_states                        ? sounds
                                            : has_pictures && returns_colours(plan) ? colours
                                            : has_pictures                          ? pictures
-                                           : is_source(plan->items, FACTS_TOKENS)  ? texts
+                                           : returns_numbers(plan)                 ? numbers
+                                           : has_texts && returns_scores(plan)     ? scores
+                                           : has_texts                             ? texts
                                                                                    : rows;
     find_texts(plan, true);
     if (has_pictures) {
@@ -448,10 +526,10 @@ static json_t *find_all(struct plan *plan, struct tensor *outputs) {
     if (has_run) {
         find_fits(plan);
     }
-    json_t *facts = json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o}", "items", plan->items, "inputs",
-                              list_inputs(plan), "hasStates", plan->has_states, "isBlazeFace",
-                              has_run && box_anchors_are_blaze_face(&plan->outputs), "ran", has_run,
-                              "outputs", list_outputs(plan), "fits", plan->fits);
+    json_t *facts =
+        json_pack("{s:s, s:o, s:b, s:s*, s:b, s:o, s:o}", "items", plan->items, "inputs",
+                  list_inputs(plan), "hasStates", plan->has_states, "pictures", plan->pictures,
+                  "ran", has_run, "outputs", list_outputs(plan), "fits", plan->fits);
     free(tensors);
     free(names);
     return facts;

@@ -19,7 +19,7 @@
  *            output that it gets, constant: the value, if its name gives it; of what is given step
  *            by step freeAxes: of a step, size: its numbers, if one is free}]
  *   hasStates   items go through the network step by step
- *   isBlazeFace its outputs are those of BlazeFace, of which there is one training
+ *   pictures    the fields of preprocess that detectors of its form are trained with, if it has one
  *   ran     whether it ran on zeros; the others are empty if it did not
  *   outputs [{name, type, shape, isProbability: its last axis sums to 1, isUnit: its values are
  *            between 0 and 1, hasLabels: the model names its classes}]

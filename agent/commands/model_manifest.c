@@ -50,6 +50,32 @@ static void print_input(const json_t *input) {
     }
 }
 
+static bool takes_bytes(const json_t *inputs) {
+    const json_t *picture = tree_find(inputs, "from", FACTS_PICTURE);
+    return strcmp(tree_text(picture, "type", ""), "uint8") == 0;
+}
+
+/* Without these names an input takes the column of its own name. */
+static void print_columns(const json_t *inputs) {
+    int64_t count = 0;
+    size_t i;
+    const json_t *input;
+    json_array_foreach(inputs, i, input) {
+        const json_t *shape = json_object_get(input, "shape");
+        int64_t columns = json_integer_value(json_array_get(shape, json_array_size(shape) - 1));
+        if (strcmp(tree_text(input, "from", ""), FACTS_COLUMNS) == 0) {
+            count += json_array_size(shape) < 2 ? 1 : columns;
+        }
+        if (columns < 0) {
+            return;
+        }
+    }
+    if (count > (int64_t)json_array_size(inputs)) {
+        printf("        # columns: [...]  # of input.table: %lld names, in order\n",
+               (long long)count);
+    }
+}
+
 static void print_inputs(const json_t *facts) {
     const char *items = tree_text(facts, "items", "");
     const json_t *inputs = json_object_get(facts, "inputs"), *input;
@@ -64,11 +90,15 @@ static void print_inputs(const json_t *facts) {
     }
     if (strcmp(items, FACTS_TOKENS) == 0) {
         printf("        tokenizer: {path: VOLUME/tokenizer.json, columns: [text]}  # of "
-               "input.table\n");
+               "input.table; two for pairs of texts\n");
     } else if (strcmp(items, FACTS_PICTURE) == 0) {
-        printf("        preprocess: {range: %s, color: RGB}  # as in its training: Byte, Unit, "
-               "Signed or ImageNet; RGB or BGR; mean, std, fit\n",
-               tree_bool(facts, "isBlazeFace", false) ? "Signed" : "Unit");
+        printf(
+            "        preprocess: {%s}  # as in its training: Byte, Unit, Signed or ImageNet; "
+            "RGB or BGR; mean, std, fit\n",
+            tree_text(facts, "pictures",
+                      takes_bytes(inputs) ? "range: Byte, color: RGB" : "range: Unit, color: RGB"));
+    } else if (strcmp(items, FACTS_COLUMNS) == 0 && !has_states) {
+        print_columns(inputs);
     } else if (strcmp(items, FACTS_ARRAY) == 0 && !has_states) {
         printf("        # of input.npy: one slice for each item\n");
     }
@@ -88,7 +118,23 @@ static char *join(const json_t *names, const char *between) {
     return all;
 }
 
-static void print_fit(const json_t *fit, const char *before) {
+/* Whether these outputs may be raw numbers, of which probabilities are to be made. */
+static bool may_be_logits(const json_t *facts, const json_t *names) {
+    size_t i;
+    const json_t *name;
+    json_array_foreach(names, i, name) {
+        const json_t *output =
+            tree_find(json_object_get(facts, "outputs"), "name", json_string_value(name));
+        if (!tree_bool(output, "isProbability", false) && !tree_bool(output, "isUnit", false) &&
+            !tree_bool(output, "hasLabels", false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_fit(const json_t *facts, const json_t *fit, const char *before) {
+    bool has_texts = strcmp(tree_text(facts, "items", ""), FACTS_TOKENS) == 0;
     const char *type = tree_text(fit, "type", "");
     const json_t *forms = json_object_get(fit, "forms"), *names = json_object_get(fit, "outputs");
     AUTO(text_freep) char *list = forms ? join(forms, " or ") : join(names, ", ");
@@ -112,7 +158,10 @@ static void print_fit(const json_t *fit, const char *before) {
     printf("        %spostprocess: {type: %s%s}%s%s%s\n", before, type,
            strcmp(type, "Image") == 0 ? ", range: Unit" : "",
            json_array_size(names) > 1 ? "  # output: one of " : "  # of ", list,
-           strcmp(type, "Classes") == 0 ? "; scores: Softmax if they are logits" : "");
+           !may_be_logits(facts, names)               ? ""
+           : strcmp(type, "Classes") == 0             ? "; scores: Softmax if they are logits"
+           : has_texts && strcmp(type, "Values") == 0 ? "; scores: Sigmoid if they are logits"
+                                                      : "");
 }
 
 static void print_outputs(const json_t *facts) {
@@ -125,7 +174,7 @@ static void print_outputs(const json_t *facts) {
     bool has_first = false;
     json_array_foreach(fits, i, fit) {
         bool is_first = !has_first && tree_bool(fit, "isLikely", false);
-        print_fit(fit, is_first ? "" : "# or ");
+        print_fit(facts, fit, is_first ? "" : "# or ");
         has_first = has_first || is_first;
     }
     printf("        %spostprocess: {type: Raw}\n", has_first ? "# or " : "");

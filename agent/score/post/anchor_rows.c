@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/anchor_rows.h"
 
-#include "agent/score/post/box_form.h"
+#include "agent/score/post/box_name.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -108,16 +109,39 @@ static struct level_part choose_scores(const struct level_part *parts,
     return named.count == 1 ? named.part : others.count == 1 ? others.part : (struct level_part){0};
 }
 
-static bool find_pair(const struct post_outputs *outputs, int64_t index,
-                      const struct extent *extent, struct level_part ret_pair[static 2]) {
+/* The only part whose output's name says this. */
+static struct level_part choose_named(const struct level_part *parts,
+                                      const struct post_outputs *outputs, enum box_name what) {
+    struct choice named = {0};
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (parts[i].columns > 0 && box_name_says(outputs->names[i], what)) {
+            add_choice(&named, &parts[i]);
+        }
+    }
+    return named.count == 1 ? named.part : (struct level_part){0};
+}
+
+/* Of one level, or of all. */
+struct level_set {
+    struct level_part boxes, scores, objectness;
+};
+
+static bool find_set(const struct anchors *anchors, const struct post_outputs *outputs,
+                     int64_t index, const struct extent *extent, struct level_set *ret_set) {
     struct level_part *parts = x_calloc(outputs->count, sizeof *parts);
     for (size_t i = 0; i < outputs->count; i++) {
         parts[i] = find_part(outputs->tensors[i], outputs->items, index, extent);
     }
-    ret_pair[0] = choose_boxes(parts, outputs);
-    ret_pair[1] = choose_scores(parts, outputs, ret_pair[0].data);
+    *ret_set = (struct level_set){.boxes = choose_boxes(parts, outputs)};
+    if (anchors->has_objectness) {
+        ret_set->scores = choose_named(parts, outputs, BOX_NAME_CLASSES);
+        ret_set->objectness = choose_named(parts, outputs, BOX_NAME_OBJECTNESS);
+    } else {
+        ret_set->scores = choose_scores(parts, outputs, ret_set->boxes.data);
+    }
     free(parts);
-    return ret_pair[0].columns > 0 && ret_pair[1].columns > 0;
+    return ret_set->boxes.columns > 0 && ret_set->scores.columns > 0 &&
+           ret_set->objectness.columns == anchors->has_objectness;
 }
 
 /* ---- all levels ----------------------------------------------------------------------------- */
@@ -134,10 +158,24 @@ static void copy_part(const struct level_part *part, const struct extent *extent
     }
 }
 
+/* Makes scores of the classes' and the objectness of each row, both between 0 and 1. */
+static void weigh_scores(const struct level_part *objectness, const struct extent *extent,
+                         int64_t classes, float *scores) {
+    for (int64_t cell = 0; cell < extent->rows * extent->columns; cell++) {
+        for (int64_t shape = 0; shape < extent->shapes; shape++) {
+            float own =
+                objectness->data[cell * objectness->cell_step + shape * objectness->shape_step];
+            for (int64_t c = 0; c < classes; c++, scores++) {
+                *scores = sqrtf(MIN(MAX(own, 0), 1) * MIN(MAX(*scores, 0), 1));
+            }
+        }
+    }
+}
+
 /* Appends a level's boxes and scores at row `at`. */
-static int add_level(const struct level_part pair[static 2], const struct extent *extent,
-                     int64_t at, struct anchor_rows *rows) {
-    int64_t count = rows->boxes.shape.dims[1], classes = pair[1].columns;
+static int add_level(const struct level_set *set, const struct extent *extent, int64_t at,
+                     struct anchor_rows *rows) {
+    int64_t count = rows->boxes.shape.dims[1], classes = set->scores.columns;
     if (classes > SCORES_MAX / count) { /* the columns of a few rows, in all of them */
         return -1;
     }
@@ -148,24 +186,29 @@ static int add_level(const struct level_part pair[static 2], const struct extent
     if (rows->scores.shape.dims[2] != classes) {
         return -1;
     }
-    copy_part(&pair[0], extent, SIDES, (float *)rows->boxes.data + at * SIDES);
-    copy_part(&pair[1], extent, classes, (float *)rows->scores.data + at * classes);
+    float *scores = (float *)rows->scores.data + at * classes;
+    copy_part(&set->boxes, extent, SIDES, (float *)rows->boxes.data + at * SIDES);
+    copy_part(&set->scores, extent, classes, scores);
+    if (set->objectness.columns > 0) {
+        weigh_scores(&set->objectness, extent, classes, scores);
+    }
     return 0;
 }
 
 static int add_levels(const struct anchors *anchors, const struct post_outputs *outputs,
                       int64_t index, const struct post_place *place, struct anchor_rows *rows) {
-    struct level_part pair[2];
+    struct level_set set;
     struct extent all = {1, rows->boxes.shape.dims[1], 1};
     int64_t at = 0;
-    if (find_pair(outputs, index, &all, pair)) {
-        return add_level(pair, &all, 0, rows);
+    if (find_set(anchors, outputs, index, &all, &set)) {
+        return add_level(&set, &all, 0, rows);
     }
     for (size_t i = 0; i < anchors->count; i++) {
         const struct anchor_level *level = &anchors->levels[i];
         struct anchor_grid grid = anchors_grid(level, place->input_width, place->input_height);
         struct extent extent = {grid.rows, grid.columns, (int64_t)level->count};
-        if (!find_pair(outputs, index, &extent, pair) || add_level(pair, &extent, at, rows) < 0) {
+        if (!find_set(anchors, outputs, index, &extent, &set) ||
+            add_level(&set, &extent, at, rows) < 0) {
             return -1;
         }
         at += extent.rows * extent.columns * extent.shapes;

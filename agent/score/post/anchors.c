@@ -14,7 +14,17 @@ static const float pixel[] = {1, 1, 1, 1, 1, 1};
 static const struct anchor_level blaze_face[] = {{0, 16, 0.5f, 2, pixel, pixel},
                                                  {0, 8, 0.5f, 6, pixel, pixel}};
 const struct anchors anchors_of_blaze_face = {
-    blaze_face, ARRAY_LEN(blaze_face), ANCHORS_LINEAR, {1, 1}, NULL};
+    blaze_face, ARRAY_LEN(blaze_face), ANCHORS_LINEAR, {1, 1}, false, NULL};
+
+/* Numbers are in strides, so an anchor is as large as its cell. */
+static const float strides[] = {8, 16, 32};
+static const struct anchor_level cells[] = {{8, 0, 0, 1, &strides[0], &strides[0]},
+                                            {16, 0, 0, 1, &strides[1], &strides[1]},
+                                            {32, 0, 0, 1, &strides[2], &strides[2]}};
+const struct anchors anchors_of_grid = {cells, ARRAY_LEN(cells), ANCHORS_EXPONENTIAL, {1, 1}, false,
+                                        NULL};
+const struct anchors anchors_of_yunet = {cells, ARRAY_LEN(cells), ANCHORS_EXPONENTIAL, {1, 1}, true,
+                                         NULL};
 
 /* ---- the spec ------------------------------------------------------------------------------- */
 

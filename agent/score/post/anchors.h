@@ -35,10 +35,14 @@ struct anchors {
     size_t count; /* 0: there are none */
     enum anchor_offsets offsets;
     float variances[2]; /* of positions, of sizes */
-    float *numbers;     /* what it owns; NULL: nothing */
+    /* An output beside the scores says whether anything is there; a score is the root of both
+     * numbers' product. */
+    bool has_objectness;
+    float *numbers; /* what it owns; NULL: nothing */
 };
 
-extern const struct anchors anchors_of_blaze_face;
+/* anchors_of_grid, anchors_of_yunet: one in each cell of 8, 16 and 32 pixels, at its corner. */
+extern const struct anchors anchors_of_blaze_face, anchors_of_grid, anchors_of_yunet;
 
 /* Reads spec.scorer.onnx.postprocess: anchors, offsets, variances; without anchors, count is 0.
  * INVALID: the numbers of widths and heights of a level differ. The caller releases it. */

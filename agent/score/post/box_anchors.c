@@ -2,8 +2,9 @@
 #include "agent/score/post/box_anchors.h"
 
 #include "agent/score/post/anchors.h"
+#include "agent/score/post/box_name.h"
 
-enum { SIDES = 4, FACE_COLUMNS = 16 };
+enum { SIDES = 4, FACE_COLUMNS = 16, YUNET_LEVELS = 3 };
 
 static bool is_float(const struct tensor *output, int rank) {
     return output->type == TENSOR_FLOAT32 && output->shape.rank == rank;
@@ -58,4 +59,25 @@ bool box_anchors_are_blaze_face(const struct post_outputs *outputs) {
         }
     }
     return boxes == scores && boxes == anchors_count(&anchors_of_blaze_face, 1, 1);
+}
+
+bool box_anchors_are_yunet(const struct post_outputs *outputs) {
+    static const enum box_name names[] = {BOX_NAME_BOXES, BOX_NAME_CLASSES, BOX_NAME_OBJECTNESS};
+    int64_t rows[ARRAY_LEN(names)] = {0};
+    size_t counts[ARRAY_LEN(names)] = {0};
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        bool is_level = is_float(output, 3) && output->shape.dims[0] == outputs->items;
+        for (size_t what = 0; is_level && what < ARRAY_LEN(names); what++) {
+            int64_t columns = names[what] == BOX_NAME_BOXES        ? SIDES
+                              : names[what] == BOX_NAME_OBJECTNESS ? 1
+                                                                   : output->shape.dims[2];
+            if (output->shape.dims[2] == columns && box_name_says(outputs->names[i], names[what])) {
+                rows[what] += output->shape.dims[1];
+                counts[what]++;
+            }
+        }
+    }
+    return counts[0] == YUNET_LEVELS && counts[1] == YUNET_LEVELS && counts[2] == YUNET_LEVELS &&
+           rows[0] == rows[1] && rows[0] == rows[2];
 }

@@ -1,5 +1,5 @@
 /* box_anchors.h: recognises detectors whose outputs are offsets to anchors (RetinaNet, SCRFD,
- * YuNet, BlazeFace), which need a list of these (anchors.h): they are settings of the training that
+ * BlazeFace, YuNet), which need a list of these (anchors.h): they are settings of the training that
  * the network does not have. Pure. */
 #pragma once
 
@@ -11,3 +11,6 @@ bool box_anchors_are_needed(const struct post_outputs *outputs);
 /* Whether these are the outputs of BlazeFace, which is a form with anchors of its own: 896 rows, or
  * 512 and 384, of a box and six points. */
 bool box_anchors_are_blaze_face(const struct post_outputs *outputs);
+/* Whether these are the outputs of YuNet, another such form: of three levels classes, objectness
+ * and boxes, by their names. */
+bool box_anchors_are_yunet(const struct post_outputs *outputs);

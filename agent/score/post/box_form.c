@@ -2,29 +2,37 @@
 #include "agent/score/post/box_form.h"
 
 #include "agent/score/post/box_anchors.h"
+#include "agent/score/post/box_name.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SCORE_SLACK 1e-3f /* of a sum that was rounded */
 
 const struct box_form box_forms[] = {
     {"YOLOv5", "[n, k, 5 + classes]", BOX_ROWS, BOX_CXCYWH, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE,
-     0.45f},
+     0.45f, "range: Unit, color: RGB", NULL},
+    {"YOLOX", "[n, k, 5 + classes], offsets to a grid", BOX_GRID, BOX_CXCYWH, BOX_PIXELS,
+     CLASS_SCORES_RAW, BOX_NONE, 0.45f, "range: Byte, color: BGR", &anchors_of_grid},
     {"YOLOv8", "[n, 4 + classes, k]", BOX_COLUMNS, BOX_CXCYWH, BOX_PIXELS, CLASS_SCORES_RAW,
-     BOX_NONE, 0.45f},
-    {"YOLOv10", "[n, k, 6]", BOX_FINAL, BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE, 1},
+     BOX_NONE, 0.45f, "range: Unit, color: RGB", NULL},
+    {"YOLOv10", "[n, k, 6]", BOX_FINAL, BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE, 1,
+     "range: Unit, color: RGB", NULL},
     {"SSD", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_LTRB, BOX_UNIT, CLASS_SCORES_RAW,
-     BOX_FIRST, 0.45f},
+     BOX_FIRST, 0.45f, "range: Unit, color: RGB", NULL},
     {"DETR", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_CXCYWH, BOX_UNIT, CLASS_SCORES_SOFTMAX,
-     BOX_LAST, 1},
+     BOX_LAST, 1, "range: ImageNet, color: RGB", NULL},
     {"RTDETR", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_CXCYWH, BOX_UNIT,
-     CLASS_SCORES_SIGMOID, BOX_NONE, 1},
+     CLASS_SCORES_SIGMOID, BOX_NONE, 1, "range: Unit, color: RGB", NULL},
     {"TFDetection", "boxes [n, k, 4], scores [n, k] and classes [n, k], known by their names",
-     BOX_LISTS, BOX_TLBR, BOX_UNIT, CLASS_SCORES_RAW, BOX_NONE, 1},
+     BOX_LISTS, BOX_TLBR, BOX_UNIT, CLASS_SCORES_RAW, BOX_NONE, 1, "range: Byte, color: RGB", NULL},
     {"BlazeFace", "[n, 896, 16] and [n, 896, 1], or both in two levels", BOX_ANCHORED, BOX_CXCYWH,
-     BOX_PIXELS, CLASS_SCORES_SIGMOID, BOX_NONE, 0.3f},
+     BOX_PIXELS, CLASS_SCORES_SIGMOID, BOX_NONE, 0.3f, "range: Signed, color: RGB",
+     &anchors_of_blaze_face},
+    {"YuNet",
+     "cls [n, k, 1], obj [n, k, 1] and bbox [n, k, 4] of three levels, known by their names",
+     BOX_ANCHORED, BOX_CXCYWH, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE, 0.3f,
+     "range: Byte, color: BGR", &anchors_of_yunet},
 };
 const size_t box_form_count = ARRAY_LEN(box_forms);
 
@@ -37,14 +45,18 @@ static bool is_shaped(const struct tensor *output, int64_t items, int rank, int6
            shape->dims[1] >= 1 && (last < 0 || shape->dims[rank - 1] == last);
 }
 
+static bool has_objectness(enum box_layout layout) {
+    return layout == BOX_ROWS || layout == BOX_GRID;
+}
+
 static bool is_lone(enum box_layout layout, const struct tensor *output, int64_t items) {
     const int64_t *dims = output->shape.dims;
     if (!is_shaped(output, items, 3, -1)) {
         return false;
     }
-    return layout == BOX_FINAL  ? dims[2] == 6
-           : layout == BOX_ROWS ? dims[2] >= 6 && dims[1] > dims[2]
-                                : dims[1] >= 5 && dims[2] > dims[1];
+    return layout == BOX_FINAL      ? dims[2] == 6
+           : has_objectness(layout) ? dims[2] >= 6 && dims[1] > dims[2]
+                                    : dims[1] >= 5 && dims[2] > dims[1];
 }
 
 /* The only output that fits; NULL: none or several. */
@@ -59,21 +71,6 @@ static const struct tensor *find_lone(enum box_layout layout, const struct post_
         }
     }
     return found;
-}
-
-static const char *const name_words[][5] = {
-    [BOX_NAME_BOXES] = {"box", "loc", NULL},
-    [BOX_NAME_SCORES] = {"score", "conf", "logit", "prob", NULL},
-    [BOX_NAME_CLASSES] = {"class", "label", NULL},
-};
-
-bool box_name_says(const char *name, enum box_name what) {
-    for (const char *const *word = name_words[what]; *word; word++) {
-        if (strcasestr(name, *word)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* An output of this shape whose name says this; if only one has the shape, its name does not matter
@@ -133,9 +130,25 @@ static bool find_pair(const struct post_outputs *outputs, struct box_source *ret
     return ret_source->scores != NULL;
 }
 
+/* The only boxes [n, k, 4]; of several those of `candidates`, because raw ones of all anchors may
+ * be beside them. NULL: none, or several. */
+static const struct tensor *find_listed(const struct post_outputs *outputs, int64_t candidates) {
+    const struct tensor *only = find_named(outputs, 3, 4, BOX_NAME_BOXES, false), *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        if (is_shaped(output, outputs->items, 3, 4) && output->shape.dims[1] == candidates &&
+            box_name_says(outputs->names[i], BOX_NAME_BOXES)) {
+            found = output;
+            count++;
+        }
+    }
+    return only ? only : count == 1 ? found : NULL;
+}
+
 static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
-    const struct tensor *boxes = find_named(outputs, 3, 4, BOX_NAME_BOXES, false);
     const struct tensor *scores = find_named(outputs, 2, -1, BOX_NAME_SCORES, true);
+    const struct tensor *boxes = find_listed(outputs, scores ? scores->shape.dims[1] : 0);
     const struct tensor *classes = find_named(outputs, 2, -1, BOX_NAME_CLASSES, true);
     ret_source->boxes = boxes;
     ret_source->scores = scores;
@@ -155,10 +168,40 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
         return find_lists(outputs, ret_source);
     }
     if (form->layout == BOX_ANCHORED) {
-        return box_anchors_are_blaze_face(outputs);
+        return form->anchors == &anchors_of_yunet ? box_anchors_are_yunet(outputs)
+                                                  : box_anchors_are_blaze_face(outputs);
     }
     ret_source->boxes = find_lone(form->layout, outputs);
     return ret_source->boxes != NULL;
+}
+
+/* Candidates of a square input with grids of 8, 16 and 32 pixels: 16 + 4 + 1 in each 32x32. YOLOv5
+ * has three times as many, which is no square times 21. */
+static bool is_square_grid(int64_t candidates) {
+    double side = sqrt((double)candidates / 21);
+    return side >= 1 && side == floor(side);
+}
+
+bool box_form_guess(const struct box_form *form, const struct post_outputs *outputs,
+                    struct box_source *ret_source) {
+    struct box_source lists;
+    if (!box_form_find(form, outputs, ret_source)) {
+        return false;
+    }
+    switch (form->layout) {
+    case BOX_ROWS: /* a box with points is as wide as one with scores of classes */
+        return !box_anchors_are_needed(outputs);
+    case BOX_GRID:
+        return is_square_grid(ret_source->boxes->shape.dims[1]);
+    case BOX_PAIR: /* lists may have the scores of all classes beside them */
+        return !find_lists(outputs, &lists);
+    case BOX_COLUMNS:
+    case BOX_FINAL:
+    case BOX_LISTS:
+    case BOX_ANCHORED:
+    default:
+        return true;
+    }
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -192,7 +235,7 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
         return (struct row){values + k, values + 4 * dims[2] + k, dims[2], dims[1] - 4, k, 0};
     }
     const float *row = values + k * dims[2];
-    if (source->form.layout == BOX_ROWS) {
+    if (has_objectness(source->form.layout)) {
         return (struct row){row, row + 5, 1, dims[2] - 5, k, 0};
     }
     if (source->form.layout == BOX_FINAL) {
@@ -251,7 +294,7 @@ static int find_class(const struct box_source *source, const struct row *row, fl
 /* Score and class of a candidate. */
 static int find_score(const struct box_source *source, const struct row *row, float *weighed,
                       struct box *box, struct error *err) {
-    if (source->form.layout == BOX_ROWS) {
+    if (has_objectness(source->form.layout)) {
         float objectness = row->box[4];
         if (check_score(objectness, row->k, err) < 0) {
             return -1;

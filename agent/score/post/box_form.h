@@ -1,7 +1,8 @@
 /* box_form.h: the forms in which detectors give their boxes: which outputs they have, and how boxes
  * are read from them. Pure, but for the tensors that it reads. Sources: the exporters of
- * ultralytics/yolov5 and ultralytics (YOLOv8, YOLOv10), Liu et al., "SSD", 2016, TensorFlow's
- * Object Detection API, Carion et al., "DETR", 2020. */
+ * ultralytics/yolov5 and ultralytics (YOLOv8, YOLOv10), Ge et al., "YOLOX", 2021, Liu et al.,
+ * "SSD", 2016, TensorFlow's Object Detection API, Carion et al., "DETR", 2020, Wu et al., "YuNet",
+ * 2023. */
 #pragma once
 
 #include "agent/score/post/anchors.h"
@@ -10,6 +11,7 @@
 
 enum box_layout {
     BOX_ROWS,    /* [n, k, 5 + c]: box, objectness, scores of classes */
+    BOX_GRID,    /* the same, but boxes are offsets to a grid with one candidate in each cell */
     BOX_COLUMNS, /* [n, 4 + c, k]: box, scores of classes */
     BOX_FINAL,   /* [n, k, 6]: box, score, class */
     BOX_PAIR,    /* boxes [n, k, 4] and scores [n, k, c] */
@@ -40,6 +42,8 @@ struct box_form {
     enum box_background background;
     float overlap; /* the default limit for boxes that are kept; 1: the network has already removed
                       duplicates */
+    const char *pictures;          /* the fields of preprocess that most trainings had */
+    const struct anchors *anchors; /* of BOX_GRID and BOX_ANCHORED; NULL: as the spec lists them */
 };
 
 extern const struct box_form box_forms[];
@@ -52,19 +56,19 @@ struct box_source {
         *classes;        /* scores, classes: NULL: `boxes` holds them, too */
     int64_t class_count; /* of the columns that are scores of classes; 0: all */
     float threshold;     /* boxes below this score are left out; set by the caller */
-    /* BOX_ANCHORED, set by the caller: those of one item, whose rows `boxes` and `scores` are. */
+    /* BOX_GRID, BOX_ANCHORED, set by the caller: those of one item. With BOX_ANCHORED its rows are
+     * `boxes` and `scores`. */
     const struct anchors *anchors;
     const struct anchor *anchor_list;
 };
-
-/* What the name of an output says that it holds. */
-enum box_name { BOX_NAME_BOXES, BOX_NAME_SCORES, BOX_NAME_CLASSES };
-bool box_name_says(const char *name, enum box_name what);
 
 /* Finds the form's outputs among these. False: they are not there. BOX_ANCHORED: only their shapes
  * are looked at. */
 bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
                    struct box_source *ret_source);
+/* The same where no form is named: without those whose shapes more likely mean another one. */
+bool box_form_guess(const struct box_form *form, const struct post_outputs *outputs,
+                    struct box_source *ret_source);
 /* The number of classes, without the background; 0: the outputs do not say it. */
 int64_t box_form_classes(const struct box_source *source);
 /* The boxes of item `index`, in the form's units; the caller frees *ret_boxes. FAILED: a value that

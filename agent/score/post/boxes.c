@@ -29,6 +29,7 @@ _Static_assert(ARRAY_LEN(background_names) == BOX_BACKGROUND_COUNT, "a name for 
 struct post_state {
     const json_t *spec;
     const struct box_form *form; /* NULL: by the shapes */
+    bool is_guessed;             /* no form is named */
     struct box_source source;    /* of the last run */
     struct anchors anchors;      /* as the spec lists them */
     struct labels labels;
@@ -42,7 +43,8 @@ struct post_state {
 static const struct box_form anchored = {"of anchors", "boxes and scores of all anchors",
                                          BOX_ANCHORED, BOX_CXCYWH,
                                          BOX_PIXELS,   CLASS_SCORES_SIGMOID,
-                                         BOX_NONE,     0.45f};
+                                         BOX_NONE,     0.45f,
+                                         NULL,         NULL};
 
 static int boxes_open(const json_t *spec, struct post_state **ret_state, struct error *err) {
     const char *name = tree_text(spec, FIELD "form", "Auto");
@@ -67,6 +69,7 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
     *state = (struct post_state){
         .spec = spec,
         .form = anchors.count > 0 ? &anchored : form,
+        .is_guessed = anchors.count == 0 && !form,
         .anchors = anchors,
         .labels = labels,
         .most = (size_t)MAX(tree_integer(spec, FIELD "maxBoxes", BOXES_MOST), 1),
@@ -168,12 +171,10 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
         override(state);
         return 0; /* the input's size, which is known with an item, says whether they fit */
     }
-    /* A box with points is as wide as one with scores of classes. */
-    bool needs_anchors = !state->form && box_anchors_are_needed(outputs);
     for (size_t i = 0; i < box_form_count; i++) {
         struct box_source source;
-        bool fits = box_form_find(&box_forms[i], outputs, &source) &&
-                    !(needs_anchors && box_forms[i].layout == BOX_ROWS);
+        bool fits = state->form ? box_form_find(&box_forms[i], outputs, &source)
+                                : box_form_guess(&box_forms[i], outputs, &source);
         add_form(fits ? fitting : all, &box_forms[i], fits);
         if (fits && (!state->form || state->form == &box_forms[i])) {
             found = &box_forms[i];
@@ -282,15 +283,73 @@ struct found {
     size_t count;
 };
 
+/* Whether there is one candidate in each cell of three to five grids. */
+static bool is_one_a_cell(const struct post_place *place, int64_t candidates) {
+    int64_t count = 0;
+    for (int stride = 8; stride <= 128; stride *= 2) {
+        count += (int64_t)((place->input_width + stride - 1) / stride) *
+                 ((place->input_height + stride - 1) / stride);
+        if (stride >= 32 && count == candidates) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Rows [n, k, 5 + c] that no form is named for are YOLOv5's, which has three candidates a cell. */
+static int check_guess(const struct post_state *state, const struct post_place *place,
+                       struct error *err) {
+    int64_t candidates = state->source.boxes->shape.dims[1];
+    return !state->is_guessed || state->source.form.layout != BOX_ROWS ||
+                   !is_one_a_cell(place, candidates)
+               ? 0
+               : error_set(err, ERROR_FAILED,
+                           "the network has %lld boxes for an input of %dx%d, one in each cell of "
+                           "its grids, where YOLOv5 has three: spec." FIELD "form is expected, "
+                           "YOLOX if it gives offsets to the grids, YOLOv5 if it gives boxes",
+                           (long long)candidates, place->input_width, place->input_height);
+}
+
+/* Places the anchors of BOX_GRID in a list, which the caller frees. */
+static int place_grid(struct box_source *source, const struct post_place *place,
+                      struct anchor **ret_list, struct error *err) {
+    int width = place->input_width, height = place->input_height;
+    int64_t count = anchors_count(source->form.anchors, width, height);
+    int64_t candidates = source->boxes->shape.dims[1];
+    if (count != candidates) {
+        return error_set(err, ERROR_FAILED,
+                         "the network has %lld boxes for an input of %dx%d, in form %s %lld are "
+                         "expected",
+                         (long long)candidates, width, height, source->form.name, (long long)count);
+    }
+    *ret_list = x_calloc((size_t)count, sizeof **ret_list);
+    anchors_place(source->form.anchors, width, height, *ret_list);
+    source->anchors = source->form.anchors;
+    source->anchor_list = *ret_list;
+    return 0;
+}
+
+static int read_rows(const struct post_state *state, int64_t index, const struct post_item *item,
+                     struct found *ret_found, struct error *err) {
+    struct box_source source = state->source;
+    struct anchor *list = NULL;
+    int result = source.form.layout == BOX_GRID ? place_grid(&source, &item->place, &list, err)
+                                                : check_guess(state, &item->place, err);
+    result =
+        result < 0 ? -1 : box_form_read(&source, index, &ret_found->boxes, &ret_found->count, err);
+    free(list);
+    return result;
+}
+
 static int read_boxes(const struct post_state *state, const struct post_outputs *outputs,
                       int64_t index, const struct post_item *item, struct found *ret_found,
                       struct error *err) {
     AUTO(anchor_rows_release) struct anchor_rows rows = {0};
     struct box_source source = state->source;
     if (source.form.layout != BOX_ANCHORED) {
-        return box_form_read(&source, index, &ret_found->boxes, &ret_found->count, err);
+        return read_rows(state, index, item, ret_found, err);
     }
-    source.anchors = state->anchors.count > 0 ? &state->anchors : &anchors_of_blaze_face;
+    source.anchors = source.form.anchors ? source.form.anchors : &state->anchors;
     if (anchor_rows_read(source.anchors, outputs, index, &item->place, &rows, err) < 0) {
         return -1;
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Classes and Values: the output [n, c, ...1] holds scores or other numbers, as the network gave
  * them. Classes: {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]},
- * the `top` highest scores, made probabilities if the spec says so. Values, and an output with one
- * column and without a class name (a regression): {"file": name, "values": [12.7, ...]}, all
- * columns in order. What is not a finite number is null. Several outputs, the heads of a network,
- * have the same lists under their names instead of "classes" or "values". */
+ * the `top` highest scores. Values, and an output with one column and without a class name (a
+ * regression): {"file": name, "values": [12.7, ...]}, all columns in order. Both are made
+ * probabilities if the spec says so. What is not a finite number is null. Several outputs, the
+ * heads of a network, have the same lists under their names instead of "classes" or "values". */
 #include "agent/score/post/class_scores.h"
 #include "agent/score/post/labels.h"
 #include "agent/score/post/one_axis.h"
@@ -45,8 +45,10 @@ static int classes_open(const json_t *spec, struct post_state **ret_state, struc
 
 static int values_open(const json_t *spec, struct post_state **ret_state,
                        struct error *err UNUSED) {
-    *ret_state = x_calloc(1, sizeof **ret_state);
-    (*ret_state)->is_several = tree_get(spec, "scorer.onnx.outputs") != NULL;
+    struct post_state *state = x_calloc(1, sizeof *state);
+    *state = (struct post_state){.is_several = tree_get(spec, "scorer.onnx.outputs") != NULL,
+                                 .scores = class_scores_read(spec, CLASS_SCORES_RAW)};
+    *ret_state = state;
     return 0;
 }
 
@@ -123,11 +125,23 @@ static json_t *make_number(float value) {
     return isfinite(value) ? json_real((double)value) : json_null();
 }
 
-static json_t *list_values(const float *values, int64_t count) {
+/* Of a single number there is no softmax. */
+static float *weigh(const struct post_state *state, const float *values, int64_t count) {
+    float *weighed = x_calloc((size_t)count, sizeof *weighed);
+    memcpy(weighed, values, (size_t)count * sizeof *weighed);
+    if (count > 1 || state->scores == CLASS_SCORES_SIGMOID) {
+        class_scores_weigh(state->scores, weighed, count);
+    }
+    return weighed;
+}
+
+static json_t *list_values(const struct post_state *state, const float *values, int64_t count) {
+    float *weighed = weigh(state, values, count);
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
-        json_array_append_new(list, make_number(values[i]));
+        json_array_append_new(list, make_number(weighed[i]));
     }
+    free(weighed);
     return list;
 }
 
@@ -138,9 +152,7 @@ static const char *name_of(const struct post_state *state, int64_t index) {
 
 static json_t *list_classes(const struct post_state *state, const float *values, int64_t count) {
     struct score *scores = x_calloc((size_t)count, sizeof *scores);
-    float *weighed = x_calloc((size_t)count, sizeof *weighed);
-    memcpy(weighed, values, (size_t)count * sizeof *weighed);
-    class_scores_weigh(state->scores, weighed, count);
+    float *weighed = weigh(state, values, count);
     for (int64_t i = 0; i < count; i++) {
         scores[i] = (struct score){i, isnan(weighed[i]) ? -INFINITY : weighed[i]};
     }
@@ -174,7 +186,7 @@ static int classes_result(const struct post_state *state, const struct post_outp
                                             : "values";
         json_object_set_new(ret_result->record, key,
                             has_classes ? list_classes(state, values, count)
-                                        : list_values(values, count));
+                                        : list_values(state, values, count));
     }
     return 0;
 }

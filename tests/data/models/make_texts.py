@@ -4,6 +4,7 @@
     make_texts.py FOLDER   writes FOLDER/mean.onnx       ids, mask, types [N, T] -> masked mean of vectors [N, 4]
                                   FOLDER/states.onnx     the same -> last_hidden_state [N, T, 4], and that as pooler_output
                                   FOLDER/unmasked.onnx   ids [N, T] -> mean of vectors [N, 4]
+                                  FOLDER/padding.onnx    ids, mask, types -> tokens of the text, and places of its row [N, 2]
                                   FOLDER/tokenizer.json  WordPiece of letters, digits and a few words
 """
 import json
@@ -38,7 +39,11 @@ def main(folder):
             node("ReduceSum", ["own", "one"], ["sum"], keepdims=0), node("ReduceSum", ["mask", "one"], ["count"], keepdims=1),
             node("Div", ["sum", "count"], ["y"])]
     ids = [whole(n, ["N", "T"]) for n in ("input_ids", "attention_mask", "token_type_ids")]
+    padding = [node("Cast", ["attention_mask"], ["mask"], to=1), node("ReduceSum", ["mask", "one"], ["tokens"], keepdims=1),
+               node("Equal", ["input_ids", "input_ids"], ["all"]), node("Cast", ["all"], ["places"], to=1),
+               node("ReduceSum", ["places", "one"], ["width"], keepdims=1), node("Concat", ["tokens", "width"], ["y"], axis=1)]
     made = {
+        "padding": model(padding, ids, [value("y", ["N", 2])], [one]),
         "mean": model(mean, ids, [value("y", ["N", 4])], [table, second, one, last]),
         "states": model(mean[:-1] + [node("Div", ["sum", "count"], ["pooler_output"]),
                                      node("Identity", ["both"], ["last_hidden_state"])], ids,

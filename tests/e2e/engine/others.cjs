@@ -5,6 +5,7 @@
 //   node others.cjs ONNXRUNTIME-NODE lines MODEL PIXELS...         the scores of pictures of 192x48
 //   node others.cjs ONNXRUNTIME-NODE larger MODEL SIDE PIXELS...   the first 999 bytes of the picture
 //   node others.cjs ONNXRUNTIME-NODE things MODEL PIXELS...        [[left, top, right, bottom, score, class], ...] of 512x512
+//   node others.cjs ONNXRUNTIME-NODE sentences MODEL TOKENS.jsonl  the vector of each text's ids (windlass-agent model tokenize)
 // PIXELS are files of bytes, red, green, blue.
 'use strict';
 const fs = require('fs');
@@ -89,6 +90,12 @@ async function larger(session, side, bytes) {
     return Array.from(picture, (v) => Math.min(Math.max(Math.round(v * 255), 0), 255));
 }
 
+async function sentence(session, ids) {
+    const whole = (numbers) => new ort.Tensor('int64', BigInt64Array.from(numbers, BigInt), [1, numbers.length]);
+    const out = await session.run({ input_ids: whole(ids), attention_mask: whole(ids.map(() => 1)) });
+    return Array.from(out[session.outputNames[0]].data);
+}
+
 async function things(session, bytes) {
     const out = await session.run({ [session.inputNames[0]]: tensor(bytes, [1, 512, 512, 3]) });
     const rows = out[session.outputNames[0]].data;
@@ -106,7 +113,7 @@ async function things(session, bytes) {
     const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1, logSeverityLevel: 3 });
     const results = [];
     const side = task === 'faces' || task === 'larger' ? Number(rest.shift()) : 0;
-    for (const file of task === 'sound' ? [] : rest) {
+    for (const file of task === 'sound' || task === 'sentences' ? [] : rest) {
         const bytes = fs.readFileSync(file);
         const run = { faces: () => faces(session, side, bytes), lines: () => lines(session, bytes),
             larger: () => larger(session, side, bytes), things: () => things(session, bytes) };
@@ -115,6 +122,11 @@ async function things(session, bytes) {
     if (task === 'sound') {
         for (const row of fs.readFileSync(rest[0], 'utf8').trim().split('\n')) {
             results.push(await sound(session, JSON.parse(row).samples));
+        }
+    }
+    if (task === 'sentences') {
+        for (const row of fs.readFileSync(rest[0], 'utf8').trim().split('\n')) {
+            results.push(await sentence(session, JSON.parse(row).ids));
         }
     }
     console.log(JSON.stringify(results));

@@ -65,6 +65,12 @@ for form in yolov5 yolov8 yolov10; do
     job $form "$named"
     check "$form: boxes in the pictures' own pixels" boxes $form Stretch
 done
+job yolox ', form: YOLOX'
+check "yolox: offsets to a grid" boxes yolox Stretch
+job yunet ''
+check "yunet: three levels, known by their names" boxes yunet Stretch
+job tf ''
+check "tf: pictures of bytes of any size, boxes among all that TensorFlow gives out" boxes tf Stretch
 job yolov5 ', form: YOLOv5, labels: data/labels.txt' 'fit: Pad, width: 64, height: 64'
 check "padded pictures" boxes yolov5 Pad
 check "with the classes' names" python3 -c '
@@ -111,6 +117,8 @@ P
 wanted=2
 job yolov10 ''
 check "YOLOv10, or YOLOv5 of one class" says "several forms, name one: YOLOv5 ([n, k, 5 + classes]), YOLOv10 ([n, k, 6])"
+job yolox ''
+check "YOLOX, or YOLOv5 with boxes that are decoded" says "several forms, name one: YOLOv5 ([n, k, 5 + classes]), YOLOX ("
 job ssd ''
 check "SSD, or a transformer" says "several forms, name one: SSD ([n, k, 4] and [n, k, classes]), DETR"
 job yolov8 ', form: SSD'

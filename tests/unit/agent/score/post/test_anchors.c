@@ -7,7 +7,7 @@
 #include <math.h>
 
 #define BOXES(fields) "{\"postprocess\": {\"type\": \"Boxes\"" fields "}}"
-enum { OUTPUTS_MAX = 6, VALUES_MAX = 896 * 16 };
+enum { OUTPUTS_MAX = 9, VALUES_MAX = 896 * 16 };
 
 /* A picture of 200x100 in the middle of an input of 100x100. */
 static const struct post_item padded = {.name = "a",
@@ -116,6 +116,52 @@ static void test_maps_of_levels(void) {
     }
 }
 
+/* As YOLOX: rows of offsets to a grid of 13x13, 7x7 and 4x4 cells. */
+static void test_grid(void) {
+    enum { CELLS = 13 * 13 + 7 * 7 + 4 * 4, COLUMNS = 7 };
+    struct made made = {0};
+    float *rows = add(&made, "output", (struct shape){3, {2, CELLS, COLUMNS}});
+    float *row = rows + CELLS * COLUMNS + (13 * 13 + 2 * 7 + 3) * COLUMNS; /* 16 * (3, 2) */
+    const float values[COLUMNS] = {0.125f, 1.125f, logf(0.625f), logf(1.25f), 0.8f, 0.1f, 0.5f};
+    memcpy(row, values, sizeof values);
+    const double wanted[] = {90, 30, 110, 70, 0.4, 1};
+    check_one(BOXES(", \"form\": \"YOLOX\""), &made, 2, 1, wanted);
+
+    /* Without a name it would be YOLOv5, which has three times as many. */
+    struct opened opened = open_post(BOXES(""));
+    const struct post_outputs outputs = {made.list, made.names, made.count, 2, false};
+    struct post_result result;
+    struct error err = {0};
+    CHECK_OK(opened.kind->take(opened.state, &outputs, &err), &err);
+    CHECK_INT(result_why(&opened, &outputs, 1, &padded, &result, &err), -1);
+    CHECK(strstr(err.text, "the network has 234 boxes for an input of 100x100, one in each cell"));
+    error_clear(&err);
+    close_post(&opened);
+    release(&made);
+}
+
+/* Outputs of each level by name: a score is the root of the class's and the objectness. */
+static void test_yunet(void) {
+    static const struct {
+        const char *name;
+        int64_t cells, columns;
+    } outputs[] = {{"cls_8", 169, 1}, {"obj_8", 169, 1}, {"bbox_8", 169, 4},
+                   {"cls_16", 49, 1}, {"obj_16", 49, 1}, {"bbox_16", 49, 4},
+                   {"cls_32", 16, 1}, {"obj_32", 16, 1}, {"bbox_32", 16, 4}};
+    struct made made = {0};
+    float *values[ARRAY_LEN(outputs)];
+    for (size_t i = 0; i < ARRAY_LEN(outputs); i++) {
+        values[i] = add(&made, outputs[i].name,
+                        (struct shape){3, {2, outputs[i].cells, outputs[i].columns}});
+    }
+    int at = 49 + 2 * 7 + 3; /* of the second item */
+    values[3][at] = 0.9f;
+    values[4][at] = 0.4f;
+    put(values[5] + at * 4, (const float[]){0.125f, 1.125f, logf(0.625f), logf(1.25f)});
+    check_one(BOXES(""), &made, 2, 1, (const double[]){90, 30, 110, 70, 0.6, 0});
+    release(&made);
+}
+
 /* As SCRFD's: outputs of one item without an axis for it, with points beside. */
 static void test_distances(void) {
     struct made made = {0};
@@ -207,6 +253,8 @@ static void test_lists_of_unequal_lengths(void) {
 int main(void) {
     TEST(test_ssd);
     TEST(test_maps_of_levels);
+    TEST(test_grid);
+    TEST(test_yunet);
     TEST(test_distances);
     TEST(test_faces_are_known_by_their_shapes);
     TEST(test_anchors_that_do_not_fit);

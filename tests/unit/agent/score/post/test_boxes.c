@@ -64,6 +64,22 @@ static void test_lists_are_known_by_their_names(void) {
           "{\"box\":[100.0,0.0,150.0,50.0],\"score\":0.9,\"class\":3}");
 }
 
+/* TensorFlow's API gives the raw boxes of all anchors, and the scores of all classes, beside. */
+static void test_lists_beside_raw_boxes(void) {
+    float places[1][2][4] = {{{0.5f, 0.25f, 0.75f, 0.5f}, {0, 0, 1, 1}}}, many[1][5][4] = {0};
+    float scores[1][2] = {{0.9f, 0.1f}}, classes[1][2] = {{3, 1}}, all[1][2][3] = {0};
+    const struct tensor boxes = {TENSOR_FLOAT32, {3, {1, 2, 4}}, places, false};
+    const struct tensor raw = {TENSOR_FLOAT32, {3, {1, 5, 4}}, many, false};
+    const struct tensor every = {TENSOR_FLOAT32, {3, {1, 2, 3}}, all, false};
+    const struct tensor score = {TENSOR_FLOAT32, {2, {1, 2}}, scores, false};
+    const struct tensor class = {TENSOR_FLOAT32, {2, {1, 2}}, classes, false};
+    const struct tensor *list[] = {&boxes, &class, &every, &score, &raw};
+    const char *names[] = {"detection_boxes", "detection_classes", "detection_multiclass_scores",
+                           "detection_scores", "raw_detection_boxes"};
+    const struct post_outputs outputs = of(list, names, 5);
+    check(BOXES(""), &outputs, 0, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.9,\"class\":3}");
+}
+
 static void check_refused(const char *spec, const struct tensor *tensor, const char *wanted) {
     const char *name = "y";
     struct error err = {0};
@@ -71,6 +87,19 @@ static void check_refused(const char *spec, const struct tensor *tensor, const c
     const struct post_outputs outputs = of(&tensor, &name, 1);
     CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
     CHECK(strstr(err.text, wanted));
+    close_post(&opened);
+}
+
+/* One candidate in each cell of 8, 16 and 32 pixels of a square, or three. */
+static void test_rows_of_a_grid_are_two_forms(void) {
+    const struct tensor one = {TENSOR_FLOAT32, {3, {1, 8400, 85}}, NULL, false};
+    const struct tensor three = {TENSOR_FLOAT32, {3, {1, 25200, 85}}, NULL, false}, *list = &three;
+    const char *name = "y";
+    const struct post_outputs outputs = of(&list, &name, 1);
+    struct error err = {0};
+    check_refused(BOXES(""), &one, "name one: YOLOv5 ([n, k, 5 + classes]), YOLOX (");
+    struct opened opened = open_post(BOXES(""));
+    CHECK_OK(opened.kind->take(opened.state, &outputs, &err), &err);
     close_post(&opened);
 }
 
@@ -190,6 +219,8 @@ static void test_the_best_of_those_that_overlap(void) {
 int main(void) {
     TEST(test_boxes_return_to_the_picture);
     TEST(test_lists_are_known_by_their_names);
+    TEST(test_lists_beside_raw_boxes);
+    TEST(test_rows_of_a_grid_are_two_forms);
     TEST(test_no_form_is_guessed);
     TEST(test_anchors_are_named);
     TEST(test_labels_tell_another_form);

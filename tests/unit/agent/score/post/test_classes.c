@@ -60,6 +60,12 @@ static void test_scores_become_probabilities(void) {
     check_record(sigmoid, &tensor,
                  "{\"classes\":[{\"index\":0,\"score\":1.0},{\"index\":1,\"score\":1.0}],"
                  "\"file\":\"a\"}");
+    /* One number for each item, as of a comparison of two texts. */
+    const struct tensor column = {TENSOR_FLOAT32, {2, {6, 1}}, values, false};
+    check_record(sigmoid, &column, "{\"file\":\"a\",\"values\":[0.5]}");
+    check_record("{\"postprocess\": {\"type\": \"Values\", \"scores\": \"Sigmoid\"}}", &column,
+                 "{\"file\":\"a\",\"values\":[0.5]}");
+    check_record(softmax, &column, "{\"file\":\"a\",\"values\":[0.0]}");
 }
 
 static void test_heads_have_their_names(void) {
