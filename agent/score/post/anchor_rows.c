@@ -158,7 +158,12 @@ static void copy_part(const struct level_part *part, const struct extent *extent
     }
 }
 
-/* Makes scores of the classes' and the objectness of each row, both between 0 and 1. */
+/* Between 0 and 1. NaN stays what it is, and is named later. */
+static float clamp(float value) {
+    return value < 0 ? 0 : value > 1 ? 1 : value;
+}
+
+/* Makes scores of those of the classes and the objectness of each row. */
 static void weigh_scores(const struct level_part *objectness, const struct extent *extent,
                          int64_t classes, float *scores) {
     for (int64_t cell = 0; cell < extent->rows * extent->columns; cell++) {
@@ -166,7 +171,7 @@ static void weigh_scores(const struct level_part *objectness, const struct exten
             float own =
                 objectness->data[cell * objectness->cell_step + shape * objectness->shape_step];
             for (int64_t c = 0; c < classes; c++, scores++) {
-                *scores = sqrtf(MIN(MAX(own, 0), 1) * MIN(MAX(*scores, 0), 1));
+                *scores = sqrtf(clamp(own) * clamp(*scores));
             }
         }
     }

@@ -254,7 +254,16 @@ static bool is_tried(const struct scorer *scorer, int64_t values) {
     return values <= TRY_VALUES || post_is_open(scorer->post);
 }
 
-/* Fills the inputs, for as many items, with the taken item as the first; the others are zeros. */
+/* Copies the first of the items to the others: of zeros a network of texts may make fewer rows. */
+static void repeat_first(const struct tensor *input, int64_t items) {
+    size_t all = (size_t)shape_count(&input->shape) * tensor_type_size(input->type);
+    size_t each = all / (size_t)items;
+    for (size_t at = each; each > 0 && at + each <= all; at += each) {
+        memcpy((char *)input->data + at, input->data, each);
+    }
+}
+
+/* Fills the inputs with the taken item, as many times. */
 static int fill_inputs(struct scorer *scorer, int64_t items, struct tensor *inputs,
                        struct error *err) {
     for (size_t i = 0; i < feeds_count(scorer->feeds); i++) {
@@ -268,6 +277,9 @@ static int fill_inputs(struct scorer *scorer, int64_t items, struct tensor *inpu
             return -1;
         }
         feeds_fill(scorer->feeds, i, &wanted.shape, inputs[i].data);
+        if (!is_shared && inputs[i].data) {
+            repeat_first(&inputs[i], items);
+        }
     }
     return 0;
 }

@@ -159,6 +159,16 @@ static void test_yunet(void) {
     values[4][at] = 0.4f;
     put(values[5] + at * 4, (const float[]){0.125f, 1.125f, logf(0.625f), logf(1.25f)});
     check_one(BOXES(""), &made, 2, 1, (const double[]){90, 30, 110, 70, 0.6, 0});
+    values[3][at] = NAN; /* not a box less */
+    struct opened opened = open_post(BOXES(""));
+    const struct post_outputs all = {made.list, made.names, made.count, 2, false};
+    struct post_result result;
+    struct error err = {0};
+    CHECK_OK(opened.kind->take(opened.state, &all, &err), &err);
+    CHECK_INT(result_why(&opened, &all, 1, &padded, &result, &err), -1);
+    CHECK(strstr(err.text, "score nan of box"));
+    error_clear(&err);
+    close_post(&opened);
     release(&made);
 }
 
