@@ -45,6 +45,9 @@ static bool reads_blocks(const struct vector_ops *ops, const struct schedule *sc
     if (step->kernel == &fast_chain) {
         return chain_takes_blocks(step);
     }
+    if (step->kernel == &fast_sum) {
+        return ((const struct sum_step *)step->state)->of_planes;
+    }
     return step->kernel == &fast_conv || step->kernel == &fast_combine ||
            step->kernel == &fast_concat || step->kernel == &fast_pool ||
            step->kernel == &fast_resize || step->kernel == &fast_global_pool ||

@@ -115,6 +115,13 @@ static int lower_gelu(struct lower *l) {
     return lower_two(l, CHAIN_MUL, x, lower_affine(l, factor, 0.5F, 0.5F));
 }
 
+// Copies what is repeated. One number per row would stay one, so a new chain begins with it.
+static int lower_expand(struct lower *l) {
+    int x = lower_value(l, 0);
+    l->failed |= l->chain->reduced && lower_is_narrow(l, x);
+    return lower_one(l, CHAIN_MOVE, x);
+}
+
 static int lower_thresholded_relu(struct lower *l) {
     int x = lower_value(l, 0);
     int small = lower_with_number(l, CHAIN_LESS_EQUAL, x, number_attribute(l, false));
@@ -204,6 +211,7 @@ static const struct lower_row rows[] = {
     {OP_EQUAL, FORM_TWO, CHAIN_EQUAL, NULL, NULL},
     {OP_ERF, FORM_ONE, CHAIN_ERF, NULL, NULL},
     {OP_EXP, FORM_ONE, CHAIN_EXP, NULL, NULL},
+    {OP_EXPAND, FORM_OWN, 0, NULL, lower_expand},
     {OP_FLOOR, FORM_ONE, CHAIN_FLOOR, NULL, NULL},
     {OP_GELU, FORM_OWN, 0, NULL, lower_gelu},
     {OP_GLOBAL_AVERAGE_POOL, FORM_CHANNELS, 0, NULL, lower_reduce},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes of a training graph are fused into one step: a normalisation with the addition and
-// relu after it; its gradient with the relu's gradient, and the sum of two gradients, before it.
+// relu after it; its gradient with the relu's gradient, and the sum of two gradients, before it; a
+// product with the sum of its planes.
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
@@ -125,6 +126,68 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_pool_gradient;
 }
 
+enum { RUN_SHORT = 16 }; // shorter runs are left to the plain kernel
+
+// The dimensions of x as kept, summed, kept and summed ones; neighbours of one kind count as one.
+// False: they alternate more often.
+static bool divide_dims(const struct shape *x, const struct shape *y, int64_t dims[static 4]) {
+    int at = 0, shift = x->rank - y->rank;
+    for (int i = 0; i < 4; i++) {
+        dims[i] = 1;
+    }
+    for (int i = 0; i < x->rank; i++) {
+        bool is_summed = i < shift || y->dims[i - shift] != x->dims[i];
+        at += x->dims[i] != 1 && (at % 2 == 1) != is_summed;
+        if (at == 4) {
+            return false;
+        }
+        dims[at] *= x->dims[i];
+    }
+    if (dims[2] == 1 && dims[3] == 1) { // runs of adjacent numbers
+        dims[3] = dims[1];
+        dims[1] = 1;
+    }
+    return true;
+}
+
+// The product of two activations that nothing but the sum reads.
+static void take_product(struct schedule *schedule, struct step *step, struct sum_step *state) {
+    int product = step->inputs[0];
+    struct step *maker = schedule_producer(schedule, product);
+    if (!is_op(maker, OP_MUL) || schedule_only_user(schedule, product) != step ||
+        fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
+        schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
+        return;
+    }
+    step->inputs[0] = maker->inputs[0];
+    state->factor = schedule_add_input(schedule, step, maker->inputs[1]);
+    schedule->slots[product].place = PLACE_NONE;
+    *maker = (struct step){0};
+}
+
+static void make_sum(struct schedule *schedule, struct step *step) {
+    const struct schedule_slot *x = &schedule->slots[step->inputs[0]];
+    const struct shape *y = &schedule->slots[step->outputs[0]].shape;
+    struct sum_step sum = {.factor = -1};
+    int64_t count = x->type == TENSOR_FLOAT32 ? shape_count(&x->shape) : 0;
+    if (count <= 0 || count >= (int64_t)1 << 30 || !divide_dims(&x->shape, y, sum.dims) ||
+        (sum.dims[3] > 1 && sum.dims[3] < RUN_SHORT)) {
+        return;
+    }
+    int channel = y->rank - 3; // y may lack the samples' dimension
+    sum.of_planes = fuse_is_activation(schedule, step->inputs[0]) && channel >= 0 &&
+                    y->dims[channel] == x->shape.dims[1] && y->dims[channel + 1] == 1 &&
+                    y->dims[channel + 2] == 1;
+    if (sum.of_planes) {
+        sum.keeps_samples = shape_count(y) == x->shape.dims[0] * x->shape.dims[1];
+        take_product(schedule, step, &sum);
+    }
+    step->state = x_calloc(1, sizeof sum);
+    *(struct sum_step *)step->state = sum;
+    step->release = free;
+    step->kernel = &fast_sum;
+}
+
 void fuse_training(struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
@@ -134,6 +197,8 @@ void fuse_training(struct schedule *schedule) {
             make_norm_gradient(schedule, step);
         } else if (is_op(step, OP_POOL_GRADIENT)) {
             make_pool_gradient(schedule, step);
+        } else if (is_op(step, OP_SUM_TO)) {
+            make_sum(schedule, step);
         }
     }
 }

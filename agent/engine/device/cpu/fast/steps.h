@@ -73,8 +73,19 @@ struct norm_gradient_step {
     int kept_layout; /* of the last output, the gradient behind the relu */
 };
 
+/* A SumTo, perhaps fused with the product of two activations whose planes it sums; the state of its
+ * step. Inputs: x, the shape of y[, the product's other factor]. */
+struct sum_step {
+    bool of_planes;     /* one sum for each channel; x may be blocked */
+    bool keeps_samples; /* of_planes: and for each sample */
+    int64_t dims[4];    /* else: those of x, as kept, summed, kept and summed ones */
+    int slices;         /* of the first summed dimension, if dims[3] is 1 */
+    int factor;         /* index among the step's inputs; -1: none */
+    int x_layout, factor_layout;
+};
+
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_pool, fast_global_pool,
-    fast_resize, fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient;
+    fast_resize, fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient, fast_sum;
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
@@ -107,6 +118,7 @@ void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
 void step_resize_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void step_norm_prepare(const struct schedule *schedule, struct step *step);
 void step_norm_gradient_prepare(const struct schedule *schedule, struct step *step);
+void step_sum_prepare(const struct schedule *schedule, struct step *step);
 /* The state of a Resize of height and width; NULL: it is another one. */
 void *step_resize_new(const struct resize *resize, const struct shape *x);
 void step_resize_free(void *state);

@@ -118,6 +118,10 @@ struct vector_ops {
     void (*norm_sums)(const struct norm_job *job);
     void (*norm_slopes)(const struct norm_job *job);
     void (*spread_row)(const struct spread_job *job);
+    /* Sums over `count` pixels, per lane, of in, or of in * factor if that is not NULL. */
+    void (*lane_sums)(const float *in, const float *factor, size_t count, float *sum);
+    /* sum[i] += the numbers i of `rows` rows that are in_row floats apart, for each column i. */
+    void (*add_rows)(float *sum, const float *in, size_t in_row, int rows, int columns);
 
     /* `rounds` rounds of multiply-adds in registers, each of `sums` times b; returns a result that
      * depends on all of them. Measures the processor's peak. */
