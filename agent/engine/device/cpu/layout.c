@@ -52,7 +52,7 @@ static bool reads_blocks(const struct vector_ops *ops, const struct schedule *sc
            step->kernel == &fast_concat || step->kernel == &fast_pool ||
            step->kernel == &fast_resize || step->kernel == &fast_global_pool ||
            step->kernel == &fast_norm || step->kernel == &fast_norm_gradient ||
-           step->kernel == &fast_pool_gradient;
+           step->kernel == &fast_pool_gradient || step->kernel == &fast_depthwise_gradient;
 }
 
 // Only convolutions and additions can read a value whose normalisation is pending.

@@ -98,6 +98,8 @@ static int prepare_kernel(struct cpu_device *cpu, struct schedule *schedule, str
         step_norm_gradient_prepare(schedule, step);
     } else if (step->kernel == &fast_sum) {
         step_sum_prepare(schedule, step);
+    } else if (step->kernel == &fast_depthwise_gradient) {
+        step_depthwise_prepare(cpu, schedule, step);
     } else if (step->kernel == &fast_chain) {
         chain_prepare(cpu, schedule, step);
     } else if (step->kernel == &onednn_planned) {

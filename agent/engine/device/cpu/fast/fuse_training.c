@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes of a training graph are fused into one step: a normalisation with the addition and
 // relu after it; its gradient with the relu's gradient, and the sum of two gradients, before it; a
-// product with the sum of its planes.
+// product with the sum of its planes. Gradients of pools and depthwise convolutions get kernels.
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
@@ -126,6 +126,39 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_pool_gradient;
 }
 
+enum { TAPS_MAX = 128 };
+
+// (dy, shape of w, x) -> dw [, dbias], for one kernel per channel.
+static void make_depthwise_gradient(struct schedule *schedule, struct step *step) {
+    struct node forward = op_forward_node(step->node);
+    struct error err = {0};
+    if (forward.op->id != OP_CONV || !fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->inputs[2])) {
+        return;
+    }
+    const struct shape *dy = &schedule->slots[step->inputs[0]].shape;
+    const struct shape *x = &schedule->slots[step->inputs[2]].shape;
+    const struct fact facts[] = {{TENSOR_FLOAT32, *x, NULL},
+                                 {TENSOR_FLOAT32, schedule->slots[step->outputs[0]].shape, NULL}};
+    const struct fact *inputs[] = {&facts[0], &facts[1]};
+    struct depthwise_gradient_step state = {.slices = 1};
+    forward.input_count = 2;
+    if (window_of_conv(&forward, inputs, &state.window, &err) < 0 ||
+        !fuse_window_fits(&state.window)) {
+        error_clear(&err);
+        return;
+    }
+    const struct window *window = &state.window;
+    if (window->groups != x->dims[1] || dy->dims[1] != x->dims[1] || window->groups == 1 ||
+        window->kernel[1] * window->kernel[2] > TAPS_MAX) {
+        return;
+    }
+    step->state = x_calloc(1, sizeof state);
+    *(struct depthwise_gradient_step *)step->state = state;
+    step->release = free;
+    step->kernel = &fast_depthwise_gradient;
+}
+
 enum { RUN_SHORT = 16 }; // shorter runs are left to the plain kernel
 
 // The dimensions of x as kept, summed, kept and summed ones; neighbours of one kind count as one.
@@ -197,6 +230,8 @@ void fuse_training(struct schedule *schedule) {
             make_norm_gradient(schedule, step);
         } else if (is_op(step, OP_POOL_GRADIENT)) {
             make_pool_gradient(schedule, step);
+        } else if (is_op(step, OP_CONV_GRADIENT_WEIGHTS)) {
+            make_depthwise_gradient(schedule, step);
         } else if (is_op(step, OP_SUM_TO)) {
             make_sum(schedule, step);
         }

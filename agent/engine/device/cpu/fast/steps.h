@@ -73,19 +73,25 @@ struct norm_gradient_step {
     int kept_layout; /* of the last output, the gradient behind the relu */
 };
 
+/* The gradient of a depthwise convolution by its weights; the state of its step. Inputs: dy, the
+ * shape of the weights, x. Outputs: their gradient[, the bias's]. */
+struct depthwise_gradient_step {
+    struct window window;
+    int slices, dy_layout, x_layout; /* slices: of the samples, units of work */
+};
+
 /* A SumTo, perhaps fused with the product of two activations whose planes it sums; the state of its
  * step. Inputs: x, the shape of y[, the product's other factor]. */
 struct sum_step {
-    bool of_planes;     /* one sum for each channel; x may be blocked */
-    bool keeps_samples; /* of_planes: and for each sample */
-    int64_t dims[4];    /* else: those of x, as kept, summed, kept and summed ones */
-    int slices;         /* of the first summed dimension, if dims[3] is 1 */
-    int factor;         /* index among the step's inputs; -1: none */
-    int x_layout, factor_layout;
+    bool of_planes, keeps_samples; /* a sum for each channel, or each of each sample */
+    int64_t dims[4];               /* else: those of x, as kept, summed, kept and summed ones */
+    int slices;                    /* of the first summed dimension, if dims[3] is 1 */
+    int factor, x_layout, factor_layout; /* factor: index among the inputs; -1: none */
 };
 
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_pool, fast_global_pool,
-    fast_resize, fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient, fast_sum;
+    fast_resize, fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient, fast_sum,
+    fast_depthwise_gradient;
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
@@ -98,12 +104,10 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 /* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
                  float *ret_high);
-/* True if the window has two dimensions, and is so small that products of its fields fit into an
- * int. */
+/* True if the window has two dimensions and products of its fields fit into an int. */
 bool fuse_window_fits(const struct window *window);
 
-/* fuse.c: gives convolutions, additions and pools the kernels of this device and fuses their
- * neighbours. */
+/* fuse.c: gives nodes the kernels of this device and fuses their neighbours. */
 void fuse_steps(struct schedule *schedule);
 
 /* The functions step_x_prepare complete a step's state: they copy the chosen layouts of its inputs
@@ -119,6 +123,7 @@ void step_resize_prepare(struct cpu_device *cpu, struct schedule *schedule, stru
 void step_norm_prepare(const struct schedule *schedule, struct step *step);
 void step_norm_gradient_prepare(const struct schedule *schedule, struct step *step);
 void step_sum_prepare(const struct schedule *schedule, struct step *step);
+void step_depthwise_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 /* The state of a Resize of height and width; NULL: it is another one. */
 void *step_resize_new(const struct resize *resize, const struct shape *x);
 void step_resize_free(void *state);

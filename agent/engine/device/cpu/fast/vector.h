@@ -77,6 +77,7 @@ struct pool_row_job; /* vector_window.h */
 struct resample_job;
 struct norm_job;   /* vector_training.h */
 struct spread_job; /* vector_training.h */
+struct taps_job;   /* vector_training.h */
 
 struct vector_ops {
     enum isa isa;
@@ -118,6 +119,7 @@ struct vector_ops {
     void (*norm_sums)(const struct norm_job *job);
     void (*norm_slopes)(const struct norm_job *job);
     void (*spread_row)(const struct spread_job *job);
+    void (*taps)(const struct taps_job *job);
     /* Sums over `count` pixels, per lane, of in, or of in * factor if that is not NULL. */
     void (*lane_sums)(const float *in, const float *factor, size_t count, float *sum);
     /* sum[i] += the numbers i of `rows` rows that are in_row floats apart, for each column i. */

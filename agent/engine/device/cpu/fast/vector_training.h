@@ -25,3 +25,15 @@ struct spread_job {
     size_t in_row;       /* floats */
     int rows, in_width, kernel_w, stride, pad_left, count; /* count: pixels of dy */
 };
+
+/* One row of taps in the gradient of a depthwise convolution by its weights: sums[k] = the sum of
+ * dy * x over `rows` rows of dy, x being the pixel that tap k connects with that of dy. */
+struct taps_job {
+    const float *dy, *x;  /* the first row of dy, and the row of x that the taps connect with it */
+    float *sums;          /* [taps, b] */
+    size_t dy_row, x_row; /* floats from one row to the next one that is used */
+    int rows, width;      /* of dy */
+    int first, last;      /* the pixels of dy for which all taps are inside x */
+    int in_width, pad_left; /* of x */
+    int taps, stride, dilation;
+};
