@@ -1,41 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes of a training graph are fused into one step: a normalisation with the addition and
-// relu after it; its gradient with the relu's gradient, and the sum of two gradients, before it; a
-// product with the sum of its planes. Gradients of pools and depthwise convolutions get kernels.
+// activation after it; its gradient with the activation's, and the sum of two gradients, before it;
+// a product with the sum of its planes. Gradients of pools and depthwise convolutions get kernels.
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool is_op(const struct step *step, int id) {
     return step && step->node && !step->kernel && step->node->op->id == id;
 }
 
-static void make_norm(struct schedule *schedule, struct step *step) {
-    if (!fuse_is_activation(schedule, step->inputs[0])) {
-        return;
-    }
-    struct norm_step *state = x_calloc(1, sizeof *state);
-    step->state = state;
-    step->release = free;
-    step->kernel = &fast_norm;
-    struct step *user = schedule_only_user(schedule, step->outputs[0]);
-    int other = is_op(user, OP_ADD) ? fuse_other_operand(schedule, user, step->outputs[0]) : -1;
-    if (other >= 0) {
-        step = schedule_absorb_output(schedule, step, user);
-        schedule_add_input(schedule, step, other);
-        state->adds = true;
-        user = schedule_only_user(schedule, step->outputs[0]);
-    }
-    if (is_op(user, OP_RELU)) {
-        schedule_absorb_output(schedule, step, user);
-        state->relu = true;
-    }
+static bool is_gradient_of(const struct step *step, int id) {
+    return is_op(step, OP_UNARY_GRADIENT) && op_forward_node(step->node).op->id == id;
 }
 
-static bool is_relu_gradient(const struct step *step) {
-    return is_op(step, OP_UNARY_GRADIENT) && op_forward_node(step->node).op->id == OP_RELU;
+// (dy, x, scale, mean, variance) -> dx, dscale, dshift. Only for NormTraining, which no file can
+// name: op_forward_node then returns no operator.
+static bool is_norm_gradient(const struct schedule *schedule, const struct step *step) {
+    if (!is_op(step, OP_NORM_GRADIENT)) {
+        return false;
+    }
+    bool is_whole = step->input_count == 5 && step->output_count == 3;
+    for (int i = 0; is_whole && i < 3; i++) {
+        is_whole = step->outputs[i] >= 0 && step->inputs[i] >= 0;
+    }
+    return is_whole && !op_forward_node(step->node).op &&
+           fuse_is_activation(schedule, step->inputs[0]) &&
+           fuse_is_activation(schedule, step->inputs[1]);
 }
 
 // Fuses a sum of two gradients into `step` if no other step reads it.
@@ -54,14 +48,166 @@ static void take_sum(struct schedule *schedule, struct step *step,
     *maker = (struct step){0};
 }
 
+static struct norm_gradient_step *set_norm_gradient(struct step *step) {
+    struct norm_gradient_step *state = x_calloc(1, sizeof *state);
+    *state = (struct norm_gradient_step){.other = -1, .y = -1, .shift = -1};
+    step->state = state;
+    step->release = free;
+    step->kernel = &fast_norm_gradient;
+    return state;
+}
+
+/* ---- an activation behind a norm, and both gradients ----------------------------------------- */
+
+enum { USERS_MAX = 3 };
+
+// The steps that read the slot; 0: more than USERS_MAX, or it is needed otherwise.
+static int users_of(const struct schedule *schedule, int slot, struct step *users[USERS_MAX]) {
+    const struct schedule_slot *from = &schedule->slots[slot];
+    int count = 0;
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        bool reads = false;
+        for (int k = 0; step->node && k < step->input_count; k++) {
+            reads = reads || step->inputs[k] == slot;
+        }
+        if (reads && count == USERS_MAX) {
+            return 0;
+        }
+        if (reads) {
+            users[count++] = step;
+        }
+    }
+    return from->viewed || from->is_output || from->place != PLACE_ARENA ? 0 : count;
+}
+
+// The steps around an activation of v, the norm's result.
+struct around {
+    enum activation activation;
+    struct step *last;    // makes the activation's result, and is kept for the norm
+    struct step *gone[5]; // the others; NULL: none
+    struct step *norm_gradient;
+    int dy; // the gradient of the activation's result
+};
+
+// One operator and its gradient, which reads v.
+static bool find_unary(struct schedule *schedule, int v, struct around *ret) {
+    struct step *users[USERS_MAX];
+    if (users_of(schedule, v, users) != 2) {
+        return false;
+    }
+    struct step *gradient = users[1];
+    int id =
+        is_op(users[0], OP_CLIP) || is_op(users[0], OP_HARD_SWISH) ? users[0]->node->op->id : -1;
+    if (id < 0 || !is_gradient_of(gradient, id) || gradient->inputs[0] == v) {
+        return false;
+    }
+    *ret = (struct around){.activation = id == OP_CLIP ? ACTIVATION_CLIP : ACTIVATION_HARD_SWISH,
+                           .last = users[0],
+                           .gone = {gradient},
+                           .norm_gradient = schedule_only_user(schedule, gradient->outputs[0]),
+                           .dy = gradient->inputs[0]};
+    return true;
+}
+
+// The other factor of a product with `slot`; -1: it is no such product.
+static int factor_beside(const struct schedule *schedule, const struct step *step, int slot) {
+    bool has = is_op(step, OP_MUL) && (step->inputs[0] == slot || step->inputs[1] == slot);
+    return has ? fuse_other_operand(schedule, step, slot) : -1;
+}
+
+// s = Sigmoid(v), y = v s; and the gradient of v, which is dy s + the gradient of s by dy v.
+static bool find_silu(struct schedule *schedule, int v, struct around *ret) {
+    struct step *of_v[USERS_MAX], *of_s[USERS_MAX];
+    if (users_of(schedule, v, of_v) != 3 || !is_op(of_v[0], OP_SIGMOID)) {
+        return false;
+    }
+    int s = of_v[0]->outputs[0];
+    if (users_of(schedule, s, of_s) != 3 || of_s[0] != of_v[1] ||
+        factor_beside(schedule, of_v[1], v) != s) {
+        return false;
+    }
+    bool is_second = is_gradient_of(of_s[1], OP_SIGMOID);
+    struct step *first = is_second ? of_s[2] : of_s[1], *second = is_second ? of_s[1] : of_s[2];
+    struct step *product = of_v[2];
+    int dy = factor_beside(schedule, first, s);
+    if (!is_gradient_of(second, OP_SIGMOID) || second->inputs[1] != s || dy < 0 ||
+        second->inputs[0] != product->outputs[0] || factor_beside(schedule, product, v) != dy ||
+        schedule_only_user(schedule, product->outputs[0]) != second) {
+        return false;
+    }
+    struct step *sum = schedule_only_user(schedule, first->outputs[0]);
+    if (!is_op(sum, OP_ADD) || schedule_only_user(schedule, second->outputs[0]) != sum) {
+        return false;
+    }
+    *ret = (struct around){.activation = ACTIVATION_SILU,
+                           .last = of_v[1],
+                           .gone = {of_v[0], first, product, second, sum},
+                           .norm_gradient = schedule_only_user(schedule, sum->outputs[0]),
+                           .dy = dy};
+    return true;
+}
+
+// Fuses an activation other than a relu with the norm before it, and their gradients.
+static void take_activation(struct schedule *schedule, struct step *step, struct norm_step *state) {
+    struct around around;
+    int v = step->outputs[0], x = step->inputs[0], shift = step->inputs[2];
+    bool found = find_unary(schedule, v, &around) || find_silu(schedule, v, &around);
+    if (!found || !is_norm_gradient(schedule, around.norm_gradient) ||
+        around.norm_gradient->inputs[1] != x || around.norm_gradient->inputs[0] == x ||
+        (around.activation == ACTIVATION_CLIP &&
+         !fuse_bounds(schedule, around.last, &state->low, &state->high))) {
+        return;
+    }
+    struct step *gradient = around.norm_gradient;
+    gradient->inputs[0] = around.dy;
+    for (size_t i = 0; i < ARRAY_LEN(around.gone) && around.gone[i]; i++) {
+        schedule->slots[around.gone[i]->outputs[0]].place = PLACE_NONE;
+        *around.gone[i] = (struct step){0};
+    }
+    struct norm_gradient_step *of_gradient = set_norm_gradient(gradient);
+    of_gradient->shift = schedule_add_input(schedule, gradient, shift);
+    of_gradient->activation = state->activation = around.activation;
+    of_gradient->low = state->low;
+    of_gradient->high = state->high;
+    take_sum(schedule, gradient, of_gradient);
+    schedule_absorb_output(schedule, step, around.last);
+}
+
+static void make_norm(struct schedule *schedule, struct step *step) {
+    if (!fuse_is_activation(schedule, step->inputs[0])) {
+        return;
+    }
+    struct norm_step *state = x_calloc(1, sizeof *state);
+    *state = (struct norm_step){.low = -INFINITY, .high = INFINITY};
+    step->state = state;
+    step->release = free;
+    step->kernel = &fast_norm;
+    struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    int other = is_op(user, OP_ADD) ? fuse_other_operand(schedule, user, step->outputs[0]) : -1;
+    if (other >= 0) {
+        step = schedule_absorb_output(schedule, step, user);
+        schedule_add_input(schedule, step, other);
+        state->adds = true;
+        user = schedule_only_user(schedule, step->outputs[0]);
+    }
+    if (is_op(user, OP_RELU)) {
+        schedule_absorb_output(schedule, step, user);
+        state->activation = ACTIVATION_RELU;
+        state->low = 0;
+    } else if (!state->adds) {
+        take_activation(schedule, step, state);
+    }
+}
+
 // Fuses the relu's gradient before `step`, which must be the first reader of its result.
 static void take_relu(struct schedule *schedule, struct step *step,
                       struct norm_gradient_step *state) {
     int dy = step->inputs[0], x = step->inputs[1];
     struct step *maker = schedule_producer(schedule, dy);
     const struct schedule_slot *slot = &schedule->slots[dy];
-    if (!is_relu_gradient(maker) || slot->place != PLACE_ARENA || slot->viewed || slot->is_output ||
-        schedule_first_user(schedule, dy) != step) {
+    if (!is_gradient_of(maker, OP_RELU) || slot->place != PLACE_ARENA || slot->viewed ||
+        slot->is_output || schedule_first_user(schedule, dy) != step) {
         return;
     }
     bool is_alone = schedule_only_user(schedule, dy) == step;
@@ -70,8 +216,9 @@ static void take_relu(struct schedule *schedule, struct step *step,
     *maker = (struct step){0};
     const struct step *forward = schedule_producer(schedule, y);
     const struct norm_step *norm = forward && forward->kernel == &fast_norm ? forward->state : NULL;
-    if (norm && norm->relu && !norm->adds && forward->inputs[0] == x) {
+    if (norm && norm->activation == ACTIVATION_RELU && !norm->adds && forward->inputs[0] == x) {
         state->shift = schedule_add_input(schedule, step, forward->inputs[2]);
+        state->activation = ACTIVATION_RELU;
     } else {
         state->y = schedule_add_input(schedule, step, y);
     }
@@ -83,23 +230,10 @@ static void take_relu(struct schedule *schedule, struct step *step,
     take_sum(schedule, step, state);
 }
 
-// Only for NormTraining, which no file can name: op_forward_node then returns no operator.
 static void make_norm_gradient(struct schedule *schedule, struct step *step) {
-    bool is_whole = step->input_count == 5 && step->output_count == 3;
-    for (int i = 0; is_whole && i < 3; i++) {
-        is_whole = step->outputs[i] >= 0 && step->inputs[i] >= 0;
+    if (is_norm_gradient(schedule, step)) {
+        take_relu(schedule, step, set_norm_gradient(step));
     }
-    if (!is_whole || op_forward_node(step->node).op ||
-        !fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->inputs[1])) {
-        return;
-    }
-    struct norm_gradient_step *state = x_calloc(1, sizeof *state);
-    *state = (struct norm_gradient_step){.other = -1, .y = -1, .shift = -1};
-    step->state = state;
-    step->release = free;
-    step->kernel = &fast_norm_gradient;
-    take_relu(schedule, step, state);
 }
 
 // (dy, shape of x, x), for maximum pools. The kernel supports only blocked values: see layout.c.

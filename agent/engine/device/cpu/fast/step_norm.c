@@ -17,7 +17,8 @@ struct norm {
     const struct vector_ops *ops;
     const struct shape *shape;
     double epsilon;
-    bool relu;
+    enum activation activation;
+    float low, high; // of a clip
     const float *scale, *shift;
     float *mean, *variance; // written in the forward pass, read in the backward pass
     struct conv_operand x, add, y;
@@ -117,8 +118,12 @@ static void norm_block(void *context, int block, int lane UNUSED) {
             add = block_pixels_read(norm->ops, &norm->add, norm->shape, &part, rooms[1]);
         }
         float *y = block_pixels_room(norm->ops, &norm->y, norm->shape, &part, rooms[2]);
-        norm->ops->combine(y, x, &pending, add, &none, norm->relu ? 0 : -INFINITY, INFINITY,
-                           part.count);
+        norm->ops->combine(y, x, &pending, add, &none, norm->low, norm->high, part.count);
+        if (norm->activation == ACTIVATION_SILU) {
+            norm->ops->silu(y, part.count);
+        } else if (norm->activation == ACTIVATION_HARD_SWISH) {
+            norm->ops->hard_swish(y, part.count);
+        }
         block_pixels_write(norm->ops, &norm->y, norm->shape, &part, y);
     }
 }
@@ -134,7 +139,9 @@ void step_norm_prepare(const struct schedule *schedule, struct step *step) {
 static int norm_run(const struct call *call, struct error *err UNUSED) {
     const struct norm_step *step = call->state;
     struct norm norm = norm_of(call, call->inputs[0], step->in_layout);
-    norm.relu = step->relu;
+    norm.activation = step->activation;
+    norm.low = step->low;
+    norm.high = step->high;
     norm.scale = call->inputs[1]->data;
     norm.shift = call->inputs[2]->data;
     norm.y = step_operand(norm.ops, call->outputs[0], step->out_layout);
@@ -201,7 +208,7 @@ static void pass_slopes(const struct norm *whole, int block, struct norm_job job
     if (norm.kept.data) { // g was stored in the first pass
         norm.dy = norm.kept;
         norm.other = norm.y = (struct conv_operand){0};
-        job.scale = job.shift = NULL;
+        job.activation = ACTIVATION_NONE;
     }
     while (next_piece(&norm, &part)) {
         read_piece(&norm, &part, &rooms, &job);
@@ -217,14 +224,20 @@ static void gradient_block(void *context, int block, int lane UNUSED) {
     const struct norm *norm = context;
     double sums[VECTOR_LANES_MAX] = {0}, products[VECTOR_LANES_MAX] = {0}, count = count_of(norm);
     numbers mean = {0}, scale = {0}, shift = {0}, factors = {0}, slopes = {0}, bases = {0};
-    struct norm_job job = {.mean = mean, .factor = factors, .slope = slopes, .base = bases};
+    struct norm_job job = {.mean = mean,
+                           .factor = factors,
+                           .slope = slopes,
+                           .base = bases,
+                           .scale = scale,
+                           .shift = shift,
+                           .low = norm->low,
+                           .high = norm->high};
     for (int i = 0; i < lanes_of(norm, block); i++) {
         mean[i] = norm->mean[block * norm->ops->block + i];
     }
-    if (norm->relu) {
+    if (norm->activation) {
         affine_of(norm, block, scale, shift);
-        job.scale = scale;
-        job.shift = shift;
+        job.activation = norm->activation;
     }
     pass_sums(norm, block, job, sums, products);
     for (int i = 0; i < lanes_of(norm, block); i++) {
@@ -272,11 +285,15 @@ static int norm_gradient_run(const struct call *call, struct error *err UNUSED) 
         norm.y = step_operand(ops, call->inputs[step->y], step->y_layout);
     }
     if (step->shift >= 0) {
-        norm.relu = true;
+        norm.activation = step->activation;
+        norm.low = step->low;
+        norm.high = step->high;
         norm.shift = call->inputs[step->shift]->data;
     }
     if (call->output_count > 3) {
         norm.kept = step_operand(ops, call->outputs[3], step->kept_layout);
+    } else if (norm.activation == ACTIVATION_SILU) {
+        norm.kept = norm.dx; // to write it once more takes less time than a second exponential
     }
     parallel_for(cpu_threads(call), blocks_of(&norm), gradient_block, &norm);
     return 0;

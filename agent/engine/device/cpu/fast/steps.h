@@ -4,6 +4,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/conv.h"
+#include "agent/engine/device/cpu/fast/vector_training.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
 
@@ -53,22 +54,24 @@ struct pool_step {
     int in_layout, out_layout;
 };
 
-/* A normalisation over the batch, fused with the addition and relu that follow it; the state of its
- * step. Inputs: x, scale, shift[, the other operand of the addition]. */
+/* A normalisation over the batch, fused with the addition and activation that follow it; the state
+ * of its step. Inputs: x, scale, shift[, the other operand of the addition]. */
 struct norm_step {
-    bool adds, relu;
+    bool adds;
+    enum activation activation;
+    float low, high; /* of a clip */
     int in_layout, add_layout, out_layout;
 };
 
-/* The gradient of that normalisation (norm_step), fused with the relu's gradient and the sum of two
- * gradients in front of it. Inputs: dy, x, scale, mean, variance, and those whose indices are below
- * (-1: absent). Outputs: dx, dscale, dshift[, the gradient behind the relu, if other steps read it,
- * too]. */
+/* The gradient of norm_step, with the activation's and the sum of two gradients in front of it.
+ * Inputs: dy, x, scale, mean, variance, and those whose indices are below (-1: absent). Outputs:
+ * dx, dscale, dshift[, the gradient behind the relu, if other steps read it, too]. */
 struct norm_gradient_step {
-    /* Indices among the step's inputs. other: the second gradient of the sum. The relu's gradient
-     * needs to know where the relu's output y is positive: it is read from y or, if the relu's
-     * input is just this normalisation of x, computed again with shift. */
+    /* other: the second gradient of the sum. y: the relu's output, which shows where it passes; or
+     * shift: the norm's, from which the activation's input is computed again. */
     int other, y, shift;
+    enum activation activation; /* with `shift` */
+    float low, high;            /* of a clip */
     int dy_layout, other_layout, x_layout, y_layout, dx_layout;
     int kept_layout; /* of the last output, the gradient behind the relu */
 };

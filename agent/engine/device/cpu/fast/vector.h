@@ -120,6 +120,9 @@ struct vector_ops {
     void (*norm_slopes)(const struct norm_job *job);
     void (*spread_row)(const struct spread_job *job);
     void (*taps)(const struct taps_job *job);
+    /* y = y * sigmoid(y), or y * clip(y / 6 + 1/2, 0, 1); count pixels. */
+    void (*silu)(float *y, size_t count);
+    void (*hard_swish)(float *y, size_t count);
     /* Sums over `count` pixels, per lane, of in, or of in * factor if that is not NULL. */
     void (*lane_sums)(const float *in, const float *factor, size_t count, float *sum);
     /* sum[i] += the numbers i of `rows` rows that are in_row floats apart, for each column i. */

@@ -3,13 +3,24 @@
 
 #include "agent/engine/device/cpu/fast/vector.h"
 
-/* A piece of a block in the gradient of a normalisation, fused with the addition and relu around
- * it: g = dy + other where the relu's input was positive, else 0. */
+/* What follows a normalisation in the same step. */
+enum activation {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_CLIP,
+    ACTIVATION_SILU, /* v * sigmoid(v) */
+    ACTIVATION_HARD_SWISH
+};
+
+/* A piece of a block in the gradient of a normalisation, fused with the addition and activation
+ * around it: g = (dy + other) * the activation's slope. */
 struct norm_job {
     size_t count;                /* pixels; the arrays below have b numbers or `count` pixels */
     const float *dy, *other, *x; /* other NULL: dy alone */
-    const float *y;              /* the relu's output; NULL: see scale */
-    const float *scale, *shift;  /* the relu's input: x * scale + shift. NULL and y NULL: no relu */
+    const float *y;              /* the output of a relu; NULL: see activation */
+    enum activation activation;  /* its input is x * scale + shift */
+    const float *scale, *shift;
+    float low, high; /* of ACTIVATION_CLIP */
     const float *mean;
     float *kept;          /* receives g; NULL: g is not stored */
     float *sum, *product; /* from norm_sums: sums of g and g * (x - mean) over the piece */
