@@ -3,6 +3,7 @@
 // loss, every gradient and the norms' statistics of small networks, in every instruction set of
 // this processor, with one thread and with three, which must agree bit for bit. SOAK_SEED and
 // SOAK_ROUNDS: other numbers, and how many draws (2).
+#include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/training_step.h"
 #include "tests/seed.h"
@@ -11,6 +12,106 @@
 #include <unistd.h>
 
 static const double tolerance = 2e-5; /* of the largest number of a result */
+
+/* ---- networks with steps that only this device has ------------------------------------------- */
+
+struct deep {
+    int channels, high, wide, stride, dilation; /* the kernel's size */
+    bool has_bias;
+};
+
+static int deep(struct network *net, int x, struct deep f) {
+    const struct shape shape = {4, {f.channels, 1, f.high, f.wide}}, one = {1, {f.channels}};
+    int w = network_constant(net, shape, 0.5F, 0), d = f.dilation;
+    int bias = f.has_bias ? network_constant(net, one, 0.5F, 0) : -2;
+    int top = (f.high - 1) * d / 2, left = (f.wide - 1) * d / 2;
+    int bottom = (f.high - 1) * d - top, right = (f.wide - 1) * d - left;
+    return network_node(net, "Conv", (int[]){x, w, bias, -2},
+                        ATTRIBUTES(INT("group", f.channels), INTS("strides", f.stride, f.stride),
+                                   INTS("dilations", d, d),
+                                   INTS("pads", top, left, bottom, right)));
+}
+
+/* A gate for each channel of each sample, and a factor for each channel. */
+static int gated(struct network *net, int x, int c) {
+    int gate = conv(net, op(net, "GlobalAveragePool", x), (struct form){c, c, 1, 1});
+    x = network_node(net, "Mul", (int[]){x, op(net, "Sigmoid", gate), -2}, NULL);
+    int scale = network_constant(net, (struct shape){3, {c, 1, 1}}, 0.5F, 1);
+    return network_node(net, "Mul", (int[]){scale, x, -2}, NULL);
+}
+
+static int silu(struct network *net, int x) {
+    return network_node(net, "Mul", (int[]){x, op(net, "Sigmoid", x), -2}, NULL);
+}
+
+static int mobile(struct network *net, int x, int c) {
+    x = unit(net, x, (struct form){c, 3, 1, 1});
+    int y = silu(net, norm(net, deep(net, x, (struct deep){c, 5, 5, 2, 1, false}), c));
+    y = norm(net, conv(net, gated(net, y, c), (struct form){c, c, 1, 1}), c);
+    y = deep(net, y, (struct deep){c, 3, 3, 1, 2, true});
+    y = add(net, y, deep(net, y, (struct deep){c, 7, 7, 1, 1, true}));
+    y = deep(net, y, (struct deep){c, 2, 4, 1, 1, false});
+    return conv(net, y, (struct form){8, c, 1, 1});
+}
+
+static int mobile_of_blocks(struct network *net, int x) {
+    return mobile(net, x, 16);
+}
+
+static int mobile_of_rests(struct network *net, int x) {
+    return mobile(net, x, 10);
+}
+
+static int clip(struct network *net, int x, float low, float high) {
+    const struct tensor bounds[] = {{.data = arena_array(&net->graph.arena, 1, sizeof low)},
+                                    {.data = arena_array(&net->graph.arena, 1, sizeof high)}};
+    *(float *)bounds[0].data = low;
+    *(float *)bounds[1].data = high;
+    int a = network_keep(net, "low", bounds[0]), b = network_keep(net, "high", bounds[1]);
+    net->values[a].is_literal = net->values[b].is_literal = true; /* else they learn */
+    return network_node(net, "Clip", (int[]){x, a, b, -2}, NULL);
+}
+
+/* Activations behind norms: with one reader, with two, with the norm read by another step, too. */
+static int active(struct network *net, int x) {
+    net->opset = 14; /* HardSwish */
+    x = clip(net, norm(net, conv(net, x, (struct form){16, 3, 3, 1}), 16), -0.4F, 0.7F);
+    x = op(net, "HardSwish", norm(net, conv(net, x, (struct form){16, 16, 1, 1}), 16));
+    x = silu(net, norm(net, conv(net, x, (struct form){16, 16, 3, 1}), 16));
+    x = add(net, x, conv(net, x, (struct form){16, 16, 1, 1}));
+    int y = norm(net, conv(net, x, (struct form){16, 16, 1, 1}), 16);
+    x = add(net, y, add(net, silu(net, y), op(net, "HardSwish", y)));
+    return conv(net, x, (struct form){8, 16, 1, 1});
+}
+
+static int with_constant(struct network *net, const char *name, int x, struct shape shape) {
+    int y = network_constant(net, shape, 0.5F, 1);
+    return network_node(net, name, (int[]){x, y, -2}, NULL);
+}
+
+/* Constants along the last dimension, along others, and one for each row. */
+static int tokens(struct network *net, int x) {
+    const int64_t places = 600, runs[] = {0, 16, -1}, square[] = {0, 16, 24, 25};
+    x = conv(net, x, (struct form){16, 3, 1, 1});
+    x = network_node(net, "Transpose", (int[]){x, -2}, ATTRIBUTES(INTS("perm", 0, 2, 3, 1)));
+    x = with_constant(net, "Mul", x, (struct shape){1, {16}});
+    x = with_constant(net, "Add", x, (struct shape){3, {24, 1, 16}});
+    x = network_node(net, "Transpose", (int[]){x, -2}, ATTRIBUTES(INTS("perm", 0, 3, 1, 2)));
+    x = network_node(net, "Reshape", (int[]){x, network_integers(net, runs, 3), -2}, NULL);
+    x = op(net, "Tanh", with_constant(net, "Mul", x, (struct shape){2, {16, 1}}));
+    x = with_constant(net, "Add", x, (struct shape){3, {1, 1, places}});
+    x = with_constant(net, "Mul", x, (struct shape){3, {4, 16, 1}});
+    x = network_node(net, "Reshape", (int[]){x, network_integers(net, square, 4), -2}, NULL);
+    return conv(net, x, (struct form){8, 16, 1, 1});
+}
+
+static const struct row own_rows[] = {
+    {"depthwise", mobile_of_blocks, 5, 11, 14},
+    {"depthwise", mobile_of_blocks, 2, 3, 35},
+    {"depthwise, 10 channels", mobile_of_rests, 3, 9, 6},
+    {"activations", active, 4, 7, 9},
+    {"tokens", tokens, 4, 24, 25},
+};
 
 /* ---- the comparison ------------------------------------------------------------------------- */
 
@@ -65,6 +166,9 @@ static int check_all(void) {
             if (test_takes(i + round, ARRAY_LEN(rows))) {
                 check_row(&rows[i], seed + round);
             }
+        }
+        for (size_t i = 0; i < ARRAY_LEN(own_rows); i++) {
+            check_row(&own_rows[i], seed + round);
         }
     }
     return test_failures;
@@ -133,10 +237,75 @@ static void test_resnet_is_fused(void) {
     work_release(&work);
 }
 
+// Nor would it notice plain kernels, or values that are copied to another layout.
+static void test_depthwise_stays_in_blocks(void) {
+    struct error err = {0};
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct work work;
+    work_init(&work, &own_rows[0], 1, false);
+    set_target(&work);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(execution_plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
+    int kernels = 0, sums = 0, expands = 0, row_major = 0;
+    for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {
+        const struct step *made = &plan->schedule->steps[i];
+        const char *kernel = made->node ? made->kernel->name : "";
+        kernels += strcmp(kernel, "fast depthwise gradient") == 0;
+        sums += strcmp(kernel, "fast SumTo") == 0;
+        expands += strstr(kernel, "reference expand") != NULL;
+        for (int k = 0; made->node && k < made->output_count; k++) {
+            const struct schedule_slot *slot = &plan->schedule->slots[made->outputs[k]];
+            // Only results and the network's own output are row-major.
+            row_major += slot->place == PLACE_ARENA && slot->shape.rank == 4 &&
+                         slot->shape.dims[0] == 5 && slot->shape.dims[1] == 16 &&
+                         slot->shape.dims[2] > 1 && !slot->layout && !slot->is_output;
+        }
+    }
+    CHECK_INT(kernels, 4);
+    CHECK_INT(sums, 2);
+    CHECK_INT(expands, 0);
+    if (isa_best() != ISA_PLAIN) {
+        CHECK_INT(row_major, 0);
+    }
+    execution_plan_free(plan);
+    device_close(device);
+    work_release(&work);
+}
+
+static void test_activations_are_fused(void) {
+    struct error err = {0};
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct work work;
+    work_init(&work, &own_rows[3], 1, false);
+    set_target(&work);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(execution_plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
+    int seen[ACTIVATION_HARD_SWISH + 1] = {0};
+    for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {
+        const struct step *made = &plan->schedule->steps[i];
+        if (made->kernel == &fast_norm) {
+            seen[((const struct norm_step *)made->state)->activation]++;
+        } else if (made->kernel == &fast_norm_gradient) {
+            seen[((const struct norm_gradient_step *)made->state)->activation]++;
+        }
+    }
+    CHECK_INT(seen[ACTIVATION_NONE], 2);
+    CHECK_INT(seen[ACTIVATION_CLIP], 2);
+    CHECK_INT(seen[ACTIVATION_SILU], 2);
+    CHECK_INT(seen[ACTIVATION_HARD_SWISH], 2);
+    execution_plan_free(plan);
+    device_close(device);
+    work_release(&work);
+}
+
 int main(void) {
     TEST(test_plain);
     TEST(test_avx2);
     TEST(test_avx512);
     TEST(test_resnet_is_fused);
+    TEST(test_depthwise_stays_in_blocks);
+    TEST(test_activations_are_fused);
     return TEST_END();
 }
