@@ -73,6 +73,11 @@ ALL_LDFLAGS = -pie $(HARDEN_LINK) -Wl,--as-needed -pthread $(LDFLAGS) \
 # Inner loops write their locals themselves: zeros before would cost up to a tenth of a network's time.
 INNER_LOOPS := $(if $(SANITIZE),,-ftrivial-auto-var-init=uninitialized)
 CFLAGS_agent_engine_device_cpu_ml_ml_forest := $(INNER_LOOPS)
+# Nor do these begin with zeros: each has rooms for some hundred pixels, of which small activations use few.
+CFLAGS_agent_engine_device_cpu_fast_depthwise := $(INNER_LOOPS)
+CFLAGS_agent_engine_device_cpu_fast_step_combine := $(INNER_LOOPS)
+CFLAGS_agent_engine_device_cpu_fast_step_norm := $(INNER_LOOPS)
+CFLAGS_agent_engine_device_cpu_fast_step_sum := $(INNER_LOOPS)
 # The same inner loops are compiled three times; agent/engine/device/cpu/isa.c chooses at run time.
 CFLAGS_agent_engine_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(INNER_LOOPS) $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(INNER_LOOPS) $(CFLAGS_VECTOR)
