@@ -99,5 +99,8 @@ struct input_kind {
     /* The number of items of a line that is a mini-batch; 0: known only after reading it. A NULL
      * function means the same. */
     int64_t (*line_items)(const json_t *line);
+    /* Bytes of the largest item of a line, which a reader has in memory; -1: known only after
+     * reading it. NULL: none are worth counting. */
+    int64_t (*line_bytes)(const json_t *spec, const json_t *line);
     void (*reader_free)(struct input_reader *reader);
 };

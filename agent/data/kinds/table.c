@@ -16,6 +16,7 @@ enum {
     SMALL_BYTES = 64 << 10,    /* if sizes are auto: a lease has many blocks ... */
     TEXTS_BYTES = 16 << 10,    /* ... of texts, which take a network longer than other rows */
     LOOK_BYTES = 64 << 10,     /* read around a target, in formats without quotes */
+    JSON_KEPT = 1 << 20,       /* room for a row that the next one finds */
     JSON_BYTES_MAX = 64 << 20, /* maximum of a row as JSON: a program's limit for a whole
                                   mini-batch */
 };
@@ -414,6 +415,9 @@ static bool is_object(const struct buffer *json) {
 }
 
 static int table_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
+    if (reader->json.capacity > JSON_KEPT) {
+        buffer_release(&reader->json);
+    }
     for (;;) {
         struct table_block block;
         const char *fault = NULL;
@@ -440,6 +444,19 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
     }
 }
 
+/* A block is known to be one row only if all are; of a small one that does not matter. */
+static int64_t table_line_bytes(const json_t *spec, const json_t *line) {
+    struct table_block block;
+    if (has_keys(spec) || table_file_format(spec).is_parquet ||
+        !table_file_block_read(line, &block)) {
+        return -1;
+    }
+    int64_t bytes = block.end - block.first;
+    return bytes <= SMALL_BYTES || tree_integer(spec, "miniBatchBytes", -1) == 0
+               ? MIN(bytes, (int64_t)JSON_BYTES_MAX)
+               : -1;
+}
+
 static const struct input_kind table_input = {
     .name = "table",
     .is_batch = true,
@@ -447,6 +464,7 @@ static const struct input_kind table_input = {
     .list = table_list,
     .reader_open = table_reader_open,
     .reader_next = table_reader_next,
+    .line_bytes = table_line_bytes,
     .reader_free = table_reader_free,
 };
 

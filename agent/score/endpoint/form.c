@@ -19,7 +19,7 @@
 enum {
     FILE_BYTES_MAX = 20 << 20,
     LARGE_BYTES = 1 << 20,       /* of a tree */
-    LARGE_TEXT_BYTES = 16 << 10, /* of an answer */
+    LARGE_TEXT_BYTES = 16 << 10, /* of a row, or an answer */
 };
 
 bool endpoint_form_is_batch(const json_t *spec) {
@@ -105,8 +105,8 @@ static int read_row(const struct item *item, json_t **ret_values, struct error *
     return 0;
 }
 
-static int fill(const struct endpoint_form *form, const struct item *item,
-                struct endpoint_request *request, struct error *err) {
+static int fill_in(const struct endpoint_form *form, const struct item *item,
+                   struct endpoint_request *request, struct error *err) {
     AUTO(tree_freep) json_t *values = NULL;
     struct error why = {0};
     if ((item->type == ITEM_JSON ? read_row(item, &values, err)
@@ -123,6 +123,20 @@ static int fill(const struct endpoint_form *form, const struct item *item,
     }
     snprintf(request->path, sizeof request->path, "%s", form->path);
     return endpoint_request_look(request, err);
+}
+
+/* Trees of large rows are made one after the other. */
+static int fill(const struct endpoint_form *form, const struct item *item,
+                struct endpoint_request *request, struct error *err) {
+    static pthread_mutex_t large = PTHREAD_MUTEX_INITIALIZER;
+    if (item->type != ITEM_JSON || item->text_size <= LARGE_TEXT_BYTES ||
+        tree_memory(item->text, item->text_size) <= LARGE_BYTES) {
+        return fill_in(form, item, request, err);
+    }
+    pthread_mutex_lock(&large);
+    int result = fill_in(form, item, request, err);
+    pthread_mutex_unlock(&large);
+    return result;
 }
 
 int endpoint_form_request(const struct endpoint_form *form, const struct item *item,

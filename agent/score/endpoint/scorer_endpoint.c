@@ -6,6 +6,7 @@
 #include "agent/score/endpoint/answer_memory.h"
 #include "agent/score/endpoint/form.h"
 #include "agent/score/endpoint/pool.h"
+#include "agent/score/endpoint/turn_room.h"
 #include "agent/score/endpoint/unique.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/secret.h"
@@ -15,9 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    ROW_COPIES = 4, /* a row, and the body that is made of it; each may have room for twice its
+                       size */
+    MAKERS = 8,     /* slots that at a time read rows whose size is not known, or fill in the
+                       template */
+};
+
 /* What the slots of a worker share. */
 struct shared {
     atomic_int users;
+    struct turn_room rows;   /* bytes of large rows and their requests, until they are answered */
+    struct turn_room makers; /* MAKERS */
     struct endpoint_setting setting;
     struct endpoint_form form;
     struct own_server *server; /* NULL: none of our own */
@@ -32,6 +42,8 @@ struct scorer {
     struct endpoint_request request;
     struct buffer line; /* scratch: a result */
     int64_t held;       /* memory for the answer that `line` was made of (answer_memory.h) */
+    int64_t rows_held;  /* of shared.rows */
+    bool makes;         /* has one of shared.makers */
     bool ended;         /* no request can succeed any more; `end` says why */
     struct error end;
 };
@@ -41,6 +53,8 @@ static void shared_unref(struct shared *shared) {
         pool_close(shared->pool);
         own_server_close(shared->server);
         endpoint_setting_release(&shared->setting);
+        turn_room_release(&shared->rows);
+        turn_room_release(&shared->makers);
         free(shared);
     }
 }
@@ -72,11 +86,14 @@ static int share(struct scorer *scorer, struct error *err) {
     }
     struct shared *shared = scorer->shared = x_calloc(1, sizeof *shared);
     shared->users = 1;
+    turn_room_init(&shared->rows, 0);
+    turn_room_init(&shared->makers, MAKERS);
     if (endpoint_setting_read(options->spec, &shared->setting, err) < 0 ||
         endpoint_form_read(options->spec, &shared->form, err) < 0 ||
         endpoint_setting_take_key(&shared->setting, options->secret, err) < 0) {
         return -1;
     }
+    shared->rows.most = shared->setting.answer_bytes; /* as much as answers have */
     if (!options->worker) {
         return 0;
     }
@@ -122,6 +139,72 @@ static int endpoint_try(struct scorer *scorer, struct error *err) {
 
 static int endpoint_start(struct scorer *scorer, struct error *err) {
     return pool_await(scorer->shared->pool, scorer->options.ends, err);
+}
+
+/* ---- memory: each of a thousand slots may have a large row ---------------------------------- */
+
+/* Who waits here has no memory of rows yet. -1: CANCELLED. */
+static int start_making(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
+    if (!scorer->makes &&
+        !turn_room_take(&scorer->shared->makers, 1, task->dropped, scorer->options.ends)) {
+        return error_set(err, ERROR_CANCELLED, "cancelled");
+    }
+    scorer->makes = true;
+    return 0;
+}
+
+static void stop_making(struct scorer *scorer) {
+    if (scorer->makes) {
+        turn_room_give_back(&scorer->shared->makers, 1);
+        scorer->makes = false;
+    }
+}
+
+/* Memory for a row, or a body, of that size. One that is larger than expected goes on.
+ * -1: CANCELLED. */
+static int take_rows(struct scorer *scorer, const struct scorer_task *task, int64_t bytes,
+                     struct error *err) {
+    struct turn_room *rows = &scorer->shared->rows;
+    int64_t wanted = bytes > ANSWER_MEMORY_SMALL ? ROW_COPIES * bytes : 0;
+    int64_t more = wanted - scorer->rows_held;
+    if (more <= 0) {
+        return 0;
+    }
+    if (scorer->rows_held > 0) {
+        turn_room_add(rows, more);
+    } else if (!turn_room_take(rows, more, task->dropped, scorer->options.ends)) {
+        return error_set(err, ERROR_CANCELLED, "cancelled");
+    }
+    scorer->rows_held = wanted;
+    return 0;
+}
+
+static void drop_large(struct buffer *buffer) {
+    if (buffer->capacity > 2 * ANSWER_MEMORY_SMALL) {
+        buffer_release(buffer);
+    }
+}
+
+/* What an answer took. */
+static void let_go_answer(struct scorer *scorer) {
+    drop_large(&scorer->line);
+    pool_give_back(scorer->shared->pool, &scorer->held);
+}
+
+static void let_go_row(struct scorer *scorer) {
+    drop_large(&scorer->request.body);
+    turn_room_give_back(&scorer->shared->rows, scorer->rows_held);
+    scorer->rows_held = 0;
+}
+
+/* A reader has the room of its largest row. */
+static void endpoint_let_go(struct scorer *scorer) {
+    if (scorer->reader && scorer->rows_held > 0) {
+        scorer->options.media->lines->reader_free(TAKE(scorer->reader));
+    }
+    stop_making(scorer);
+    let_go_answer(scorer);
+    let_go_row(scorer);
 }
 
 /* ---- an item -------------------------------------------------------------------------------- */
@@ -221,27 +304,33 @@ static int ask(struct scorer *scorer, const struct scorer_task *task, struct out
     }
 }
 
+static int make_request(struct scorer *scorer, const struct scorer_task *task,
+                        const struct item *item, struct outcome *outcome, struct error *err) {
+    const struct endpoint_form *form = &scorer->shared->form;
+    struct error why = {0};
+    if (form->template && start_making(scorer, task, err) < 0) {
+        return -1;
+    }
+    if (endpoint_form_request(form, item, &scorer->request, &why) < 0) {
+        fail(outcome, "%s", why.text);
+        return 0;
+    }
+    size_t row_size = item->type == ITEM_JSON ? item->text_size : 0;
+    return take_rows(scorer, task, (int64_t)MAX(row_size, scorer->request.body.size), err);
+}
+
 static int score_item(struct scorer *scorer, const struct scorer_task *task,
                       const struct item *item, struct outcome *outcome, struct error *err) {
-    struct error why = {0};
     *outcome = (struct outcome){0};
     if (item->fault) {
         fail(outcome, "%s", item->fault);
         return 0;
     }
-    if (endpoint_form_request(&scorer->shared->form, item, &scorer->request, &why) < 0) {
-        fail(outcome, "%s", why.text);
-        return 0;
+    if (make_request(scorer, task, item, outcome, err) < 0) {
+        return -1;
     }
-    return ask(scorer, task, outcome, err);
-}
-
-/* What an item took, as soon as its row is put away: the slots share the memory for answers. */
-static void let_go(struct scorer *scorer) {
-    if (scorer->line.capacity > 2 * ANSWER_MEMORY_SMALL) {
-        buffer_release(&scorer->line);
-    }
-    pool_give_back(scorer->shared->pool, &scorer->held);
+    stop_making(scorer);
+    return outcome->has_failed ? 0 : ask(scorer, task, outcome, err);
 }
 
 /* ---- a lease -------------------------------------------------------------------------------- */
@@ -271,9 +360,32 @@ static int take_item(struct scorer *scorer, const struct scorer_task *task, stru
     return sink_add(sink, &result, err);
 }
 
+/* Bytes of the largest row of a lease; -1: not known. */
+static int64_t row_bytes(const struct scorer *scorer, const json_t *work) {
+    const struct input_kind *lines = scorer->options.media->lines;
+    int64_t most = 0;
+    size_t i;
+    json_t *line;
+    json_array_foreach(work, i, line) {
+        int64_t bytes = lines->line_bytes ? lines->line_bytes(scorer->options.spec, line) : 0;
+        if (bytes < 0) {
+            return -1;
+        }
+        most = MAX(most, bytes);
+    }
+    return most;
+}
+
+/* A row whose size is known waits for its memory before it is read, others afterwards, but few of
+ * them at a time. */
 static int run_items(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                      struct scorer_count *count, struct error *err) {
     const struct input_kind *lines = scorer->options.media->lines;
+    int64_t known = row_bytes(scorer, task->lease.work);
+    if (take_rows(scorer, task, known, err) < 0) {
+        return -1;
+    }
+    bool is_taken = scorer->rows_held > 0;
     if (scorer->heads) {
         row_heads_start(scorer->heads);
     }
@@ -282,15 +394,25 @@ static int run_items(struct scorer *scorer, const struct scorer_task *task, stru
     }
     for (;;) {
         struct item item = {0};
+        if (known < 0) {
+            let_go_answer(scorer);
+        }
+        if (known < 0 && start_making(scorer, task, err) < 0) {
+            return -1;
+        }
         int got = lines->reader_next(scorer->reader, &item, err);
         if (got <= 0) {
             return got < 0 ? -1 : sink_end_rows(sink, scorer->heads, err);
         }
+        let_go_answer(scorer); /* of the row before; of the last one when it is stored */
         int taken = take_item(scorer, task, &item, sink, count, err);
-        let_go(scorer);
         local_file_release(&item.file);
         if (taken < 0) {
             return -1;
+        }
+        stop_making(scorer);
+        if (!is_taken) {
+            let_go_row(scorer);
         }
     }
 }
@@ -331,6 +453,7 @@ const struct scorer_kind scorer_endpoint = {
     .try_out = endpoint_try,
     .start = endpoint_start,
     .run = endpoint_run,
+    .let_go = endpoint_let_go,
     .has_ended = endpoint_has_ended,
     .metrics = endpoint_metrics,
     .free = endpoint_free,

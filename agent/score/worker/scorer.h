@@ -80,6 +80,9 @@ struct scorer_kind {
      * except for `items`: the number of the lease's items, if known. */
     int (*run)(struct scorer *scorer, const struct scorer_task *task,
                struct scorer_count *ret_count, struct error *err);
+    /* After each run, when its results are stored or given up: lets go of memory that was kept for
+     * them. NULL: none was. */
+    void (*let_go)(struct scorer *scorer);
     /* After a run that failed: true if no run of this worker can succeed any more; *err says why:
      * DENIED: nor one of another worker. NULL: never. */
     bool (*has_ended)(const struct scorer *scorer, struct error *err);

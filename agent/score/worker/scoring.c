@@ -117,6 +117,9 @@ static int score(const struct scoring *scoring, const struct scorer_task *task,
         log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)task->lease.first,
                   task->lease.try, err->text);
     }
+    if (scoring->kind->let_go) {
+        scoring->kind->let_go(scoring->scorer);
+    }
     return result;
 }
 

@@ -307,6 +307,28 @@ static void test_leases_that_make_no_sense_are_refused(void) {
     }
 }
 
+/* Who reads many rows at a time wants to know before (endpoint/turn_room.h). */
+static void test_sizes_of_rows_are_known_where_a_block_is_one(void) {
+    static const struct {
+        const char *format, *line;
+        int batch;
+        int64_t bytes;
+    } rows[] = {
+        {"JSONLines", "[\"a\",100,5000100,\"t\"]", 0, 5000000},
+        {"CSV", "[\"a\",0,9000000000,\"t\"]", 0, 64 << 20}, /* a longer row is not read */
+        {"CSV", "[\"a\",100,5000100,\"t\"]", 1 << 20, -1},  /* of any number of rows */
+        {"CSV", "[\"a\",100,40100,\"t\"]", 1 << 20, 40000},
+        {"Parquet", "[\"a\",0,1,\"t\"]", 0, -1},
+        {"CSV", "[1]", 0, -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = spec_of("out/shops", rows[i].format, true);
+        AUTO(tree_freep) json_t *line = json_loads(rows[i].line, 0, NULL);
+        json_object_set_new(spec, "miniBatchBytes", json_integer(rows[i].batch));
+        CHECK_INT(table_media.lines->line_bytes(spec, line), rows[i].bytes);
+    }
+}
+
 int main(void) {
     fixtures_start("table");
     TEST(test_every_row_once_and_in_order);
@@ -315,5 +337,6 @@ int main(void) {
     TEST(test_rows_that_a_footer_makes_up_are_refused);
     TEST(test_a_file_that_changes_is_told);
     TEST(test_leases_that_make_no_sense_are_refused);
+    TEST(test_sizes_of_rows_are_known_where_a_block_is_one);
     return TEST_END();
 }
