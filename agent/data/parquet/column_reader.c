@@ -26,6 +26,9 @@ struct column_reader {
     const struct parquet_source *source;
     const struct parquet_leaf *column;
     size_t read_bytes;
+    struct column_memory *memory;
+    size_t counted;          /* of memory->used: this one's share */
+    size_t dictionary_bytes; /* page and values */
     struct parquet_pages stream;
     int codec;
     int64_t rows;                  /* of the group that no window has had */
@@ -49,11 +52,13 @@ struct column_reader {
 };
 
 struct column_reader *column_reader_new(const struct parquet_source *source,
-                                        const struct parquet_leaf *column, size_t read_bytes) {
+                                        const struct parquet_leaf *column, size_t read_bytes,
+                                        struct column_memory *memory) {
     struct column_reader *reader = x_calloc(1, sizeof *reader);
     reader->source = source;
     reader->column = column;
     reader->read_bytes = read_bytes;
+    reader->memory = memory;
     buffer_init(&reader->heap, PARQUET_VALUES_HEAP_MAX);
     buffer_init(&reader->last, PARQUET_VALUES_HEAP_MAX);
     return reader;
@@ -77,8 +82,24 @@ static void retire(struct column_reader *reader, void *data, size_t size) {
     reader->retired_bytes += size;
 }
 
+/* Counts what it has, and more that is about to be allocated. A file has as many columns as it
+ * likes, each with pages that unpack to a thousand times their size. */
+static int count_memory(struct column_reader *reader, size_t more, struct error *err) {
+    size_t has = (reader->page.data ? reader->page.size : 0) + reader->dictionary_bytes +
+                 reader->retired_bytes + reader->heap.capacity + more;
+    reader->memory->used = reader->memory->used - reader->counted + has;
+    reader->counted = has;
+    return more > 0 && reader->memory->used > COLUMN_READER_MEMORY
+               ? error_set(err, ERROR_INVALID,
+                           "needs too much memory: the pages and dictionaries of all columns take "
+                           "more than %zu MiB together",
+                           COLUMN_READER_MEMORY >> 20)
+               : 0;
+}
+
 void column_reader_free(struct column_reader *reader) {
     if (reader) {
+        reader->memory->used -= reader->counted;
         drop_retired(reader);
         free(reader->retired);
         parquet_pages_release(&reader->stream);
@@ -96,7 +117,10 @@ void column_reader_free(struct column_reader *reader) {
 void column_reader_start(struct column_reader *reader, const struct parquet_chunk *chunk,
                          int64_t rows) {
     parquet_pages_open(&reader->stream, reader->source, chunk, reader->read_bytes);
+    struct error never = {0};
     parquet_dictionary_release(&reader->dictionary);
+    reader->dictionary_bytes = 0;
+    (void)!count_memory(reader, 0, &never);
     reader->codec = chunk->codec;
     reader->rows = rows;
     reader->has_head = false;
@@ -123,7 +147,8 @@ static int read_body(struct column_reader *reader, uint8_t **ret_data, struct er
     size_t levels = is_v2 ? (size_t)(head->level_bytes[0] + head->level_bytes[1]) : 0;
     size_t size = (size_t)head->unpacked_bytes;
     const uint8_t *body;
-    if (parquet_pages_body(&reader->stream, head, &body, err) < 0) {
+    if (count_memory(reader, size, err) < 0 ||
+        parquet_pages_body(&reader->stream, head, &body, err) < 0) {
         return -1;
     }
     struct parquet_unpack_bytes in = {body + levels, (size_t)head->packed_bytes - levels};
@@ -171,10 +196,16 @@ static int read_dictionary(struct column_reader *reader, struct error *err) {
     if (count > (size_t)reader->head.unpacked_bytes * 8 / plain_bits(reader->column)) {
         return damaged(err, "a dictionary that is longer than its page");
     }
+    size_t values_bytes = (count + 1) * parquet_values_size(reader->column->type);
     if (read_body(reader, &dictionary->page, err) < 0) {
         return -1;
     }
-    dictionary->values = x_malloc((count + 1) * parquet_values_size(reader->column->type));
+    reader->dictionary_bytes = (size_t)reader->head.unpacked_bytes;
+    if (count_memory(reader, values_bytes, err) < 0) {
+        return -1;
+    }
+    reader->dictionary_bytes += values_bytes;
+    dictionary->values = x_malloc(values_bytes);
     dictionary->count = count;
     return parquet_values_open(&options, dictionary->page, (size_t)reader->head.unpacked_bytes,
                                &values, err) < 0

@@ -1,6 +1,7 @@
 /* column_reader.h: a column of one row group after the other, in windows of some thousand values:
  * what is present, as an array, and levels that say what is null and which values make up a list.
- * Memory: two pages, the dictionary, PARQUET_PAGES_READ bytes and a window. One thread. */
+ * Memory: two pages, the dictionary, PARQUET_PAGES_READ bytes and a window; of the columns that are
+ * read together at most COLUMN_READER_MEMORY, and a page. One thread. */
 #pragma once
 
 #include "agent/data/parquet/parquet_pages.h"
@@ -9,6 +10,12 @@
 enum {
     COLUMN_READER_WINDOW = 4096,        /* values; of lists: the window ends with a row */
     COLUMN_READER_ROW_VALUES = 1 << 24, /* maximum of a list */
+};
+#define COLUMN_READER_MEMORY ((size_t)3 << 29)
+
+/* What columns that are read together take. */
+struct column_memory {
+    size_t used;
 };
 
 struct column_window {
@@ -23,9 +30,10 @@ struct column_window {
 
 struct column_reader;
 
-/* column, source: borrowed. read_bytes: as parquet_pages_open. */
+/* column, source, memory: borrowed. read_bytes: as parquet_pages_open. */
 struct column_reader *column_reader_new(const struct parquet_source *source,
-                                        const struct parquet_leaf *column, size_t read_bytes);
+                                        const struct parquet_leaf *column, size_t read_bytes,
+                                        struct column_memory *memory);
 void column_reader_free(struct column_reader *reader); /* accepts NULL */
 /* Begins a chunk; what is left of another one is dropped. rows: of its group. */
 void column_reader_start(struct column_reader *reader, const struct parquet_chunk *chunk,

@@ -23,6 +23,7 @@ struct cursor {
 
 struct row_reader {
     const struct parquet_file *file;
+    struct column_memory memory;
     struct cursor *cursors;
     size_t count;
     size_t group; /* that the cursors are in; SIZE_MAX: none */
@@ -42,8 +43,9 @@ struct row_reader *row_reader_new(const struct parquet_file *file, const size_t 
         struct cursor *cursor = &reader->cursors[i];
         struct error never = {0};
         cursor->column = &file->schema.columns[columns[i]];
-        cursor->reader = column_reader_new(&file->source, cursor->column,
-                                           MIN(read_bytes, (size_t)PARQUET_PAGES_READ));
+        cursor->reader =
+            column_reader_new(&file->source, cursor->column,
+                              MIN(read_bytes, (size_t)PARQUET_PAGES_READ), &reader->memory);
         buffer_init(&cursor->key, 16 * PARQUET_NAME_MAX);
         const char *name = cursor->column->name;
         (void)!(buffer_append(&cursor->key, i ? ",\"" : "{\"", 2, &never) < 0 ||

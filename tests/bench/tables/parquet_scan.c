@@ -34,7 +34,9 @@ static int scan(const struct parquet_file *file, const char *name, struct error 
         return error_set(err, ERROR_INVALID, "no column %s", name);
     }
     const struct parquet_leaf *leaf = &file->schema.columns[place];
-    struct column_reader *reader = column_reader_new(&file->source, leaf, PARQUET_PAGES_READ);
+    struct column_memory memory = {0};
+    struct column_reader *reader =
+        column_reader_new(&file->source, leaf, PARQUET_PAGES_READ, &memory);
     double sum = 0;
     int result = 0;
     for (size_t i = 0; i < file->group_count && result == 0; i++) {

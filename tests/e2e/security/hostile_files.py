@@ -6,6 +6,7 @@ or are false, trees without end, files of terabytes that take no room, pipes, li
                                     code that is wanted, and a pattern of its message, with tabs between them
     hostile_files.py run MIB COMMAND...   runs it, and fails with a line if a process of it took more memory
 """
+import gzip
 import json
 import os
 import resource
@@ -322,6 +323,19 @@ def page_head(size, unpacked, values):
     return Thrift().i32(1, 0).i32(2, unpacked).i32(3, size).struct(5, Thrift().i32(1, values).i32(2, 0).i32(3, 3).i32(4, 3)).end()
 
 
+def dictionaries(columns, packed, count):
+    """A file of one row of texts, each of a dictionary of so many empty ones."""
+    head = Thrift().i32(1, 2).i32(2, 4 * count).i32(3, len(packed)).struct(7, Thrift().i32(1, count).i32(2, 0)).end()
+    first = gzip.compress(b"\1\2\0")
+    chunk = head + packed + Thrift().i32(1, 0).i32(2, 3).i32(3, len(first)).struct(5, Thrift().i32(1, 1).i32(2, 8).i32(3, 3).i32(4, 3)).end() + first
+    elements = [Thrift().text(4, "schema").i32(5, columns).end()] + [Thrift().i32(1, 6).i32(3, 0).text(4, f"a{i}").end() for i in range(columns)]
+    chunks = [Thrift().i64(2, 4).struct(3, Thrift().i32(1, 6).list(2, 5, [zigzag(8)]).list(3, 8, [varint(2) + b"a%d" % i]).i32(4, 2).i64(5, 1)
+                                        .i64(6, 1 << 40).i64(7, len(chunk)).i64(9, 4 + len(head) + len(packed)).i64(11, 4)).end() for i in range(columns)]
+    group = Thrift().list(1, 12, chunks).i64(2, 1 << 40).i64(3, 1)
+    footer = Thrift().i32(1, 1).list(2, 12, elements).i64(3, 1).list(4, 12, [group.end()]).end()
+    return b"PAR1" + chunk + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
 def parquets(folder):
     import zlib
     table = "{table: {path: data/parquet-%s, format: Parquet}}"
@@ -339,6 +353,7 @@ def parquets(folder):
         "chunk-beyond": (parquet(1, page_head(8, 8, 1) + bytes(8), chunk=1 << 40), 2, "outside the file"),
         "deep": (parquet(1, page_head(8, 8, 1) + bytes(8), elements=groups), 2, "nested too deeply"),
         "wide": (parquet(1, page_head(8, 8, 1) + bytes(8), elements=wide), 2, "more than|schema"),
+        "dictionaries": (dictionaries(4, gzip.compress(bytes(200 << 20)), 50 << 20), 1, "needs too much memory"),
     }
     for name, (data, code, why) in cases.items():
         put(f"{folder}/parquet-{name}/a.parquet", data)
