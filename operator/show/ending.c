@@ -5,6 +5,7 @@
 #include "lib/text/shown.h"
 #include "operator/object.h"
 #include "operator/show/progress_line.h"
+#include "operator/show/shown_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +129,7 @@ static int print_failure(const struct ending *ending) {
                 ending->unit);
     }
     if (kind->print_failures) {
-        kind->print_failures(stderr, ending->status);
+        kind->print_failures(stderr, ending->as_came);
     }
     fprintf(stderr, "  next: %s\n", advice->text);
     const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_hub;
@@ -145,12 +146,16 @@ static int print_failure(const struct ending *ending) {
 }
 
 int ending_print(const struct ending *ending) {
-    if (condition_is(ending->status, "True")) {
-        (ending->kind->print_success ? ending->kind->print_success : print_success)(ending);
+    AUTO(tree_freep) json_t *status = shown_tree(ending->status);
+    struct ending shown = *ending;
+    shown.as_came = ending->status;
+    shown.status = status;
+    if (condition_is(status, "True")) {
+        (ending->kind->print_success ? ending->kind->print_success : print_success)(&shown);
         return 0;
     }
-    ending_print_made(ending);
-    return print_failure(ending);
+    ending_print_made(&shown);
+    return print_failure(&shown);
 }
 
 void ending_print_interrupted(const struct ending *ending) {

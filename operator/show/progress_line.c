@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/show/progress_line.h"
 
+#include "lib/text/utf8.h"
 #include "operator/object.h"
 
 #include <stdio.h>
@@ -94,6 +95,7 @@ void progress_line_format(const struct progress_line *progress, const json_t *st
     if (numbers.restarts > 0) {
         add(text, ", %lld restart%s", numbers.restarts, numbers.restarts == 1 ? "" : "s");
     }
+    utf8_make_line(text); /* a pod has said what the figures are */
 }
 
 /* "[=====>     ]" with that many columns. */
@@ -186,6 +188,7 @@ void progress_line_bar(const struct progress_line *progress, const json_t *statu
         add(text, "%s", parts[shown[i]]);
     }
     text[room] = 0;
+    utf8_make_line(text);
 }
 
 static int terminal_columns(void) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/jobs/diff.h"
 
+#include "lib/text/shown.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/jobs/job_where.h"
 #include "operator/resource_files.h"
@@ -16,7 +17,9 @@ struct request {
 
 static void print_value(char sign, const char *path, const json_t *value) {
     AUTO(text_freep) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    printf("%c %s: %s\n", sign, path, text);
+    AUTO(text_freep) char *line = x_printf("%c %s: %s", sign, path, text);
+    AUTO(text_freep) char *shown = shown_text(line, strlen(line));
+    printf("%s\n", shown);
 }
 
 /* Prints the fields that differ, lists by their items; true: some do. */

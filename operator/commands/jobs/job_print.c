@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/jobs/job_print.h"
 
+#include "lib/text/utf8.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +47,28 @@ static bool is_plain(const char *text) {
     return true;
 }
 
+/* JSON in which what would act on a terminal (lib/text/shown.h) is written as \u202E: jansson does
+ * so only below U+0020. The caller frees; NULL: not a value of JSON. */
+static char *dump(const json_t *value, size_t flags) {
+    AUTO(text_freep) char *text = json_dumps(value, flags);
+    if (!text) {
+        return NULL;
+    }
+    size_t left = strlen(text), size = 0;
+    char *safe = x_malloc(3 * left + 1), *to = safe; /* two bytes become six */
+    for (const char *at = text; left > 0; at += size, left -= size) {
+        size = MAX(utf8_character(at, left), (size_t)1);
+        unsigned code = utf8_code(at, size);
+        if ((code >= 0x80 && code < 0xA0) || utf8_is_deceptive(code)) {
+            to += snprintf(to, 7, "\\u%04X", code);
+        } else {
+            to = mempcpy(to, at, size);
+        }
+    }
+    *to = 0;
+    return safe;
+}
+
 static void put(FILE *to, const json_t *value, int depth, bool is_in_list);
 
 static void put_scalar(FILE *to, const json_t *value) {
@@ -53,7 +77,7 @@ static void put_scalar(FILE *to, const json_t *value) {
         fputs(text, to);
         return;
     }
-    AUTO(text_freep) char *quoted = json_dumps(value, JSON_ENCODE_ANY);
+    AUTO(text_freep) char *quoted = dump(value, JSON_ENCODE_ANY);
     fputs(quoted ? quoted : "null", to);
 }
 
@@ -127,7 +151,7 @@ int job_print(const json_t *jobs, bool is_list, enum job_form form, struct error
         }
     } else {
         AUTO(text_freep)
-        char *text = form == JOB_FORM_YAML ? job_print_yaml(all) : json_dumps(all, JSON_INDENT(2));
+        char *text = form == JOB_FORM_YAML ? job_print_yaml(all) : dump(all, JSON_INDENT(2));
         printf("%s%s", text, form == JOB_FORM_YAML ? "" : "\n");
     }
     return fflush(stdout) == 0

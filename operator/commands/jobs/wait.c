@@ -6,6 +6,7 @@
 #include "operator/commands/jobs/job_where.h"
 #include "operator/object.h"
 #include "operator/show/ending.h"
+#include "operator/show/shown_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,8 +75,9 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
         }
     }
     const json_t *status = json_object_get(found.job, "status");
-    const char *message = tree_text(object_succeeded(status), "message", "");
-    printf("%s: %s%s%s\n", name, object_state(status), *message ? ": " : "", message);
+    AUTO(tree_freep) json_t *shown = shown_tree(status);
+    const char *message = tree_text(object_succeeded(shown), "message", "");
+    printf("%s: %s%s%s\n", name, object_state(shown), *message ? ": " : "", message);
     *ret_code = strcmp(tree_text(object_succeeded(status), "status", ""), "False") == 0;
     return 0;
 }

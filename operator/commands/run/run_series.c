@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "operator/local/local.h"
 #include "operator/object.h"
+#include "operator/show/shown_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static void show_run(struct run_series *series, const json_t *run, int64_t now_m
 
 /* Prints the reason for waiting once for each due time. */
 static void print_waiting(struct run_series *series, const json_t *job) {
-    const json_t *condition = object_succeeded(json_object_get(job, "status"));
+    AUTO(tree_freep)
+    json_t *condition = shown_tree(object_succeeded(json_object_get(job, "status")));
     const char *reason = tree_text(condition, "reason", "");
     const char *message = tree_text(condition, "message", "");
     static const char *const passing[] = {"", "Pending", "Running"};

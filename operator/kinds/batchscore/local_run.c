@@ -6,6 +6,7 @@
 #include "operator/kinds/batchscore/endpoint/server_pod.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/object.h"
+#include "operator/show/shown_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,8 +107,9 @@ static void print_retired(FILE *to, const json_t *status) {
 }
 
 static void print_failures(FILE *to, const json_t *status) {
+    AUTO(tree_freep) json_t *shown = shown_tree(status);
     print_said(to, status);
-    print_retired(to, status);
+    print_retired(to, shown);
 }
 
 /* Finished files are results at once; a video's parts need the join. */
@@ -154,7 +156,7 @@ static void print_success(const struct ending *ending) {
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
-        print_said(stdout, ending->status);
+        print_said(stdout, ending->as_came);
     }
     int64_t left_out = tree_integer(ending->status, "items.leftOut", 0);
     if (left_out > 0) {

@@ -10,10 +10,7 @@
 #include <unistd.h>
 
 /* The output on standard error, up to a number of bytes. */
-static void told(const char *kind, const char *reason, int *ret_code, char *text, size_t size) {
-    AUTO(tree_freep)
-    json_t *status = json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Succeeded",
-                               "status", "False", "reason", reason, "message", "because");
+static void told(const char *kind, json_t *status, int *ret_code, char *text, size_t size) {
     struct ending ending = {.kind = kinds_ending(kinds_find(kind)),
                             .name = "s",
                             .unit = "trials",
@@ -31,6 +28,11 @@ static void told(const char *kind, const char *reason, int *ret_code, char *text
     rewind(file);
     text[fread(text, 1, size - 1, file)] = 0;
     fclose(file);
+}
+
+static json_t *failed(const char *reason, const char *message) {
+    return json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Succeeded", "status",
+                     "False", "reason", reason, "message", message);
 }
 
 static void each_reason_has_its_advice(void) {
@@ -52,7 +54,8 @@ static void each_reason_has_its_advice(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[1000];
         int code;
-        told(rows[i].kind, rows[i].reason, &code, text, sizeof text);
+        AUTO(tree_freep) json_t *status = failed(rows[i].reason, "because");
+        told(rows[i].kind, status, &code, text, sizeof text);
         AUTO(text_freep)
         char *wanted =
             x_printf("windlass: s failed: because\n  next: %s\n  logs: st\n", rows[i].next);
@@ -61,7 +64,22 @@ static void each_reason_has_its_advice(void) {
     }
 }
 
+/* Its pods say what is printed; the last lines of a program stay lines. */
+static void a_terminal_obeys_no_message(void) {
+    char text[1000];
+    int code;
+    AUTO(tree_freep) json_t *status = failed("Failed", "\x1b[2Jwell\xc2\x9b\n");
+    json_object_set_new(status, "failedLog", json_string("a\nb\x1b]0;x\x07"));
+    json_object_set_new(status, "retired", json_pack("[{s:s}]", "message", "\xe2\x80\xaex"));
+    told("BatchScore", status, &code, text, sizeof text);
+    CHECK(strstr(text, "failed: \\x1B[2Jwell\\x9B \n") != NULL);
+    CHECK(strstr(text, "    | a\n    | b\\x1B]0;x\\x07\n") != NULL);
+    CHECK(strstr(text, ": \\u202Ex\n") != NULL);
+    CHECK(!strchr(text, '\x1B'));
+}
+
 int main(void) {
+    TEST(a_terminal_obeys_no_message);
     TEST(each_reason_has_its_advice);
     return TEST_END();
 }

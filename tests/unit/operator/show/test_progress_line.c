@@ -123,7 +123,19 @@ static void sweeps_tell_their_trials(void) {
     CHECK(strstr(text, "job: Running, 2 run, ") != NULL);
 }
 
+/* The rate is a text of the job's hub. */
+static void a_terminal_obeys_no_figure(void) {
+    struct progress_line progress = {.name = "job", .unit = "files", .start_ms = 1000};
+    AUTO(tree_freep) json_t *hostile = status("Running", 1, 2, "\x1b[2J\xc2\x9b", 0);
+    char text[512];
+    progress_line_format(&progress, hostile, 2000, text);
+    CHECK(!strpbrk(text, "\x1b\xc2"));
+    progress_line_bar(&progress, hostile, 2000, 120, text);
+    CHECK(!strpbrk(text, "\x1b\xc2"));
+}
+
 int main(void) {
+    TEST(a_terminal_obeys_no_figure);
     TEST(bars_fit_their_terminal);
     TEST(bars_tell_what_there_is);
     TEST(lines_tell_the_same);

@@ -14,6 +14,7 @@ static void yaml_is_read_back(void) {
         "\"two\\nlines\\t\\u00e9\\u0001\"}",
         "{\"list\": [{\"first\": 1, \"second\": {\"third\": [\"- x\", \"? y\", \"&z\"]}}]}",
         "{\"2026-11-21\": \"2026-11-21\", \"null\": \"~\", \"end\": \"colon:\"}",
+        "{\"a\\u202eb\": \"\\u001b[2J\\u009b2J\\u2066 \\u00e9\\ud83d\\ude00\"}",
     };
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
         AUTO(tree_freep) json_t *tree = json_loads(trees[i], 0, NULL);
@@ -22,6 +23,8 @@ static void yaml_is_read_back(void) {
         struct error err = {0};
         CHECK_OK(manifest_parse("it", text, strlen(text), &manifest, &err), &err);
         CHECK(manifest && manifest->count == 1 && json_equal(manifest->documents[0].tree, tree));
+        /* Nothing in it acts on a terminal. */
+        CHECK(!strchr(text, '\x1B') && !strstr(text, "\xc2\x9b") && !strstr(text, "\xe2\x80\xae"));
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `windlass status -w NAME` of a job with trials, against an API server whose list of trials fails:
  * what may be over at the next request does not end it. And against servers that know one version
- * of the kinds, or both: the older one is asked only where the newer one is not served. */
+ * of the kinds, or both: the older one is asked only where the newer one is not served. What a
+ * status says reaches a terminal as text alone. */
 #include "operator/commands/status/status.h"
 
 #include "tests/kube/script_server.h"
@@ -27,6 +28,8 @@ static struct {
     int list_status;      /* of the first list of trials */
     const char *unserved; /* its answer where it has no v1beta1; NULL: it has */
     int gets, lists, olds;
+    const char *more; /* members of the status; NULL: none */
+    FILE *said;       /* its standard output; NULL: ours */
 } api;
 
 static void answer_job(const struct script_request *request) {
@@ -38,9 +41,10 @@ static void answer_job(const struct script_request *request) {
         "\"spec\":{\"objective\":{\"metric\":\"accuracy\","
         "\"goal\":\"Maximize\"},\"parameters\":[{\"name\":\"RATE\","
         "\"choice\":[1,2]}],\"algorithm\":{\"kind\":\"Random\"},"
-        "\"maxTrials\":2,\"trial\":{}},\"status\":{\"conditions\":[{\"type\":\"Succeeded\","
-        "\"status\":\"%s\",\"reason\":\"%s\"}]}}",
-        is_ended ? "True" : "Unknown", is_ended ? "Completed" : "Running");
+        "\"maxTrials\":2,\"trial\":{}},\"status\":{%s\"conditions\":[{\"type\":\"Succeeded\","
+        "\"status\":\"%s\",\"reason\":\"%s\"%s}]}}",
+        api.more ? api.more : "", is_ended ? "True" : "Unknown", is_ended ? "Completed" : "Running",
+        api.more ? ",\"message\":\"\\u001b]0;x\\u0007 all \\u202ellew\"" : "");
     script_reply(request->connection, 200, "", text);
 }
 
@@ -80,6 +84,9 @@ static int follow(struct script_server *server) {
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
+        if (api.said && dup2(fileno(api.said), STDOUT_FILENO) < 0) {
+            _exit(99);
+        }
         char name[] = "status", watch[] = "-w", job[] = "s", option[] = "--kubeconfig";
         char *words[] = {name, watch, job, option, kubeconfig, NULL};
         int code = status_command((int)ARRAY_LEN(words) - 1, words);
@@ -141,7 +148,26 @@ static void test_the_older_version(void) {
     }
 }
 
+/* Whoever may write a status, or answers for the job's hub, says what is printed here. */
+static void test_a_terminal_obeys_no_status(void) {
+    char text[4000];
+    memset(&api, 0, sizeof api);
+    api.list_status = 200;
+    api.more = "\"outputs\":[\"data/\\u009b2Jx\"],\"summary\":\"\\u001b[2J\\ny\",";
+    api.said = tmpfile();
+    CHECK(api.said != NULL);
+    CHECK_INT(run(), 0);
+    rewind(api.said);
+    text[fread(text, 1, sizeof text - 1, api.said)] = 0;
+    fclose(api.said);
+    CHECK(strstr(text, "\n  \\x1B]0;x\\x07 all \\u202Ellew\n") != NULL);
+    CHECK(strstr(text, "\n  output   data/\\x9B2Jx\n") != NULL);
+    CHECK(strstr(text, "\n  summary  \\x1B[2J y\n") != NULL);
+    CHECK(!strchr(text, '\x1B') && !strstr(text, "\xe2\x80\xae") && !strstr(text, "\xc2\x9b"));
+}
+
 int main(void) {
+    TEST(test_a_terminal_obeys_no_status);
     TEST(test_a_failed_list_does_not_end_it);
     TEST(test_the_older_version);
     return TEST_END();

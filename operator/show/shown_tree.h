@@ -1,0 +1,8 @@
+/* shown_tree.h: a copy of what a cluster says whose texts are safe to print (lib/text/shown.h).
+ * Messages and figures of a job come from its pods, and from whoever may write its status. */
+#pragma once
+
+#include <jansson.h>
+
+/* The caller owns it; NULL gives NULL. Texts become one line each; names of members stay. */
+json_t *shown_tree(const json_t *tree);
