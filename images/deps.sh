@@ -11,7 +11,7 @@ build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev
 demo="$build ca-certificates tzdata"
 tests="$demo python3-numpy clang clang-format clang-tidy libclang-rt-14-dev git ffmpeg python3 procps bsdutils
     libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace binutils
-    openmpi-bin iproute2 nftables python3-pil ccache postgresql odbc-postgresql libsqliteodbc odbcinst"
+    openmpi-bin mpich libmpich-dev iproute2 nftables python3-pil ccache postgresql odbc-postgresql libsqliteodbc odbcinst"
 bench="$tests time python3-distributed python3-uvloop"
 
 case ${1:-deps} in

@@ -98,7 +98,8 @@ static void begin(const struct launch_context *context, enum launch_role role,
         bool is_secret = role == LAUNCH_COMMAND && is_listed(context->secrets, *one);
         bool is_ours =
             text_starts(*one, "WINDLASS_") && !(context->is_trainer && is_listed(trainers, *one));
-        if (!is_ours && !is_secret && strchr(*one, '=')) {
+        bool is_address = role == LAUNCH_COMMAND && text_starts(*one, "POD_IP=");
+        if (!is_ours && !is_secret && !is_address && strchr(*one, '=')) {
             put(variables, x_strdup(*one));
         }
     }

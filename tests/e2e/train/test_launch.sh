@@ -215,7 +215,7 @@ sums() {
 }
 [ -z "$mpi" ] || check "mpirun over three pods without ssh, ranks with their secret" sums
 show
-mpirun_has_none() { grep -q '^OMPI_MCA_' "$out/env.command" && ! grep -q -e '^HUSH=' -e '^WINDLASS_INDEX=' "$out/env.command"; }
+mpirun_has_none() { grep -q '^OMPI_MCA_' "$out/env.command" && ! grep -q -e '^HUSH=' -e '^WINDLASS_INDEX=' -e '^POD_IP=' "$out/env.command"; }
 [ -z "$mpi" ] || check "which mpirun lacks" mpirun_has_none
 ranks_kept() {
     local i
@@ -228,6 +228,27 @@ code_of_a_rank() {
     [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 1, rank 2 ended with exit code 7: rank 2 of 6 in pod 1: 15 quiet$'
 }
 [ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
+show
+# What horovodrun runs (Horovod 0.28, seen with -v): a try of ssh, whose options come behind the host; mpirun with each of
+# its variables by -x; over gloo a line for the shell of each host.
+horovod() {
+    cat >"$work/as-horovodrun" <<'S'
+hosts=($(cut -d' ' -f1 "$AZ_BATCHAI_MPI_HOST_FILE"))
+remote=(ssh -o PasswordAuthentication=no -o StrictHostKeyChecking=no)
+for host in "${hosts[@]:1}"; do "${remote[@]}" "$host" -o ConnectTimeout=10 true || exit 3; done
+variables=($(compgen -e | sed 's/^/-x /'))
+mpirun --allow-run-as-root --tag-output -np 6 -H "$(printf '%s:2,' "${hosts[@]}" | sed 's/,$//')" -bind-to none -map-by slot -mca pml ob1 \
+    -mca btl ^openib -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 "${variables[@]}" "$1" || exit 4
+"${remote[@]}" "${hosts[2]}" 'cd / > /dev/null 2>&1 ; env HOROVOD_RANK=4 HOROVOD_SIZE=6 sh -c '\''echo "$HOROVOD_RANK of $HOROVOD_SIZE at $PWD, $POD_IP"; exit 5'\'
+[ $? = 5 ]
+S
+    job horovod 3 "$(spec_of 3 MPI 2 bash "$work/as-horovodrun" "$work/sum" | sed 's/"maxRestarts":3/"maxRestarts":0/')"
+    pod 0; pod 1; pod 2
+    all_end
+    [ "$codes" = " 0 0 0" ] && [ "$(proof)" = "Ranks 6" ] && grep -qx '4 of 6 at /, 10.77.0.3' "$out/pod-2-1.out" &&
+        [ "$(grep -oE '^\[1,[0-5]\]<stdout>:rank [0-5] of 6 in pod [0-2]: 15' "$out/pod-0-1.out" | sort | xargs)" = "$(for i in 0 1 2 3 4 5; do echo "[1,$i]<stdout>:rank $i of 6 in pod $((i / 2)): 15"; done | xargs)" ]
+}
+[ -z "$mpi" ] || check "what horovodrun does, with mpirun and with ssh alone" horovod
 show
 # Rank 2 is in pod 1, whose agent reports it; mpirun's exit code never leaves the script.
 hidden() {

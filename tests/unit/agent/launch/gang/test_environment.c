@@ -94,6 +94,7 @@ static void environments(void) {
                                        "OMPI_MCA_btl=tcp,self",
                                        "I_MPI_PIN=1",
                                        "HOME=/home/user",
+                                       "POD_IP=10.1.0.9",
                                        "no variable",
                                        NULL};
     static const char *const secrets[] = {"WANDB_API_KEY", NULL};

@@ -67,6 +67,11 @@ static void options(void) {
         {{"rsh", "h", "-n", "a"}, "h", "a"},
         {{"ssh", "h", "a  b", "'c d'"}, "h", "a  b 'c d'"},
         {{"ssh", "fd00::1", "a"}, "fd00::1", "a"},
+        /* horovodrun */
+        {{"ssh", "-o", "PasswordAuthentication=no", "-o", "StrictHostKeyChecking=no", "h", "-p",
+          "22", "-o", "ConnectTimeout=10", "true"},
+         "h",
+         "true"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
