@@ -16,6 +16,7 @@
  *     loads=MS                      503 for everything so long after the start
  *     fails=TEXT                    ends with 1 and this text on stderr, after loads=MS
  *     record=FILE                   a line for each request that was answered well: its text
+ *     any=1                         listens on all addresses
  *     seed=N */
 #include "lib/base.h"
 
@@ -38,7 +39,7 @@ enum fault { NONE, BUSY, BROKEN, RESET, HALF, WRONG, LARGE, SLOW, FALSE_NAME, SH
 static const char *const fault_names[FAULTS] = {"",      "busy", "error", "reset", "half",
                                                 "wrong", "big",  "slow",  "false", "short"};
 static struct {
-    long port, latency, spread, most, after, seed, loads;
+    long port, latency, spread, most, after, seed, loads, any;
     long share[FAULTS];
     const char *key, *model, *forbid, *fails;
     long loaded_us; /* when it is ready */
@@ -380,7 +381,7 @@ static void take_option(char *option) {
         long *number;
     } numbers[] = {{"port", &given.port},  {"latency", &given.latency}, {"spread", &given.spread},
                    {"most", &given.most},  {"after", &given.after},     {"seed", &given.seed},
-                   {"loads", &given.loads}};
+                   {"loads", &given.loads}, {"any", &given.any}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         if (strcmp(numbers[i].name, option) == 0) {
             *numbers[i].number = strtol(value, NULL, 10);
@@ -402,7 +403,7 @@ static void take_option(char *option) {
 static int listen_there(void) {
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)given.port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+                             .sin_addr.s_addr = htonl(given.any ? INADDR_ANY : INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -37,6 +37,7 @@ struct own_server {
     pid_t pid; /* of a child; 0: it is in another container */
     struct serve_state state;
     int64_t answers; /* at its last end */
+    bool was_tried;  /* whether other pods reach it */
     int in_a_row;    /* ends without an answer between */
 };
 
@@ -243,11 +244,25 @@ static int take_state(struct own_server *server, const struct serve_state *state
     return check_end(server, answers, err);
 }
 
+/* Who reaches a model server is answered: it asks for nothing. */
+static void warn_if_open(struct own_server *server) {
+    server->was_tried = true;
+    if (port_is_open(server->port)) {
+        log_event(LOG_WARNING,
+                  "the model server's port %d is open to other pods; write into spec." FIELD
+                  ".command that it listens on 127.0.0.1 alone (--host 127.0.0.1)",
+                  server->port);
+    }
+}
+
 int own_server_look(struct own_server *server, int64_t answers, struct error *err) {
     struct serve_state state;
     struct error unread = {0};
     if (!server) {
         return 0;
+    }
+    if (answers > 0 && !server->was_tried) {
+        warn_if_open(server);
     }
     if (serve_state_read(server->folder, &state, &unread) == 0 &&
         take_state(server, &state, answers, err) < 0) {

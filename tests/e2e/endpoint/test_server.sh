@@ -55,7 +55,7 @@ check "\$\$ is \$ in its words" grep -q refused "$work/words.asked"
 
 # ---- kills
 batch 1500 >"$work/data/requests.jsonl"
-manifest kills "'record=$work/kills.asked', latency=100, spread=100, loads=200" "concurrency: 16, tries: 20"
+manifest kills "'record=$work/kills.asked', any=1, latency=100, spread=100, loads=200" "concurrency: 16, tries: 20"
 timeout 200 "$windlass" run -f "$work/kills.yaml" --workers 2 --state "$work/kills.state" >"$work/kills.said" 2>&1 </dev/null &
 run=$!
 asked() { [ "$(cat "$work/kills.asked" 2>/dev/null | wc -l)" -gt "$1" ]; }
@@ -73,6 +73,7 @@ run=
 check "the job succeeds although a server and a worker are killed" [ "$code $killed" = "0 0" ]
 check "each request has one answer" in_order "$out/output.jsonl" 1500
 check "the worker's log says that the server ended" grep -q "the model server has ended: exit code 137" "$work"/kills.state/*worker*.log
+check "and that others reach it, of the one that listens on all addresses alone" eval 'grep -q "port [0-9]* is open to other pods" "$work"/kills.state/*worker*.log && ! grep -q "is open to other pods" "$work"/two.state/*.log'
 check "no server is left" none_left
 
 # ---- servers that never come
