@@ -5,6 +5,7 @@ import gzip
 import json
 import socketserver
 import sys
+import time
 import zlib
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -30,6 +31,14 @@ def forever(head, piece):
     yield head
     while True:
         yield piece
+
+
+def slowly(head, rest):
+    """A byte a second: never silent for long."""
+    yield head
+    for byte in rest:
+        yield bytes([byte])
+        time.sleep(1)
 
 
 def whole(head, body):
@@ -61,6 +70,8 @@ attacks = {
     "elsewhere": lambda: whole(b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n", b""),
     "file": lambda: whole(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n", b""),
     "switch": lambda: forever(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", b"\0" * 1024),
+    "slow-header": lambda: slowly(OK, b"X: " + KIB),
+    "slow-body": lambda: slowly(OK + b"\r\n", ANSWER + b" " * 1000),
     "levels": lambda: whole(OK, b"[" * (1 << 20) + b"]" * (1 << 20)),
     "lists": lambda: whole(OK, b"[" + b"[]," * (8 << 20) + b"[]]"),
     "well": lambda: whole(OK, ANSWER),

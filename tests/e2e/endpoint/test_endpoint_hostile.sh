@@ -38,11 +38,11 @@ job() {
 }
 check "the job ends by itself, and its processes stay small" job
 [ -z "${SHOW:-}" ] || { grep -h '^# [0-9]* MiB' "$work/said"; jq -r '"# \(.custom_id): \(.error // .response.status_code | tostring)"' "$work/data/answers/errors.jsonl" | cut -c1-250; }
-# (levels and lists are JSON, and so answers.)
-wanted() { printf '%s\n' "${names[@]/#/after-}" well levels lists | sort; }
+# (Lists are JSON, and so an answer; a length that is no number of 64 bits counts as none.)
+wanted() { printf '%s\n' "${names[@]/#/after-}" well lists length-beyond | sort; }
 answered() { diff <(wanted) <(jq -r .custom_id "$work/data/answers/output.jsonl" | sort) | sed 's/^/# /' | tee "$work/differences"; [ ! -s "$work/differences" ]; }
 check "what is answered well is in the output" answered
-failed() { [ "$(jq -r 'select(.error) | .custom_id' "$work/data/answers/errors.jsonl" | sort)" = "$(printf '%s\n' "${names[@]}" | grep -vxE 'well|levels|lists' | sort)" ]; }
+failed() { [ "$(jq -r 'select(.error) | .custom_id' "$work/data/answers/errors.jsonl" | sort)" = "$(printf '%s\n' "${names[@]}" | grep -vxE 'well|lists|length-beyond' | sort)" ]; }
 check "each attack is a failed item" failed
 says() { jq -r --arg name "$1" 'select(.custom_id == $name) | .error | tostring' "$work/data/answers/errors.jsonl" | grep -q "$2"; }
 check "with its cause: trailers without end" says endless-trailers "more than 256 KiB of headers"
