@@ -8,6 +8,7 @@
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/options.h"
+#include "lib/text/shown.h"
 #include "lib/time/clock.h"
 
 #include <errno.h>
@@ -176,8 +177,13 @@ static void print_json(const struct checking *checking, const struct error *why)
     if (*text) {
         json_object_set_new(tree, "why", json_string(text));
     }
-    json_dumpf(tree, stdout, JSON_INDENT(2));
+    json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     printf("\n");
+}
+
+/* Who made the output named its files: a name must not write over what is said about them. */
+static char *make_shown(const char *text) {
+    return shown_text(text, strlen(text));
 }
 
 static void print_names(const struct verify_report *report) {
@@ -185,7 +191,9 @@ static void print_names(const struct verify_report *report) {
                                         "a newer start"};
     for (int i = 0; i < VERIFY_FAULT_COUNT; i++) {
         for (size_t n = 0; n < json_array_size(report->names[i]); n++) {
-            printf("%-22s%s\n", words[i], json_string_value(json_array_get(report->names[i], n)));
+            AUTO(text_freep)
+            char *name = make_shown(json_string_value(json_array_get(report->names[i], n)));
+            printf("%-22s%s\n", words[i], name);
         }
         int64_t more = report->counts[i] - (int64_t)json_array_size(report->names[i]);
         if (more > 0) {
@@ -225,11 +233,12 @@ static void print_text(const struct checking *checking, const struct error *why)
                        : strcmp(checking->signature, "unchecked") == 0
                            ? "; its signature was not checked (--key FILE does)"
                            : "";
+    AUTO(text_freep) char *kind = make_shown(tree_text(checking->result, "kind", ""));
+    AUTO(text_freep) char *name = make_shown(tree_text(checking->result, "name", ""));
+    AUTO(text_freep) char *completed = make_shown(tree_text(checking->result, "completed", ""));
     printf("%s %s what its result.json says: %s %s, completed %s; %lld files, %lld bytes%s\n",
-           checking->given, holds(checking) ? "holds" : "does not hold",
-           tree_text(checking->result, "kind", ""), tree_text(checking->result, "name", ""),
-           tree_text(checking->result, "completed", ""), (long long)report->files,
-           (long long)report->bytes, holds(checking) ? note : "");
+           checking->given, holds(checking) ? "holds" : "does not hold", kind, name, completed,
+           (long long)report->files, (long long)report->bytes, holds(checking) ? note : "");
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */

@@ -119,6 +119,18 @@ check "a file of no run is found" [ "$(verdict plain)" = "1 does not hold" ]
 check "and named" grep -q '^not made by this run *stale$' "$work/said"
 check "it may be allowed" [ "$(verdict plain --allow-extra)" = "0 holds" ]
 rm "$work/data/plain/stale"
+# (A name that goes up a line could write "holds" over the verdict.)
+cp "$result" "$work/result.json"
+jq -c '.name = "plain\u001b]0;x\u0007\u202e"' "$work/result.json" >"$result"
+odd=$'x\e[1Ay\xe2\x80\xae'
+touch "$work/data/plain/$odd"
+check "a name does not act on a terminal" [ "$(verdict plain)" = "1 does not hold" ]
+check "it is shown" grep -qxE 'not made by this run *x\\x1B\[1Ay\\u202E' "$work/said"
+check "and so is the job's" grep -qF 'BatchScore plain\x1B]0;x\x07\u202E, completed' "$work/said"
+verify plain -o json
+check "JSON has it, escaped" eval '! LC_ALL=C grep -q "[^ -~]" "$work/said" && [ "$(jq -r ".extra.names[]" "$work/said")" = "$odd" ]'
+rm "$work/data/plain/$odd"
+mv "$work/result.json" "$result"
 printf X | dd of="$work/data/plain/rows.txt" conv=notrunc status=none
 check "a changed byte is found" [ "$(verdict plain)" = "1 does not hold" ]
 check "and its file named" grep -q '^changed *rows.txt$' "$work/said"
