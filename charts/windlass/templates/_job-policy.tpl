@@ -51,12 +51,16 @@ secrets listed imagePullSecrets[].name
 {{- define "windlass.jobPolicyPod" -}}
 hostPath absent volumes[].hostPath
 hostPath absent volumes[].flexVolume
+hostPath absent volumes[].gitRepo
 hostNamespaces false hostNetwork
 hostNamespaces false hostPID
 hostNamespaces false hostIPC
 privileged false securityContext.windowsOptions.hostProcess
 privileged confined securityContext.seccompProfile.type
 privileged confined securityContext.appArmorProfile.type
+privileged absent securityContext.seLinuxOptions.type
+privileged absent securityContext.seLinuxOptions.user
+privileged absent securityContext.seLinuxOptions.role
 serviceAccounts listed serviceAccountName
 serviceAccounts listed serviceAccount
 images listed volumes[].image.reference
@@ -71,12 +75,19 @@ secrets listed volumes[].*.secretRef.name
 
 {{- define "windlass.jobPolicyContainer" -}}
 hostNamespaces false ports[].hostPort
+hostNamespaces absent *.httpGet.host
+hostNamespaces absent *.tcpSocket.host
+hostNamespaces absent lifecycle.*.httpGet.host
+hostNamespaces absent lifecycle.*.tcpSocket.host
 privileged false securityContext.privileged
 privileged empty securityContext.capabilities.add
 privileged confined securityContext.procMount
 privileged false securityContext.windowsOptions.hostProcess
 privileged confined securityContext.seccompProfile.type
 privileged confined securityContext.appArmorProfile.type
+privileged absent securityContext.seLinuxOptions.type
+privileged absent securityContext.seLinuxOptions.user
+privileged absent securityContext.seLinuxOptions.role
 images listed image
 secrets listed envFrom[].secretRef.name
 secrets listed env[].valueFrom.secretKeyRef.name

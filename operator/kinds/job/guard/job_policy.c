@@ -42,12 +42,16 @@ static const struct row spec_rows[] = {
 static const struct row pod_rows[] = {
     {"hostPath", WANT_ABSENT, "volumes[].hostPath"},
     {"hostPath", WANT_ABSENT, "volumes[].flexVolume"}, /* a program on the node, of any kind */
+    {"hostPath", WANT_ABSENT, "volumes[].gitRepo"}, /* git on the node, as root: CVE-2024-10220 */
     {"hostNamespaces", WANT_FALSE, "hostNetwork"},
     {"hostNamespaces", WANT_FALSE, "hostPID"},
     {"hostNamespaces", WANT_FALSE, "hostIPC"},
     {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
     {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
     {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.type"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.user"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.role"},
     {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
     {"serviceAccounts", WANT_LISTED, "serviceAccount"}, /* its older name, still taken */
     {"images", WANT_LISTED, "volumes[].image.reference"},
@@ -63,12 +67,20 @@ static const struct row pod_rows[] = {
 /* Of a container. */
 static const struct row container_rows[] = {
     {"hostNamespaces", WANT_FALSE, "ports[].hostPort"},
+    /* The kubelet asks, in the node's network: what only nodes reach, such as metadata services. */
+    {"hostNamespaces", WANT_ABSENT, "*.httpGet.host"}, /* of probes */
+    {"hostNamespaces", WANT_ABSENT, "*.tcpSocket.host"},
+    {"hostNamespaces", WANT_ABSENT, "lifecycle.*.httpGet.host"},
+    {"hostNamespaces", WANT_ABSENT, "lifecycle.*.tcpSocket.host"},
     {"privileged", WANT_FALSE, "securityContext.privileged"},
     {"privileged", WANT_EMPTY, "securityContext.capabilities.add"},
     {"privileged", WANT_CONFINED, "securityContext.procMount"},
     {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
     {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
     {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.type"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.user"},
+    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.role"},
     {"images", WANT_LISTED, "image"},
     {"secrets", WANT_LISTED, "envFrom[].secretRef.name"},
     {"secrets", WANT_LISTED, "env[].valueFrom.secretKeyRef.name"},
