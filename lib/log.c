@@ -2,6 +2,7 @@
 #include "lib/log.h"
 
 #include "lib/text/log_json.h"
+#include "lib/text/utf8.h"
 #include "lib/time/clock.h"
 
 #include <stdio.h>
@@ -86,11 +87,8 @@ static void put_text(enum log_level level, const char *message) {
     int start = snprintf(line, sizeof line, "%s %s ", when, names[level]);
     int length = snprintf(line + start, sizeof line - (size_t)start - 1, "%s", message);
     size_t end = MIN((size_t)start + (size_t)MAX(length, 0), sizeof line - 2);
-    for (size_t i = (size_t)start; i < end; i++) {
-        if (line[i] == '\n' || line[i] == '\r') {
-            line[i] = ' ';
-        }
-    }
+    line[end] = 0;
+    utf8_make_line(line + start); /* names of files and words of programs are in it */
     line[end] = '\n';
     put_line(line, end + 1);
 }

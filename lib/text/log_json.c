@@ -30,8 +30,9 @@ static size_t escape(const char *at, size_t left, char piece[static PIECE_MAX], 
         piece[1] = *at;
         return 2;
     }
-    if (byte < 0x20 || byte == 0x7f) {
-        return (size_t)snprintf(piece, PIECE_MAX, "\\u%04x", byte);
+    unsigned code = utf8_code(at, taken);
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || utf8_is_deceptive(code)) {
+        return (size_t)snprintf(piece, PIECE_MAX, "\\u%04x", code & 0xffff);
     }
     memcpy(piece, at, taken);
     return taken;

@@ -42,6 +42,7 @@ static void test_values_are_quoted_where_needed(void) {
         {"a \"b\" \\", "look failed job=\"a \\\"b\\\" \\\\\"\n"},
         {"a=b", "look failed job=\"a=b\"\n"},
         {"line\nbreak", "look failed job=\"line break\"\n"},
+        {"\x1b[2J\xc2\x9b\xe2\x80\xae\xff\xc3\xa9", "look failed job=\" [2J  \?\?\?\?\xc3\xa9\"\n"},
         {NULL, "look failed\n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -94,14 +95,15 @@ static void test_json(void) {
     log_set_format(LOG_JSON);
     catch_begin();
     log_pairs(LOG_WARNING, "reconcile failed", "job", "BatchScore ns/one", "error",
-              "a \"b\"\n\x01 \\ \xc3\xa4 \xff", "absent", NULL, NULL);
+              "a \"b\"\n\x01 \\ \xc3\xa4\xc2\x9b\xe2\x80\xae \xff", "absent", NULL, NULL);
     AUTO(tree_freep) json_t *tree = caught_object();
     CHECK_STR(tree_text(tree, "level", ""), "warning");
     CHECK_STR(tree_text(tree, "message", ""), "reconcile failed");
     CHECK_STR(tree_text(tree, "namespace", ""), "ns");
     CHECK_STR(tree_text(tree, "name", ""), "one");
     CHECK_STR(tree_text(tree, "job", ""), "BatchScore ns/one");
-    CHECK_STR(tree_text(tree, "error", ""), "a \"b\"\n\x01 \\ \xc3\xa4 \xef\xbf\xbd");
+    CHECK_STR(tree_text(tree, "error", ""), "a \"b\"\n\x01 \\ \xc3\xa4\xc2\x9b\xe2\x80\xae \xef\xbf\xbd");
+    CHECK(!strstr(seen, "\xc2\x9b") && !strstr(seen, "\xe2\x80\xae")); /* escaped */
     CHECK(!json_object_get(tree, "absent"));
     /* RFC 3339 with milliseconds, of now. */
     const char *time = tree_text(tree, "time", "");
