@@ -27,10 +27,12 @@ def empty_blocks(mib):
     return out + b"".join(packer.compress(blocks) for _ in range(mib)) + packer.flush()
 
 
-def forever(head, piece):
+def forever(head, piece, pause=0):
+    """Until whoever asked has had enough; with a pause where that is a limit of time."""
     yield head
     while True:
         yield piece
+        time.sleep(pause)
 
 
 def slowly(head, rest):
@@ -56,9 +58,9 @@ attacks = {
     "endless-status": lambda: forever(b"HTTP/1.1 200 ", KIB),
     "endless-body": lambda: forever(OK + b"\r\n", KIB),
     "endless-chunk": lambda: forever(OK + b"Transfer-Encoding: chunked\r\n\r\nffffffffffff\r\n", KIB),
-    "endless-chunk-name": lambda: forever(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", KIB),
+    "endless-chunk-name": lambda: forever(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", KIB, 0.01),
     "endless-trailers": lambda: forever(OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n", b"X-A: " + KIB + b"\r\n"),
-    "endless-error": lambda: forever(b"HTTP/1.1 500 Internal\r\n\r\n", KIB),
+    "endless-error": lambda: forever(b"HTTP/1.1 500 Internal\r\n\r\n", KIB, 0.01),
     "endless-old": lambda: forever(b"", KIB),  # HTTP/0.9
     "length-huge": lambda: forever(OK + b"Content-Length: 9223372036854775807\r\n\r\n", KIB),
     "length-beyond": lambda: whole(OK + b"Content-Length: 99999999999999999999999\r\n", ANSWER),

@@ -24,7 +24,7 @@ kind: BatchScore
 metadata: {name: hostile}
 spec:
   input: {table: {path: data/requests.jsonl, format: JSONLines}}
-  scorer: {endpoint: {url: 'http://127.0.0.1:$(cat "$work/port")', concurrency: 4, tries: 1, timeoutSeconds: ${TIMEOUT:-10}}}
+  scorer: {endpoint: {url: 'http://127.0.0.1:$(cat "$work/port")', concurrency: 4, tries: 1, timeoutSeconds: ${TIMEOUT:-20}}}
   output: {path: data/answers, mode: AppendRow, appendRowFileName: output.jsonl}
   errorThreshold: -1
   workers: {min: 1, max: 1}
