@@ -308,7 +308,8 @@ static int make_request(struct scorer *scorer, const struct scorer_task *task,
                         const struct item *item, struct outcome *outcome, struct error *err) {
     const struct endpoint_form *form = &scorer->shared->form;
     struct error why = {0};
-    if (form->template && start_making(scorer, task, err) < 0) {
+    /* Makers wait for memory of rows: who has some must not wait for them. */
+    if (form->template && scorer->rows_held == 0 && start_making(scorer, task, err) < 0) {
         return -1;
     }
     if (endpoint_form_request(form, item, &scorer->request, &why) < 0) {

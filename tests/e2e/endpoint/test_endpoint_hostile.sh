@@ -14,37 +14,48 @@ mapfile -t names < <(python3 tests/e2e/endpoint/hostile_server.py names)
 python3 tests/e2e/endpoint/hostile_server.py >"$work/port" 2>"$work/server.log" &
 servers+=($!)
 until_true 60 test -s "$work/port" || exit 3
-for name in "${names[@]}"; do
-    echo "{\"custom_id\": \"$name\", \"method\": \"POST\", \"url\": \"/$name\", \"body\": {}}"
-    echo "{\"custom_id\": \"after-$name\", \"method\": \"POST\", \"url\": \"/well\", \"body\": {}}"
-done >"$work/data/requests.jsonl"
-cat >"$work/job.yaml" <<M
+# job NAME SECONDS: scores data/NAME.jsonl; a request may take so long.
+job() {
+    out=$work/data/$1
+    cat >"$work/$1.yaml" <<M
 apiVersion: windlass.dev/v1beta1
 kind: BatchScore
-metadata: {name: hostile}
+metadata: {name: $1}
 spec:
-  input: {table: {path: data/requests.jsonl, format: JSONLines}}
-  scorer: {endpoint: {url: 'http://127.0.0.1:$(cat "$work/port")', concurrency: 4, tries: 1, timeoutSeconds: ${TIMEOUT:-20}}}
-  output: {path: data/answers, mode: AppendRow, appendRowFileName: output.jsonl}
+  input: {table: {path: data/$1.jsonl, format: JSONLines}}
+  scorer: {endpoint: {url: 'http://127.0.0.1:$(cat "$work/port")', concurrency: 4, tries: 1, timeoutSeconds: $2}}
+  output: {path: data/$1, mode: AppendRow, appendRowFileName: output.jsonl}
   errorThreshold: -1
   workers: {min: 1, max: 1}
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-job() {
-    timeout -k 5 "${LIMIT:-300}" python3 tests/e2e/security/hostile_files.py run 256 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/said" 2>&1 </dev/null && return 0
-    tail -qn 5 "$work/said" "$work/state"/*.log "$work/server.log" | cut -c1-300 | sed 's/^/# /'
-    return 1
+    timeout -k 5 "${LIMIT:-300}" python3 tests/e2e/security/hostile_files.py run 256 "$windlass" run -f "$work/$1.yaml" --state "$work/state" >"$work/said" 2>&1 </dev/null || {
+        tail -qn 5 "$work/said" "$work/state"/*.log "$work/server.log" | cut -c1-300 | sed 's/^/# /'
+        return 1
+    }
+    [ -z "${SHOW:-}" ] || { grep -h '^# [0-9]* MiB' "$work/said"; jq -r '"# \(.custom_id): \(.error // .response.status_code | tostring)"' "$out/errors.jsonl" | cut -c1-250; }
 }
-check "the job ends by itself, and its processes stay small" job
-[ -z "${SHOW:-}" ] || { grep -h '^# [0-9]* MiB' "$work/said"; jq -r '"# \(.custom_id): \(.error // .response.status_code | tostring)"' "$work/data/answers/errors.jsonl" | cut -c1-250; }
+request() { echo "{\"custom_id\": \"$1\", \"method\": \"POST\", \"url\": \"/$2\", \"body\": {}}"; }
+# Those that only a limit of time ends.
+slow=(endless-error endless-chunk-name slow-header slow-body)
+others=()
+for name in "${names[@]}"; do
+    [[ " ${slow[*]} " == *" $name "* ]] || others+=("$name")
+done
+for name in "${others[@]}"; do request "$name" "$name"; request "after-$name" well; done >"$work/data/others.jsonl"
+check "the job ends by itself, and its processes stay small" job others 60
 # (Lists are JSON, and so an answer; a length that is no number of 64 bits counts as none.)
-wanted() { printf '%s\n' "${names[@]/#/after-}" well lists length-beyond | sort; }
-answered() { diff <(wanted) <(jq -r .custom_id "$work/data/answers/output.jsonl" | sort) | sed 's/^/# /' | tee "$work/differences"; [ ! -s "$work/differences" ]; }
+wanted() { printf '%s\n' "${others[@]/#/after-}" well lists length-beyond | sort; }
+answered() { diff <(wanted) <(jq -r .custom_id "$out/output.jsonl" | sort) | sed 's/^/# /' | tee "$work/differences"; [ ! -s "$work/differences" ]; }
 check "what is answered well is in the output" answered
-failed() { [ "$(jq -r 'select(.error) | .custom_id' "$work/data/answers/errors.jsonl" | sort)" = "$(printf '%s\n' "${names[@]}" | grep -vxE 'well|lists|length-beyond' | sort)" ]; }
-check "each attack is a failed item" failed
-says() { jq -r --arg name "$1" 'select(.custom_id == $name) | .error | tostring' "$work/data/answers/errors.jsonl" | grep -q "$2"; }
+failed() { [ "$(jq -r 'select(.error) | .custom_id' "$out/errors.jsonl" | sort)" = "$(printf '%s\n' "$@" | grep -vxE 'well|lists|length-beyond' | sort)" ]; }
+check "each attack is a failed item" failed "${others[@]}"
+says() { jq -r --arg name "$1" 'select(.custom_id == $name) | .error | tostring' "$out/errors.jsonl" | grep -q "$2"; }
 check "with its cause: trailers without end" says endless-trailers "more than 256 KiB of headers"
 check "and what was packed for the transfer" says packed-transfer "Transfer-Encoding other than chunked"
+for name in "${slow[@]}"; do request "$name" "$name"; done >"$work/data/slow.jsonl"
+check "answers without an end end after their time" job slow 3
+check "each as a failed item" failed "${slow[@]}"
+check "a byte a second is no answer in time" says slow-body "timed out"
 exit $((failures > 0))

@@ -5,6 +5,7 @@
 # that all may reach must be one of these doors: TLS 1.3 that answers 401 and 403 (hub), TLS with a key of the pod's own
 # (keyed), one that closes each connection at once and reads nothing (closes), or the controller's two words for probes.
 # A port that is not ours but MPI's, within a rank, is a `rank`.
+# (A Sweep's trials are gangs, and what it registers a registrar; its page, and what status shows, are files and text.)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
