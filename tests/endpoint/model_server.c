@@ -379,8 +379,8 @@ static void take_option(char *option) {
     struct {
         const char *name;
         long *number;
-    } numbers[] = {{"port", &given.port},  {"latency", &given.latency}, {"spread", &given.spread},
-                   {"most", &given.most},  {"after", &given.after},     {"seed", &given.seed},
+    } numbers[] = {{"port", &given.port},   {"latency", &given.latency}, {"spread", &given.spread},
+                   {"most", &given.most},   {"after", &given.after},     {"seed", &given.seed},
                    {"loads", &given.loads}, {"any", &given.any}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         if (strcmp(numbers[i].name, option) == 0) {

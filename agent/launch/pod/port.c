@@ -28,7 +28,8 @@ int port_find_free(const char *address, int64_t seed) {
 
 /* Addresses are there in words of four bytes, in the machine's byte order. */
 static bool is_loopback(const char *host) {
-    static const char four[] = "0000000000000000FFFF0000", six[] = "00000000000000000000000001000000";
+    static const char four[] = "0000000000000000FFFF0000",
+                      six[] = "00000000000000000000000001000000";
     const char *last = text_starts(host, four) ? host + strlen(four) : host;
     return strcmp(host, six) == 0 || (strlen(last) == 8 && strcmp(last + 6, "7F") == 0);
 }

@@ -18,7 +18,7 @@ struct turn_room {
 };
 
 void turn_room_init(struct turn_room *room, int64_t most);
-void turn_room_release(struct turn_room *room); /* when nobody waits */
+void turn_room_release(struct turn_room *room); /* when no slot waits */
 
 /* Waits until there is room for `wanted` and no one waits in front. What is more than all of the
  * room gets it when all of it is free. False: one of the flags was set meanwhile, and nothing was

@@ -28,7 +28,7 @@ def empty_blocks(mib):
 
 
 def forever(head, piece, pause=0):
-    """Until whoever asked has had enough; with a pause where that is a limit of time."""
+    """Until the other side closes; with a pause where that is a limit of time."""
     yield head
     while True:
         yield piece

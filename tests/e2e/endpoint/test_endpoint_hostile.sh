@@ -45,7 +45,7 @@ for name in "${names[@]}"; do
 done
 for name in "${others[@]}"; do request "$name" "$name"; request "after-$name" well; done >"$work/data/others.jsonl"
 check "the job ends by itself, and its processes stay small" job others 60
-# (Lists are JSON, and so an answer; a length that is no number of 64 bits counts as none.)
+# (Lists are JSON, and so an answer; a length beyond 64 bits counts as none.)
 wanted() { printf '%s\n' "${others[@]/#/after-}" well lists length-beyond | sort; }
 answered() { diff <(wanted) <(jq -r .custom_id "$out/output.jsonl" | sort) | sed 's/^/# /' | tee "$work/differences"; [ ! -s "$work/differences" ]; }
 check "what is answered well is in the output" answered
@@ -57,5 +57,5 @@ check "and what was packed for the transfer" says packed-transfer "Transfer-Enco
 for name in "${slow[@]}"; do request "$name" "$name"; done >"$work/data/slow.jsonl"
 check "answers without an end end after their time" job slow 3
 check "each as a failed item" failed "${slow[@]}"
-check "a byte a second is no answer in time" says slow-body "timed out"
+check "a byte a second ends by the time" says slow-body "timed out"
 exit $((failures > 0))

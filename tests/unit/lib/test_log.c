@@ -102,7 +102,8 @@ static void test_json(void) {
     CHECK_STR(tree_text(tree, "namespace", ""), "ns");
     CHECK_STR(tree_text(tree, "name", ""), "one");
     CHECK_STR(tree_text(tree, "job", ""), "BatchScore ns/one");
-    CHECK_STR(tree_text(tree, "error", ""), "a \"b\"\n\x01 \\ \xc3\xa4\xc2\x9b\xe2\x80\xae \xef\xbf\xbd");
+    CHECK_STR(tree_text(tree, "error", ""),
+              "a \"b\"\n\x01 \\ \xc3\xa4\xc2\x9b\xe2\x80\xae \xef\xbf\xbd");
     CHECK(!strstr(seen, "\xc2\x9b") && !strstr(seen, "\xe2\x80\xae")); /* escaped */
     CHECK(!json_object_get(tree, "absent"));
     /* RFC 3339 with milliseconds, of now. */

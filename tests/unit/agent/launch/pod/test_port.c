@@ -11,7 +11,7 @@ static void who_listens_for_other_pods_is_found(void) {
     static const struct {
         const char *bind;
         bool is_open;
-    } rows[] = {{"127.0.0.1:0", false}, {"127.9.8.7:0", false},       {"[::1]:0", false},
+    } rows[] = {{"127.0.0.1:0", false}, {"127.9.8.7:0", false},          {"[::1]:0", false},
                 {"0.0.0.0:0", true},    {"[::ffff:127.0.0.1]:0", false}, {"[::]:0", true}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct address address;

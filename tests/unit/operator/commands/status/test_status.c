@@ -148,7 +148,7 @@ static void test_the_older_version(void) {
     }
 }
 
-/* Whoever may write a status, or answers for the job's hub, says what is printed here. */
+/* Users who may write a status, and a pod that answers as the hub, say what is printed here. */
 static void test_a_terminal_obeys_no_status(void) {
     char text[4000];
     memset(&api, 0, sizeof api);
