@@ -329,11 +329,12 @@ def dictionaries(columns, packed, count):
     first = gzip.compress(b"\1\2\0")
     chunk = head + packed + Thrift().i32(1, 0).i32(2, 3).i32(3, len(first)).struct(5, Thrift().i32(1, 1).i32(2, 8).i32(3, 3).i32(4, 3)).end() + first
     elements = [Thrift().text(4, "schema").i32(5, columns).end()] + [Thrift().i32(1, 6).i32(3, 0).text(4, f"a{i}").end() for i in range(columns)]
-    chunks = [Thrift().i64(2, 4).struct(3, Thrift().i32(1, 6).list(2, 5, [zigzag(8)]).list(3, 8, [varint(2) + b"a%d" % i]).i32(4, 2).i64(5, 1)
-                                        .i64(6, 1 << 40).i64(7, len(chunk)).i64(9, 4 + len(head) + len(packed)).i64(11, 4)).end() for i in range(columns)]
+    at = [4 + i * len(chunk) for i in range(columns)]
+    chunks = [Thrift().i64(2, at[i]).struct(3, Thrift().i32(1, 6).list(2, 5, [zigzag(8)]).list(3, 8, [varint(2) + b"a%d" % i]).i32(4, 2).i64(5, 1)
+                                        .i64(6, 1 << 40).i64(7, len(chunk)).i64(9, at[i] + len(head) + len(packed)).i64(11, at[i])).end() for i in range(columns)]
     group = Thrift().list(1, 12, chunks).i64(2, 1 << 40).i64(3, 1)
     footer = Thrift().i32(1, 1).list(2, 12, elements).i64(3, 1).list(4, 12, [group.end()]).end()
-    return b"PAR1" + chunk + footer + struct.pack("<I", len(footer)) + b"PAR1"
+    return b"PAR1" + columns * chunk + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
 def parquets(folder):
