@@ -17,6 +17,7 @@
 enum {
     DEAD_PEER_MS = 20000,    /* a connection whose bytes are not acknowledged so long is dead */
     HEADERS_MAX = 256 << 10, /* bytes of an answer's headers */
+    BUFFER_OF_WRITE = 4096,  /* bytes; libcurl has 16 KiB of each call, and hundreds may be open */
 };
 
 static int collect(struct http_call *call, const char *data, size_t size, bool is_complaint) {
@@ -229,6 +230,7 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     if (is_set && request->body) {
         CURLoption body = request->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS;
         is_set = !LIBCURL_SET(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
+                 !LIBCURL_SET(curl, CURLOPT_BUFFERSIZE, (long)BUFFER_OF_WRITE) &&
                  !libcurl.easy_setopt(curl, body, request->body);
     }
     if (is_set && call->resolve) {

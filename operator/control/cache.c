@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_MAX = 16, BUCKETS_FIRST = 64, TREES_MAX = 1024 };
+enum {
+    KINDS_MAX = 16,
+    BUCKETS_FIRST = 64,
+    TREES_MAX = 128, /* of some 30 jobs; a tree is ten times as large as its text */
+};
 
 /* One object: a single allocation, linked into one chain of each table. */
 struct entry {
