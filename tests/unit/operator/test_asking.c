@@ -6,7 +6,7 @@
  * not counted. ASKING_STATE=words: only states with these words; ASKING_JOBS=1000: how many. */
 #include "operator/object.h"
 #include "tests/seed.h"
-#include "tests/unit/operator/asking_failures.h"
+#include "tests/unit/operator/asking_changes.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -251,6 +251,42 @@ static void running_quietly(int second UNUSED) {
                        "state", "running", "startedAt", "2026-11-23T00:00:00Z"));
 }
 
+/* The reason why pods wait changes each second. */
+static void change_reasons(int second) {
+    if (second % 2) {
+        missing_claim(second);
+        return;
+    }
+    each_pod(json_pack("{s:s, s:[{s:s, s:s, s:s, s:s}]}", "phase", "Pending", "conditions", "type",
+                       "PodScheduled", "status", "False", "reason", "Unschedulable", "message",
+                       "0/3 nodes are available: 3 Insufficient cpu"));
+}
+
+static void run_and_wait(int second) {
+    if (second % 2) {
+        running_quietly(second);
+    } else {
+        change_reasons(0);
+    }
+}
+
+static void evict_each_second(int second UNUSED) {
+    each_pod(json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
+}
+
+/* The definition is deleted with all jobs, and made again, with the same jobs. */
+static void make_definition_anew(int second) {
+    if (second == 150) {
+        is_undefined = true;
+        undefine();
+    } else if (second == 170) {
+        is_undefined = false;
+        asking_put("batchscores", batch, NULL, job_count);
+    } else if (second == 300) {
+        CHECK_INT(json_object_size(api_double_all(api, "pods")), 3 * job_count);
+    }
+}
+
 /* Each Sweep has the one trial that may run at a time, and has not ended. */
 static void check_trials(void) {
     const char *name;
@@ -334,6 +370,25 @@ static const struct state states[] = {
     {"the namespace goes before the job begins", batch, namespace_has_gone, NULL, NULL, HARD},
     {"the namespace of a gang goes, its pods die", gang, namespace_goes, NULL, lose_pods, EASY},
     {"the namespace of a Sweep goes", sweep, namespace_has_gone, NULL, NULL, EASY},
+    {"a quota comes and goes", batch, quota_comes_and_goes, NULL, NULL, EASY},
+    {"the definition is made anew", batch, definition_is_made_anew, NULL, make_definition_anew,
+     EASY},
+    {"the server's clock is years ahead", batch, clock_is_wrong, clock_is_ahead, running_quietly,
+     POLLS},
+    {"the server's clock is years behind", gang, clock_is_wrong, clock_is_behind, bad_image, EASY},
+    {"a webhook changes selectors", batch, selectors_are_changed, NULL, NULL, EASY},
+    {"somebody wipes the status each second", batch, never, NULL, wipe_statuses, CHANGES},
+    {"the status of gangs is wiped each second", gang, never, NULL, wipe_gangs, CHANGES},
+    {"the status of Sweeps is wiped each second", sweep, never, NULL, wipe_statuses, CHANGES},
+    {"somebody annotates all each second", batch, never, NULL, annotate_all, EASY},
+    {"the reason to wait changes each second", batch, never, NULL, change_reasons, CHANGES},
+    {"the reason of a gang changes each second", gang, never, NULL, change_reasons, CHANGES},
+    {"pods run and wait by turns", batch, never, NULL, run_and_wait, CHANGES},
+    {"a gang's pods run and wait by turns", gang, never, NULL, run_and_wait, CHANGES},
+    {"pods are evicted each second", batch, never, NULL, evict_each_second, CHANGES},
+    {"a gang's pods are evicted each second", gang, never, NULL, evict_each_second, CHANGES},
+    {"suspended and resumed every 5 s", batch, never, NULL, quarrel_about_suspend, CHANGES},
+    {"a gang is suspended and resumed", gang, never, NULL, quarrel_about_suspend, CHANGES},
 };
 
 /* ---- the world ---- */

@@ -117,6 +117,15 @@ static void note_lost(struct pods_seen *seen, const struct pod_alive *pod) {
     }
 }
 
+/* Evicted, preempted, its node lost: it lived in the pass before, and has ended through no fault of
+ * its own. */
+static void note_evicted(struct pods_seen *seen, size_t known, const struct pod_phase *phase) {
+    const struct pod_alive *pod = find(seen, known, phase->name);
+    if (pod && phase->stage == POD_PHASE_DEAD && !phase->is_fault) {
+        put(&seen->lost, pod->place, json_string(pod->name));
+    }
+}
+
 static void remove_gone(struct pods_seen *seen) {
     for (size_t i = 0; i < seen->alive_count;) {
         struct pod_alive *pod = &seen->alive[i];
@@ -147,6 +156,7 @@ void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
             json_t *over = json_object_get(before.over, phase.name);
             note(&seen->over, &seen->ended, phase.name,
                  over ? json_integer_value(over) : monotonic_ms, ahead_ms);
+            note_evicted(seen, known, &phase);
         } else if (phase.gone_ms > 0) {
             json_t *since = json_object_get(before.since, phase.name);
             int64_t since_ms =

@@ -25,7 +25,8 @@ struct pods_seen {
     json_t *dropped; /* {NAME: true} of those that we have deleted */
     /* Of this pass: */
     json_t *vanished; /* [NAME] of pods that the pass before saw alive, and that are gone */
-    json_t *lost;     /* {PLACE: NAME} of those, and of others that are being deleted since then */
+    json_t *lost;     /* {PLACE: NAME} of those, and of others that since then are being deleted, or
+                         were evicted, preempted or lost with their node */
 };
 
 enum {

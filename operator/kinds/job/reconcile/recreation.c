@@ -4,6 +4,8 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
+#include <string.h>
+
 enum { LOSSES, LAST_MS, NOT_BEFORE_MS };
 
 void recreation_release(struct recreation *recreation) {
@@ -24,11 +26,25 @@ static void report_taken_away(struct reconcile *request, const char *name, int64
     event_recorder_add(request, &event);
 }
 
+static void note_resumption(const struct reconcile *request, struct recreation *recreation) {
+    bool is_suspended = tree_bool(request->object, "spec.suspend", false);
+    bool is_resumed = recreation->was_suspended && !is_suspended;
+    recreation->was_suspended = is_suspended;
+    if (is_resumed) {
+        int64_t now_ms = request->monotonic_ms;
+        bool is_first = now_ms >= recreation->resumed_ms + RECREATION_FORGET_MS;
+        recreation->resumptions = is_first ? 1 : recreation->resumptions + 1;
+        recreation->resumed_ms = now_ms;
+        recreation->not_before_ms = now_ms + pod_phase_back_off_ms(recreation->resumptions);
+    }
+}
+
 void recreation_note(struct reconcile *request, struct recreation *recreation, const json_t *lost) {
     const char *place, *name;
     json_t *value;
     void *next;
     int64_t now_ms = request->monotonic_ms;
+    note_resumption(request, recreation);
     json_object_foreach_safe(recreation->places, next, place, value) {
         if (now_ms >= value_of(value, LAST_MS) + RECREATION_FORGET_MS) {
             json_object_del(recreation->places, place);
@@ -48,12 +64,20 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
     }
 }
 
+/* 0: at once. */
+static int64_t due_of(const struct recreation *recreation, const json_t *object) {
+    AUTO(text_freep) char *place = pod_phase_place(object);
+    int64_t due_ms = value_of(json_object_get(recreation->places, place), NOT_BEFORE_MS);
+    bool is_pod = strcmp(tree_text(object, "kind", ""), "Pod") == 0;
+    return is_pod ? MAX(due_ms, recreation->not_before_ms) : due_ms;
+}
+
 void recreation_hold(struct reconcile *request, const struct recreation *recreation,
                      json_t *create) {
     int64_t next_ms = INT64_MAX;
-    for (size_t i = json_array_size(create); recreation->places && i > 0; i--) {
-        AUTO(text_freep) char *place = pod_phase_place(json_array_get(create, i - 1));
-        int64_t due_ms = value_of(json_object_get(recreation->places, place), NOT_BEFORE_MS);
+    bool may_wait = recreation->places || recreation->not_before_ms > request->monotonic_ms;
+    for (size_t i = json_array_size(create); may_wait && i > 0; i--) {
+        int64_t due_ms = due_of(recreation, json_array_get(create, i - 1));
         if (due_ms > request->monotonic_ms) {
             next_ms = MIN(next_ms, due_ms);
             json_array_remove(create, i - 1);

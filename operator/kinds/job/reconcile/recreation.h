@@ -1,8 +1,10 @@
 /* recreation.h: the pause before a pod is made for a place (its role and index) from which others
- * were taken away: somebody deleted them while they lived, or they vanished. After the second in a
- * row it is 1 s, doubling up to a minute, so that who deletes pods as fast as they come causes few
- * requests; ten minutes without a loss end it. Pods that the controller deletes, and those that
- * have ended, do not count: the plan knows when to replace them. */
+ * were taken away: somebody deleted or evicted them while they lived, or they vanished. After the
+ * second in a row it is 1 s, doubling up to a minute, so that who deletes pods as fast as they come
+ * causes few requests; ten minutes without a loss end it. Pods that the controller deletes, and
+ * those that have ended otherwise, do not count: the plan knows when to replace them. A job that is
+ * suspended and resumed again and again, because two of those who set it do not agree, waits in the
+ * same way. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -15,6 +17,10 @@ enum {
 /* Of one job; zero at first. */
 struct recreation {
     json_t *places; /* {PLACE: [LOSSES, LAST, NOT BEFORE]}, monotonic times; owned; NULL: none */
+    bool was_suspended;
+    int resumptions;       /* in a row */
+    int64_t resumed_ms;    /* the last of them */
+    int64_t not_before_ms; /* of all pods */
 };
 
 void recreation_release(struct recreation *recreation);

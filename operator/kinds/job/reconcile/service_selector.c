@@ -68,7 +68,10 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
         selector->delay = (struct retry_delay){0};
     }
     selector->changed_ms = request->monotonic_ms;
-    if (!retry_delay_is_over(request, &selector->delay)) {
+    /* As what failed once: a change that is undone again and again has succeeded each time, and
+     * must not let other jobs, which may wait for the same, go before their time. */
+    if (selector->delay.failures > 0 &&
+        !reconcile_may_retry(request, selector->delay.not_before_ms, /* failures= */ 1)) {
         return;
     }
     retry_delay_note(&selector->delay);

@@ -16,6 +16,8 @@ enum {
     STALE_MIN_MS = 50,      /* the same, when another version was stored: its event comes soon */
     AGAIN_MAX_MS = 60000,
     DOUBLINGS_MAX = 11,
+    AT_ONCE = 10,            /* changes of conditions that are written at once in a row, */
+    AT_ONCE_EACH_MS = 12000, /* and how long it takes until one more may be */
 };
 
 /* How long a difference may wait. */
@@ -107,6 +109,14 @@ static enum urgency urgency_of(const json_t *before, const json_t *status) {
     return urgency;
 }
 
+/* Other writes wait for the credentials. */
+static enum urgency urgency_with_steps(const json_t *before, const json_t *status) {
+    const json_t *old = json_object_get(before, "credentials");
+    const json_t *now = json_object_get(status, "credentials");
+    bool is_step = old != now && !json_equal(old, now); /* (both may be absent) */
+    return is_step ? URGENCY_NOW : urgency_of(before, status);
+}
+
 /* The output's storage turned out not to prevent two coordinators from writing. The safety of the
  * next coordinator, which another controller may create, depends on this. */
 static bool warns(const json_t *before, const json_t *status) {
@@ -134,6 +144,15 @@ static bool only_begins(const struct status_write_record *record, const json_t *
            strcmp(stalled, "True") != 0;
 }
 
+/* A change of conditions uses the allowance up, and when more than half of it is used, so does what
+ * comes along with such changes. */
+static void spend(struct status_write_record *record, enum urgency urgency, int64_t now_ms) {
+    bool is_much = record->at_once_ms > now_ms + AT_ONCE / 2 * AT_ONCE_EACH_MS;
+    if (urgency == URGENCY_NOW || (urgency == URGENCY_SOON && is_much)) {
+        record->at_once_ms = MAX(record->at_once_ms, now_ms) + AT_ONCE_EACH_MS;
+    }
+}
+
 /* How long the new status can wait. In a rush everything can, except the end of the job and a new
  * Secret's name, on which other writes depend; the first Secret's name, and the record of what the
  * job began with, are on its Service. */
@@ -147,15 +166,14 @@ static int64_t can_wait_ms(const struct reconcile *request,
     if (has_ended || is_renamed || warns(before, status) || has_grown(before, status)) {
         return 0;
     }
-    const json_t *old = json_object_get(before, "credentials");
-    const json_t *now = json_object_get(status, "credentials");
-    bool is_step = old != now && !json_equal(old, now); /* (both may be absent) */
-    enum urgency urgency = is_step ? URGENCY_NOW : urgency_of(before, status);
-    int64_t every_ms = urgency == URGENCY_FIGURES ? request->figures_ms : SOON_MS;
-    int64_t due_ms = record->wrote_ms + every_ms;
-    due_ms = urgency == URGENCY_NOW ? 0 : due_ms;
+    enum urgency urgency = urgency_with_steps(before, status);
+    int64_t due_ms = urgency == URGENCY_FIGURES ? record->wrote_ms + request->figures_ms
+                                                : record->at_once_ms - AT_ONCE * AT_ONCE_EACH_MS;
+    if (urgency == URGENCY_SOON) {
+        due_ms = MAX(due_ms, record->wrote_ms + SOON_MS);
+    }
     if (only_begins(record, before, status)) {
-        due_ms = record->seen_ms + SOON_MS;
+        due_ms = MAX(due_ms, record->seen_ms + SOON_MS);
     }
     return MAX(due_ms - request->monotonic_ms, request->overload_ms);
 }
@@ -196,6 +214,7 @@ bool status_write(struct reconcile *request, struct status_write_record *record,
         status_write_requeue(request, left_ms);
         return false;
     }
+    spend(record, urgency_with_steps(before, status), request->monotonic_ms);
     json_t *object = json_copy((json_t *)request->object);
     json_object_set(object, "status", status);
     reconcile_write(request, CLUSTER_STATUS, object);
@@ -226,6 +245,7 @@ void status_write_note(struct status_write_record *record, const struct written 
     struct status_write_record now = {.is_seen = true,
                                       .may_begin_late = record->may_begin_late,
                                       .seen_ms = record->seen_ms,
+                                      .at_once_ms = record->at_once_ms,
                                       .wrote_ms = clock_monotonic_ms()};
     if (err) {
         now.dropped = record->dropped;

@@ -1,8 +1,9 @@
 /* status_write.h: when a resource's status is written. A change of a condition's status or reason:
- * at once. Figures (counters, messages): when request->figures_ms have passed since the last write.
- * Anything else, a figure that appears or goes, and whether workers are connected: a second after
- * the last write. Rates and the seconds left alone: never; they are written with the rest. In a
- * rush all but the end waits longer.
+ * at once; after ten in a row one every 12 s, so that what goes to and fro costs little; the end of
+ * the job always. Figures (counters, messages): when request->figures_ms have passed since the last
+ * write. Anything else, a figure that appears or goes, and whether workers are connected: a second
+ * after the last write. Rates and the seconds left alone: never; they are written with the rest. In
+ * a rush all but the end waits longer.
  *
  * What says no more than that the job begins (Pending) waits until a second after the job was first
  * seen: by then most jobs have more to say. Its Service has recorded what it says. Until then
@@ -16,6 +17,7 @@ struct status_write_record {
     bool is_seen;
     bool may_begin_late; /* set by the caller: the definition is known to keep all fields */
     int64_t seen_ms;     /* the first pass, monotonic */
+    int64_t at_once_ms;  /* until when the allowance of writes at once is used up, monotonic */
     int64_t wrote_ms;    /* the last time, monotonic; at first a random time before the first pass,
                             so that a controller that takes over does not write all at once */
     const char *dropped; /* the field that the cluster did not store; a literal; NULL: none */

@@ -12,6 +12,7 @@ static struct {
     int64_t now_ms;
     int64_t again_ms; /* of the last pass */
     size_t events;
+    bool is_suspended;
 } world;
 
 static void open_world(void) {
@@ -29,12 +30,14 @@ static size_t pass(const char *pods_text) {
     AUTO(tree_freep) json_t *pods = parse(pods_text);
     AUTO(tree_freep) json_t *events = json_array();
     AUTO(tree_freep)
-    json_t *create = parse("[{'metadata': {'labels': {'windlass.dev/role': 'coordinator'}}}, "
-                           "{'metadata': {'labels': {'windlass.dev/role': 'worker', "
-                           "'windlass.dev/index': '0'}}}]");
+    json_t *create = parse("[{'kind': 'Pod', 'metadata': {'labels': {'windlass.dev/role': "
+                           "'coordinator'}}}, {'kind': 'Pod', 'metadata': {'labels': "
+                           "{'windlass.dev/role': 'worker', 'windlass.dev/index': '0'}}}]");
+    AUTO(tree_freep) json_t *job = json_pack("{s:{s:b}}", "spec", "suspend", world.is_suspended);
     struct reconcile request = {.kind = "BatchScore",
                                 .namespace = "default",
                                 .name = "a",
+                                .object = job,
                                 .monotonic_ms = world.now_ms,
                                 .events = events};
     pods_seen_note(&world.seen, pods, world.now_ms, world.now_ms);
@@ -56,15 +59,18 @@ static void see_worker(const char *more, const char *phase) {
 }
 
 static const char leaving[] = ", 'deletionTimestamp': '2026-01-01T00:00:00Z'";
+static const char evicted[] = "Failed', 'reason': 'Evicted";
+static const char failed[] =
+    "Failed', 'containerStatuses': [{'state': {'terminated': {'exitCode': 1}}}], 'reason': 'Error";
 
 static void test_later_each_time(void) {
     static const int64_t pauses_ms[] = {0, 0, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
-    for (int leaves = 0; leaves < 2; leaves++) {
+    for (int way = 0; way < 3; way++) { /* it vanishes, is deleted, is evicted */
         open_world();
         for (size_t losses = 1; losses < ARRAY_LEN(pauses_ms); losses++) {
             see_worker("", "Running");
-            if (leaves) {
-                see_worker(leaving, "Running");
+            if (way > 0) {
+                see_worker(way == 1 ? leaving : "", way == 1 ? "Running" : evicted);
             }
             size_t wanted = pauses_ms[losses] > 0 ? 1 : 2; /* the coordinator's place is another */
             CHECK_INT(pass("[]"), wanted);
@@ -77,6 +83,28 @@ static void test_later_each_time(void) {
         CHECK_INT(world.events, 1);
         close_world();
     }
+}
+
+/* Two who do not agree whether the job is suspended. */
+static void test_later_after_each_resumption(void) {
+    static const int64_t pauses_ms[] = {0, 0, 1000, 2000, 4000};
+    open_world();
+    for (int resumptions = 1; resumptions < (int)ARRAY_LEN(pauses_ms); resumptions++) {
+        world.is_suspended = true;
+        (void)pass("[]");
+        world.is_suspended = false;
+        CHECK_INT(pass("[]"), pauses_ms[resumptions] > 0 ? 0 : 2);
+        CHECK_INT(world.again_ms, pauses_ms[resumptions]);
+        world.now_ms += pauses_ms[resumptions];
+        CHECK_INT(pass("[]"), 2);
+    }
+    CHECK_INT(world.events, 0);
+    world.is_suspended = true;
+    (void)pass("[]");
+    world.is_suspended = false;
+    world.now_ms += RECREATION_FORGET_MS;
+    CHECK_INT(pass("[]"), 2);
+    close_world();
 }
 
 /* Ten minutes without a loss. */
@@ -96,7 +124,7 @@ static void test_it_ends(void) {
 
 /* Pods that have ended, also on their way out, and those that we have deleted. */
 static void test_what_does_not_count(void) {
-    static const char *const ends[] = {"Failed", "Succeeded"};
+    const char *const ends[] = {failed, "Succeeded"};
     open_world();
     for (int i = 0; i < 10; i++) {
         see_worker("", "Running");
@@ -123,6 +151,7 @@ static void test_what_does_not_count(void) {
 
 int main(void) {
     TEST(test_later_each_time);
+    TEST(test_later_after_each_resumption);
     TEST(test_it_ends);
     TEST(test_what_does_not_count);
     return TEST_END();

@@ -92,6 +92,30 @@ static void test_what_can_wait(void) {
     }
 }
 
+/* A reason that goes to and fro each second is written ten times at once, and then every 12 s; the
+ * end of the job does not wait. After two minutes without a change all is as at first. */
+static void test_what_goes_to_and_fro(void) {
+    static const char *const sides[] = {
+        "{'conditions': [{'type': 'Succeeded', 'status': 'Unknown', 'reason': 'A'}]}",
+        "{'conditions': [{'type': 'Succeeded', 'status': 'Unknown', 'reason': 'B'}]}"};
+    static const char over[] =
+        "{'conditions': [{'type': 'Succeeded', 'status': 'True', 'reason': 'C'}]}";
+    struct status_write_record record = {.is_seen = true, .wrote_ms = START_MS};
+    int written = 0, at_first = 0;
+    for (int second = 0; second < 600; second++) {
+        bool is_written = wait_of(&record, sides[written % 2], sides[(written + 1) % 2],
+                                  START_MS + second * 1000) == 0;
+        written += is_written;
+        at_first += is_written && second < 10;
+    }
+    CHECK_INT(at_first, 10);
+    CHECK(written > 50 && written <= 60);
+    CHECK_INT(wait_of(&record, sides[0], over, START_MS + 600000), 0);
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(wait_of(&record, sides[0], sides[1], START_MS + 800000), 0);
+    }
+}
+
 /* Every field of every status, so that a new one is not forgotten. */
 static const struct {
     const char *name;
@@ -306,6 +330,7 @@ static void test_a_watch_sees_it_move(void) {
 
 int main(void) {
     TEST(test_what_can_wait);
+    TEST(test_what_goes_to_and_fro);
     TEST(test_every_field_has_its_urgency);
     TEST(test_the_first_status);
     TEST(test_a_new_controller_spreads_them);
