@@ -140,8 +140,8 @@ json_t *owned_secret(const json_t *object, const struct owned_hub *hub, const js
 bool owned_is_stripped(const json_t *object, const char *maker, const char *found_by) {
     const json_t *owner = tree_get(object, "metadata.ownerReferences[0]");
     const char *label = owned_label(object, LABEL_JOB);
-    if (!maker || strcmp(tree_text(owner, "kind", ""), maker) != 0 ||
-        json_object_size(json_object_get(object, "status")) > 0) {
+    bool is_seen = tree_integer(object, "status.observedGeneration", -1) >= 0; /* -1: the default */
+    if (!maker || strcmp(tree_text(owner, "kind", ""), maker) != 0 || is_seen) {
         return false; /* it has begun, or was looked at when it had its labels */
     }
     return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||

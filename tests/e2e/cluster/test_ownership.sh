@@ -94,6 +94,17 @@ has_fields() { "$api/curl" /apis/windlass.dev/v1beta1/namespaces/default/batchsc
 check "and its spec's fields are still its manager's" has_fields
 others() { job shared | sed 's/max: 2/max: 9/' | "$kubectl" apply --server-side --field-manager=other -f - 2>&1; }
 check "so another manager's apply conflicts" says 'conflict with "mine"' "$(others)"
+# A condition that somebody else keeps beside ours, while ours change. (1.20 takes lists of definitions with an int-or-string
+# for atomic in server-side apply, so one who applies it meets a conflict there; on 1.36: test_versions.sh.)
+path=/apis/windlass.dev/v1beta1/namespaces/default/batchscores/shared
+admitted='{"type": "example.com/Admitted", "status": "True", "reason": "Gate", "message": "let in", "lastTransitionTime": "2026-11-21T04:00:00Z"}'
+"$api/curl" "$path/status?fieldManager=gate" -X PATCH -H 'Content-Type: application/json-patch+json' \
+    -d "[{\"op\": \"add\", \"path\": \"/status/conditions/-\", \"value\": $admitted}]" >/dev/null
+"$kubectl" patch bs shared --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
+is_suspended() { [ "$(condition shared status Suspended)" = True ]; }
+check "its conditions change beside another manager's" within 60 is_suspended
+has_condition() { "$api/curl" $path | jq -e --argjson wanted "$admitted" 'any(.status.conditions[]; . == $wanted)'; }
+check "which stays as it was" within 10 has_condition
 # The same name in another namespace is another job.
 "$kubectl" create namespace twin >/dev/null
 job shared | "$kubectl" apply -n twin -f - >/dev/null
@@ -159,6 +170,79 @@ check "in 8 s it is tried $((after - before)) times, further and further apart" 
 "$kubectl" label pod kept-coordinator-1 windlass.dev/job=kept --overwrite >/dev/null
 free() { [ "$("$kubectl" get bs kept -o jsonpath='{.status.conditions[?(@.type=="Stalled")].status}')" != True ]; }
 check "with its label again the job goes on" within 60 free
+
+##### other owners, other controllers, added containers ##############################################
+"$kubectl" create configmap backup --from-literal=a=b >/dev/null
+backup="\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"name\": \"backup\", \"uid\": \"$("$kubectl" get configmap backup -o jsonpath='{.metadata.uid}')\""
+apply parted
+within 60 exists pod parted-worker-1
+"$kubectl" patch pod parted-worker-0 --type=json -p "[{\"op\": \"add\", \"path\": \"/metadata/ownerReferences/-\", \"value\": {$backup}}]" >/dev/null
+"$kubectl" patch pod parted-worker-1 --type=json -p "[{\"op\": \"replace\", \"path\": \"/metadata/ownerReferences\", \"value\": [{$backup, \"controller\": true}]}]" >/dev/null
+told() { "$kubectl" get events.events.k8s.io -o json | jq -e --arg reason "$1" --arg note "$2" 'any(.items[]; .regarding.name == "parted" and .reason == $reason and (.note | startswith($note)))'; }
+check "a pod with another owner beside the job: the Event PodShared" within 60 told PodShared "pod parted-worker-0 has another owner, too, ConfigMap backup"
+check "a pod with another controller: the Event PodTakenOver" within 60 told PodTakenOver "pod parted-worker-1 has another controller now, ConfigMap backup"
+check "and its place gets the next name" within 60 is_owned pod parted-worker-1-2 BatchScore
+"$kubectl" delete bs parted --wait=false >/dev/null
+check "when the job is deleted its own pods go" within 60 lacks pod parted-worker-1-2
+check "and both others stay" eval 'exists pod parted-worker-0 && exists pod parted-worker-1'
+
+# A trial that some other program's kind Sweep owns, of the same name as ours; and one of ours that lost its labels.
+trial() { # NAME APIVERSION UID
+    training "$1" 1 | sed "s#^metadata: .*#metadata: {name: $1, ownerReferences: [{apiVersion: $2, kind: Sweep, name: s2, uid: $3, controller: true}]}#" | "$kubectl" apply -f - >/dev/null
+}
+trial lost-labels windlass.dev/v1beta1 "$("$kubectl" get sweep s2 -o jsonpath='{.metadata.uid}')"
+trial not-ours other.example/v1 00000000-1111-2222-3333-444444444444
+check "a trial of another API group's Sweep begins" within 60 exists pod not-ours-0
+check "one of our Sweep that lost its labels does not" lacks pod lost-labels-0
+"$kubectl" delete dt not-ours lost-labels --wait=false >/dev/null
+
+# Real webhooks: one adds a container to each pod, which does not end when the agent does; one takes our label off.
+python3 tests/kube/inject.py "$api" &
+until_true 60 test -s "$api/inject-port"
+for what in add strip; do
+    "$kubectl" create namespace $what >/dev/null
+    "$kubectl" label namespace $what webhook=$what >/dev/null
+    cat <<YAML
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: $what}
+webhooks:
+  - name: $what.windlass.test
+    clientConfig: {url: "https://127.0.0.1:$(<"$api/inject-port")/$what", caBundle: $(base64 -w0 "$api/pki/ca.crt")}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+    namespaceSelector: {matchLabels: {webhook: $what}}
+    sideEffects: None
+    admissionReviewVersions: [v1]
+YAML
+done | "$kubectl" apply -f - >/dev/null
+sidecars() { "$kubectl" run probe --image=none --restart=Never --dry-run=server -n add -o json | jq -e '.spec.containers | length == 2'; }
+check "the webhook adds a container" within 60 sidecars
+for what in add strip; do { job mesh; training mesh-gang 2; } | "$kubectl" apply -n $what -f - >/dev/null; done
+meshed() { "$kubectl" get pods -n add -o json | jq -e '[.items[].spec.containers | length] == [2, 2, 2, 2, 2]'; }
+check "pods with an added container are the job's and the gang's" within 60 meshed
+# run POD STATE [CONTAINERS' STATE]: the agent's, and the added container's, which runs.
+run() {
+    "$kubectl" get pod "$1" -n add -o json 2>/dev/null | jq --argjson state "$2" '{status: {phase: "Running", containerStatuses: [.spec.containers[] |
+        {name, ready: true, restartCount: 0, image: "i", imageID: "", state: (if .name == "mesh" then {running: {}} else $state end)}]}}' |
+        "$api/curl" "/api/v1/namespaces/add/pods/$1/status" -X PATCH -H 'Content-Type: application/merge-patch+json' --data-binary @- >/dev/null
+}
+names() { "$kubectl" get pods -n add -o json | jq -r '.items[].metadata.name'; }
+for name in $(names); do run "$name" '{"running": {}}'; done
+for name in $(names); do
+    run "$name" '{"terminated": {"exitCode": 0, "reason": "Completed", "message": "{\"state\": \"Succeeded\", \"message\": \"all done\"}"}}'
+done
+completes() { [ "$("$kubectl" get "$1" "$2" -n add -o jsonpath='{.status.conditions[?(@.type=="Complete")].status}')" = True ]; }
+check "the job ends with its agents, while the added containers run" within 60 completes bs mesh
+check "the gang, too" within 60 completes dt mesh-gang
+denied() { "$kubectl" get "$1" "$2" -n strip -o json | jq -e '.status.conditions[] | select(.type == "Succeeded") | .reason == "Denied" and (.message | contains("without our windlass.dev/job"))'; }
+check "pods that come without our label: the job says Denied, and what is lacking" within 60 denied bs mesh
+check "the gang, too" within 60 denied dt mesh-gang
+no_pods_in() { [ -z "$("$kubectl" get pods -n "$1" -o name)" ]; }
+check "and none of them is left" within 60 no_pods_in strip
+"$kubectl" delete mutatingwebhookconfiguration strip >/dev/null
+stripped_runs() { [ "$("$kubectl" get pods -n strip -o name | wc -l)" -eq 5 ]; }
+check "without that webhook both go on" within 120 stripped_runs
 
 ##### a changed spec (this server has no CEL) #######################################################
 changed() { "$kubectl" get "$1" "$2" -o jsonpath='{.status.conditions[?(@.type=="SpecChanged")].status}'; }
@@ -348,6 +432,8 @@ job again data/other | sed 's#data/in.mp4#data/in2.mp4#' | "$kubectl" replace --
 again_has_it() { again_is_new && [ "$(variable again-coordinator-1 WINDLASS_SPEC | jq -r .input.video.path)" = data/in2.mp4 ]; }
 check "replace --force with another input: a new job with that input" within 60 again_has_it
 check "and no talk of a change" [ -z "$(changed bs again)" ]
+
+check "a minute after their agents, pods that added containers keep are deleted" within 120 no_pods_in add
 kill "$pid"
 wait "$pid"
 [ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'

@@ -86,4 +86,17 @@ sed "s/^  name: batchscores.windlass.dev$/&\n  resourceVersion: \"$version\"/" c
     ask $crds/batchscores.windlass.dev -X PUT -H 'Content-Type: application/yaml' --data-binary @- >"$work/answer"
 has_early() { ask "${path/v1alpha1/v1beta1}/early" | jq -e '.apiVersion == "windlass.dev/v1beta1" and .spec.miniBatchSize == 2'; }
 check "1.36: is there under v1beta1 after the upgrade" within 30 has_early
+# Another manager's condition beside ours, by server-side apply: each has its own. (On 1.20: test_ownership.sh.)
+status() { ask "${path/v1alpha1/v1beta1}/early/status?fieldManager=$1" -X PATCH -H "Content-Type: application/$2" -d "$3" >"$work/answer"; }
+condition_of() { echo "{\"type\": \"$1\", \"status\": \"$2\", \"reason\": \"R\", \"message\": \"m\", \"lastTransitionTime\": \"2026-11-21T04:00:00Z\"}"; }
+admitted=$(condition_of example.com/Admitted True)
+ours() { status windlass json-patch+json "[{\"op\": \"add\", \"path\": \"/status\", \"value\": {\"conditions\": [$1]}}]"; }
+ours "$(condition_of Succeeded Unknown)"
+status gate apply-patch+yaml "{\"apiVersion\": \"windlass.dev/v1beta1\", \"kind\": \"BatchScore\", \"status\": {\"conditions\": [$admitted]}}"
+ours "$(condition_of Succeeded True), $admitted"
+both() { jq -e '[.status.conditions[] | .type + .status] == ["SucceededTrue", "example.com/AdmittedTrue"]' "$work/answer" >/dev/null; }
+check "1.36: a condition that another manager applies stays beside ours" both
+managed() { jq -e --arg type "$2" --arg who "$1" 'any(.metadata.managedFields[]; .manager == $who and .fieldsV1["f:status"]["f:conditions"]["k:{\"type\":\"\($type)\"}"])' "$work/answer" >/dev/null; }
+check "1.36: and stays that manager's" managed gate example.com/Admitted
+check "1.36: as ours is ours" managed windlass Succeeded
 exit $((failures > 0))

@@ -77,10 +77,8 @@ static void report_taken_over(struct reconcile *request, const json_t *pod) {
                           "without it, and does not delete it",
                           tree_text(pod, "metadata.name", ""), tree_text(owner, "kind", ""),
                           tree_text(owner, "name", ""));
-    struct reconcile_event event = {.type = "Warning",
-                                    .reason = "PodTakenOver",
-                                    .note = note,
-                                    .after = tree_text(pod, "metadata.name", "")};
+    /* Not after a write of that name: the pod that takes its place asks for it first, in vain. */
+    struct reconcile_event event = {.type = "Warning", .reason = "PodTakenOver", .note = note};
     event_recorder_add(request, &event);
 }
 
