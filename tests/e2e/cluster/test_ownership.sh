@@ -105,6 +105,7 @@ is_suspended() { [ "$(condition shared status Suspended)" = True ]; }
 check "its conditions change beside another manager's" within 60 is_suspended
 has_condition() { "$api/curl" $path | jq -e --argjson wanted "$admitted" 'any(.status.conditions[]; . == $wanted)'; }
 check "which stays as it was" within 10 has_condition
+"$kubectl" patch bs shared --type=merge -p '{"spec": {"suspend": false}}' >/dev/null
 # The same name in another namespace is another job.
 "$kubectl" create namespace twin >/dev/null
 job shared | "$kubectl" apply -n twin -f - >/dev/null
