@@ -81,7 +81,7 @@ static void clock_is_behind(void) {
 
 /* ---- who undoes what we write ---- */
 
-/* A webhook that gives every Service another selector, whoever writes it. */
+/* A webhook that gives every Service another selector each time that it is written. */
 static bool selectors_are_changed(void *context UNUSED, struct api_double *double_ UNUSED,
                                   const struct api_request *request) {
     json_t *selector = tree_get(request->body, "spec.selector");
