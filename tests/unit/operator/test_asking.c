@@ -17,7 +17,7 @@ enum {
     MANY = 80,          /* jobs at a time: each asking once a minute would be too much */
     VERY_MANY = 1000,   /* in a soak */
     SAMPLE = 8,         /* one of this many states has many jobs */
-    POLLED = 8,         /* jobs whose coordinators are asked all the time */
+    POLLED = 8,         /* jobs of which something is asked or changed all the time */
     PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
     PER_MINUTE = 60,    /* of MANY jobs and the watches together */
 };
@@ -459,8 +459,10 @@ static struct rates ask(int jobs) {
 
 static int how_many(void) {
     const char *jobs = getenv("ASKING_JOBS");
-    int usual = state->cost == POLLS ? POLLED : MANY;
-    return jobs ? (int)strtol(jobs, NULL, 10) : getenv("SOAK_ROUNDS") ? VERY_MANY : usual;
+    bool is_soak = getenv("SOAK_ROUNDS") != NULL;
+    int usual = state->cost == POLLS || state->cost == CHANGES ? POLLED : MANY;
+    int most = state->cost == CHANGES ? MANY : VERY_MANY;
+    return jobs ? (int)strtol(jobs, NULL, 10) : is_soak ? most : usual;
 }
 
 static void test_every_state_asks_little(void) {
