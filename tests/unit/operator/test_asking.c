@@ -376,7 +376,7 @@ static const struct state states[] = {
     {"the server's clock is years ahead", batch, clock_is_wrong, clock_is_ahead, running_quietly,
      POLLS},
     {"the server's clock is years behind", gang, clock_is_wrong, clock_is_behind, bad_image, EASY},
-    {"a webhook changes selectors", batch, selectors_are_changed, NULL, NULL, EASY},
+    {"a webhook changes selectors", batch, selectors_are_changed, NULL, NULL, HARD},
     {"somebody wipes the status each second", batch, never, NULL, wipe_statuses, CHANGES},
     {"the status of gangs is wiped each second", gang, never, NULL, wipe_gangs, CHANGES},
     {"the status of Sweeps is wiped each second", sweep, never, NULL, wipe_statuses, CHANGES},
