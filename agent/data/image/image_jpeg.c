@@ -2,6 +2,7 @@
 /* JPEG by libjpeg-turbo: the codec's row. */
 #include "agent/data/image/exif.h"
 #include "agent/data/image/image.h"
+#include "agent/data/image/jpeg_tidy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,28 @@ static void handle_destroyp(tjhandle *handle) {
     }
 }
 
-/* libjpeg only warns if data is missing, which leaves grey areas. Extra bytes are harmless. */
+/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas, and tells
+ * the first warning alone. */
 static bool is_harmless(tjhandle handle) {
+    static const char *const damages[] = {"remature", "bad Huffman", "bad arithmetic",
+                                          "instead of RST", "extraneous"};
     const char *text = tjGetErrorStr2(handle);
-    return tjGetErrorCode(handle) == TJERR_WARNING && !strstr(text, "remature") &&
-           !strstr(text, "bad Huffman");
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        if (strstr(text, damages[i])) {
+            return false;
+        }
+    }
+    return tjGetErrorCode(handle) == TJERR_WARNING;
+}
+
+/* Bytes before a marker that belong to nothing: how many, if it is the end's, else 0; -1: the
+ * warning is another one. */
+static int64_t extraneous(tjhandle handle) {
+    const char *text = tjGetErrorStr2(handle), *count = strstr(text, "data: ");
+    if (tjGetErrorCode(handle) != TJERR_WARNING || !count || !strstr(text, " extraneous bytes")) {
+        return -1;
+    }
+    return strstr(text, "marker 0xd9") ? strtoll(count + strlen("data: "), NULL, 10) : 0;
 }
 
 static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct picture *picture) {
@@ -36,29 +54,57 @@ static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct p
     return result;
 }
 
-static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
-    AUTO(handle_destroyp) tjhandle handle = tjInitDecompress();
+static int corrupt(tjhandle handle, struct error *err) {
+    return error_set(err, ERROR_INVALID, "corrupt JPEG: %s", tjGetErrorStr2(handle));
+}
+
+static int decode_pixels(tjhandle handle, const void *bytes, size_t size, struct picture *picture,
+                         struct error *err) {
     int width = 0, height = 0, sampling = 0, color = 0;
-    if (!handle) {
-        return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
-    }
     int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
-    bool is_empty = width < 1 || height < 1; /* only tables, or truncated before the size */
-    if (is_empty || (header < 0 && !is_harmless(handle))) {
-        return error_set(err, ERROR_INVALID, "corrupt JPEG: %s",
-                         header < 0 ? tjGetErrorStr2(handle) : "it contains no picture");
+    if (header < 0 && !is_harmless(handle) && extraneous(handle) < 0) {
+        return corrupt(handle, err);
+    }
+    if (width < 1 || height < 1) { /* only tables, or truncated before the size */
+        return error_set(err, ERROR_INVALID, "corrupt JPEG: it contains no picture");
     }
     if (picture_check_size(width, height, err) < 0) {
         return -1;
     }
-    AUTO(picture_release) struct picture picture;
-    picture_init(&picture, width, height);
+    picture_init(picture, width, height);
     bool is_cmyk = color == TJCS_CMYK || color == TJCS_YCCK;
-    int result = is_cmyk ? decode_cmyk(handle, bytes, size, &picture)
-                         : tjDecompress2(handle, bytes, size, picture.pixels, width, 0, height,
+    int result = is_cmyk ? decode_cmyk(handle, bytes, size, picture)
+                         : tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height,
                                          TJPF_RGB, TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT);
-    if (result < 0 && !is_harmless(handle)) {
-        return error_set(err, ERROR_INVALID, "corrupt JPEG: %s", tjGetErrorStr2(handle));
+    return result < 0 && !is_harmless(handle) ? corrupt(handle, err) : 0;
+}
+
+/* Once more, without the bytes that the first warning was about: behind it may be another one. */
+static int decode_tidied(tjhandle handle, const void *bytes, size_t size, struct picture *picture,
+                         struct error *err) {
+    size_t tidy_size = 0;
+    int64_t count = extraneous(handle);
+    uint8_t *tidied = count < 0 ? NULL : jpeg_tidy(bytes, size, (size_t)count, &tidy_size);
+    if (!tidied || tidy_size == size) {
+        free(tidied);
+        return -1;
+    }
+    error_clear(err);
+    picture_release(picture);
+    int result = decode_pixels(handle, tidied, tidy_size, picture, err);
+    free(tidied);
+    return result;
+}
+
+static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
+    AUTO(handle_destroyp) tjhandle handle = tjInitDecompress();
+    if (!handle) {
+        return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
+    }
+    AUTO(picture_release) struct picture picture = {0};
+    if (decode_pixels(handle, bytes, size, &picture, err) < 0 &&
+        decode_tidied(handle, bytes, size, &picture, err) < 0) {
+        return -1;
     }
     picture_orient(&picture, exif_orientation(bytes, size));
     *ret_picture = picture;

@@ -178,6 +178,86 @@ static void padding(void) {
     picture_release(&picture);
 }
 
+/* A JPEG of which bytes from `at` on are replaced by others; false: it is refused, as corrupt. */
+static bool decodes(const uint8_t *jpeg, size_t size, size_t at, size_t without, const char *with,
+                    size_t with_size, struct picture *ret) {
+    uint8_t *bytes = x_malloc(size + with_size);
+    struct error err = {0};
+    memcpy(bytes, jpeg, at);
+    memcpy(bytes + at, with, with_size);
+    memcpy(bytes + at + with_size, jpeg + at + without, size - at - without);
+    int result = image_decode(bytes, size - without + with_size, ret, &err);
+    CHECK(result == 0 || text_starts(err.text, "corrupt JPEG: "));
+    error_clear(&err);
+    free(bytes);
+    return result == 0;
+}
+
+static uint8_t *marker(uint8_t *jpeg, size_t size, int number) {
+    const uint8_t wanted[] = {0xFF, (uint8_t)number};
+    return memmem(jpeg, size, wanted, sizeof wanted);
+}
+
+/* libjpeg only warns of damage, and tells the first warning alone. What cameras add is no damage. */
+static void damaged_jpegs_are_refused(void) {
+    static const char zeros[20] = "", stuffed[] = "\xFF\0\xFF\0\xFF\0\xFF\0\xFF\0\xFF\0\xFF",
+                      junk[] = "left over of damage";
+    struct error err = {0};
+    struct picture picture, seen = {0};
+    uint8_t *jpeg = NULL;
+    size_t size = 0;
+    picture_init(&picture, 160, 120);
+    srand48(1);
+    for (int i = 0; i < 3 * 160 * 120; i++) {
+        picture.pixels[i] = (uint8_t)lrand48();
+    }
+    setenv("TJ_RESTART", "1", 1); /* a marker behind each row of blocks */
+    CHECK_OK(image_encode(&picture, IMAGE_JPEG, &jpeg, &size, &err), &err);
+    unsetenv("TJ_RESTART");
+    picture_release(&picture);
+    CHECK_OK(image_decode(jpeg, size, &picture, &err), &err);
+    size_t row = (size_t)(marker(jpeg, size, 0xD2) - jpeg), end = size - 2, head = 20;
+    size_t rows_size = (size_t)(marker(jpeg, size, 0xD3) - jpeg) - row;
+    const struct {
+        size_t at, without;
+        const char *with;
+        size_t with_size;
+        bool is_good;
+    } changes[] = {
+        {end, 0, zeros, sizeof zeros, true},
+        {end, 0, stuffed, sizeof stuffed, true},
+        {head, 0, junk, sizeof junk, true},
+        {end, 0, junk, sizeof junk, false},
+        {row, 0, junk, sizeof junk, false},
+        {row, rows_size, "", 0, false},
+        {row - 99, 99, "", 0, false},
+        {row, size - row, "", 0, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        bool is_good = decodes(jpeg, size, changes[i].at, changes[i].without, changes[i].with,
+                               changes[i].with_size, &seen);
+        if (is_good != changes[i].is_good) {
+            printf("# change %zu\n", i);
+            test_failures++;
+        }
+        CHECK(!is_good || memcmp(seen.pixels, picture.pixels, 3 * 160 * 120) == 0);
+        picture_release(&seen);
+    }
+    /* The harmless warning comes first. */
+    uint8_t *gap = x_malloc(size + sizeof junk);
+    memcpy(gap, jpeg, head);
+    memcpy(gap + head, junk, sizeof junk);
+    memcpy(gap + head + sizeof junk, jpeg + head, size - head);
+    row += sizeof junk;
+    CHECK(decodes(gap, size + sizeof junk, 0, 0, "", 0, &seen));
+    picture_release(&seen);
+    CHECK(!decodes(gap, size + sizeof junk, row, rows_size, "", 0, &seen));
+    CHECK(!decodes(gap, size + sizeof junk, row, size + sizeof junk - row, "", 0, &seen));
+    free(gap);
+    free(jpeg);
+    picture_release(&picture);
+}
+
 /* Headers that claim a huge picture are refused before memory is allocated. */
 static void huge_pictures_are_refused(void) {
     struct error err = {0};
@@ -199,6 +279,7 @@ int main(void) {
     TEST(orientation_is_carried_out);
     TEST(orientations);
     TEST(padding);
+    TEST(damaged_jpegs_are_refused);
     TEST(huge_pictures_are_refused);
     return TEST_END();
 }
