@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/container/container.h"
 
+#include "agent/data/video/container/asf.h"
+
 #include <string.h>
 
 enum { ISO_BOXES_MAX = 1 << 20 }; /* a fragmented mp4 has about two boxes per second */
@@ -95,32 +97,13 @@ static enum container_state check_matroska(struct video_source *source, int64_t 
     return verdict((uint64_t)(segment + 4 + length) + (uint64_t)body, size, ret_missing);
 }
 
-static uint64_t little_endian(const uint8_t *bytes, int count) {
-    uint64_t value = 0;
-    while (count-- > 0) {
-        value = value << 8 | bytes[count];
-    }
-    return value;
-}
-
-/* ASF (WMV): a header, and an object with all packets, whose size a live stream does not know. The
- * indexes behind it may be missing. */
+/* WMV: the indexes behind its packets may be missing. */
 static enum container_state check_asf(struct video_source *source, int64_t size,
                                       int64_t *ret_missing) {
-    static const uint8_t packets[] = {0x36, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11};
-    uint8_t bytes[24];
-    if (video_source_read(source, 0, bytes, sizeof bytes) < (int64_t)sizeof bytes) {
-        return CONTAINER_UNKNOWN;
-    }
-    uint64_t at = little_endian(bytes + 16, 8);
-    if (at > (uint64_t)size ||
-        video_source_read(source, (int64_t)at, bytes, sizeof bytes) < (int64_t)sizeof bytes ||
-        memcmp(bytes, packets, sizeof packets) != 0) {
-        return CONTAINER_UNKNOWN;
-    }
-    uint64_t length = little_endian(bytes + 16, 8);
-    bool is_cut = length < INT64_MAX && at + length > (uint64_t)size;
-    return is_cut ? verdict(at + length, size, ret_missing) : CONTAINER_UNKNOWN;
+    struct asf asf;
+    return asf_read(source, &asf) && !asf.is_live && asf.end > (uint64_t)size
+               ? verdict(asf.end, size, ret_missing)
+               : CONTAINER_UNKNOWN;
 }
 
 enum container_state container_check(struct video_source *source, int64_t *ret_missing) {
@@ -139,7 +122,7 @@ enum container_state container_check(struct video_source *source, int64_t *ret_m
         return check_asf(source, size_bytes, ret_missing);
     }
     if (memcmp(head, "RIFF", 4) == 0) {
-        uint64_t body = little_endian(head + 4, 4);
+        uint64_t body = asf_number(head + 4, 4);
         /* An AVI that is still being written, or longer than 4 GB, has 0 or an invalid length. */
         return body < 16 || body >= 0xFFFFFFF0 ? CONTAINER_UNKNOWN
                                                : verdict(body + 8, size_bytes, ret_missing);

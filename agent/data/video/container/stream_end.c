@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/container/stream_end.h"
 
+#include "agent/data/video/container/asf.h"
 #include "agent/data/video/container/container.h"
+#include "agent/data/video/container/nut_end.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -252,23 +254,41 @@ static const char *check_flv(struct video_source *source) {
 
 /* ---- NUT ------------------------------------------------------------------------------------- */
 
-/* The last bytes are the distance from the index to the end, and a checksum. */
+static enum nut_end nut_end(struct video_source *source, const struct piece *head, int64_t size) {
+    AUTO(piece_release) struct piece tail = read_tail(source, size);
+    return nut_end_find(head->bytes, head->size, tail.bytes, tail.size);
+}
+
 static const char *check_nut(struct video_source *source) {
-    enum { END_BYTES = 12 };
-    static const uint8_t start[] = {'N', 'X', 0xDD, 0x67, 0x2F, 0x23, 0xE6, 0x4E};
-    uint8_t bytes[END_BYTES];
+    enum { HEAD_BYTES = 64 << 10, LONG_TAIL_BYTES = 32 << 20 }; /* with a picture that is not packed */
+    AUTO(piece_release) struct piece head = read_piece(source, 0, HEAD_BYTES);
+    enum nut_end end = nut_end(source, &head, TAIL_BYTES);
+    if (end == NUT_END_UNKNOWN) {
+        end = nut_end(source, &head, LONG_TAIL_BYTES);
+    }
+    return end == NUT_END_CUT ? "in the middle of a packet" : NULL;
+}
+
+/* ---- Windows media, live --------------------------------------------------------------------- */
+
+/* All its packets have the same size; behind them indexes may follow. */
+static const char *check_windows(struct video_source *source) {
+    enum { INDEX_PACKETS_MAX = 64 };
+    struct asf asf;
     int64_t size = video_source_size(source);
-    if (size < END_BYTES ||
-        video_source_read(source, size - END_BYTES, bytes, sizeof bytes) != sizeof bytes) {
+    if (!asf_read(source, &asf) || !asf.is_live || asf.packet_bytes <= 0 || size < asf.packets_at) {
         return NULL;
     }
-    uint64_t distance = container_number(bytes, 8);
-    return distance <= (uint64_t)size && distance >= END_BYTES &&
-                   video_source_read(source, size - (int64_t)distance, bytes, sizeof start) ==
-                       sizeof start &&
-                   memcmp(bytes, start, sizeof start) == 0
-               ? NULL
-               : "without the index that belongs there";
+    int64_t packets = (size - asf.packets_at) / asf.packet_bytes;
+    if (asf.packets_at + packets * asf.packet_bytes == size) {
+        return NULL;
+    }
+    for (int i = 0; i < INDEX_PACKETS_MAX && i <= packets; i++) {
+        if (asf_is_index(source, asf.packets_at + (packets - i) * asf.packet_bytes)) {
+            return NULL;
+        }
+    }
+    return "in the middle of a packet";
 }
 
 const char *stream_end_find(struct video_source *source, const char *format) {
@@ -279,7 +299,8 @@ const char *stream_end_find(struct video_source *source, const char *format) {
                   {"mpeg", check_program},
                   {"ogg", check_ogg},
                   {"flv", check_flv},
-                  {"nut", check_nut}};
+                  {"nut", check_nut},
+                  {"asf", check_windows}};
     for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
         if (strcmp(format, checks[i].format) == 0) {
             return checks[i].check(source);
