@@ -171,6 +171,8 @@ static const struct kind {
      "ff " AND_TONE X264 " -c:a mp2 whole-$OUT && head -c $(($(stat -c %s whole-$OUT) / 2 + 50)) "
      "whole-$OUT >$OUT && rm whole-$OUT",
      "mp4", "end;"},
+    {"t-bare.nut", "ff " AND_TONE X264 " -c:a mp2 -write_index 0 $OUT", "mp4", ""},
+    {"t-live.wmv", "ff " AND_TONE " -c:v wmv2 -c:a wmav2 -f asf - | cat >$OUT", "mkv", ""},
     {"t-mpeg1.mpg", "ff " AND_TONE " -c:v mpeg1video -c:a mp2 $OUT", "mp4", ""},
     {"t-theora.ogv", "ff " AND_TONE " -c:v libtheora -c:a flac $OUT", "mp4", ""},
     {"t-prores.mov", "ff " AND_TONE " -c:v prores_ks -c:a pcm_s24le $OUT", "mkv", ""},
