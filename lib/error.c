@@ -52,6 +52,7 @@ static enum error_kind kind_of_errno(int errno_value) {
         return ERROR_DENIED;
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
         return ERROR_EXHAUSTED;

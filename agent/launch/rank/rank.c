@@ -213,6 +213,7 @@ static int open_stream(struct stream *stream, int to, struct error *err) {
 static _Noreturn void become(const struct rank *rank, char **words, int why, pid_t parent) {
     int out = rank->streams[0].theirs, errors = rank->streams[1].theirs;
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_SETMASK, &rank->before, NULL);
     if (dup2(out, 1) == 1 && dup2(errors, 2) == 2 && child_dies_with(parent)) {
         execvp(words[0], words);
@@ -470,6 +471,7 @@ int rank_main(int argc, char **argv) {
     }
     if (!agent() || (!has_log && rank.number < 0)) { /* not a rank of ours */
         signal(SIGPIPE, SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, &rank.before, NULL);
         execvp(words[0], words);
         fprintf(stderr, "rank: cannot run %s: %s\n", words[0], strerror(errno));

@@ -122,6 +122,15 @@ else
     bad=1
 fi
 [ -d "$runtime" ] || echo "skip model new on onnxruntime-node: npm could not get it"
+(ulimit -f 1 && "$agent" model new mlp -o "$work/large.onnx" >"$work/said" 2>&1)
+code=$?
+if [ "$code $(ls "$work"/large* 2>/dev/null) $(cat "$work/said")" = "3  windlass-agent model: cannot write $work/large.onnx: File too large" ]; then
+    echo "ok a limit on the size of files is a failed write, not a death"
+else
+    echo "not ok a limit on the size of files is a failed write, not a death"
+    echo "# $code $(cat "$work/said")"
+    bad=1
+fi
 said=$("$agent" model new resnet34 2>&1)
 code=$?
 if [ $code -eq 2 ] && [[ $said == *"resnet34: one of cnn, mlp, resnet18, resnet50 is expected"* ]]; then
