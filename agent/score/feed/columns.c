@@ -3,6 +3,7 @@
 
 #include "agent/engine/session.h"
 #include "agent/score/feed/row_value.h"
+#include "agent/score/feed/slices.h"
 
 #include <errno.h>
 #include <math.h>
@@ -175,7 +176,8 @@ static bool read_text(const char *text, double *ret_number) {
         return false;
     }
     *ret_number = strtod(at, &end);
-    return end != at && end[strspn(end, " \t")] == 0;
+    bool is_too_large = isinf(*ret_number) && strpbrk(at, "0123456789");
+    return end != at && end[strspn(end, " \t")] == 0 && !is_too_large;
 }
 
 static bool read_number(const json_t *value, double *ret_number) {
@@ -264,8 +266,9 @@ static bool read_value(struct columns *columns, size_t input, size_t k, const js
         ((uint8_t *)values)[k] = boolean;
         return fits;
     default:
-        *ret_wanted = "a number";
-        return read_number(value, &((double *)values)[k]);
+        fits = read_number(value, &((double *)values)[k]);
+        *ret_wanted = fits ? "a number that float32 holds" : "a number";
+        return fits && slices_holds(takes->type, ((double *)values)[k]);
     }
 }
 

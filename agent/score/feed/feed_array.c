@@ -23,7 +23,15 @@ static int array_open(const struct feed_options *options, struct feed **ret_feed
 }
 
 static int array_take(struct feed *feed, const struct feed_item *item, struct error *err) {
-    return slices_part(&item->item->slice, feed->inputs, feed->count, feed->slices, err);
+    if (slices_part(&item->item->slice, feed->inputs, feed->count, feed->slices, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < feed->count; i++) {
+        if (slices_check_values(&feed->slices[i], feed->inputs[i].type, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int array_measure(const struct feed *feed, size_t index, struct tensor *ret_values,

@@ -2,6 +2,7 @@
 /* The same values for every item: one number, which fills the input, or as many as it has. */
 #include "agent/score/feed/feed.h"
 
+#include "agent/score/feed/slices.h"
 #include "lib/number/half.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static bool store(enum tensor_type type, double number, void *values, int64_t at
     switch (type) {
     case TENSOR_FLOAT32:
         ((float *)values)[at] = (float)number;
-        return true;
+        return slices_holds(type, number);
     case TENSOR_FLOAT64:
         ((double *)values)[at] = number;
         return true;

@@ -2,6 +2,7 @@
 #include "agent/score/feed/slices.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 enum { WIDTH_MAX = 1 << 24 }; /* so sums of several widths do not overflow */
@@ -95,6 +96,23 @@ int slices_check(const struct npy_slice *slice, const struct feed_input *input, 
                          tensor_type_name(type), wanted, npy_type_name(slice->type), given);
     }
     *ret_shape = shape;
+    return 0;
+}
+
+bool slices_holds(enum tensor_type type, double number) {
+    return type != TENSOR_FLOAT32 || !isfinite(number) || isfinite((float)number);
+}
+
+int slices_check_values(const struct npy_slice *slice, enum tensor_type type, struct error *err) {
+    int64_t count = kinds[slice->type].as == TENSOR_FLOAT64 ? slices_count(slice) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = ((const double *)slice->values)[i];
+        if (!slices_holds(type, value)) {
+            return error_set(err, ERROR_INVALID,
+                             "value %lld of the slice is %g, which the network's %s cannot hold",
+                             (long long)i, value, tensor_type_name(type));
+        }
+    }
     return 0;
 }
 

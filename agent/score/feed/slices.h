@@ -21,6 +21,11 @@ int64_t slices_width(const struct feed_input *input);
 NODISCARD int slices_check(const struct npy_slice *slice, const struct feed_input *input,
                            int64_t items, struct shape *ret_shape, struct error *err);
 int64_t slices_count(const struct npy_slice *slice); /* values */
+/* Rounding is allowed, a finite number that becomes infinite is not. */
+bool slices_holds(enum tensor_type type, double number);
+/* INVALID: the type does not hold a value of the slice. */
+NODISCARD int slices_check_values(const struct npy_slice *slice, enum tensor_type type,
+                                  struct error *err);
 /* Only for a pair that slices_check has accepted. ret_values: room for slices_count values of
  * `type`. */
 void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values);

@@ -459,8 +459,8 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     return MIN(got, READER_ITEM);
 }
 
-/* Takes an item. Rows and texts that do not fit have failed; all slices are alike, and so are sizes
- * of pictures. */
+/* Takes an item. Rows and texts that do not fit have failed, and slices with a value that does not;
+ * all slices have one type and shape, and so have pictures. */
 static int take_item(struct scorer *scorer, struct item *item, char **ret_head, struct error *why,
                      struct error *err) {
     int result = sink_row_prefix(scorer->heads, item, ret_head, why) < 0
@@ -475,8 +475,8 @@ static int take_item(struct scorer *scorer, struct item *item, char **ret_head, 
     if (result == 0) {
         return 0;
     }
-    bool is_text = item->type == ITEM_PATH && !store_error_is_machine(why);
-    if (item->type != ITEM_JSON && !is_text) {
+    bool is_machine = item->type == ITEM_PATH && store_error_is_machine(why);
+    if (item->type == ITEM_PICTURE || is_machine) {
         *err = *why;
         return error_context(err, "%s", item->name);
     }

@@ -89,6 +89,15 @@ for row in '<f8 d' '|u1 B' '<i2 h' '<i8 q'; do
     job "of-$letter"
     check "$kind becomes what the network takes" oracle "of-$letter" "$letter"
 done
+python3 - "$work/data/of-d/a0.npy" <<'P'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[-8 * 12:-8 * 11] = struct.pack("<d", 1e39)  # of the last slice
+open(sys.argv[1], "wb").write(data)
+P
+job of-d
+check "a number that float32 cannot hold fails its slice, and no other" [ "$(jq -r '"\(.item) \(.cause)"' "$work/data/out/failed.jsonl")" = \
+    "a0.npy[4] a0.npy[4]: value 0 of the slice is 1e+39, which the network's float32 cannot hold" ]
 job floats/deep/a1.npy
 check "one file" [ "$code $(jq -r .file "$out")" = '0 a1.npy[0]' ]
 arrays flat '<f4' f '(4,)' 3

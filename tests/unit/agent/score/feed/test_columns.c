@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/feed/columns.h"
+#include "agent/score/feed/slices.h"
 
 #include "agent/engine/graph/string_table.h"
 #include "lib/arena.h"
@@ -48,6 +49,11 @@ static void test_rows_become_numbers_by_their_names(void) {
         {"{\"b\":\"\",\"a\":null}", NAN, NAN, NULL},
         {"{\"b\":\"  \",\"a\":\"nan\"}", NAN, NAN, NULL},
         {"{\"b\":\"inf\",\"a\":\"-inf\"}", INFINITY, -INFINITY, NULL},
+        {"{\"b\":\"3.40282347e38\",\"a\":-3e38}", 3.40282347e38, -3e38, NULL},
+        {"{\"b\":\"1e-400\",\"a\":1}", 0, 1, NULL},
+        {"{\"b\":\"1e39\",\"a\":1}", 0, 0, "\"b\" is \"1e39\", a number that float32 holds"},
+        {"{\"b\":1,\"a\":-1e39}", 0, 0, "\"a\" is not a text, a number that"},
+        {"{\"b\":\"1e400\",\"a\":1}", 0, 0, "\"b\" is \"1e400\", a number"},
         {"{\"b\":\"1\"}", 0, 0, "it has no column \"a\""},
         {"{\"b\":\"1,5\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"1,5\", a number is expected"},
         {"{\"b\":\"0x10\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"0x10\", a number"},
@@ -76,6 +82,18 @@ static void test_rows_become_numbers_by_their_names(void) {
         CHECK(values[1] == rows[i].a || (isnan(values[1]) && isnan(rows[i].a)));
     }
     columns_free(columns);
+}
+
+static void test_an_array_has_no_number_that_becomes_infinite(void) {
+    static const double good[] = {1e-50, -INFINITY, NAN, 3.4028235e38}, bad[] = {1, -3.5e38};
+    struct npy_slice slice = {.type = NPY_FLOAT64, .rank = 1, .dims = {4}, .values = good};
+    struct error err = {0};
+    CHECK_OK(slices_check_values(&slice, TENSOR_FLOAT32, &err), &err);
+    slice = (struct npy_slice){.type = NPY_FLOAT64, .rank = 1, .dims = {2}, .values = bad};
+    CHECK_OK(slices_check_values(&slice, TENSOR_FLOAT64, &err), &err);
+    CHECK_INT(slices_check_values(&slice, TENSOR_FLOAT32, &err), -1);
+    CHECK_STR(err.text,
+              "value 1 of the slice is -3.5e+38, which the network's float32 cannot hold");
 }
 
 static void test_the_network_must_take_rows_of_so_many_columns(void) {
@@ -210,6 +228,7 @@ int main(void) {
     TEST(test_inputs_of_several_types_take_a_column_each);
     TEST(test_a_slice_is_parted_among_the_inputs);
     TEST(test_rows_become_numbers_by_their_names);
+    TEST(test_an_array_has_no_number_that_becomes_infinite);
     TEST(test_the_network_must_take_rows_of_so_many_columns);
     return TEST_END();
 }
