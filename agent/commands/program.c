@@ -50,7 +50,8 @@ static int choose_decoder(const struct program *program) {
 
 int program_run(const struct program *program, int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that would become too large: a failed write, as a full disk's */
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file that would become too large: a failed write, as a full disk's */
     int first;
     if (program->decoder && argc > 1 && strcmp(argv[1], "decoder") == 0) {
         return program->decoder(argc, argv);

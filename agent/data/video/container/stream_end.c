@@ -260,7 +260,10 @@ static enum nut_end nut_end(struct video_source *source, const struct piece *hea
 }
 
 static const char *check_nut(struct video_source *source) {
-    enum { HEAD_BYTES = 64 << 10, LONG_TAIL_BYTES = 32 << 20 }; /* with a picture that is not packed */
+    enum {
+        HEAD_BYTES = 64 << 10,
+        LONG_TAIL_BYTES = 32 << 20
+    }; /* with a picture that is not packed */
     AUTO(piece_release) struct piece head = read_piece(source, 0, HEAD_BYTES);
     enum nut_end end = nut_end(source, &head, TAIL_BYTES);
     if (end == NUT_END_UNKNOWN) {
@@ -295,12 +298,8 @@ const char *stream_end_find(struct video_source *source, const char *format) {
     static const struct {
         const char *format;
         const char *(*check)(struct video_source *source);
-    } checks[] = {{"mpegts", check_transport},
-                  {"mpeg", check_program},
-                  {"ogg", check_ogg},
-                  {"flv", check_flv},
-                  {"nut", check_nut},
-                  {"asf", check_windows}};
+    } checks[] = {{"mpegts", check_transport}, {"mpeg", check_program}, {"ogg", check_ogg},
+                  {"flv", check_flv},          {"nut", check_nut},      {"asf", check_windows}};
     for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
         if (strcmp(format, checks[i].format) == 0) {
             return checks[i].check(source);

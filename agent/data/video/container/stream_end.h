@@ -5,7 +5,7 @@
 
 #include "agent/data/video/video_source.h"
 
-/* format: libav's name of the demuxer: mpegts, mpeg, ogg, flv, nut or asf; of others nothing is known.
- * Returns how it ends, after "it ends": a constant; NULL: nothing shows that it was cut. Never
- * fails: what cannot be read shows nothing. */
+/* format: libav's name of the demuxer: mpegts, mpeg, ogg, flv, nut or asf; of others nothing is
+ * known. Returns how it ends, after "it ends": a constant; NULL: nothing shows that it was cut.
+ * Never fails: what cannot be read shows nothing. */
 const char *stream_end_find(struct video_source *source, const char *format);

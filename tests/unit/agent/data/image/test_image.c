@@ -198,7 +198,8 @@ static uint8_t *marker(uint8_t *jpeg, size_t size, int number) {
     return memmem(jpeg, size, wanted, sizeof wanted);
 }
 
-/* libjpeg only warns of damage, and tells the first warning alone. What cameras add is no damage. */
+/* libjpeg only warns of damage, and tells the first warning alone. What cameras add is no damage.
+ */
 static void damaged_jpegs_are_refused(void) {
     static const char zeros[20] = "", stuffed[] = "\xFF\0\xFF\0\xFF\0\xFF\0\xFF\0\xFF\0\xFF",
                       junk[] = "left over of damage";
@@ -224,14 +225,10 @@ static void damaged_jpegs_are_refused(void) {
         size_t with_size;
         bool is_good;
     } changes[] = {
-        {end, 0, zeros, sizeof zeros, true},
-        {end, 0, stuffed, sizeof stuffed, true},
-        {head, 0, junk, sizeof junk, true},
-        {end, 0, junk, sizeof junk, false},
-        {row, 0, junk, sizeof junk, false},
-        {row, rows_size, "", 0, false},
-        {row - 99, 99, "", 0, false},
-        {row, size - row, "", 0, false},
+        {end, 0, zeros, sizeof zeros, true}, {end, 0, stuffed, sizeof stuffed, true},
+        {head, 0, junk, sizeof junk, true},  {end, 0, junk, sizeof junk, false},
+        {row, 0, junk, sizeof junk, false},  {row, rows_size, "", 0, false},
+        {row - 99, 99, "", 0, false},        {row, size - row, "", 0, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
         bool is_good = decodes(jpeg, size, changes[i].at, changes[i].without, changes[i].with,
