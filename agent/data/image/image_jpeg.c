@@ -15,8 +15,8 @@ static void handle_destroyp(tjhandle *handle) {
     }
 }
 
-/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas, and tells
- * the first warning alone. */
+/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas, and shows
+ * its first warning alone. */
 static bool is_harmless(tjhandle handle) {
     static const char *const damages[] = {"remature", "bad Huffman", "bad arithmetic",
                                           "instead of RST", "extraneous"};

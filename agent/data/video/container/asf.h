@@ -1,4 +1,4 @@
-/* asf.h: what the header of an ASF file (WMV) says of its packets. */
+/* asf.h: the header of an ASF file (WMV), as far as it describes its packets. */
 #pragma once
 
 #include "agent/data/video/video_source.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    START_BYTES = 8, /* of all packets but frames; the first byte is 'N', which is no frame's */
+    START_BYTES = 8, /* of all packets but frames; they begin with 'N', and frames do not */
     CODES = 256,
     HEADERS_MAX = 128,     /* beginnings that frames have in common */
     COMMON_FRAME = 4096,   /* larger frames do not leave theirs out */

@@ -146,7 +146,7 @@ static void windows_media(void) {
 }
 
 /* A live one that is not cut inside of a packet is neither refused nor called cut, whether it has
- * an index or not; one that says of itself that it is not live is refused. */
+ * an index or not; one whose header declares another kind is refused. */
 static void windows_media_live(void) {
     static const struct kind film = {"e-live.wmv", LIVE_WMV, "asf", 1};
     enum { FLAGS_AT = 30 + 88, SIZE_AT = 16 };
