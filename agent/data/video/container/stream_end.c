@@ -254,20 +254,18 @@ static const char *check_flv(struct video_source *source) {
 
 /* ---- NUT ------------------------------------------------------------------------------------- */
 
-static enum nut_end nut_end(struct video_source *source, const struct piece *head, int64_t size) {
+static enum nut_end look_at_tail(struct video_source *source, const struct piece *head,
+                                 int64_t size) {
     AUTO(piece_release) struct piece tail = read_tail(source, size);
     return nut_end_find(head->bytes, head->size, tail.bytes, tail.size);
 }
 
 static const char *check_nut(struct video_source *source) {
-    enum {
-        HEAD_BYTES = 64 << 10,
-        LONG_TAIL_BYTES = 32 << 20
-    }; /* with a picture that is not packed */
+    enum { HEAD_BYTES = 64 << 10, LONG_TAIL_BYTES = 32 << 20 }; /* longer than any raw picture */
     AUTO(piece_release) struct piece head = read_piece(source, 0, HEAD_BYTES);
-    enum nut_end end = nut_end(source, &head, TAIL_BYTES);
+    enum nut_end end = look_at_tail(source, &head, TAIL_BYTES);
     if (end == NUT_END_UNKNOWN) {
-        end = nut_end(source, &head, LONG_TAIL_BYTES);
+        end = look_at_tail(source, &head, LONG_TAIL_BYTES);
     }
     return end == NUT_END_CUT ? "in the middle of a packet" : NULL;
 }
