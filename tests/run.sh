@@ -11,12 +11,13 @@
 #   --show     prints all lines of a program, not only those that failed
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # At the end, shared servers are stopped; a process of this run that is still running fails the run and is named.
-# Each line of a program ends with its wall seconds and its processor seconds: those of the processes that it has
-# waited for (not of a cluster's pods). build/tests/seconds keeps both.
+# Each line of a program ends with its wall seconds and its processor seconds, with those of the servers that it has
+# started (cluster/accounts.sh). What scripts share has lines of its own at the end. build/tests/seconds keeps both.
 # The last line is the result: "N passed, N failed"; the lines before it repeat what failed and what was unstable.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 . tests/e2e/python.sh
+. tests/cluster/accounts.sh
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 beside= beside_pid= lanes=1 show= again=
@@ -27,6 +28,7 @@ declare -A busy=()                       # shared servers in use
 # Every process of the run has this in its environment; nested runs add their own.
 mark=windlass-test-run-$$-$RANDOM
 export WINDLASS_TEST_RUN="${WINDLASS_TEST_RUN:-} $mark"
+open_accounts "$mark"
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --beside) beside=$2; shift ;;
@@ -60,6 +62,7 @@ interrupted() {
 cleanup() {
     [ ${#lane_program[@]} -eq 0 ] && [ -z "$beside_pid" ] || interrupted
     rm -rf "$logs"
+    close_accounts
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
@@ -86,7 +89,7 @@ start_warm() {
     gcc -O1 -shared -fPIC -o "$folder/server.so" tests/warm/server.c && gcc -O1 -static -o "$folder/client" tests/warm/client.c || return
     for name in ffmpeg ffprobe; do
         program=$(command -v $name) && cp "$folder/client" "$folder/$name" || return
-        LD_BIND_NOW=1 LD_PRELOAD=$folder/server.so "$program" "$folder" $name </dev/null &
+        on_account ffmpeg env LD_BIND_NOW=1 LD_PRELOAD="$folder/server.so" "$program" "$folder" $name </dev/null &
         warm_pids+=($!)
     done
     PATH=$folder:$PATH
@@ -98,6 +101,14 @@ stop_shared() {
     [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
     [ ! -e "$shared/azurite" ] || tests/azurite/start.sh stop "$shared/azurite"
 } >/dev/null 2>&1
+print_shared() { # what has worked for several scripts
+    local name worked
+    for name in cluster pods azurite ffmpeg; do
+        worked=$(worked_in "${WINDLASS_ACCOUNTS:-}/$name")
+        [ $name != pods ] || worked=$(cat "$shared/pods" 2>/dev/null) # down.sh writes it: kubelet makes their cgroups
+        [ -z "$worked" ] || printf '%-85s %5.1f s of processor\n' "of several: $name" "$worked"
+    done
+}
 
 ##### the order ###################################################################################
 # "SECONDS PROGRAM SERVER" per line, the longest first. Programs that share a server count as one long program, which
@@ -123,22 +134,23 @@ in_order() {
 }
 
 ##### programs ####################################################################################
-start_one() { # program, log; its exit code. In a subshell of its own, whose processor time goes to LOG.times.
-    local code
+start_one() { # program, log; its exit code. In a subshell of its own, whose processor time goes to LOG.worked.
+    local code account=${2##*/}
     # Of its own, too, are the runs that `windlass status NAME` looks through before it asks a cluster.
     export WINDLASS_TEST=${1#build/} XDG_STATE_HOME=$logs/state.$BASHPID
     case $1 in
-    *.sh) timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1" ;;
-    *.py) timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1" ;;
-    *) timeout --foreground "${TEST_TIMEOUT:-900}" "$1" ;;
+    *.sh) (on_account "$account" timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1") ;;
+    *.py) (on_account "$account" timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1") ;;
+    *) (on_account "$account" timeout --foreground "${TEST_TIMEOUT:-900}" "$1") ;;
     esac >"$2" 2>&1
     code=$?
-    times >"$2.times"
+    # Without an account: the shell's own, and what it has waited for ("0m1.234s" for user and system time).
+    { worked_in "${WINDLASS_ACCOUNTS:-}/$account"; times; } >"$2.worked"
     return $code
 }
-processor_seconds() { # log: "0m1.234s" for user and system time, of the shell and of what it has started
-    [ -s "$1.times" ] || { echo 0.0; return; }
-    awk -F '[ms ]+' '{ total += ($1 + $3) * 60 + $2 + $4 } END { printf "%.1f\n", total }' "$1.times"
+processor_seconds() { # log
+    [ -s "$1.worked" ] || { echo 0.0; return; }
+    awk -F '[ms ]+' 'NF == 1 { total = $1; exit } { total += ($1 + $3) * 60 + $2 + $4 } END { printf "%.1f\n", total }' "$1.worked"
 }
 
 count() { # program, log, exit code, seconds
@@ -175,12 +187,12 @@ run_again() {
         program=${failed_programs[at]} log=$logs/first.$((at + 1)) code=1 start=$SECONDS
         if [ ${#failed_programs[@]} -le 8 ]; then
             echo "once more: ${program#build/}"
-            (start_one "$program" "$logs/second")
+            (start_one "$program" "$logs/second.$at")
             code=$?
-            if [ $code -eq 0 ] && ! grep -q '^not ok ' "$logs/second"; then
+            if [ $code -eq 0 ] && ! grep -q '^not ok ' "$logs/second.$at"; then
                 sed -n "s|^not ok |unstable: ${program#build/}: |p" "$log" | head -n 20 >>"$logs/summary"
             fi
-            log=$logs/second
+            log=$logs/second.$at
         fi
         count "$program" "$log" $code $((SECONDS - start))
     done
@@ -265,6 +277,7 @@ if [ -s "$logs/seconds" ] && [ -d build/tests ]; then
     [ ! -e $seconds_file ] || awk 'NR == FNR { new[$1]; next } !($1 in new)' "$logs/seconds" $seconds_file >"$logs/old"
     cat "$logs/seconds" "$logs/old" 2>/dev/null | sort >"$logs/all" && cp "$logs/all" $seconds_file
 fi
+print_shared
 # (Each outermost run says this. On a machine that does something else, too, it is more than the tests' own.)
 [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" != 1 ] || echo "$machine_before $(machine_worked)" | awk -v wall="$SECONDS" -v n="$(nproc)" \
     '{ printf "%d s; %d processors worked for %.1f min, %.1f of them in the system\n", wall, n, ($3 + $4 - $1 - $2) / 6000, ($4 - $2) / 6000 }'

@@ -5,6 +5,7 @@
 # Afterwards: $azurite is its folder (start.sh), with the keys of the accounts films and results; $place is the
 # script's folder in each container ("tests/test_azure_names"); az COMMAND... makes requests (az.py); $work is a folder
 # that is removed with the script, and so are the processes that it has started.
+. tests/cluster/accounts.sh
 work=$(mktemp -d)
 proxy= # its process
 leave_azurite() {
@@ -20,7 +21,7 @@ if [ -n "${WINDLASS_SHARED:-}" ]; then
     mkdir -p "$azurite"
     exec 7>"$WINDLASS_SHARED/azurite.lock"
     flock 7
-    [ -s "$azurite/variables" ] || { tests/azurite/start.sh start "$azurite" >"$azurite/new" && mv "$azurite/new" "$azurite/variables"; }
+    [ -s "$azurite/variables" ] || { (on_account azurite tests/azurite/start.sh start "$azurite") >"$azurite/new" && mv "$azurite/new" "$azurite/variables"; }
     exec 7>&-
 else
     azurite=$work/azurite

@@ -4,6 +4,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 . "$here/env.sh"
+. "$here/accounts.sh"
 [ -d "$folder/pids" ] || { echo "no cluster in $folder" >&2; exit 0; }
 [ "$(id -u)" = 0 ] || fail "needs root, so as root: make cluster-down"
 
@@ -43,6 +44,9 @@ for table in mangle filter nat; do
 done
 ip link del "$bridge" 2>/dev/null
 [ -f "$folder/sysctl.before" ] && sysctl -qp "$folder/sysctl.before"
+if [ -d "${WINDLASS_SHARED:-}" ]; then # for the table of tests/run.sh
+    for cgroup in /sys/fs/cgroup/cpuacct/kubepods /sys/fs/cgroup/kubepods; do worked_in $cgroup; done >"$WINDLASS_SHARED/pods"
+fi
 for cgroup in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
     [ -d "$cgroup" ] && find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null
 done

@@ -6,6 +6,7 @@
 # Afterwards: kubectl and helm mean that cluster and $namespace; $work is a folder that is removed with the script.
 . tests/cluster/lib.sh
 . tests/cluster/env.sh
+. tests/cluster/accounts.sh
 if [ "$(id -u)" != 0 ]; then echo "skip ${script%.sh}: the one-node cluster needs root"; exit 0; fi
 mkdir -p "$cache"
 exec 8>"$cache/cluster.lock"
@@ -29,7 +30,7 @@ leave_cluster() {
 }
 trap leave_cluster EXIT
 if [ -n "$shared" ]; then mkdir -p "${shared%/*}" && touch "$shared"; fi
-running apiserver || tests/cluster/up.sh >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
+running apiserver || (${shared:+on_account cluster} tests/cluster/up.sh) >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
 echo "ok the cluster starts"
 cp "$folder/kubeconfig" "$work/kubeconfig"
 export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
