@@ -1,11 +1,12 @@
 """clang-tidy over every source that is built here, by .clang-tidy. A file that passed is remembered by a hash of itself,
-of what it includes of ours, its flags, .clang-tidy, clang-tidy's and gcc's versions and the packages with headers: in
+of what it includes of ours, its flags, .clang-tidy, clang-tidy's and gcc's versions and the packages that have headers: in
 ~/.cache/windlass/tidy, so that all working trees share it. From nothing it takes about two minutes of one processor.
 
 tidy.sh FILE... checks these alone, and forgets nothing."""
 import concurrent.futures
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,9 +27,20 @@ def said_by(*command):
 
 
 def packages():
-    """The installed packages with headers and their versions, a line each."""
-    lines = said_by("dpkg-query", "-W", "-f", "${Package} ${Version}\n", "*-dev*").splitlines()
-    return b"\n".join(sorted(line for line in lines if len(line.split()) == 2))
+    """The packages with headers that a build here needs (images/deps.sh) and their versions, a line each. Not all that are
+    installed: tests install others, for the programs that they compare with."""
+    with open("images/deps.sh", encoding="utf-8") as file:
+        wanted = set(re.findall(r"[a-z0-9.+-]+-dev\b", file.read())) | {"linux-libc-dev"}
+    found, depends = {}, {}
+    for line in said_by("dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Depends}\n", "*-dev*").decode().splitlines():
+        name, version, needs = line.split("\t")
+        if version:
+            found[name], depends[name] = version, re.findall(r"[a-z0-9.+-]+-dev\b", needs)
+    more = wanted
+    while more:
+        more = {need for name in more for need in depends.get(name, ())} - wanted
+        wanted |= more
+    return "\n".join(f"{name} {found[name]}" for name in sorted(wanted & found.keys())).encode()
 
 
 BASE = said_by("clang-tidy", "--version") + said_by("gcc", "-dumpfullversion") + packages()
@@ -51,8 +63,13 @@ def included(path, seen):
 
 
 def key_of(path):
-    digest = hashlib.sha256(BASE + " ".join(FLAGS + SOURCES[path]).encode())
-    for each in sorted(included(path, set())):
+    files = sorted(included(path, set()))
+    flags = SOURCES[path]
+    # What CUDA is to most sources: nothing. They are remembered with it and without.
+    if not any(re.search(r"WITH_CUDA|include <(cud|cublas|nccl|nv)", FILES[each].text) for each in files):
+        flags = [flag for flag in flags if not re.search(r"^-isystem$|CUDA|/cuda", flag)]
+    digest = hashlib.sha256(BASE + " ".join(FLAGS + flags).encode())
+    for each in files:
         digest.update(b"\0" + each.encode() + b"\0" + FILES[each].text.encode())
     return os.path.join(CACHE, digest.hexdigest())
 
