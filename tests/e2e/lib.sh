@@ -21,26 +21,25 @@ sampled() {
     [ -n "${SOAK_ROUNDS:-}" ] || [ $((at % $1)) -eq 0 ]
 }
 # side_by_side FUNCTION...: runs all at the same time, each in a subshell; prints their output in their order, and
-# counts their failures.
+# counts their failures. (Functions see its variables, so they have names that no script has.)
 side_by_side() {
-    local name folder pids=()
-    folder=$(mktemp -d)
-    for name in "$@"; do
+    local side_name side_folder side_pids=()
+    side_folder=$(mktemp -d)
+    for side_name in "$@"; do
         (
-            set -- "$name" "$folder" # the function may use any variable names
             failures=0
-            "$1"
-            echo "$failures" >"$2/$1.failures"
-        ) >"$folder/$name" 2>&1 </dev/null &
-        pids+=($!)
+            "$side_name"
+            echo "$failures" >"$side_folder/$side_name.failures"
+        ) >"$side_folder/$side_name" 2>&1 </dev/null &
+        side_pids+=($!)
     done
-    wait "${pids[@]}"
-    for name in "$@"; do
-        cat "$folder/$name"
-        [ -s "$folder/$name.failures" ] || echo "not ok $name came to its end"
-        failures=$((failures + $(cat "$folder/$name.failures" 2>/dev/null || echo 1)))
+    wait "${side_pids[@]}"
+    for side_name in "$@"; do
+        cat "$side_folder/$side_name"
+        [ -s "$side_folder/$side_name.failures" ] || echo "not ok $side_name came to its end"
+        failures=$((failures + $(cat "$side_folder/$side_name.failures" 2>/dev/null || echo 1)))
     done
-    rm -rf "$folder"
+    rm -rf "$side_folder"
 }
 # Waits for SECONDS without a process of its own, which a `sleep` is (the pipe never has anything to read,
 # so each read ends by its time, and says so by its exit code).
