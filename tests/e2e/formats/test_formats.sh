@@ -2,14 +2,14 @@
 # output.format: rows of every type from a table in small blocks on two workers, as Parquet, CSV, JSON Lines and Npy,
 # with rows and whole mini-batches that fail; read again by DuckDB, hyparquet, Python. Reruns of an input of files keep
 # rows, and coordinators are killed while they join: the bytes are those of a fresh run. SOAK_SEED (1),
-# FORMAT_ROWS (500; in a soak 20000), SOAK_ROUNDS (3): kills.
+# FORMAT_ROWS (500; in a soak 20000), SOAK_ROUNDS (2): kills.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
 seed=${SOAK_SEED:-1}
 rows=${FORMAT_ROWS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 500 || echo 20000)}
-rounds=${SOAK_ROUNDS:-3}
+rounds=${SOAK_ROUNDS:-2}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}, $rows rows a file"

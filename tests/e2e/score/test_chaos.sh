@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Random clips through `windlass run` while its processes are killed with -9 or stopped. Whatever
 # happens, the job ends with every frame once, in order, at its time, with its sound, and leaves nothing behind.
-#   SOAK_SEED (1) decides everything random except the machine's timing; CHAOS_ROUNDS (2, in a
+#   SOAK_SEED (1) decides everything random except the machine's timing; CHAOS_ROUNDS (1, in a
 #   soak SOAK_ROUNDS / 100) the number of clips.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
-rounds=${CHAOS_ROUNDS:-$((${SOAK_ROUNDS:-200} / 100))}
+rounds=${CHAOS_ROUNDS:-$((${SOAK_ROUNDS:-100} / 100))}
 seed=${SOAK_SEED:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
