@@ -32,6 +32,42 @@ static enum tensor_type type_of_zero(const struct node *node, const enum tensor_
     return node->input_count > index && node->inputs[index] >= 0 ? inputs[index] : inputs[0];
 }
 
+static int type_of_microsoft(const struct node *node, const enum tensor_type *inputs,
+                             enum tensor_type *ret_type, struct error *err) {
+    bool is_quantized = node->input_count > 7 && node->inputs[7] >= 0;
+    switch (node->op->id) {
+    case OP_MS_QATTENTION: /* that of the bias, as the next that of a scale */
+    case OP_MS_MATMUL_INTEGER_TO_FLOAT:
+        *ret_type = inputs[2];
+        return 0;
+    case OP_MS_DEQUANTIZE_LINEAR:
+    case OP_MS_QLINEAR_CONCAT: /* that of the result's zero point */
+        *ret_type = inputs[1];
+        return 0;
+    case OP_MS_QLINEAR_WHERE:
+        *ret_type = inputs[8];
+        return 0;
+    case OP_MS_QGEMM:
+        *ret_type = is_quantized ? type_of_zero(node, inputs, 8) : TENSOR_FLOAT32;
+        return 0;
+    case OP_MS_QLINEAR_ADD:
+    case OP_MS_QLINEAR_MUL:
+        *ret_type = type_of_zero(node, inputs, 7);
+        return 0;
+    case OP_MS_QLINEAR_AVERAGE_POOL:
+    case OP_MS_QLINEAR_GLOBAL_AVERAGE_POOL:
+    case OP_MS_QLINEAR_LEAKY_RELU:
+    case OP_MS_QLINEAR_SIGMOID:
+    case OP_MS_QLINEAR_SOFTMAX:
+        *ret_type = type_of_zero(node, inputs, 4);
+        return 0;
+    case OP_MS_QUANTIZE_LINEAR:
+        return type_of_quantized(node, inputs, ret_type, err);
+    default:
+        return 0;
+    }
+}
+
 /* For ai.onnx.ml. */
 static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
     switch (node->op->id) {
@@ -58,6 +94,9 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
         *ret_type = type_of_ml(node, first, output);
         return 0;
     }
+    if (node->op->flags & OP_MICROSOFT) {
+        return type_of_microsoft(node, inputs, ret_type, err);
+    }
     switch (node->op->id) {
     case OP_CAST:
         return named(node, "to", TENSOR_FLOAT32, ret_type, err);
@@ -71,32 +110,6 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_CONSTANT_OF_SHAPE:
         *ret_type = type_of_value(node);
         return 0;
-    case OP_MS_QATTENTION: /* that of the bias, as the next that of a scale */
-    case OP_MS_MATMUL_INTEGER_TO_FLOAT:
-        *ret_type = inputs[2];
-        return 0;
-    case OP_MS_DEQUANTIZE_LINEAR:
-    case OP_MS_QLINEAR_CONCAT: /* that of the result's zero point */
-        *ret_type = inputs[1];
-        return 0;
-    case OP_MS_QLINEAR_WHERE:
-        *ret_type = inputs[8];
-        return 0;
-    case OP_MS_QGEMM:
-        *ret_type = node->input_count > 7 && node->inputs[7] >= 0 ? type_of_zero(node, inputs, 8)
-                                                                  : TENSOR_FLOAT32;
-        return 0;
-    case OP_MS_QLINEAR_ADD:
-    case OP_MS_QLINEAR_MUL:
-        *ret_type = type_of_zero(node, inputs, 7);
-        return 0;
-    case OP_MS_QLINEAR_AVERAGE_POOL:
-    case OP_MS_QLINEAR_GLOBAL_AVERAGE_POOL:
-    case OP_MS_QLINEAR_LEAKY_RELU:
-    case OP_MS_QLINEAR_SIGMOID:
-    case OP_MS_QLINEAR_SOFTMAX:
-        *ret_type = type_of_zero(node, inputs, 4);
-        return 0;
     case OP_CAST_LIKE:
     case OP_WHERE:
         *ret_type = inputs[1];
@@ -104,7 +117,6 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the type of the scale */
         *ret_type = node->opset < 19 ? TENSOR_FLOAT32 : inputs[1];
         return 0;
-    case OP_MS_QUANTIZE_LINEAR:
     case OP_QUANTIZE_LINEAR:
         return type_of_quantized(node, inputs, ret_type, err);
     case OP_ONE_HOT:

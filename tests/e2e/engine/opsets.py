@@ -541,7 +541,7 @@ def judge(folder, name):
     for device in ("cpu", "reference"):
         for output, wanted in told.items():
             seen = numpy_helper.to_array(onnx.load_tensor(f"{at}/{device}/{output}.pb"))
-            # A mean of float32 that lies between two steps is rounded by the order of its sum.
+            # A mean of float32 halfway between two steps is rounded by the order of its sum.
             found = difference(seen, wanted, int(name.startswith("QLinearAveragePool")))
             if found:
                 return f"{device} {output}: {found}"

@@ -52,9 +52,18 @@ static int read_integers(const struct node *node, const char *name, size_t wante
     return count == wanted ? 0 : wrong_count(name, count, wanted, err);
 }
 
-/* wanted SIZE_MAX: any. */
-static int read_tensor(const struct node *node, const char *name, enum tensor_type type,
-                       size_t wanted, const void **ret_data, size_t *ret_count, struct error *err) {
+/* The elements of an attribute that is a tensor. wanted: how many it must have; SIZE_MAX: any. */
+struct elements {
+    const char *name;
+    enum tensor_type type;
+    size_t wanted;
+};
+
+static int read_tensor(const struct node *node, const struct elements *elements,
+                       const void **ret_data, size_t *ret_count, struct error *err) {
+    const char *name = elements->name;
+    enum tensor_type type = elements->type;
+    size_t wanted = elements->wanted;
     const struct attribute *attribute = node_attribute(node, name);
     size_t count = attribute ? (size_t)shape_count(&attribute->tensor.shape) : 0;
     if (attribute && attribute->tensor.type != type) {
@@ -101,8 +110,10 @@ static int read_nodes(const struct node *node, struct ensemble *ensemble, struct
         read_integers(node, "nodes_falsenodeids", nodes, &ensemble->no, err) < 0 ||
         read_integers(node, "nodes_trueleafs", nodes, &ensemble->yes_leaf, err) < 0 ||
         read_integers(node, "nodes_falseleafs", nodes, &ensemble->no_leaf, err) < 0 ||
-        read_tensor(node, "nodes_modes", TENSOR_UINT8, nodes, &modes, &ignored, err) < 0 ||
-        read_tensor(node, "nodes_splits", TENSOR_FLOAT32, nodes, &splits, &ignored, err) < 0) {
+        read_tensor(node, &(struct elements){"nodes_modes", TENSOR_UINT8, nodes}, &modes, &ignored,
+                    err) < 0 ||
+        read_tensor(node, &(struct elements){"nodes_splits", TENSOR_FLOAT32, nodes}, &splits,
+                    &ignored, err) < 0) {
         return -1;
     }
     ensemble->modes = modes;
@@ -141,10 +152,10 @@ static int read_ensemble(const struct node *node, struct ensemble *ensemble, str
                          ensemble->leaves, ensemble->roots);
     }
     if (read_nodes(node, ensemble, err) < 0 ||
-        read_tensor(node, "leaf_weights", TENSOR_FLOAT32, ensemble->leaves, &weights, &ignored,
-                    err) < 0 ||
-        read_tensor(node, "membership_values", TENSOR_FLOAT32, SIZE_MAX, &members,
-                    &ensemble->member_count, err) < 0) {
+        read_tensor(node, &(struct elements){"leaf_weights", TENSOR_FLOAT32, ensemble->leaves},
+                    &weights, &ignored, err) < 0 ||
+        read_tensor(node, &(struct elements){"membership_values", TENSOR_FLOAT32, SIZE_MAX},
+                    &members, &ensemble->member_count, err) < 0) {
         return -1;
     }
     ensemble->weights = weights;

@@ -86,13 +86,14 @@ static int without_activation(struct expansion *expansion, enum op_id id, const 
     return expand_value(expansion, id, inputs, 1, attributes);
 }
 
-/* activation(Conv(x, w, bias) + z) */
-int expand_fused_conv(struct expansion *expansion, const struct node *node, bool *ret_done,
-                      struct error *err) {
-    int y = without_activation(expansion, OP_CONV,
-                               INPUTS(node->inputs[0], node->inputs[1], expand_input(node, 2)));
-    int z = expand_input(node, 3);
-    y = z < 0 ? y : expand_binary(expansion, OP_ADD, y, z);
+/* The first three inputs. */
+static int without_sum(struct expansion *expansion, enum op_id id) {
+    const struct node *node = expansion->node;
+    return without_activation(expansion, id,
+                              INPUTS(node->inputs[0], node->inputs[1], expand_input(node, 2)));
+}
+
+static int give_activated(struct expansion *expansion, int y, bool *ret_done, struct error *err) {
     if (activate(expansion, y, &y, err) < 0) {
         return -1;
     }
@@ -101,16 +102,17 @@ int expand_fused_conv(struct expansion *expansion, const struct node *node, bool
     return 0;
 }
 
-int expand_fused_gemm(struct expansion *expansion, const struct node *node, bool *ret_done,
+/* activation(Conv(x, w, bias) + z) */
+int expand_fused_conv(struct expansion *expansion, const struct node *node, bool *ret_done,
                       struct error *err) {
-    int y = without_activation(expansion, OP_GEMM,
-                               INPUTS(node->inputs[0], node->inputs[1], expand_input(node, 2)));
-    if (activate(expansion, y, &y, err) < 0) {
-        return -1;
-    }
-    expand_give(expansion, 0, y);
-    *ret_done = true;
-    return 0;
+    int y = without_sum(expansion, OP_CONV), z = expand_input(node, 3);
+    y = z < 0 ? y : expand_binary(expansion, OP_ADD, y, z);
+    return give_activated(expansion, y, ret_done, err);
+}
+
+int expand_fused_gemm(struct expansion *expansion, const struct node *node UNUSED, bool *ret_done,
+                      struct error *err) {
+    return give_activated(expansion, without_sum(expansion, OP_GEMM), ret_done, err);
 }
 
 /* ---- norms ----------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Signals -> images of height 1: convolutions and pools of one dimension, and what lies between
- * them, so that they use the kernels, the fusion and the layouts of images. A signal [n, c, l] is
- * the image [n, c, 1, l]; both have the same bytes. */
+/* Signals -> images of height 1: convolutions and pools of one dimension, and the nodes
+ * between them, so that they use the kernels, the fusion and the layouts of images. A signal [n, c,
+ * l] is the image [n, c, 1, l]; both have the same bytes. */
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/ops/table.h"
 
@@ -62,7 +62,7 @@ static bool has_numbers(const struct lifting *lifting, const struct node *node) 
     return has;
 }
 
-/* A constant of at most three dimensions stands beside a signal. */
+/* A constant of at most three dimensions can be an operand beside a signal. */
 static bool fits_beside(const struct lifting *lifting, int value) {
     const struct value *constant = constant_of(lifting, value);
     return is_made_image(lifting, value) || (constant && constant->shape.rank <= 3);

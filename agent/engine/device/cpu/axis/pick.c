@@ -2,6 +2,7 @@
 /* ArgMax, ArgMin and TopK of float32. NaN is the greatest for TopK, and is picked first by both
  * ArgMax and ArgMin; of equal numbers the first is picked, or for ArgMax the last if asked for. */
 #include "agent/engine/device/cpu/axis/axis.h"
+#include "agent/engine/device/cpu/axis/stripe.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/ops/table.h"
 

@@ -2,6 +2,7 @@
 /* Sums, means and extremes over adjacent axes before the last one, as over channels. */
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/device/cpu/axis/axis.h"
+#include "agent/engine/device/cpu/axis/stripe.h"
 #include "agent/engine/device/cpu/chain/chain_loops.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/vector.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Softmax and LogSoftmax over an axis that is not the last one, as over channels. */
 #include "agent/engine/device/cpu/axis/axis.h"
+#include "agent/engine/device/cpu/axis/stripe.h"
 #include "agent/engine/device/cpu/chain/chain_loops.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/vector.h"

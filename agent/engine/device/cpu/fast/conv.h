@@ -32,15 +32,14 @@ enum conv_algorithm {
 struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
-    bool is_whole;  /* whole numbers: no algorithm that rounds */
     int in_h, in_w; /* the source in memory */
+    bool is_whole;  /* whole numbers: no algorithm that rounds */
     bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
     int pad_top, pad_left, pad_bottom, pad_right;
     enum border border;
     int kernel_h, kernel_w, stride_h, stride_w;
-    int dilation_h, dilation_w; /* 0 means 1 */
-    int extent_h, extent_w;     /* of the dilated kernel; conv_shape_finish sets extent and out */
-    int out_h, out_w;
+    int dilation_h, dilation_w;           /* 0 means 1 */
+    int extent_h, extent_w, out_h, out_w; /* extent: of the dilated kernel; conv_shape_finish */
 };
 
 /* Computes extent and out; false if the kernel or a reflection does not fit the activation. */

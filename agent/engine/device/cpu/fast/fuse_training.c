@@ -110,7 +110,7 @@ static bool find_unary(struct schedule *schedule, int v, struct around *ret) {
     return true;
 }
 
-// The other factor of a product with `slot`; -1: it is no such product.
+// The other factor of a product with `slot`; -1: the step is not such a product.
 static int factor_beside(const struct schedule *schedule, const struct step *step, int slot) {
     bool has = is_op(step, OP_MUL) && (step->inputs[0] == slot || step->inputs[1] == slot);
     return has ? fuse_other_operand(schedule, step, slot) : -1;

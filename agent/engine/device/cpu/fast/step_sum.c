@@ -10,8 +10,8 @@
 
 enum {
     PIECE = 256,   // numbers that are added in float
-    COLUMNS = 512, // a unit of work: so many columns ...
-    SLICE = 1024,  // ... of at least so many rows
+    COLUMNS = 512, // of a unit of work
+    SLICE = 1024,  // the least number of rows of a unit
     SLICES_MAX = 16,
 };
 
