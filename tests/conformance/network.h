@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 10, NETWORK_ATTRIBUTES = 16 };
-enum { NETWORK_ML_VERSION = 3 }; /* of ai.onnx.ml, whose operators have other names */
+/* Of ai.onnx.ml, whose operators have other names; the newest where the first has no such one. */
+enum { NETWORK_ML_VERSION = 3, NETWORK_ML_NEWEST = 5 };
 
 /* The range of an input's numbers; both 0: -1 to 1. */
 struct network_range {
@@ -105,7 +106,8 @@ static inline int network_node_many(struct network *network, const char *op, con
     struct node *node = &network->nodes[index];
     assert(index < NETWORK_NODES);
     const struct op *row = op_find(op, network->opset);
-    *node = (struct node){.op = row ? row : ml_table_find(op, NETWORK_ML_VERSION),
+    row = row ? row : ml_table_find(op, NETWORK_ML_VERSION);
+    *node = (struct node){.op = row ? row : ml_table_find(op, NETWORK_ML_NEWEST),
                           .name = op,
                           .opset = network->opset,
                           .output_count = output_count,

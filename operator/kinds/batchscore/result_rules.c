@@ -15,7 +15,9 @@ static const struct {
     const char *sentence;
 } owners[] = {
     {"labels", {"Classes", "Boxes", "Text"}, "labels belong to type: Classes, Boxes or Text"},
-    {"scores", {"Classes", "Boxes", "Text"}, "belongs to type: Classes, Boxes or Text"},
+    {"scores",
+     {"Classes", "Values", "Boxes", "Text"},
+     "belongs to type: Classes, Values, Boxes or Text"},
     {"form", {"Boxes"}, "belongs to type: Boxes"},
     {"anchors", {"Boxes"}, "belongs to type: Boxes"},
     {"offsets", {"Boxes"}, "belongs to type: Boxes"},
