@@ -3,7 +3,7 @@
 # Each account is a cgroup: it counts all that is started in it. (`times` counts what was waited for, so no server.) Of
 # version 1 (cpuacct) or 2, whichever this machine has; without the right to make one nothing is counted.
 worked_in() { # cgroup: seconds of a processor; nothing if there is none
-    awk 'NF == 1 { print $1 / 1e9 } $1 == "usage_usec" { print $2 / 1e6 }' "$1"/cpuacct.usage "$1"/cpu.stat
+    cat "$1"/cpuacct.usage "$1"/cpu.stat | awk 'NF == 1 { print $1 / 1e9 } $1 == "usage_usec" { print $2 / 1e6 }'
 } 2>/dev/null
 # open_accounts NAME: makes the folder of accounts, $WINDLASS_ACCOUNTS, in this process's own cgroup.
 open_accounts() {
@@ -15,14 +15,21 @@ open_accounts() {
         esac
     done </proc/self/cgroup
     export WINDLASS_ACCOUNTS=
-    if [ -n "$(worked_in "$folder")" ] && mkdir "$folder/$1"; then WINDLASS_ACCOUNTS=$folder/$1; fi
+    # Where an account is also a share of the processors, `nice` would count inside it only: none is opened.
+    if [ -n "$(worked_in "$folder")" ] && mkdir "$folder/$1"; then
+        if [ -e "$folder/$1/cpu.shares" ] || [ -e "$folder/$1/cpu.weight" ]; then
+            rmdir "$folder/$1"
+        else
+            WINDLASS_ACCOUNTS=$folder/$1
+        fi
+    fi
 } 2>/dev/null
 # on_account NAME COMMAND...: this shell goes to that account and becomes the command: call it in a subshell.
 on_account() {
     local name=$1
     shift
     if [ -n "${WINDLASS_ACCOUNTS:-}" ] && mkdir -p "$WINDLASS_ACCOUNTS/$name"; then
-        { echo "$BASHPID" >"$WINDLASS_ACCOUNTS/$name/cgroup.procs"; } 2>/dev/null
+        { echo "$BASHPID" >"$WINDLASS_ACCOUNTS/$name/cgroup.procs" || rmdir "$WINDLASS_ACCOUNTS/$name"; } 2>/dev/null
     fi
     exec "$@"
 }

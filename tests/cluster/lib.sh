@@ -19,12 +19,18 @@ need_packages() {
     "$(dirname "${BASH_SOURCE[0]}")/../../images/apt-install.sh" $missing || exit 3
 }
 
-# A free port of 127.0.0.1, below the range of ephemeral ports.
+# A free port, below the range of ephemeral ports: one that no socket has (also none that does not listen yet), and that
+# nobody was given in the last hour, since its server may still be starting.
 free_port() {
-    local port
+    local port given=${TMPDIR:-/tmp}/windlass-ports.$UID
+    mkdir -p "$given"
+    find "$given" -mindepth 1 -mmin +60 -delete 2>/dev/null
     for _ in $(seq 100); do
         port=$((15000 + (RANDOM * 32768 + RANDOM) % 15000))
-        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+        ! grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null || continue
+        mkdir "$given/$port" 2>/dev/null || continue
+        echo "$port"
+        return
     done
     return 1
 }

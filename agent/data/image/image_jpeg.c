@@ -79,19 +79,29 @@ static int decode_pixels(tjhandle handle, const void *bytes, size_t size, struct
     return result < 0 && !is_harmless(handle) ? corrupt(handle, err) : 0;
 }
 
-/* Once more, without the bytes that the first warning was about: behind it may be another one. */
+/* Again and again without the bytes that the warning was about, for behind it may be another one:
+ * libjpeg counts padding by what it has not read ahead, and not the bytes 0xFF before a marker. */
 static int decode_tidied(tjhandle handle, const void *bytes, size_t size, struct picture *picture,
                          struct error *err) {
-    size_t tidy_size = 0;
-    int64_t count = extraneous(handle);
-    uint8_t *tidied = count < 0 ? NULL : jpeg_tidy(bytes, size, (size_t)count, &tidy_size);
-    if (!tidied || tidy_size == size) {
+    enum { TIMES_MAX = 8 };
+    uint8_t *tidied = NULL;
+    int result = -1;
+    for (int i = 0; result < 0 && i < TIMES_MAX; i++) {
+        size_t tidy_size = 0;
+        int64_t count = extraneous(handle);
+        uint8_t *next =
+            count < 0 ? NULL : jpeg_tidy(tidied ? tidied : bytes, size, (size_t)count, &tidy_size);
+        if (!next || tidy_size == size) {
+            free(next);
+            break;
+        }
         free(tidied);
-        return -1;
+        tidied = next;
+        size = tidy_size;
+        error_clear(err);
+        picture_release(picture);
+        result = decode_pixels(handle, tidied, size, picture, err);
     }
-    error_clear(err);
-    picture_release(picture);
-    int result = decode_pixels(handle, tidied, tidy_size, picture, err);
     free(tidied);
     return result;
 }

@@ -239,26 +239,25 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
 
 /* Returns -1 if the job has failed; the error has the first cause. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
-    struct error verdict = {0};
     struct journal_first_failure first = journal_find_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_read_counts(ledger);
-    bool is_over = ledger_check_thresholds(ledger, &verdict) < 0;
+    char why[LEDGER_THRESHOLD_BYTES];
+    bool is_over = ledger_find_exceeded(ledger, why);
     /* A film shows the frame before in the place of one that has failed, but it needs one. */
     bool has_nothing = coordinator->prepared.form == SINK_PARTS && counts.items.done == 0 &&
                        ledger_is_accounted(ledger);
     if (!is_over && !has_nothing) {
         return 0;
     }
-    if (first.tries > 0) {
-        return error_set(err, ERROR_FAILED,
-                         "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
-                         first.cause, (long long)first.cell, first.worker, first.tries,
-                         (long long)counts.cells.failed, (long long)counts.cells.total);
+    if (!is_over) {
+        snprintf(why, sizeof why, "%lld of %lld mini-batches have failed",
+                 (long long)counts.cells.failed, (long long)counts.cells.total);
     }
-    return is_over ? error_set(err, ERROR_FAILED, "%s", verdict.text)
-                   : error_set(err, ERROR_FAILED, "%lld of %lld mini-batches failed",
-                               (long long)counts.cells.failed, (long long)counts.cells.total);
+    return first.tries > 0
+               ? error_set(err, ERROR_FAILED, "%s (mini-batch %lld on %s, %d tries; %s)",
+                           first.cause, (long long)first.cell, first.worker, first.tries, why)
+               : error_set(err, ERROR_FAILED, "%s", why);
 }
 
 /* Grants no more leases, lets running ones end, then stores everything that was accepted. */

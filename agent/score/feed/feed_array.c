@@ -23,9 +23,10 @@ static int array_open(const struct feed_options *options, struct feed **ret_feed
 }
 
 static int array_take(struct feed *feed, const struct feed_item *item, struct error *err) {
-    if (slices_part(&item->item->slice, feed->inputs, feed->count, feed->slices, err) < 0) {
-        return -1;
-    }
+    return slices_part(&item->item->slice, feed->inputs, feed->count, feed->slices, err);
+}
+
+static int array_check(const struct feed *feed, struct error *err) {
     for (size_t i = 0; i < feed->count; i++) {
         if (slices_check_values(&feed->slices[i], feed->inputs[i].type, err) < 0) {
             return -1;
@@ -57,6 +58,7 @@ const struct feed_kind feed_array = {
     .name = "array",
     .open = array_open,
     .take = array_take,
+    .check = array_check,
     .measure = array_measure,
     .fill = array_fill,
     .free = array_free,

@@ -439,6 +439,16 @@ int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) 
     return feeds->has_states ? check_steps(feeds, err) : 0;
 }
 
+int feeds_check(const struct feeds *feeds, struct error *err) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        const struct source *source = &feeds->sources[i];
+        if (source->kind->check && source->kind->check(source->feed, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,
                   bool *ret_is_shared, struct error *err) {
     const struct port *port = &feeds->ports[index];

@@ -56,6 +56,8 @@ json_t *feeds_columns(const struct feeds *feeds);
 NODISCARD int feeds_take(struct feeds *feeds, const struct item *item, struct error *err);
 /* The maximum of items in one run, if none has more tokens than the taken one. */
 int64_t feeds_most(const struct feeds *feeds);
+/* Whether the network's types hold the taken item's values; INVALID names one that they do not. */
+NODISCARD int feeds_check(const struct feeds *feeds, struct error *err);
 /* feed_kind.measure, fill and pads of input `index`. */
 NODISCARD int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,
                             bool *ret_is_shared, struct error *err);

@@ -121,6 +121,10 @@ enum ledger_decision ledger_take_report(struct ledger *ledger, const struct ledg
  * stored yet. */
 bool ledger_is_accounted(const struct ledger *ledger);
 bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all records are stored */
+/* Whether a threshold of the options is exceeded; ret_text says which, with its field. */
+enum { LEDGER_THRESHOLD_BYTES = 160 };
+bool ledger_find_exceeded(const struct ledger *ledger,
+                          char ret_text[static LEDGER_THRESHOLD_BYTES]);
 /* Whether the whole job may still succeed (enum ledger_decision is about one lease). 0: it may; -1
  * with FAILED once a threshold of the options is exceeded: the error names the threshold and the
  * first cause. */

@@ -172,28 +172,38 @@ bool ledger_is_over(const struct ledger *ledger) {
     return exceeded_threshold(ledger) != WITHIN;
 }
 
-int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
+bool ledger_find_exceeded(const struct ledger *ledger,
+                          char ret_text[static LEDGER_THRESHOLD_BYTES]) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
-    char over[160];
+    enum { SIZE = LEDGER_THRESHOLD_BYTES };
+    ret_text[0] = 0;
     switch (exceeded_threshold(ledger)) {
     case WITHIN:
-        return 0;
+        return false;
     case OVER_ERRORS:
-        snprintf(over, sizeof over, "%lld items have failed, spec.errorThreshold is %lld",
+        snprintf(ret_text, SIZE, "%lld items have failed, spec.errorThreshold is %lld",
                  (long long)cells->items.failed, (long long)options->errors_max);
         break;
     case OVER_BATCHES:
-        snprintf(over, sizeof over,
+        snprintf(ret_text, SIZE,
                  "%lld mini-batches have failed, spec.miniBatchErrorThreshold is %lld",
                  (long long)cells->cells.failed, (long long)options->cell_errors_max);
         break;
     case OVER_PERCENT:
-        snprintf(over, sizeof over,
+        snprintf(ret_text, SIZE,
                  "%lld of %lld mini-batches have failed, spec.miniBatchErrorThreshold is %g%%",
                  (long long)cells->cells.failed, (long long)cells->known,
                  options->cell_errors_percent);
         break;
+    }
+    return true;
+}
+
+int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
+    char over[LEDGER_THRESHOLD_BYTES];
+    if (!ledger_find_exceeded(ledger, over)) {
+        return 0;
     }
     if (!ledger->failure_count) {
         return error_set(err, ERROR_FAILED, "%s", over);

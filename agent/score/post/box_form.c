@@ -176,10 +176,11 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
 }
 
 /* Candidates of a square input with grids of 8, 16 and 32 pixels: 16 + 4 + 1 in each 32x32. YOLOv5
- * has three times as many, which is not a square times 21. */
+ * has three times as many, which may be a square times 21, too, for an input of 4:3. */
 static bool is_square_grid(int64_t candidates) {
-    double side = sqrt((double)candidates / 21);
-    return side >= 1 && side == floor(side);
+    enum { ONE = 21, THREE = 63 };
+    double side = sqrt((double)candidates / ONE);
+    return side >= 1 && side == floor(side) && candidates % THREE != 0;
 }
 
 bool box_form_guess(const struct box_form *form, const struct post_outputs *outputs,

@@ -472,11 +472,12 @@ static int take_item(struct scorer *scorer, struct item *item, char **ret_head, 
         error_clear(why);
         result = error_set(why, ERROR_CONFLICT, FINGERPRINT_CHANGED);
     }
-    if (result == 0) {
+    bool fits = result == 0;
+    if (fits && feeds_check(scorer->feeds, why) == 0) {
         return 0;
     }
-    bool is_machine = item->type == ITEM_PATH && store_error_is_machine(why);
-    if (item->type == ITEM_PICTURE || is_machine) {
+    bool is_text = item->type == ITEM_PATH && !store_error_is_machine(why);
+    if (!fits && item->type != ITEM_JSON && !is_text) {
         *err = *why;
         return error_context(err, "%s", item->name);
     }

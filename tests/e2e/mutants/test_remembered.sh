@@ -4,9 +4,10 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{lib,tests/lint}
+mkdir -p "$tree"/{lib,images,tests/lint}
 cp tests/lint/{format.sh,tidy.sh,tidy.py,source.py} "$tree/tests/lint/"
 cp .clang-format .clang-tidy "$tree/"
+cp images/deps.sh "$tree/images/"
 git init -q "$tree"
 printf 'tidy-sources:\n\t@echo lib/a.c\n' >"$tree/Makefile"
 cache=$tree/cache

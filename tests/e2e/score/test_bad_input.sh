@@ -127,5 +127,5 @@ check "with the others' results" [ "$(find "$work/data/tolerant" -name 'p[0-9].p
 cp "$work/data/photos-broken.txt" "$work/data/photos/p8.png"
 manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/strict '  miniBatchSize: 1' '  retry: {maxTries: 2}' \
     '  errorThreshold: -1' '  miniBatchErrorThreshold: 25%' >"$work/job.yaml"
-expect "of two it does not, when that is more than its share" 1 '2 of 5 mini-batches failed'
+expect "of two it does not, when that is more than its share" 1 '2 of 5 mini-batches have failed, spec.miniBatchErrorThreshold is 25%'
 exit $((failures > 0))

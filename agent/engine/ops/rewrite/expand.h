@@ -16,6 +16,7 @@ struct expansion {
     const struct node *node;   /* that is expanded */
     struct value_facts *facts; /* expand_facts.c: of the first values; owned */
     size_t fact_count, fact_room, facts_of_nodes;
+    int64_t constant_elements, weight_elements; /* expand_quantized.c */
 };
 
 /* *ret_done stays false if the rule does not change the node. */

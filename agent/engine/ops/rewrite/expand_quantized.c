@@ -46,6 +46,19 @@ static int weights_from_zero(struct expansion *expansion, const struct tensor *f
     return index;
 }
 
+/* Whether there is room for one more copy of weights: nodes that share them have one each, and a
+ * small file could use much memory. */
+static bool has_room(struct expansion *expansion, const struct tensor *weights) {
+    enum { COPIES_MAX = 4, ELEMENTS_LEAST = 1 << 20 };
+    const struct graph *from = expansion->from;
+    for (size_t i = 0; i < from->value_count && !expansion->weight_elements; i++) {
+        expansion->constant_elements +=
+            from->values[i].is_constant ? shape_count(&from->values[i].shape) : 0;
+    }
+    expansion->weight_elements += shape_count(&weights->shape);
+    return expansion->weight_elements <= COPIES_MAX * expansion->constant_elements + ELEMENTS_LEAST;
+}
+
 /* x - zero, of this type */
 static int from_zero_as(struct expansion *expansion, int x, int zero, int64_t axis,
                         enum tensor_type type) {
@@ -65,7 +78,8 @@ static bool is_one_zero(const struct expansion *expansion, int zero) {
 
 static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
     const struct tensor *weights = constant_of(expansion, x);
-    if (weights && weights->shape.rank > 0 && is_one_zero(expansion, zero)) {
+    if (weights && weights->shape.rank > 0 && is_one_zero(expansion, zero) &&
+        has_room(expansion, weights)) {
         const struct tensor copy = *weights;
         return weights_from_zero(expansion, &copy, constant_of(expansion, zero), 0,
                                  copy.shape.dims[0]);
@@ -73,9 +87,15 @@ static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis)
     return from_zero_as(expansion, x, zero, axis, TENSOR_FLOAT32);
 }
 
+static int whole_product(struct expansion *expansion, int a, int b) {
+    const struct attribute whole[] = {
+        {.name = PARAM_IS_WHOLE, .kind = ATTRIBUTE_INTEGER, .integer = 1}, {.name = NULL}};
+    return expand_value(expansion, OP_MATMUL, INPUTS(a, b), 1, whole);
+}
+
 int expand_integer_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
-    return expand_binary(expansion, OP_MATMUL, from_zero(expansion, a, a_zero, -2),
-                         from_zero(expansion, b, b_zero, -1));
+    int left = from_zero(expansion, a, a_zero, -2), right = from_zero(expansion, b, b_zero, -1);
+    return whole_product(expansion, left, right);
 }
 
 /* ---- exact products -------------------------------------------------------------------------- */
@@ -122,7 +142,7 @@ static int product_of_pieces(struct expansion *expansion, int a, const struct te
         int64_t last = rows ? end_of_piece(b, zero, first, sums) : 1;
         bool is_all = first == 0 && last >= rows;
         int part = is_all ? a : columns_of(expansion, a, first, last);
-        int product = expand_binary(expansion, OP_MATMUL, part,
+        int product = whole_product(expansion, part,
                                     weights_from_zero(expansion, b, zero, first, MIN(last, rows)));
         product = expand_cast(expansion, product, TENSOR_INT32);
         sum = sum < 0 ? product : expand_binary(expansion, OP_ADD, sum, product);
@@ -134,7 +154,8 @@ static int product_of_pieces(struct expansion *expansion, int a, const struct te
 
 static int exact_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
     const struct tensor *weights = constant_of(expansion, b);
-    if (!weights || weights->shape.rank != 2 || !is_one_zero(expansion, b_zero)) {
+    if (!weights || weights->shape.rank != 2 || !is_one_zero(expansion, b_zero) ||
+        !has_room(expansion, weights)) {
         return expand_binary(expansion, OP_MATMUL,
                              from_zero_as(expansion, a, a_zero, -2, TENSOR_INT32),
                              from_zero_as(expansion, b, b_zero, -1, TENSOR_INT32));

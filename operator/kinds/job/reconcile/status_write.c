@@ -149,7 +149,10 @@ static bool only_begins(const struct status_write_record *record, const json_t *
 static void spend(struct status_write_record *record, enum urgency urgency, int64_t now_ms) {
     bool is_much = record->at_once_ms > now_ms + AT_ONCE / 2 * AT_ONCE_EACH_MS;
     if (urgency == URGENCY_NOW || (urgency == URGENCY_SOON && is_much)) {
-        record->at_once_ms = MAX(record->at_once_ms, now_ms) + AT_ONCE_EACH_MS;
+        /* Tries that fail use it up, too, but no more than there is: after a failure of an hour
+         * the next write waits as after ten. */
+        record->at_once_ms = MIN(MAX(record->at_once_ms, now_ms) + AT_ONCE_EACH_MS,
+                                 now_ms + (AT_ONCE + 1) * AT_ONCE_EACH_MS);
     }
 }
 

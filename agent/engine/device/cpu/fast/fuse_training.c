@@ -260,7 +260,8 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_pool_gradient;
 }
 
-enum { TAPS_MAX = 128 };
+// A thread has a plane of x and one of dy in blocks.
+enum { TAPS_MAX = 128, PLANE_MAX = 1 << 20 };
 
 // (dy, shape of w, x) -> dw [, dbias], for one kernel per channel.
 static void make_depthwise_gradient(struct schedule *schedule, struct step *step) {
@@ -284,7 +285,8 @@ static void make_depthwise_gradient(struct schedule *schedule, struct step *step
     }
     const struct window *window = &state.window;
     if (window->groups != x->dims[1] || dy->dims[1] != x->dims[1] || window->groups == 1 ||
-        window->kernel[1] * window->kernel[2] > TAPS_MAX) {
+        window->kernel[1] * window->kernel[2] > TAPS_MAX || x->dims[2] * x->dims[3] > PLANE_MAX ||
+        dy->dims[2] * dy->dims[3] > PLANE_MAX) {
         return;
     }
     step->state = x_calloc(1, sizeof state);

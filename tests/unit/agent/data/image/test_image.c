@@ -243,12 +243,29 @@ static void damaged_jpegs_are_refused(void) {
         CHECK(!is_good || memcmp(seen.pixels, picture.pixels, 3 * 160 * 120) == 0);
         picture_release(&seen);
     }
+    /* Padding of a sector, before bytes 0xFF, and with what a phone puts behind the picture. */
+    static const char sector[4096] = "", tail[8192] = "mpo", filled[64] = "";
+    uint8_t padded[sizeof filled + 2 + 2 + sizeof tail] = {0};
+    memset(padded + sizeof filled, 0xFF, 2);
+    memcpy(padded + sizeof filled + 2, "\xFF\xD9", 2);
+    memcpy(padded + sizeof filled + 4, tail, sizeof tail);
+    const struct change padding[] = {
+        {end, 0, sector, sizeof sector, true},
+        {end, 2, (const char *)padded, sizeof padded, true},
+        {end, 2, (const char *)padded + 2, sizeof padded - 2, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(padding); i++) {
+        CHECK(decodes(jpeg, size, &padding[i], &seen));
+        CHECK(seen.pixels && memcmp(seen.pixels, picture.pixels, 3 * 160 * 120) == 0);
+        picture_release(&seen);
+    }
     /* The harmless warning comes first. */
     uint8_t *gap = x_malloc(size + sizeof junk);
     memcpy(gap, jpeg, head);
     memcpy(gap + head, junk, sizeof junk);
     memcpy(gap + head + sizeof junk, jpeg + head, size - head);
     const struct change behind[] = {{0, 0, "", 0, true},
+                                    {end + sizeof junk, 0, zeros, sizeof zeros, true},
                                     {row + sizeof junk, rows_size, "", 0, false},
                                     {row + sizeof junk, size - row, "", 0, false}};
     for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
