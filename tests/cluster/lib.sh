@@ -19,8 +19,8 @@ need_packages() {
     "$(dirname "${BASH_SOURCE[0]}")/../../images/apt-install.sh" $missing || exit 3
 }
 
-# A free port, below the range of ephemeral ports: one that no socket has (also none that does not listen yet), and that
-# nobody was given in the last hour, since its server may still be starting.
+# A free port, below the range of ephemeral ports: one that no socket has, and that was not given
+# in the last hour, since its server may still be starting.
 free_port() {
     local port given=${TMPDIR:-/tmp}/windlass-ports.$UID
     mkdir -p "$given"

@@ -250,6 +250,9 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     if (!is_over && !has_nothing) {
         return 0;
     }
+    if (first.tries == 0 && is_over) {
+        return ledger_check_thresholds(ledger, err);
+    }
     if (!is_over) {
         snprintf(why, sizeof why, "%lld of %lld mini-batches have failed",
                  (long long)counts.cells.failed, (long long)counts.cells.total);

@@ -50,8 +50,8 @@ struct feed_kind {
     int (*open)(const struct feed_options *options, struct feed **ret_feed, struct error *err);
     /* Takes one item, which stays borrowed until the next call. INVALID: the item does not fit. */
     int (*take)(struct feed *feed, const struct feed_item *item, struct error *err);
-    /* Whether the inputs' types hold the taken item's values. INVALID: which it does not. NULL: take
-     * has seen to that. */
+    /* Whether the inputs' types hold the taken item's values. INVALID: which it does not. NULL:
+     * take has seen to that. */
     int (*check)(const struct feed *feed, struct error *err);
     /* Type and shape of the taken item's values for its input `index`, with 1 as dims[0]; data is
      * not set. *ret_is_shared: they are the same for every item, and the shape is the input's,

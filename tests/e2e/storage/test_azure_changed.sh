@@ -125,11 +125,12 @@ arrays() {
     manifest arrays "{npy: {path: $in/arrays}}" "{onnx: {path: $in/model/7.onnx, postprocess: {type: Values}}}" AppendRow
     in_mid_run arrays arrays/a.npy "$work/a1.npy"
 }
-# 39 MB in pieces of 4 MiB: the coordinator's index reads all of them, and so does the worker.
+# 39 MB in pieces of 4 MiB: the coordinator reads all of them for its index, the last 32 MiB once more to see whether the
+# film is cut, and so does the worker.
 film() {
     az upload films "$place/film/a.nut" "$work/film0.nut"
     manifest film "{video: {path: $in/film/a.nut}}" "{onnx: {path: $in/model/invert.onnx}}" PerFile "miniBatchSize: 8"
-    in_mid_run film film/a.nut "$work/film1.nut" 15
+    in_mid_run film film/a.nut "$work/film1.nut" 26
 }
 # A worker that starts later reads another model, or other labels, than the first one has reported.
 scorer() { # NAME BLOB FILE FIELD
