@@ -250,17 +250,16 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     if (!is_over && !has_nothing) {
         return 0;
     }
-    if (first.tries == 0 && is_over) {
-        return ledger_check_thresholds(ledger, err);
-    }
     if (!is_over) {
         snprintf(why, sizeof why, "%lld of %lld mini-batches have failed",
                  (long long)counts.cells.failed, (long long)counts.cells.total);
     }
-    return first.tries > 0
-               ? error_set(err, ERROR_FAILED, "%s (mini-batch %lld on %s, %d tries; %s)",
-                           first.cause, (long long)first.cell, first.worker, first.tries, why)
-               : error_set(err, ERROR_FAILED, "%s", why);
+    if (first.tries == 0) {
+        return is_over ? ledger_check_thresholds(ledger, err)
+                       : error_set(err, ERROR_FAILED, "%s", why);
+    }
+    return error_set(err, ERROR_FAILED, "%s (mini-batch %lld on %s, %d tries; %s)", first.cause,
+                     (long long)first.cell, first.worker, first.tries, why);
 }
 
 /* Grants no more leases, lets running ones end, then stores everything that was accepted. */
