@@ -249,8 +249,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
                        ledger_is_accounted(ledger);
     if (!is_over && !has_nothing) {
         return 0;
-    }
-    if (!is_over) {
+    } else if (!is_over) {
         snprintf(why, sizeof why, "%lld of %lld mini-batches have failed",
                  (long long)counts.cells.failed, (long long)counts.cells.total);
     }
