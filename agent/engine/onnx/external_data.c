@@ -202,7 +202,7 @@ static int check_place(struct external_data *data, const struct external_file *f
                          "its %zu bytes at %lld are beyond the end of %s, which has %lld", size,
                          (long long)place->offset, file->name, (long long)file->size_bytes);
     }
-    size_t most = room();
+    size_t most = data->room_bytes = data->room_bytes ? data->room_bytes : room();
     if (size > most - MIN(most, data->used_bytes)) {
         return error_set(err, ERROR_INVALID,
                          "its data in other files is more than half of the memory here, %zu bytes",

@@ -22,7 +22,7 @@ struct external_file {
 
 struct external_data {
     int folder_fd; /* the model's; borrowed while files are opened; -1: it is not in a file */
-    size_t count, used_bytes;
+    size_t count, used_bytes, room_bytes; /* room_bytes: of all elements; 0: not asked yet */
     struct external_file files[EXTERNAL_FILES_MAX]; /* in the order of their first use */
 };
 

@@ -125,7 +125,7 @@ static json_t *make_number(float value) {
     return isfinite(value) ? json_real((double)value) : json_null();
 }
 
-/* Of a single number there is no softmax. */
+/* A softmax needs two numbers or more. */
 static float *weigh(const struct post_state *state, const float *values, int64_t count) {
     float *weighed = x_calloc((size_t)count, sizeof *weighed);
     memcpy(weighed, values, (size_t)count * sizeof *weighed);

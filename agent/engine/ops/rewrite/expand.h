@@ -39,6 +39,8 @@ int expand_newer(struct expansion *expansion, const char *name, int opset, const
 /* The node's input, -1 if it has none there; and whether it gives this output. */
 int expand_input(const struct node *node, int index);
 bool expand_gives(const struct node *node, int output);
+/* The constant that the value is, borrowed until values are added; NULL: it is not one. */
+const struct tensor *expand_constant(const struct expansion *expansion, int value);
 /* Appends the same node with another operator and all its outputs. */
 void expand_as(struct expansion *expansion, enum op_id id);
 /* Makes this value the node's output, if the node has that output. */

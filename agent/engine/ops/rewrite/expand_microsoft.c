@@ -197,16 +197,11 @@ static void unpack(const struct blocks *blocks, float *weights) {
     }
 }
 
-static const struct tensor *constant_of(const struct expansion *expansion, int value) {
-    const struct value *at = value < 0 ? NULL : &expansion->builder.graph.values[value];
-    return at && at->is_constant ? &at->constant : NULL;
-}
-
 static int read_blocks(const struct expansion *expansion, const struct node *node,
                        struct blocks *blocks, struct error *err) {
-    *blocks = (struct blocks){.integers = constant_of(expansion, node->inputs[1]),
-                              .scales = constant_of(expansion, node->inputs[2]),
-                              .zeros = constant_of(expansion, expand_input(node, 3)),
+    *blocks = (struct blocks){.integers = expand_constant(expansion, node->inputs[1]),
+                              .scales = expand_constant(expansion, node->inputs[2]),
+                              .zeros = expand_constant(expansion, expand_input(node, 3)),
                               .k = node_integer(node, "K", 0),
                               .n = node_integer(node, "N", 0),
                               .bits = node_integer(node, "bits", 4),

@@ -70,6 +70,11 @@ int expand_input(const struct node *node, int index) {
     return index < node->input_count ? node->inputs[index] : -1;
 }
 
+const struct tensor *expand_constant(const struct expansion *expansion, int value) {
+    const struct value *at = value < 0 ? NULL : &expansion->builder.graph.values[value];
+    return at && at->is_constant ? &at->constant : NULL;
+}
+
 bool expand_gives(const struct node *node, int output) {
     return output < node->output_count && node->outputs[output] >= 0;
 }

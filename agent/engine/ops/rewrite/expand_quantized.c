@@ -17,11 +17,6 @@ static int aligned(struct expansion *expansion, int several, int x, int64_t axis
     return expand_value(expansion, OP_ALIGN, INPUTS(several, x), 1, along);
 }
 
-static const struct tensor *constant_of(const struct expansion *expansion, int value) {
-    const struct value *at = value < 0 ? NULL : &expansion->builder.graph.values[value];
-    return at && at->is_constant ? &at->constant : NULL;
-}
-
 /* Weights with one known zero point: rows `first` to `last` - 1 of them, less that, as one constant
  * (a chain of nodes would hold a copy for each). */
 static int weights_from_zero(struct expansion *expansion, const struct tensor *from,
@@ -72,16 +67,16 @@ static int from_zero_as(struct expansion *expansion, int x, int zero, int64_t ax
 
 /* Whether the zero point is one number that is known. */
 static bool is_one_zero(const struct expansion *expansion, int zero) {
-    const struct tensor *known = constant_of(expansion, zero);
+    const struct tensor *known = expand_constant(expansion, zero);
     return zero < 0 || (known && shape_count(&known->shape) == 1);
 }
 
 static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
-    const struct tensor *weights = constant_of(expansion, x);
+    const struct tensor *weights = expand_constant(expansion, x);
     if (weights && weights->shape.rank > 0 && is_one_zero(expansion, zero) &&
         has_room(expansion, weights)) {
         const struct tensor copy = *weights;
-        return weights_from_zero(expansion, &copy, constant_of(expansion, zero), 0,
+        return weights_from_zero(expansion, &copy, expand_constant(expansion, zero), 0,
                                  copy.shape.dims[0]);
     }
     return from_zero_as(expansion, x, zero, axis, TENSOR_FLOAT32);
@@ -153,14 +148,14 @@ static int product_of_pieces(struct expansion *expansion, int a, const struct te
 }
 
 static int exact_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
-    const struct tensor *weights = constant_of(expansion, b);
+    const struct tensor *weights = expand_constant(expansion, b);
     if (!weights || weights->shape.rank != 2 || !is_one_zero(expansion, b_zero) ||
         !has_room(expansion, weights)) {
         return expand_binary(expansion, OP_MATMUL,
                              from_zero_as(expansion, a, a_zero, -2, TENSOR_INT32),
                              from_zero_as(expansion, b, b_zero, -1, TENSOR_INT32));
     }
-    const struct tensor copy = *weights, *zero = constant_of(expansion, b_zero);
+    const struct tensor copy = *weights, *zero = expand_constant(expansion, b_zero);
     struct tensor less = zero ? *zero : (struct tensor){0};
     return product_of_pieces(expansion, from_zero(expansion, a, a_zero, -2), &copy,
                              zero ? &less : NULL);
@@ -168,11 +163,11 @@ static int exact_product(struct expansion *expansion, int a, int a_zero, int b, 
 
 /* Whether each sum of this convolution is exact in float32. */
 static bool is_exact(const struct expansion *expansion, int w, int w_zero) {
-    const struct tensor *weights = constant_of(expansion, w);
+    const struct tensor *weights = expand_constant(expansion, w);
     if (!weights || weights->shape.rank < 2 || !is_one_zero(expansion, w_zero)) {
         return false;
     }
-    const struct tensor *zero = constant_of(expansion, w_zero);
+    const struct tensor *zero = expand_constant(expansion, w_zero);
     int64_t outputs = weights->shape.dims[0], each = shape_count(&weights->shape);
     each /= MAX(outputs, 1);
     double less = zero ? tensor_number(zero, 0) : 0, most = 0;

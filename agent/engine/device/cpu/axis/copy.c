@@ -95,33 +95,6 @@ static int turned_dimension(const struct walk *walk) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* to[i] = from[i * step], elements. */
-static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t count,
-                     size_t size) {
-    int64_t width = (int64_t)size;
-    if (from_step == 1 && to_step == 1) {
-        memcpy(to, from, (size_t)count * size);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const char *source = from + i * from_step * width;
-        char *target = to + i * to_step * width;
-        switch (size) { /* with constant sizes, copies are single instructions */
-        case 1:
-            *target = *source;
-            break;
-        case 2:
-            memcpy(target, source, 2);
-            break;
-        case 4:
-            memcpy(target, source, 4);
-            break;
-        default:
-            memcpy(target, source, 8);
-        }
-    }
-}
-
 /* A tile: `columns` elements that are adjacent in the input become rows of the output. */
 static void turn_tile(const struct run *run, const char *from, char *to, int columns) {
     const struct walk *walk = &run->walk;
@@ -139,7 +112,8 @@ static void turn_tile(const struct run *run, const char *from, char *to, int col
             continue;
         }
         for (int c = 0; c < columns; c++) {
-            copy_row(source + c * size, in_row, target + c * out_row * size, 1, rows, run->size);
+            walk_copy_row(source + c * size, in_row, target + c * out_row * size, 1, rows,
+                          run->size);
         }
     }
 }
@@ -169,8 +143,8 @@ static void copy_unit(const struct run *run, int64_t index) {
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        copy_row(source + i * steps[0], walk->strides[0][last], target + i * steps[1],
-                 walk->strides[1][last], walk->shape.dims[last], run->size);
+        walk_copy_row(source + i * steps[0], walk->strides[0][last], target + i * steps[1],
+                      walk->strides[1][last], walk->shape.dims[last], run->size);
     }
 }
 

@@ -32,20 +32,22 @@ static bool is_norm_gradient(const struct schedule *schedule, const struct step 
            fuse_is_activation(schedule, step->inputs[1]);
 }
 
-// Fuses a sum of two gradients into `step` if no other step reads it.
-static void take_sum(struct schedule *schedule, struct step *step,
-                     struct norm_gradient_step *state) {
-    int sum = step->inputs[0];
-    struct step *maker = schedule_producer(schedule, sum);
-    if (!is_op(maker, OP_ADD) || schedule_only_user(schedule, sum) != step ||
+// Fuses the addition or product of two activations that is input 0 of `step`, if no other step
+// reads it. Returns the index of the input that is added for the second operand; -1: it is not
+// fused.
+static int take_operands(struct schedule *schedule, struct step *step, int op) {
+    int result = step->inputs[0];
+    struct step *maker = schedule_producer(schedule, result);
+    if (!is_op(maker, op) || schedule_only_user(schedule, result) != step ||
         fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
         schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
-        return;
+        return -1;
     }
     step->inputs[0] = maker->inputs[0];
-    state->other = schedule_add_input(schedule, step, maker->inputs[1]);
-    schedule->slots[sum].place = PLACE_NONE;
+    int added = schedule_add_input(schedule, step, maker->inputs[1]);
+    schedule->slots[result].place = PLACE_NONE;
     *maker = (struct step){0};
+    return added;
 }
 
 static struct norm_gradient_step *set_norm_gradient(struct step *step) {
@@ -170,7 +172,7 @@ static void take_activation(struct schedule *schedule, struct step *step, struct
     of_gradient->activation = state->activation = around.activation;
     of_gradient->low = state->low;
     of_gradient->high = state->high;
-    take_sum(schedule, gradient, of_gradient);
+    of_gradient->other = take_operands(schedule, gradient, OP_ADD);
     schedule_absorb_output(schedule, step, around.last);
 }
 
@@ -227,7 +229,7 @@ static void take_relu(struct schedule *schedule, struct step *step,
     } else {
         schedule_add_output(schedule, step, dy);
     }
-    take_sum(schedule, step, state);
+    state->other = take_operands(schedule, step, OP_ADD);
 }
 
 static void make_norm_gradient(struct schedule *schedule, struct step *step) {
@@ -319,21 +321,6 @@ static bool divide_dims(const struct shape *x, const struct shape *y, int64_t di
     return true;
 }
 
-// The product of two activations that nothing but the sum reads.
-static void take_product(struct schedule *schedule, struct step *step, struct sum_step *state) {
-    int product = step->inputs[0];
-    struct step *maker = schedule_producer(schedule, product);
-    if (!is_op(maker, OP_MUL) || schedule_only_user(schedule, product) != step ||
-        fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
-        schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
-        return;
-    }
-    step->inputs[0] = maker->inputs[0];
-    state->factor = schedule_add_input(schedule, step, maker->inputs[1]);
-    schedule->slots[product].place = PLACE_NONE;
-    *maker = (struct step){0};
-}
-
 static void make_sum(struct schedule *schedule, struct step *step) {
     const struct schedule_slot *x = &schedule->slots[step->inputs[0]];
     const struct shape *y = &schedule->slots[step->outputs[0]].shape;
@@ -349,7 +336,7 @@ static void make_sum(struct schedule *schedule, struct step *step) {
                     y->dims[channel + 2] == 1;
     if (sum.of_planes) {
         sum.keeps_samples = shape_count(y) == x->shape.dims[0] * x->shape.dims[1];
-        take_product(schedule, step, &sum);
+        sum.factor = take_operands(schedule, step, OP_MUL);
     }
     step->state = x_calloc(1, sizeof sum);
     *(struct sum_step *)step->state = sum;

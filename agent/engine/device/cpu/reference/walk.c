@@ -39,24 +39,16 @@ void walk_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RA
     }
 }
 
-struct copy_context {
-    size_t size;
-    const char *from;
-    char *to;
-};
-
-static void copy_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) {
-    const struct copy_context *copy = context;
-    size_t size = copy->size;
-    const char *from = copy->from + offsets[0] * (int64_t)size;
-    char *to = copy->to + offsets[1] * (int64_t)size;
-    if (steps[0] == 1 && steps[1] == 1) {
+void walk_copy_row(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t count,
+                   size_t size) {
+    int64_t width = (int64_t)size;
+    if (from_step == 1 && to_step == 1) {
         memcpy(to, from, (size_t)count * size);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        const char *source = from + i * steps[0] * (int64_t)size;
-        char *target = to + i * steps[1] * (int64_t)size;
+        const char *source = from + i * from_step * width;
+        char *target = to + i * to_step * width;
         switch (size) { /* with constant sizes, copies are single instructions */
         case 2:
             memcpy(target, source, 2);
@@ -71,6 +63,19 @@ static void copy_row(void *context, const int64_t *offsets, const int64_t *steps
             *target = *source;
         }
     }
+}
+
+struct copy_context {
+    size_t size;
+    const char *from;
+    char *to;
+};
+
+static void copy_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) {
+    const struct copy_context *copy = context;
+    int64_t size = (int64_t)copy->size;
+    walk_copy_row(copy->from + offsets[0] * size, steps[0], copy->to + offsets[1] * size, steps[1],
+                  count, copy->size);
 }
 
 void walk_copy(const struct walk *walk, size_t size, const void *from, void *to) {

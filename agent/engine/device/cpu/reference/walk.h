@@ -24,6 +24,9 @@ void walk_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RA
 
 /* Copies elements of `size` bytes: operand 0 is read from `from`, operand 1 is written to `to`. */
 void walk_copy(const struct walk *walk, size_t size, const void *from, void *to);
+/* to[i * to_step] = from[i * from_step], in elements of `size` bytes: 1, 2, 4 or 8. */
+void walk_copy_row(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t count,
+                   size_t size);
 
 /* copy.c: how a Slice, Transpose, Expand, DepthToSpace or SpaceToDepth copies. */
 NODISCARD int walk_of_copy(const struct call *call, struct walk *ret_walk, struct error *err);
