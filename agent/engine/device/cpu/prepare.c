@@ -3,6 +3,7 @@
 
 #include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/device/cpu/chain/chain.h"
+#include "agent/engine/device/cpu/conv_chain.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
@@ -147,6 +148,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         }
     }
     attention_fuse(cpu, schedule);
+    conv_chain_fuse(cpu, schedule);
     hold_constants(schedule);
     return device_fill_kernels(device, reference_kernels, schedule, err);
 }

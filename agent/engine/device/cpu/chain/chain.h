@@ -43,6 +43,18 @@ struct chain_rows {
 bool chain_has_rows(const struct schedule *schedule, const struct step *step, int slot);
 size_t chain_register_floats(const void *state);
 void chain_run_rows(const void *state, const struct chain_rows *rows);
+/* A prepared chain that completes blocked values another kernel has just written (conv_chain.c). */
+struct chain_piece {
+    const struct tensor *const *inputs; /* of the chain's step; NULL for what is completed */
+    struct tensor *output;              /* what is completed: read and replaced */
+    int64_t plane, first;               /* block of channels, counted over all samples; a pixel */
+    int count;                          /* of pixels */
+    float *registers;
+};
+/* Whether this can be: the chain reduces nothing, its values are blocked, it has one result of
+ * float32 of the full shape, and reads the slot only as one of the full shape. */
+bool chain_has_pieces(const struct schedule *schedule, const struct step *step, int slot);
+void chain_run_piece(const void *state, const struct chain_piece *piece);
 void chain_free(void *state);
 
 /* Completes the step's state once layouts are chosen, and sets step->scratch_bytes. */

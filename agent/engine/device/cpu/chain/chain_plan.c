@@ -449,7 +449,7 @@ void chain_prepare(const struct cpu_device *cpu, const struct schedule *schedule
     struct plan plan = {.schedule = schedule, .chain = chain};
     bool blocked = chain_takes_blocks(step) && step->output_count > 0 &&
                    schedule->slots[step->outputs[0]].layout != 0;
-    plan.block = blocked ? cpu->vectors->block : 0;
+    plan.block = chain->lanes = blocked ? cpu->vectors->block : 0;
     domain_dims(&plan);
     list_pointers(&plan);
     divide(&plan);

@@ -5,9 +5,11 @@
 #include "agent/engine/device/cpu/fast/vector.h"
 
 struct run {
-    const struct call *call;
     const struct chain *chain;
-    const struct chain_rows *rows; /* instead of `call`; NULL: not */
+    const struct tensor *const *inputs; /* NULL: the input is in the output's memory */
+    struct tensor *const *outputs;      /* not with `rows` */
+    const struct chain_rows *rows;      /* instead of one input and the output; NULL: none */
+    float *scratch;                     /* chain_run: the registers of all threads */
 };
 
 /* One block: where its rows begin, and how many rows and columns it has. */
@@ -20,9 +22,11 @@ static char *memory_of(const struct run *run, const struct chain_pointer *pointe
     if (pointer->index < 0) {
         return (char *)(uintptr_t)pointer->data;
     }
-    const struct tensor *const *inputs = run->rows ? run->rows->inputs : run->call->inputs;
-    return pointer->is_output ? run->call->outputs[pointer->index]->data
-                              : inputs[pointer->index]->data;
+    if (pointer->is_output) {
+        return run->outputs[pointer->index]->data;
+    }
+    const struct tensor *input = run->inputs[pointer->index];
+    return input ? input->data : run->outputs[0]->data;
 }
 
 // Whether the rows of this input or output are in run->rows.
@@ -112,7 +116,7 @@ static void run_unit(void *context, int index, int lane) {
     const struct chain *chain = run->chain;
     int64_t blocks = chain->outer_count * chain->row_blocks * chain->column_blocks;
     int64_t first = index * chain->blocks_per_unit;
-    float *registers = (float *)run->call->scratch + (size_t)lane * chain->lane_floats;
+    float *registers = run->scratch + (size_t)lane * chain->lane_floats;
     struct block block;
     block.bases[0] = (char *)registers;
     for (int64_t i = first; i < MIN(first + chain->blocks_per_unit, blocks); i++) {
@@ -123,7 +127,10 @@ static void run_unit(void *context, int index, int lane) {
 
 static int chain_run(const struct call *call, struct error *err UNUSED) {
     const struct chain *chain = call->state;
-    struct run run = {.call = call, .chain = chain};
+    struct run run = {.chain = chain,
+                      .inputs = call->inputs,
+                      .outputs = call->outputs,
+                      .scratch = call->scratch};
     int64_t blocks = chain->outer_count * chain->row_blocks * chain->column_blocks;
     int64_t units = (blocks + chain->blocks_per_unit - 1) / chain->blocks_per_unit;
     parallel_for(cpu_threads(call), (int)units, run_unit, &run);
@@ -133,9 +140,9 @@ const struct kernel fast_chain = {"fast chain", chain_run};
 
 /* ---- rows of another kernel ------------------------------------------------------------------ */
 
-bool chain_has_rows(const struct schedule *schedule, const struct step *step, int slot) {
-    const struct chain *chain = step->state;
-    bool has = chain->reduced == 1 && chain->output_count == 1 &&
+// Whether the chain has one result, and reads the slot only as a value of the full shape.
+static bool has_full(const struct schedule *schedule, const struct chain *chain, int slot) {
+    bool has = chain->output_count == 1 &&
                schedule->slots[chain->outputs[0]].type == TENSOR_FLOAT32 &&
                shape_equal(&schedule->slots[chain->outputs[0]].shape, &chain->domain) &&
                shape_equal(&schedule->slots[slot].shape, &chain->domain);
@@ -147,19 +154,64 @@ bool chain_has_rows(const struct schedule *schedule, const struct step *step, in
     return has;
 }
 
+bool chain_has_rows(const struct schedule *schedule, const struct step *step, int slot) {
+    const struct chain *chain = step->state;
+    return chain->reduced == 1 && has_full(schedule, chain, slot);
+}
+
 size_t chain_register_floats(const void *state) {
     return ((const struct chain *)state)->lane_floats;
 }
 
 void chain_run_rows(const void *state, const struct chain_rows *rows) {
     const struct chain *chain = state;
-    struct run run = {.chain = chain, .rows = rows};
+    struct run run = {.chain = chain, .inputs = rows->inputs, .rows = rows};
     struct block block = {.columns = (int)chain->columns};
     block.bases[0] = (char *)rows->registers;
     for (int64_t at = rows->first, end = at + rows->count; at < end; at += block.rows) {
         int64_t row = at % chain->rows;
         block.rows = (int)MIN(MIN(chain->rows - row, chain->block_rows), end - at);
         place(&run, at / chain->rows, row, 0, &block);
+        run_tasks(chain, &block);
+    }
+}
+
+/* ---- pieces of another kernel's output ------------------------------------------------------- */
+
+static bool is_one_row(const struct chain *chain) {
+    return chain->outer_count == 1 && chain->rows == 1;
+}
+
+bool chain_has_pieces(const struct schedule *schedule, const struct step *step, int slot) {
+    const struct chain *chain = step->state;
+    const int64_t *dims = chain->domain.dims;
+    // The result replaces the value, which no later instruction may read.
+    const struct chain_instruction *last = &chain->instructions[chain->instruction_count - 1];
+    return chain->lanes && !chain->reduced && has_full(schedule, chain, slot) && last->out >= 0 &&
+           chain->values[last->out].output == 0 &&
+           (is_one_row(chain) ||
+            (chain->columns == chain->lanes && chain->rows == dims[2] * dims[3]));
+}
+
+void chain_run_piece(const void *state, const struct chain_piece *piece) {
+    const struct chain *chain = state;
+    const struct run run = {.chain = chain, .inputs = piece->inputs, .outputs = &piece->output};
+    struct block block = {.rows = 1, .columns = chain->lanes};
+    block.bases[0] = (char *)piece->registers;
+    if (is_one_row(chain)) {
+        int64_t pixels = chain->domain.dims[2] * chain->domain.dims[3];
+        int64_t at = (piece->plane * pixels + piece->first) * chain->lanes;
+        int64_t end = at + (int64_t)piece->count * chain->lanes;
+        for (; at < end; at += block.columns) {
+            block.columns = (int)MIN(chain->block_columns, end - at);
+            place(&run, 0, 0, at, &block);
+            run_tasks(chain, &block);
+        }
+        return;
+    }
+    for (int64_t at = piece->first, end = at + piece->count; at < end; at += block.rows) {
+        block.rows = (int)MIN(chain->block_rows, end - at);
+        place(&run, piece->plane, at, 0, &block);
         run_tasks(chain, &block);
     }
 }

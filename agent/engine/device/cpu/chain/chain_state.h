@@ -85,6 +85,7 @@ struct chain {
     int inputs[CHAIN_INPUTS_MAX], outputs[CHAIN_OUTPUTS_MAX]; /* slots */
 
     /* chain_plan.c */
+    int lanes; /* of blocked values; 0: they are row-major */
     int outer_rank;
     int64_t outer[TENSOR_RANK_MAX + 1], rows, columns, outer_count;
     int block_rows, block_columns;     /* of a block */

@@ -51,6 +51,9 @@ static void direct_rows(const struct conv_pass *run, const struct conv_unit *uni
         for (int first = 0; first < conv->run_count; first += conv->part_runs) {
             direct_part(conv, job, weights, first, MIN(first + conv->part_runs, conv->run_count));
         }
+        for (int i = 0; i < job.blocks; i++) {
+            conv_complete(run, unit, unit->n, block + i, row, rows);
+        }
     }
 }
 
@@ -182,6 +185,7 @@ static void channel_affine(const struct conv_pass *run, int n, int channel, floa
 
 static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int thread) {
     const struct conv *conv = run->conv;
+    unit->thread = thread;
     unit->window = run->scratch + (size_t)thread * conv->thread_floats;
     unit->line = unit->window + conv->window_floats;
     unit->matrices = unit->line + (size_t)(conv->shape.in_w * conv->ops->block);
@@ -225,11 +229,16 @@ static void share_block(void *context, int index, int thread) {
     winograd_share(run, &unit);
 }
 
-void conv_run(const struct conv *conv, struct threads *threads, const struct conv_operand *in,
-              const struct conv_operand *add, const struct conv_operand *out, void *scratch) {
+void conv_run(const struct conv *conv, struct threads *threads,
+              const struct conv_operands *operands, void *scratch) {
     size_t per_unit = (size_t)(conv->blocks * conv->ops->block) * 2;
     size_t moments = conv->normed ? (size_t)conv->units * per_unit : 0;
-    struct conv_pass run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
+    struct conv_pass run = {.conv = conv,
+                            .in = operands->in,
+                            .add = operands->add,
+                            .out = operands->out,
+                            .context = operands->context,
+                            .moments = scratch};
     run.shared = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
     run.scratch = run.shared + conv->shared_floats;
     int held[THREADS_MAX];
@@ -244,7 +253,7 @@ void conv_run(const struct conv *conv, struct threads *threads, const struct con
     int channels = conv_blocks(conv, conv->shape.channels_out) * conv->ops->block;
     for (int n = 0; conv->normed && n < conv->shape.n; n++) {
         for (int channel = 0; channel < channels; channel++) {
-            channel_affine(&run, n, channel, out->affine + (size_t)n * 2 * (size_t)channels);
+            channel_affine(&run, n, channel, operands->out->affine + (size_t)n * 2 * (size_t)channels);
         }
     }
 }

@@ -76,6 +76,21 @@ const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
 /* Whether a planar input is read directly (few channels), not blocked first. */
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
 
+/* Completes outputs as soon as they are written, while they are in the nearest cache: conv_run calls
+ * it for each pixel once, on any of its threads. */
+struct conv_piece {
+    float *data;   /* `count` adjacent pixels ... */
+    int64_t plane; /* ... of sample n and block k: n * blocks + k ... */
+    int64_t first; /* ... from this pixel of the plane on */
+    int count, thread;
+};
+struct conv_after {
+    /* context: as given to conv_run */
+    void (*run)(const struct conv_after *after, const void *context,
+                const struct conv_piece *piece);
+    void (*release)(struct conv_after *after);
+};
+
 struct conv {
     const struct vector_ops *ops;
     struct conv_shape shape;
@@ -90,6 +105,7 @@ struct conv {
      * input when it is needed; conv_run's `in` is its input, blocked and with nothing pending.
      * Borrowed; NULL: none, the input is in memory. The border is zeros. */
     const struct conv *first;
+    const struct conv_after *after; /* borrowed; NULL: none. Not with `normed` or the thin algorithm */
 
     /* The plan: set by conv_plan, private to conv*.c, winograd.c and depthwise.c, apart from
      * scratch_bytes. Sizes are in floats unless they say otherwise.
@@ -137,13 +153,18 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
 /* Frees what conv_plan allocated. */
 void conv_release(struct conv *conv);
 
-/* in: as given to conv_plan (in->blocked: in_blocked). `add` (blocked, nothing pending,
- * shape of the output) may be NULL; the operands do not overlap. The output is blocked, except for
- * the thin algorithm, whose output is planar. With `normed`, out->affine is filled. threads: at
- * most as many as conv_plan's. scratch: conv->scratch_bytes, aligned to 64 bytes; its content does
- * not matter. */
-void conv_run(const struct conv *conv, struct threads *threads, const struct conv_operand *in,
-              const struct conv_operand *add, const struct conv_operand *out, void *scratch);
+/* What a run reads and writes. in: as given to conv_plan (in->blocked: in_blocked). `add` (blocked,
+ * nothing pending, shape of the output) may be NULL; the operands do not overlap. The output is
+ * blocked, except for the thin algorithm, whose output is planar. With `normed`, out->affine is
+ * filled. */
+struct conv_operands {
+    const struct conv_operand *in, *add, *out;
+    const void *context; /* for conv->after */
+};
+/* threads: at most as many as conv_plan's. scratch: conv->scratch_bytes, aligned to 64 bytes; its
+ * content does not matter. */
+void conv_run(const struct conv *conv, struct threads *threads,
+              const struct conv_operands *operands, void *scratch);
 
 /* The number of floats of the blocked tensor [n, c, h, w], and of its affine [n, 2, C]. */
 size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);

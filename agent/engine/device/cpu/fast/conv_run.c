@@ -129,3 +129,29 @@ void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int
     job->out_row = (size_t)s->out_w * b;
     job->out_block = plane;
 }
+
+void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
+                   int row, int rows) {
+    const struct conv *conv = run->conv;
+    if (!conv->after) {
+        return;
+    }
+    struct direct_job target;
+    conv_target(run, &target, n, block, row, unit->column);
+    int width = unit->column_end - unit->column;
+    if ((size_t)(width * conv->ops->block) == target.out_row) { // whole rows are adjacent
+        width *= rows;
+        rows = 1;
+    }
+    struct conv_piece piece = {.data = target.out,
+                               .plane =
+                                   (int64_t)n * conv_blocks(conv, conv->shape.channels_out) + block,
+                               .first = (int64_t)row * conv->shape.out_w + unit->column,
+                               .count = width,
+                               .thread = unit->thread};
+    for (int y = 0; y < rows; y++) {
+        conv->after->run(conv->after, run->context, &piece);
+        piece.data += target.out_row;
+        piece.first += conv->shape.out_w;
+    }
+}

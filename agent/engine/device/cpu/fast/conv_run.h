@@ -8,6 +8,7 @@
 struct conv_pass {
     const struct conv *conv;
     const struct conv_operand *in, *add, *out;
+    const void *context; /* of conv->after */
     double *moments; /* [units, conv->blocks * b, 2]: mean, sum of squared deviations from it */
     float *shared;   /* the transformed input for Winograd, if all threads share it */
     float *scratch;  /* one piece per thread */
@@ -18,7 +19,7 @@ struct conv_pass {
 /* A unit of work: some rows, columns and channel blocks of the output, and the groups of input
  * channels that are read (blocks; single channels of planar inputs). */
 struct conv_unit {
-    int n, row, row_end, column, column_end, block, block_end, group, group_end;
+    int n, row, row_end, column, column_end, block, block_end, group, group_end, thread;
     float *window, *line,
         *matrices; /* parts of this thread's scratch: input rows, one row, Winograd */
 };
@@ -37,6 +38,9 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
  * block, row and column. */
 void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int block, int row,
                  int column);
+/* Calls conv->after, if there is one, for `rows` rows of the unit's columns, which are complete. */
+void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
+                   int row, int rows);
 /* held: the thread's matrices already hold this unit's rows, from a unit with other blocks. */
 void winograd_unit(const struct conv_pass *run, const struct conv_unit *unit, bool held);
 /* If the input is shared: transforms its block unit->group, before any winograd_unit. */

@@ -31,6 +31,7 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
         };
         conv_target(run, &job, unit->n, block, row, unit->column);
         conv->ops->depthwise(&job);
+        conv_complete(run, unit, unit->n, block, row, rows);
     }
 }
 

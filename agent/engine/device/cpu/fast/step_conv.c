@@ -14,6 +14,9 @@ void step_conv_free(void *state) {
     conv_release(&step->conv);
     free((void *)(uintptr_t)step->source.scale);
     free((void *)(uintptr_t)step->source.shift);
+    if (step->after) {
+        step->after->release(step->after);
+    }
     free(step);
 }
 
@@ -149,7 +152,8 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
         made.affine =
             made.data + conv_blocked_count(cpu->vectors, s->n, s->channels_out, s->out_h, s->out_w);
     }
-    conv_run(&state->conv, cpu->threads, &in, state->add < 0 ? NULL : &add, &made, scratch);
+    const struct conv_operands operands = {&in, state->add < 0 ? NULL : &add, &made, call};
+    conv_run(&state->conv, cpu->threads, &operands, scratch);
     if (state->out_offset != SIZE_MAX) {
         made.affine = state->normed ? made.affine : NULL;
         made.relu = state->relu_after_norm;

@@ -32,6 +32,8 @@ struct conv_step {
     float low, high; /* the result is clamped to [low, high] (relu, clip); infinities: it is not */
     int add; /* index, among the step's inputs, of a value that is added to the result (a residual
                 connection); -1: none */
+    struct conv_after *after; /* elementwise nodes behind all that (../conv_chain.h), called with the
+                                 step's struct call; owned; NULL: none */
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;

@@ -105,6 +105,7 @@ static void transform_out(const struct conv_pass *run, const struct conv_unit *u
             conv->winograd->output(
                 &job, group->out + ((size_t)i * (size_t)group->tiles + (size_t)tile) * b,
                 group->out_plane);
+            conv_complete(run, unit, n, block + i, y, job.rows);
         }
     }
 }

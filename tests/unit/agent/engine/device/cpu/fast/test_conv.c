@@ -353,6 +353,30 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
     }
 }
 
+// What conv_after is for: it must see each pixel once, and complete. The count is beside the numbers.
+struct completion {
+    const struct conv_operand *out;
+    int64_t pixels;
+    int block;
+    unsigned char *seen; // by plane and pixel
+};
+
+static void negate(const struct conv_after *after UNUSED, const void *context,
+                   const struct conv_piece *piece) {
+    const struct completion *completion = context;
+    int64_t at = piece->plane * completion->pixels + piece->first;
+    CHECK(piece->data == completion->out->data + at * completion->block);
+    for (int i = 0; i < piece->count; i++) {
+        completion->seen[at + i]++;
+        for (int lane = 0; lane < completion->block; lane++) {
+            float *number = piece->data + i * completion->block + lane;
+            *number = -*number;
+        }
+    }
+}
+
+static const struct conv_after negation = {.run = negate};
+
 static void check_conv(const struct fixture *f, const struct row *row, enum isa isa,
                        enum conv_algorithm algorithm, int threads) {
     const struct conv_shape *s = &f->shape;
@@ -382,13 +406,26 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     out.affine = random_floats(conv_affine_count(ops, s->n, s->channels_out));
     void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
     memset(scratch, 0xff, conv.scratch_bytes); // NaN, in case it is read
-    conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out,
-             scratch);
+    bool completes = algorithm != CONV_THIN && !conv.normed;
+    int64_t planes = s->n * ((s->channels_out + b - 1) / b), pixels = s->out_h * s->out_w;
+    struct completion completion = {.out = &out, .pixels = pixels, .block = b};
+    completion.seen = x_calloc((size_t)(planes * pixels), 1);
+    conv.after = completes ? &negation : NULL;
+    const struct conv_operands operands = {
+        &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out, &completion};
+    conv_run(&conv, pools[threads], &operands, scratch);
+    for (int64_t i = 0; completes && i < planes * pixels; i++) {
+        CHECK_INT(1, completion.seen[i]);
+    }
+    free(completion.seen);
     char label[128];
     snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
              (const char *[]){"direct", "thin", "Winograd", "Winograd 2x2", "Winograd strided",
                               "depthwise"}[algorithm],
              threads);
+    for (int64_t i = 0; completes && i < planes * pixels * b; i++) {
+        out.data[i] = -out.data[i];
+    }
     check_output(f, &conv, label, &out);
     free(scratch);
     free(in.blocked ? in.data : NULL);
