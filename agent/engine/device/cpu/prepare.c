@@ -119,7 +119,7 @@ static int prepare_kernel(struct cpu_device *cpu, struct schedule *schedule, str
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
     struct cpu_device *cpu = (struct cpu_device *)device;
     fuse_training(schedule);
-    fuse_steps(schedule);
+    fuse_steps(cpu->vectors, schedule);
     choose_products(cpu, schedule);
     if (onednn_plan(cpu->onednn, cpu->vectors->block, schedule, err) < 0) {
         return -1;

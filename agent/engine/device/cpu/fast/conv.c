@@ -38,7 +38,7 @@ static void direct_rows(const struct conv_pass *run, const struct conv_unit *uni
         struct direct_job job = {
             .width = unit->column_end - unit->column,
             .rows = rows,
-            .blocks = MIN(DIRECT_BLOCKS_MAX, conv_blocks(conv, conv->shape.channels_out) - block),
+            .blocks = MIN(DIRECT_BLOCKS_MAX, unit->block_end - block),
             .in = in,
             .in_row = in_row,
             .pixel = conv->pixel,
@@ -90,7 +90,7 @@ static void in_place_unit(const struct conv_pass *run, const struct conv_unit *u
     size_t activation = (size_t)conv_blocks(conv, s->channels_in) * (size_t)s->in_h * w * b;
     const float *in =
         run->in->data + (size_t)unit->n * activation +
-        ((size_t)(unit->row * s->stride_h) * w + (size_t)(unit->column * s->stride_w)) * b;
+        ((size_t)(unit->group * s->in_h) * w + (size_t)(unit->row * s->stride_h) * w + (size_t)(unit->column * s->stride_w)) * b;
     direct_rows(run, unit, unit->row, unit->row_end - unit->row, in, (size_t)s->stride_h * w * b);
 }
 
@@ -194,18 +194,19 @@ static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int 
 static void run_unit(void *context, int index, int thread) {
     const struct conv_pass *run = context;
     const struct conv *conv = run->conv;
-    struct conv_unit unit = {.group_end = conv->weights->planar
-                                              ? conv->shape.channels_in
-                                              : conv_blocks(conv, conv->shape.channels_in)};
+    int parts = conv->block_units / conv->bundles, bundle = index / parts % conv->bundles;
+    int groups = conv->weights->planar ? conv->shape.channels_in
+                                       : conv_blocks(conv, conv->shape.channels_in) / conv->bundles;
+    struct conv_unit unit = {.group = bundle * groups, .group_end = (bundle + 1) * groups};
     conv_unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
     if (conv->weights->algorithm == CONV_DEPTHWISE) { // it reads the same blocks that it writes
         unit.group = unit.block;
         unit.group_end = unit.block_end;
     }
-    bool whole = conv->rows <= conv->row_group && // and of all blocks
+    bool whole = conv->rows <= conv->row_group && // and of all the bundle's blocks
                  conv->weights->algorithm != CONV_DEPTHWISE;
-    int place = whole ? index / conv->block_units : -1;
+    int place = whole ? index / parts : -1;
     bool held = whole && run->held[thread] == place;
     run->held[thread] = place;
     if (conv->winograd) {

@@ -32,6 +32,8 @@ enum conv_algorithm {
 struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
+    int groups;     /* 0 and 1: one. Else conv_groups_fit, and the weights are [out, in / groups, kh,
+                       kw] */
     int in_h, in_w; /* the source in memory */
     bool is_whole;  /* whole numbers: no algorithm that rounds */
     bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
@@ -42,6 +44,11 @@ struct conv_shape {
     int extent_h, extent_w, out_h, out_w; /* extent: of the dilated kernel; conv_shape_finish */
 };
 
+/* Groups are computed in bundles, the smallest number of them whose channels, in and out, fill whole
+ * blocks; the weights between the groups of a bundle are zeros. */
+int conv_bundles(const struct vector_ops *ops, const struct conv_shape *shape);
+/* Whether there are whole bundles, and few zeros. */
+bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
 /* Computes extent and out; false if the kernel or a reflection does not fit the activation. */
 bool conv_shape_finish(struct conv_shape *shape);
 
@@ -124,6 +131,7 @@ struct conv {
      * column_units, row_units and block_units parts, which begin at multiples of a step; columns,
      * rows and blocks are the sizes of the largest part. */
     int threads, units, columns, rows, blocks, column_units, row_units, block_units;
+    int bundles; /* a part of the blocks is within one of them */
     int column_step, row_step;
     int row_group;             /* output rows computed from one filling of the window */
     int window_w, window_rows; /* of the window, in pixels */

@@ -16,6 +16,9 @@ enum { PART_FLOATS = 36 << 10, FAR_FLOATS = 64 << 10 };
 // the other thread wrote is often far away.
 enum { WINOGRAD_TILES = 48, SHARED_TILES = 64, APART_THREADS = 2 };
 
+// Beyond BUNDLE_MAX groups that share blocks most of the work would be for zeros.
+enum { BUNDLE_MAX = 4 };
+
 static int divide_up(int value, int by) {
     return (value + by - 1) / by;
 }
@@ -30,6 +33,24 @@ size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int
 
 size_t conv_affine_count(const struct vector_ops *ops, int n, int c) {
     return (size_t)n * 2 * (size_t)(blocks_of(ops, c) * ops->block);
+}
+
+// The number of groups of a bundle.
+static int bundle_size(const struct vector_ops *ops, const struct conv_shape *s) {
+    int size = 1, ins = s->channels_in / s->groups, outs = s->channels_out / s->groups;
+    while (ins * size % ops->block != 0 || outs * size % ops->block != 0) {
+        size *= 2;
+    }
+    return size;
+}
+
+int conv_bundles(const struct vector_ops *ops, const struct conv_shape *s) {
+    return s->groups > 1 ? s->groups / bundle_size(ops, s) : 1;
+}
+
+bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
+    int size = bundle_size(ops, s);
+    return size <= BUNDLE_MAX && s->groups % size == 0;
 }
 
 bool conv_shape_finish(struct conv_shape *s) {
@@ -50,7 +71,7 @@ bool conv_shape_finish(struct conv_shape *s) {
 }
 
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape) {
-    return shape->channels_in <= MAX(ops->block / 2, 4);
+    return shape->channels_in <= MAX(ops->block / 2, 4) && shape->groups <= 1;
 }
 
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *s,
@@ -58,7 +79,7 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     if (s->depthwise) {
         return CONV_DEPTHWISE;
     }
-    if (planar && conv_reads_planar(ops, s)) {
+    if ((planar && conv_reads_planar(ops, s)) || s->groups > 1) {
         return CONV_DIRECT;
     }
     if (s->channels_out <= THIN_OUTPUTS_MAX) {
@@ -100,11 +121,20 @@ const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
     return is ? &ops->winograd[algorithm - CONV_WINOGRAD] : NULL;
 }
 
+// Blocks of input, and of output channels of a bundle.
+static int bundle_ins(const struct conv *conv) {
+    return blocks_of(conv->ops, conv->shape.channels_in) / conv->bundles;
+}
+
+static int bundle_outs(const struct conv *conv) {
+    return blocks_of(conv->ops, conv->shape.channels_out) / conv->bundles;
+}
+
 static void plan_runs(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block;
     bool planar = conv->weights->planar;
-    int groups = planar ? s->channels_in : blocks_of(conv->ops, s->channels_in);
+    int groups = planar ? s->channels_in : bundle_ins(conv);
     size_t lanes = planar ? 1 : (size_t)b;
     size_t row = conv->in_place ? (size_t)s->in_w * lanes : conv->window_row;
     size_t group =
@@ -151,8 +181,8 @@ static int wide_of(const struct conv *conv) {
 static void size_units(struct conv *conv) {
     conv->columns = part_size(wide_of(conv), conv->column_step, conv->column_units);
     conv->rows = part_size(conv->span, conv->row_step, conv->row_units);
-    conv->blocks = part_size(blocks_of(conv->ops, conv->shape.channels_out), DIRECT_BLOCKS_MAX,
-                             conv->block_units);
+    conv->blocks =
+        part_size(bundle_outs(conv), DIRECT_BLOCKS_MAX, conv->block_units / conv->bundles);
     conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
 }
 
@@ -197,16 +227,21 @@ static void balance(struct conv *conv, int *parts, int least, int most,
     divide_blocks(conv);
 }
 
+// Divides the blocks into about `wanted` parts.
+static void divide_to(struct conv *conv, int wanted) {
+    int of_bundle = divide_up(wanted, conv->bundles);
+    conv->block_units = conv->bundles * parts_of(bundle_outs(conv), DIRECT_BLOCKS_MAX, of_bundle);
+}
+
 static void divide_flat_blocks(struct conv *conv) {
     int wanted = divide_up(8 * conv->threads, conv->shape.n * conv->column_units);
-    int blocks = blocks_of(conv->ops, conv->shape.channels_out);
-    conv->block_units = conv->threads == 1 ? 1 : parts_of(blocks, DIRECT_BLOCKS_MAX, wanted);
+    divide_to(conv, conv->threads == 1 ? 1 : wanted);
 }
 
 // 1x1 without stride, read in place: the activation is one long row.
 static void plan_flat(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS / s->channels_in, 56);
+    int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS * conv->bundles / s->channels_in, 56);
     conv->column_step = 14;
     int parts = parts_of(pixels, 14, divide_up(pixels, fit));
     conv->column_units = parts;
@@ -235,15 +270,14 @@ static void plan_window(struct conv *conv, int lanes, int floats) {
 
 static void divide_blocks(struct conv *conv) {
     int wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
-    int blocks = blocks_of(conv->ops, conv->shape.channels_out);
     bool divided = conv->threads > 1 && conv->weights->algorithm != CONV_THIN;
-    conv->block_units = divided ? parts_of(blocks, DIRECT_BLOCKS_MAX, wanted) : 1;
+    divide_to(conv, divided ? wanted : 1);
 }
 
 static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int lanes = conv->weights->planar ? s->channels_in
-                                      : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
+    int lanes = conv->weights->planar ? s->channels_in : bundle_ins(conv) * conv->ops->block;
+    size_t weights = conv->weights->count / (size_t)conv->bundles;
     int64_t per_pixel = (int64_t)lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
     int fit = (int)MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
     conv->column_step = s->out_w > fit ? 4 : 1;
@@ -254,14 +288,14 @@ static void plan_units(struct conv *conv) {
     // place and are smaller than the weights; otherwise they are divided into equal parts.
     bool whole =
         conv->span < 3 * s->extent_h ||
-        (conv->in_place && (size_t)(conv->span * s->out_w) < conv->weights->count / (size_t)lanes);
+        (conv->in_place && (size_t)(conv->span * s->out_w) < weights / (size_t)lanes);
     conv->row_units = whole ? 1 : divide_up(conv->span, rows);
     int parts = conv->row_units;
     balance(conv, &conv->row_units, parts - (parts > 2), whole ? 1 : MIN(parts + 2, conv->span),
             divide_blocks);
     size_units(conv);
     // Each group of rows reads all weights: if these are many, one group should have all rows.
-    bool many = conv->weights->count > 4 * (size_t)WINDOW_FLOATS;
+    bool many = weights > 4 * (size_t)WINDOW_FLOATS;
     plan_window(conv, lanes, many ? WINDOW_FLOATS / 3 * 4 : WINDOW_FLOATS);
 }
 
@@ -327,10 +361,10 @@ static void plan_winograd(struct conv *conv) {
 }
 
 void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit) {
-    int outs = blocks_of(conv->ops, conv->shape.channels_out), wide = wide_of(conv);
-    int block = index % conv->block_units;
-    unit->block = part_begin(outs, DIRECT_BLOCKS_MAX, conv->block_units, block);
-    unit->block_end = part_begin(outs, DIRECT_BLOCKS_MAX, conv->block_units, block + 1);
+    int outs = bundle_outs(conv), wide = wide_of(conv), parts = conv->block_units / conv->bundles;
+    int block = index % parts, first = index / parts % conv->bundles * outs;
+    unit->block = first + part_begin(outs, DIRECT_BLOCKS_MAX, parts, block);
+    unit->block_end = first + part_begin(outs, DIRECT_BLOCKS_MAX, parts, block + 1);
     index /= conv->block_units;
     int column = index % conv->column_units;
     unit->column = part_begin(wide, conv->column_step, conv->column_units, column);
@@ -347,6 +381,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
     conv->threads = threads;
+    conv->bundles = conv_bundles(conv->ops, s);
     conv->winograd = conv_winograd(conv->ops, algorithm);
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar;

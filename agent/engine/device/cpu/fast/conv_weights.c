@@ -33,10 +33,13 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
     if (o >= s->channels_out || i >= s->channels_in) {
         return 0;
     }
-    size_t at =
-        (((size_t)o * (size_t)s->channels_in + (size_t)i) * (size_t)s->kernel_h + (size_t)ky) *
-            (size_t)s->kernel_w +
-        (size_t)kx;
+    int groups = MAX(s->groups, 1), ins = s->channels_in / groups;
+    if (o / (s->channels_out / groups) != i / ins) {
+        return 0; // another group
+    }
+    size_t at = (((size_t)o * (size_t)ins + (size_t)(i % ins)) * (size_t)s->kernel_h + (size_t)ky) *
+                    (size_t)s->kernel_w +
+                (size_t)kx;
     if (source->transposed) {
         at = (size_t)i * (size_t)s->channels_out + (size_t)o;
     }
@@ -56,15 +59,17 @@ static float *pack_lanes(const struct conv_shape *s, const struct conv_source *s
     return to;
 }
 
-// [block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar inputs
-// have channel blocks of one channel.
+// [bundle][block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar
+// inputs have channel blocks of one channel.
 static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
                         const struct conv_source *source, float *to) {
-    int b = ops->block, inner = planar ? 1 : b;
-    int ins = round_up(s->channels_in, inner), outs = round_up(s->channels_out, b);
-    for (int o = 0; o < outs; o += DIRECT_BLOCKS_MAX * b) {
-        int lanes = MIN(DIRECT_BLOCKS_MAX * b, outs - o);
-        for (int i = 0; i < ins; i += inner) {
+    int b = ops->block, inner = planar ? 1 : b, bundles = conv_bundles(ops, s);
+    int ins = round_up(s->channels_in, inner) / bundles;
+    int outs = round_up(s->channels_out, b) / bundles;
+    for (int o = 0, lanes; o < outs * bundles; o += lanes) {
+        int bundle = o / outs;
+        lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
+        for (int i = bundle * ins; i < (bundle + 1) * ins; i += inner) {
             for (int k = 0; k < s->kernel_h * s->kernel_w * inner; k++) {
                 const struct tap tap = {i + k % inner, k / inner / s->kernel_w,
                                         k / inner % s->kernel_w};
@@ -164,7 +169,7 @@ static size_t packed_count(const struct vector_ops *ops, const struct conv_shape
     case CONV_DIRECT:
         break;
     }
-    return ins * outs * taps;
+    return ins / (size_t)conv_bundles(ops, s) * outs * taps;
 }
 
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,

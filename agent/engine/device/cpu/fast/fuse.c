@@ -254,8 +254,8 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static bool conv_shape_of(const struct schedule *schedule, const struct step *step,
-                          struct conv_shape *ret_shape) {
+static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *schedule,
+                          const struct step *step, struct conv_shape *ret_shape) {
     struct node_facts facts;
     struct window window;
     struct error err = {0};
@@ -267,14 +267,12 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
     const struct shape *w = &schedule->slots[node->inputs[1]].shape;
     bool depthwise = window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1];
-    if (window.groups != 1 && !depthwise) {
-        return false;
-    }
     struct conv_shape shape = {
         .n = (int)x->dims[0],
         .channels_in = (int)x->dims[1],
         .channels_out = (int)w->dims[0],
         .depthwise = depthwise,
+        .groups = depthwise ? 1 : (int)window.groups,
         .is_whole = node_integer(node, PARAM_IS_WHOLE, 0),
         .in_h = (int)window.in[1],
         .in_w = (int)window.in[2],
@@ -290,18 +288,20 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
         .dilation_w = (int)window.dilation[2],
     };
     *ret_shape = shape;
-    return conv_shape_finish(&shape) && shape.out_h == (int)window.out[1] &&
+    return (shape.groups <= 1 || conv_groups_fit(ops, &shape)) && conv_shape_finish(&shape) &&
+           shape.out_h == (int)window.out[1] &&
            shape.out_w == (int)window.out[2];
 }
 
 // Makes the state for a convolution that these kernels support, with nothing fused yet; else NULL.
-static struct conv_step *conv_step_new(const struct schedule *schedule, const struct step *step) {
+static struct conv_step *conv_step_new(const struct vector_ops *ops, const struct schedule *schedule,
+                                       const struct step *step) {
     struct conv_shape shape;
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
     if (!weights || has_bias != (bias != NULL) || !fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
+        !fuse_is_activation(schedule, step->outputs[0]) || !conv_shape_of(ops, schedule, step, &shape)) {
         return NULL;
     }
     struct conv_step *conv = x_calloc(1, sizeof *conv);
@@ -316,13 +316,14 @@ static struct conv_step *conv_step_new(const struct schedule *schedule, const st
 
 // Fuses a depthwise convolution with the 1x1 convolution before it. The value between the two,
 // which is the largest in networks with such pairs, is never stored completely.
-static struct conv_step *take_depthwise(const struct schedule *schedule, struct conv_step *first,
+static struct conv_step *take_depthwise(const struct vector_ops *ops,
+                                        const struct schedule *schedule, struct conv_step *first,
                                         const struct step *user) {
     const struct conv_shape *s = &first->shape;
-    bool fits = !first->first && !s->depthwise && s->kernel_h == 1 && s->kernel_w == 1 &&
+    bool fits = !first->first && !s->depthwise && s->groups <= 1 && s->kernel_h == 1 && s->kernel_w == 1 &&
                 s->stride_h == 1 && s->stride_w == 1 && !s->doubled && !s->pad_top &&
                 !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
-    struct conv_step *conv = fits ? conv_step_new(schedule, user) : NULL;
+    struct conv_step *conv = fits ? conv_step_new(ops, schedule, user) : NULL;
     if (conv && !(conv->shape.depthwise && conv_shape_finish(&conv->shape))) {
         step_conv_free(conv);
         conv = NULL;
@@ -330,7 +331,8 @@ static struct conv_step *take_depthwise(const struct schedule *schedule, struct 
     return conv;
 }
 
-static void absorb_users(struct schedule *schedule, struct step *step) {
+static void absorb_users(const struct vector_ops *ops, struct schedule *schedule,
+                         struct step *step) {
     struct conv_step *conv = step->state;
     bool finished = false;
     while (!finished) {
@@ -346,7 +348,7 @@ static void absorb_users(struct schedule *schedule, struct step *step) {
         } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
                    (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
             finished = !take_bounds(schedule, conv, user);
-        } else if (is_op(user, OP_CONV) && (second = take_depthwise(schedule, conv, user))) {
+        } else if (is_op(user, OP_CONV) && (second = take_depthwise(ops, schedule, conv, user))) {
             second->first = conv;
             step->state = conv = second;
             finished = false;
@@ -361,8 +363,8 @@ static void absorb_users(struct schedule *schedule, struct step *step) {
     }
 }
 
-static void make_conv(struct schedule *schedule, struct step *step) {
-    struct conv_step *conv = conv_step_new(schedule, step);
+static void make_conv(const struct vector_ops *ops, struct schedule *schedule, struct step *step) {
+    struct conv_step *conv = conv_step_new(ops, schedule, step);
     if (!conv) {
         return;
     }
@@ -374,7 +376,7 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     step->state = conv;
     step->release = step_conv_free;
     step->kernel = &fast_conv;
-    absorb_users(schedule, step);
+    absorb_users(ops, schedule, step);
 }
 
 // Whether the step that makes the slot will be part of a chain (../chain): then it is better that
@@ -492,7 +494,7 @@ static void make_resize(struct schedule *schedule, struct step *step) {
     step->kernel = step->state ? &fast_resize : NULL;
 }
 
-void fuse_steps(struct schedule *schedule) {
+void fuse_steps(const struct vector_ops *ops, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         if (!step->node || step->kernel) {
@@ -500,7 +502,7 @@ void fuse_steps(struct schedule *schedule) {
         }
         switch (step->node->op->id) {
         case OP_CONV:
-            make_conv(schedule, step);
+            make_conv(ops, schedule, step);
             break;
         case OP_ADD:
         case OP_RELU:

@@ -113,7 +113,7 @@ bool fuse_bounds(const struct schedule *schedule, const struct step *step, float
 bool fuse_window_fits(const struct window *window);
 
 /* fuse.c: gives nodes the kernels of this device and fuses their neighbours. */
-void fuse_steps(struct schedule *schedule);
+void fuse_steps(const struct vector_ops *ops, struct schedule *schedule);
 
 /* The functions step_x_prepare complete a step's state: they copy the chosen layouts of its inputs
  * and outputs into it; some set step->scratch_bytes; convolutions also choose an algorithm and pack

@@ -192,6 +192,25 @@ static const struct row OTHER_ROWS[] = {
     {.name = "dilated depthwise",
      .shape = {SHAPE(1, 20, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(2, 3), DEPTHWISE},
      .form = BLOCKED},
+    {.name = "groups of 16",
+     .shape = {SHAPE(2, 64, 64, 13, 14), PADS(1), KERNEL(3, 1), .groups = 4},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "groups of 8, whose outputs share blocks, stride 2",
+     .shape = {SHAPE(1, 64, 32, 15, 9), PADS(1), KERNEL(3, 2), .groups = 8},
+     .form = PENDING,
+     .normed = true},
+    {.name = "groups of 48, row-major",
+     .shape = {SHAPE(1, 96, 96, 6, 31), PADS(2), KERNEL(5, 1), .groups = 2},
+     .form = ROW_MAJOR},
+    {.name = "groups in place",
+     .shape = {SHAPE(2, 64, 96, 9, 7), KERNEL(1, 1), .groups = 2},
+     .form = BLOCKED,
+     .add = true},
+    {.name = "groups of a kernel in place, stride 2",
+     .shape = {SHAPE(1, 48, 48, 9, 11), KERNEL(3, 2), .groups = 3},
+     .form = BLOCKED},
     {.name = "depthwise 3x3",
      .shape = {SHAPE(2, 37, 37, 13, 14), PADS(1), KERNEL(3, 1), DEPTHWISE},
      .form = BLOCKED,
@@ -246,9 +265,10 @@ static double output_at(const struct fixture *f, const struct row *row, int n, i
                         int x) {
     const struct conv_shape *s = &f->shape;
     double sum = (double)f->bias[o];
-    int group = s->depthwise ? 1 : s->channels_in; // channels that an output reads
+    int groups = s->depthwise ? s->channels_in : MAX(s->groups, 1);
+    int group = s->channels_in / groups; // channels that an output reads
     for (int i = 0; i < group; i++) {
-        int c = s->depthwise ? o : i;
+        int c = o / (s->channels_out / groups) * group + i;
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
             int ky = k / s->kernel_w, kx = k % s->kernel_w;
             sum += input_at(f, row, n, c, y * s->stride_h + ky * MAX(s->dilation_h, 1),
@@ -445,7 +465,7 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
     case CONV_WINOGRAD_STRIDED:
-        return !s->depthwise && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
+        return !s->depthwise && s->groups <= 1 && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
                s->kernel_w == 3 && s->stride_h == s->stride_w &&
                s->stride_h == (algorithm == CONV_WINOGRAD_STRIDED ? 2 : 1);
     case CONV_DEPTHWISE:
@@ -604,6 +624,7 @@ static void test_units(void) {
         {{SHAPE(2, 30, 70, 33, 190), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 2},
         {{SHAPE(1, 128, 128, 56, 56), PADS(1), KERNEL(3, 2)}, CONV_DIRECT, 2},
         {{SHAPE(2, 3, 8, 70, 999), PADS(1), KERNEL(3, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(2, 96, 192, 31, 77), .groups = 6, PADS(1), KERNEL(3, 1)}, CONV_DIRECT, 2},
         {{SHAPE(2, 48, 48, 31, 77), .depthwise = true, PADS(1), KERNEL(3, 1)}, CONV_DEPTHWISE, 2},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
