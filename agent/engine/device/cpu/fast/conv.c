@@ -7,11 +7,11 @@
 #include "agent/engine/device/cpu/fast/conv_run.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 
-// Runs [first, last) of the kernel, of a pair of blocks whose weights begin at `weights`.
-static void direct_part(const struct conv *conv, struct direct_job job, const float *weights,
-                        int first, int last) {
-    size_t run = (size_t)(conv->run_length * job.blocks * conv->ops->block);
-    job.runs = conv->runs + first;
+// Runs [first, last) of a phase, of a pair of blocks whose weights begin at `weights`.
+static void direct_part(const struct conv *conv, struct direct_job job,
+                        const struct conv_phase *phase, const float *weights, int first, int last) {
+    size_t run = (size_t)(phase->run_length * job.blocks * conv->ops->block);
+    job.runs = phase->runs + first;
     job.run_count = last - first;
     job.weights = weights + (size_t)first * run;
     if (conv->far) {
@@ -23,17 +23,36 @@ static void direct_part(const struct conv *conv, struct direct_job job, const fl
         job.bias = NULL;
         job.add = job.out;
     }
-    if (last < conv->run_count) {
+    if (last < phase->run_count) {
         job.low = -INFINITY;
         job.high = INFINITY;
     }
     conv->ops->direct(&job);
 }
 
+// All phases of a pair of blocks, whose weights begin at `weights`.
+static void direct_phases(const struct conv *conv, const struct direct_job *pair,
+                          const float *weights) {
+    size_t b = (size_t)conv->ops->block;
+    for (int i = 0; i < conv_phase_count(&conv->shape); i++) {
+        const struct conv_phase *phase = &conv->phases[i];
+        struct direct_job job = *pair;
+        const float *own = weights + phase->weights * (size_t)job.blocks * b;
+        job.run_length = phase->run_length;
+        job.out += phase->out;
+        job.add = job.add ? job.add + phase->out : NULL;
+        for (int first = 0; first < phase->run_count; first += phase->part_runs) {
+            direct_part(conv, job, phase, own, first,
+                        MIN(first + phase->part_runs, phase->run_count));
+        }
+    }
+}
+
 static void direct_rows(const struct conv_pass *run, const struct conv_unit *unit, int row,
                         int rows, const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
-    size_t k = (size_t)conv->run_count * (size_t)conv->run_length;
+    const struct conv_unit made = conv_unit_outputs(conv, unit);
+    int b = conv->ops->block, high = MAX(conv->shape.up_h, 1), wide = MAX(conv->shape.up_w, 1);
     for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
         struct direct_job job = {
             .width = unit->column_end - unit->column,
@@ -42,17 +61,16 @@ static void direct_rows(const struct conv_pass *run, const struct conv_unit *uni
             .in = in,
             .in_row = in_row,
             .pixel = conv->pixel,
-            .run_length = conv->run_length,
             .in_far = conv->in_place && block == unit->block,
             .out_far = conv->in_place,
         };
-        conv_target(run, &job, unit->n, block, row, unit->column);
-        const float *weights = conv->weights->data + (size_t)block * k * (size_t)conv->ops->block;
-        for (int first = 0; first < conv->run_count; first += conv->part_runs) {
-            direct_part(conv, job, weights, first, MIN(first + conv->part_runs, conv->run_count));
-        }
+        conv_target(run, &job, unit->n, block, row * high, made.column);
+        job.out_row *= (size_t)high;
+        job.out_pixel = (size_t)(wide * b);
+        direct_phases(conv, &job,
+                      conv->weights->data + (size_t)block * conv->pixel_values * (size_t)b);
         for (int i = 0; i < job.blocks; i++) {
-            conv_complete(run, unit, unit->n, block + i, row, rows);
+            conv_complete(run, &made, unit->n, block + i, row * high, rows * high);
         }
     }
 }
@@ -163,6 +181,7 @@ static void channel_affine(const struct conv_pass *run, int n, int channel, floa
     for (int i = 0; i < conv->units; i++) {
         struct conv_unit unit;
         conv_unit_bounds(conv, i, &unit);
+        unit = conv_unit_outputs(conv, &unit);
         if (unit.n != n || channel < unit.block * b || channel >= unit.block_end * b) {
             continue;
         }
@@ -217,7 +236,8 @@ static void run_unit(void *context, int index, int thread) {
         window_unit(run, &unit, held);
     }
     if (conv->normed) {
-        unit_moments(run, &unit, run->moments + index * conv->blocks * conv->ops->block * 2);
+        const struct conv_unit made = conv_unit_outputs(conv, &unit);
+        unit_moments(run, &made, run->moments + index * conv->blocks * conv->ops->block * 2);
     }
 }
 

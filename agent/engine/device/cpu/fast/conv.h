@@ -42,6 +42,13 @@ struct conv_shape {
     int kernel_h, kernel_w, stride_h, stride_w;
     int dilation_h, dilation_w;           /* 0 means 1 */
     int extent_h, extent_w, out_h, out_w; /* extent: of the dilated kernel; conv_shape_finish */
+    /* A transposed convolution, with weights [in, out, kh, kw] and strides up_h, up_w. Its outputs
+     * are up_h * up_w convolutions of stride 1, the phases: phase i, j makes the outputs
+     * (y up_h + i, x up_w + j) of the grid's pixels (y, x). They read one window, each with its own
+     * part of the kernel; pads and extents are the window's (conv_transpose_finish). */
+    bool transposed;
+    int up_h, up_w;           /* else 0 */
+    int crop_top, crop_left;  /* pads of the node: outputs that are left out */
 };
 
 /* Groups are computed in bundles, the smallest number of them whose channels, in and out, fill whole
@@ -51,6 +58,27 @@ int conv_bundles(const struct vector_ops *ops, const struct conv_shape *shape);
 bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
 /* Computes extent and out; false if the kernel or a reflection does not fit the activation. */
 bool conv_shape_finish(struct conv_shape *shape);
+/* conv_transpose.c: computes pads and extents from the other fields, out_h and out_w included; false
+ * if these kernels do not support the shape. */
+bool conv_transpose_finish(struct conv_shape *shape);
+/* The outputs of one phase. */
+static inline int conv_grid_h(const struct conv_shape *shape) {
+    return shape->out_h / MAX(shape->up_h, 1);
+}
+static inline int conv_grid_w(const struct conv_shape *shape) {
+    return shape->out_w / MAX(shape->up_w, 1);
+}
+static inline int conv_phase_count(const struct conv_shape *shape) {
+    return MAX(shape->up_h, 1) * MAX(shape->up_w, 1);
+}
+/* What a phase reads along a dimension: pixel first + k of the window, for k < count (times the
+ * dilation), with element `element` + k * step of the kernel. A convolution that is not transposed
+ * has one phase. */
+struct conv_taps {
+    int first, count, element, step;
+};
+struct conv_taps conv_taps_h(const struct conv_shape *shape, int phase);
+struct conv_taps conv_taps_w(const struct conv_shape *shape, int phase);
 
 /* Weights in the order in which an algorithm reads them. Independent of n, h and w. */
 struct conv_weights {
@@ -64,7 +92,7 @@ struct conv_weights {
  * shift is added (a folded batch normalisation), unless they are NULL. */
 struct conv_source {
     const float *weights, *bias, *scale, *shift;
-    bool transposed; /* weights are [in, out] (1x1, direct) */
+    bool transposed; /* weights are [in, out, kh, kw] (direct) */
 };
 
 /* Copies and reorders the source's numbers; never NULL. `planar` must be what conv_reads_planar
@@ -96,6 +124,15 @@ struct conv_after {
     void (*run)(const struct conv_after *after, const void *context,
                 const struct conv_piece *piece);
     void (*release)(struct conv_after *after);
+};
+
+/* A phase of conv_plan's; sizes in floats. */
+struct conv_phase {
+    const ptrdiff_t *runs;
+    int run_count, run_length;
+    int part_runs;  /* runs whose weights stay in the cache while all pixels of a unit are computed */
+    size_t weights; /* values of an output pixel that the phases before sum */
+    size_t out;     /* its first output */
 };
 
 struct conv {
@@ -138,10 +175,10 @@ struct conv {
     size_t window_row;         /* distance between two of its rows */
     /* The values that an output pixel sums, as in struct direct_job (vector.h). */
     size_t pixel; /* distance between the inputs of two neighbouring outputs */
-    int run_count, run_length;
-    int part_runs;   /* runs whose weights stay in the cache while all pixels of a unit are computed
-                      */
-    ptrdiff_t *runs; /* [run_count]; owned */
+    int run_count, run_length; /* of phase 0 */
+    size_t pixel_values;       /* in all phases */
+    ptrdiff_t *runs;           /* of all phases; owned */
+    struct conv_phase *phases; /* owned */
     bool far;        /* the weights are larger than the cache: prefetch them */
     size_t window_floats, thread_floats; /* per thread: its window; all its scratch */
     size_t scratch_bytes;

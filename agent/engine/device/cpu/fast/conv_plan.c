@@ -54,6 +54,9 @@ bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
 }
 
 bool conv_shape_finish(struct conv_shape *s) {
+    if (s->transposed) {
+        return conv_transpose_finish(s);
+    }
     int h = s->in_h * (s->doubled ? 2 : 1), w = s->in_w * (s->doubled ? 2 : 1);
     int tall = h + s->pad_top + s->pad_bottom, wide = w + s->pad_left + s->pad_right;
     s->extent_h = (s->kernel_h - 1) * MAX(s->dilation_h, 1) + 1;
@@ -79,7 +82,7 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     if (s->depthwise) {
         return CONV_DEPTHWISE;
     }
-    if ((planar && conv_reads_planar(ops, s)) || s->groups > 1) {
+    if ((planar && conv_reads_planar(ops, s)) || s->groups > 1 || s->transposed) {
         return CONV_DIRECT;
     }
     if (s->channels_out <= THIN_OUTPUTS_MAX) {
@@ -130,30 +133,55 @@ static int bundle_outs(const struct conv *conv) {
     return blocks_of(conv->ops, conv->shape.channels_out) / conv->bundles;
 }
 
-static void plan_runs(struct conv *conv) {
+// Lists the runs of a phase behind those before; returns its number of runs.
+static int plan_phase(struct conv *conv, int index, ptrdiff_t *runs) {
     const struct conv_shape *s = &conv->shape;
-    int b = conv->ops->block;
+    int b = conv->ops->block, wide = MAX(s->up_w, 1);
     bool planar = conv->weights->planar;
-    int groups = planar ? s->channels_in : bundle_ins(conv);
     size_t lanes = planar ? 1 : (size_t)b;
     size_t row = conv->in_place ? (size_t)s->in_w * lanes : conv->window_row;
     size_t group =
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
     enum conv_algorithm algorithm = conv->weights->algorithm;
+    int groups = algorithm == CONV_DEPTHWISE ? 1 : planar ? s->channels_in : bundle_ins(conv);
     bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // run_length counts pixels
+    const struct conv_taps y = conv_taps_h(s, index / wide), x = conv_taps_w(s, index % wide);
     // The kernel's columns are adjacent unless it is dilated.
-    int together = MAX(s->dilation_w, 1) == 1 ? s->kernel_w : 1, pieces = s->kernel_w / together;
-    conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h * pieces;
-    conv->run_length = pixels ? together : together * (int)lanes;
-    conv->pixel = lanes * (size_t)s->stride_w;
-    conv->runs = x_calloc((size_t)conv->run_count, sizeof *conv->runs);
-    for (int r = 0; r < conv->run_count; r++) {
-        int kx = r % pieces, ky = r / pieces % s->kernel_h;
-        size_t at = (size_t)(r / pieces / s->kernel_h) * group +
+    int together = MAX(s->dilation_w, 1) == 1 ? x.count : 1, pieces = x.count / together;
+    int count = groups * y.count * pieces;
+    for (int r = 0; r < count; r++) {
+        int kx = x.first + r % pieces, ky = y.first + r / pieces % y.count;
+        size_t at = (size_t)(r / pieces / y.count) * group +
                     (size_t)(ky * MAX(s->dilation_h, 1)) * row +
                     (size_t)(kx * MAX(s->dilation_w, 1)) * lanes;
-        conv->runs[r] = (ptrdiff_t)at;
+        runs[r] = (ptrdiff_t)at;
     }
+    struct conv_phase *phase = &conv->phases[index];
+    phase->runs = runs;
+    phase->run_count = count;
+    phase->run_length = pixels ? together : together * (int)lanes;
+    int part = MAX(PART_FLOATS / (phase->run_length * DIRECT_BLOCKS_MAX * b), 1);
+    phase->part_runs = divide_up(count, divide_up(count, part));
+    phase->weights = conv->pixel_values;
+    phase->out = ((size_t)(index / wide) * (size_t)s->out_w + (size_t)(index % wide)) * (size_t)b;
+    conv->pixel_values += (size_t)count * (size_t)phase->run_length;
+    return count;
+}
+
+static void plan_runs(struct conv *conv) {
+    const struct conv_shape *s = &conv->shape;
+    bool planar = conv->weights->planar;
+    int groups = planar ? s->channels_in : bundle_ins(conv), phases = conv_phase_count(s);
+    conv->pixel = (planar ? 1 : (size_t)conv->ops->block) * (size_t)s->stride_w;
+    conv->phases = x_calloc((size_t)phases, sizeof *conv->phases);
+    conv->runs = x_calloc((size_t)(groups * s->kernel_h * s->kernel_w), sizeof *conv->runs);
+    conv->pixel_values = 0;
+    int runs = 0;
+    for (int i = 0; i < phases; i++) {
+        runs += plan_phase(conv, i, conv->runs + runs);
+    }
+    conv->run_count = conv->phases[0].run_count;
+    conv->run_length = conv->phases[0].run_length;
 }
 
 // Where part `index` of `parts` of `total` begins (total for index == parts). Parts are multiples
@@ -174,7 +202,8 @@ static int parts_of(int total, int step, int wanted) {
 }
 
 static int wide_of(const struct conv *conv) {
-    return conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
+    const struct conv_shape *s = &conv->shape;
+    return conv->flat ? s->out_h * s->out_w : conv_grid_w(s);
 }
 
 // Computes the sizes of parts from the numbers of parts.
@@ -278,17 +307,18 @@ static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int lanes = conv->weights->planar ? s->channels_in : bundle_ins(conv) * conv->ops->block;
     size_t weights = conv->weights->count / (size_t)conv->bundles;
+    int wide = wide_of(conv);
     int64_t per_pixel = (int64_t)lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
     int fit = (int)MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
-    conv->column_step = s->out_w > fit ? 4 : 1;
-    conv->column_units = parts_of(s->out_w, conv->column_step, divide_up(s->out_w, fit));
+    conv->column_step = wide > fit ? 4 : 1;
+    conv->column_units = parts_of(wide, conv->column_step, divide_up(wide, fit));
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
-    int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), s->out_h);
+    int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), conv->span);
     // Each unit reads all weights. So rows are not divided if they are few, or if they are read in
     // place and are smaller than the weights; otherwise they are divided into equal parts.
     bool whole =
         conv->span < 3 * s->extent_h ||
-        (conv->in_place && (size_t)(conv->span * s->out_w) < weights / (size_t)lanes);
+        (conv->in_place && (size_t)(conv->span * wide) < weights / (size_t)lanes);
     conv->row_units = whole ? 1 : divide_up(conv->span, rows);
     int parts = conv->row_units;
     balance(conv, &conv->row_units, parts - (parts > 2), whole ? 1 : MIN(parts + 2, conv->span),
@@ -393,7 +423,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     bool chained = conv->winograd && !conv->normed;
     int t = chained ? conv->winograd->tile : 1;
     conv->images = chained ? 1 : s->n;
-    conv->span = chained ? s->n * divide_up(s->out_h, t) * t : conv->flat ? 1 : s->out_h;
+    conv->span = chained ? s->n * divide_up(s->out_h, t) * t : conv->flat ? 1 : conv_grid_h(s);
     conv->column_step = conv->row_step = 1;
     if (conv->flat) {
         plan_flat(conv);
@@ -408,8 +438,6 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
     plan_runs(conv);
-    int part = MAX(PART_FLOATS / (conv->run_length * DIRECT_BLOCKS_MAX * b), 1);
-    conv->part_runs = divide_up(conv->run_count, divide_up(conv->run_count, part));
     conv->far = conv->weights->count >= FAR_FLOATS;
     size_t moments = conv->normed ? 2 * (size_t)(conv->units * conv->blocks * b) : 0;
     conv->scratch_bytes =
@@ -419,5 +447,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
 
 void conv_release(struct conv *conv) {
     free(conv->runs);
+    free(conv->phases);
     conv->runs = NULL;
+    conv->phases = NULL;
 }

@@ -130,6 +130,16 @@ void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int
     job->out_block = plane;
 }
 
+struct conv_unit conv_unit_outputs(const struct conv *conv, const struct conv_unit *unit) {
+    int high = MAX(conv->shape.up_h, 1), wide = MAX(conv->shape.up_w, 1);
+    struct conv_unit made = *unit;
+    made.row *= high;
+    made.row_end *= high;
+    made.column *= wide;
+    made.column_end *= wide;
+    return made;
+}
+
 void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
                    int row, int rows) {
     const struct conv *conv = run->conv;

@@ -30,15 +30,18 @@ static inline int conv_blocks(const struct conv *conv, int channels) {
 }
 /* Sets sample (n), rows, columns and blocks of unit `index`, of conv->units. */
 void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit);
+/* The unit with the rows and columns of its outputs; the others count the pixels of a phase. */
+struct conv_unit conv_unit_outputs(const struct conv *conv, const struct conv_unit *unit);
 /* Fills window rows [first, last) with rows y, y + 1, ... of the padded source, from the unit's
  * first column on. Not if conv->first makes the input (depthwise_make). */
 void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit, int n, int first,
                       int last, int y);
 /* Sets the fields that all algorithms need to write outputs: bias, clamp and the addresses for
- * block, row and column. */
+ * block, row and column of the output. */
 void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int block, int row,
                  int column);
-/* Calls conv->after, if there is one, for `rows` rows of the unit's columns, which are complete. */
+/* Calls conv->after, if there is one, for `rows` rows of the unit's columns, which are complete; rows
+ * and columns of the output. */
 void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
                    int row, int rows);
 /* held: the thread's matrices already hold this unit's rows, from a unit with other blocks. */

@@ -41,13 +41,20 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
                     (size_t)s->kernel_w +
                 (size_t)kx;
     if (source->transposed) {
-        at = (size_t)i * (size_t)s->channels_out + (size_t)o;
+        at = (((size_t)i * (size_t)s->channels_out + (size_t)o) * (size_t)s->kernel_h + (size_t)ky) *
+                 (size_t)s->kernel_w +
+             (size_t)kx;
     }
     return source->weights[at] * (source->scale ? source->scale[o] : 1);
 }
 
 struct tap {
     int channel, y, x; /* channel: of the input; y, x: of the kernel */
+};
+
+/* Outputs out .. out + lanes - 1 and inputs in .. in_end - 1, in blocks of `inner`. */
+struct packed {
+    int out, lanes, in, in_end, inner;
 };
 
 // Packs the weights of a tap for outputs o, o + 1, ..., one per lane; returns the end.
@@ -59,22 +66,37 @@ static float *pack_lanes(const struct conv_shape *s, const struct conv_source *s
     return to;
 }
 
-// [bundle][block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar
-// inputs have channel blocks of one channel.
+// A phase for outputs o, o + 1, ...: [channel block][ky][kx][channel in block][block of the
+// pair][lane]; planar inputs have channel blocks of one channel (inner).
+static float *pack_phase(const struct conv_shape *s, const struct conv_source *source,
+                         const struct conv_taps *y, const struct conv_taps *x,
+                         const struct packed *part, float *to) {
+    int inner = part->inner;
+    for (int i = part->in; i < part->in_end; i += inner) {
+        for (int k = 0; k < y->count * x->count * inner; k++) {
+            int ky = k / inner / x->count, kx = k / inner % x->count;
+            const struct tap tap = {i + k % inner, y->element + ky * y->step,
+                                    x->element + kx * x->step};
+            to = pack_lanes(s, source, part->out, part->lanes, tap, to);
+        }
+    }
+    return to;
+}
+
+// [bundle][block pair][phase]
 static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
                         const struct conv_source *source, float *to) {
     int b = ops->block, inner = planar ? 1 : b, bundles = conv_bundles(ops, s);
     int ins = round_up(s->channels_in, inner) / bundles;
     int outs = round_up(s->channels_out, b) / bundles;
+    int wide = MAX(s->up_w, 1);
     for (int o = 0, lanes; o < outs * bundles; o += lanes) {
         int bundle = o / outs;
         lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
-        for (int i = bundle * ins; i < (bundle + 1) * ins; i += inner) {
-            for (int k = 0; k < s->kernel_h * s->kernel_w * inner; k++) {
-                const struct tap tap = {i + k % inner, k / inner / s->kernel_w,
-                                        k / inner % s->kernel_w};
-                to = pack_lanes(s, source, o, lanes, tap, to);
-            }
+        const struct packed part = {o, lanes, bundle * ins, (bundle + 1) * ins, inner};
+        for (int phase = 0; phase < conv_phase_count(s); phase++) {
+            const struct conv_taps y = conv_taps_h(s, phase / wide), x = conv_taps_w(s, phase % wide);
+            to = pack_phase(s, source, &y, &x, &part, to);
         }
     }
 }

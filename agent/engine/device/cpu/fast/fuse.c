@@ -260,36 +260,53 @@ static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *s
     struct window window;
     struct error err = {0};
     const struct node *node = step->node;
-    if (window_of_conv(node, schedule_facts(schedule, node, &facts), &window, &err) < 0 ||
+    bool transposed = node->op->id == OP_CONV_TRANSPOSE;
+    const struct fact *const *inputs = schedule_facts(schedule, node, &facts);
+    if ((transposed ? window_of_conv_transpose(node, inputs, &window, &err)
+                    : window_of_conv(node, inputs, &window, &err)) < 0 ||
         !fuse_window_fits(&window)) {
+        error_clear(&err);
         return false;
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
     const struct shape *w = &schedule->slots[node->inputs[1]].shape;
-    bool depthwise = window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1];
+    bool depthwise = window.groups > 1 && window.groups == x->dims[1] &&
+                     w->dims[0] == x->dims[1] && !transposed;
     struct conv_shape shape = {
         .n = (int)x->dims[0],
         .channels_in = (int)x->dims[1],
-        .channels_out = (int)w->dims[0],
+        .channels_out = (int)(transposed ? w->dims[1] * window.groups : w->dims[0]),
         .depthwise = depthwise,
         .groups = depthwise ? 1 : (int)window.groups,
         .is_whole = node_integer(node, PARAM_IS_WHOLE, 0),
         .in_h = (int)window.in[1],
         .in_w = (int)window.in[2],
-        .pad_top = (int)window.pad_begin[1],
-        .pad_left = (int)window.pad_begin[2],
-        .pad_bottom = (int)window.pad_end[1],
-        .pad_right = (int)window.pad_end[2],
         .kernel_h = (int)window.kernel[1],
         .kernel_w = (int)window.kernel[2],
-        .stride_h = (int)window.stride[1],
-        .stride_w = (int)window.stride[2],
+        .stride_h = 1,
+        .stride_w = 1,
         .dilation_h = (int)window.dilation[1],
         .dilation_w = (int)window.dilation[2],
+        .out_h = (int)window.out[1],
+        .out_w = (int)window.out[2],
+        .transposed = transposed,
     };
+    if (transposed) {
+        shape.up_h = (int)window.stride[1];
+        shape.up_w = (int)window.stride[2];
+        shape.crop_top = (int)window.pad_begin[1];
+        shape.crop_left = (int)window.pad_begin[2];
+    } else {
+        shape.stride_h = (int)window.stride[1];
+        shape.stride_w = (int)window.stride[2];
+        shape.pad_top = (int)window.pad_begin[1];
+        shape.pad_left = (int)window.pad_begin[2];
+        shape.pad_bottom = (int)window.pad_end[1];
+        shape.pad_right = (int)window.pad_end[2];
+    }
     *ret_shape = shape;
-    return (shape.groups <= 1 || conv_groups_fit(ops, &shape)) && conv_shape_finish(&shape) &&
-           shape.out_h == (int)window.out[1] &&
+    return (shape.groups <= 1 || (!transposed && conv_groups_fit(ops, &shape))) &&
+           conv_shape_finish(&shape) && shape.out_h == (int)window.out[1] &&
            shape.out_w == (int)window.out[2];
 }
 
@@ -307,7 +324,9 @@ static struct conv_step *conv_step_new(const struct vector_ops *ops, const struc
     struct conv_step *conv = x_calloc(1, sizeof *conv);
     *conv = (struct conv_step){.node = step->node,
                                .shape = shape,
-                               .source = {.weights = weights, .bias = bias},
+                               .source = {.weights = weights,
+                                          .bias = bias,
+                                          .transposed = shape.transposed},
                                .low = -INFINITY,
                                .high = INFINITY,
                                .add = -1};
@@ -320,7 +339,8 @@ static struct conv_step *take_depthwise(const struct vector_ops *ops,
                                         const struct schedule *schedule, struct conv_step *first,
                                         const struct step *user) {
     const struct conv_shape *s = &first->shape;
-    bool fits = !first->first && !s->depthwise && s->groups <= 1 && s->kernel_h == 1 && s->kernel_w == 1 &&
+    bool fits = !first->first && !s->depthwise && s->groups <= 1 && !s->transposed &&
+                s->kernel_h == 1 && s->kernel_w == 1 &&
                 s->stride_h == 1 && s->stride_w == 1 && !s->doubled && !s->pad_top &&
                 !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
     struct conv_step *conv = fits ? conv_step_new(ops, schedule, user) : NULL;
@@ -368,8 +388,10 @@ static void make_conv(const struct vector_ops *ops, struct schedule *schedule, s
     if (!conv) {
         return;
     }
-    take_pad(schedule, step, &conv->shape);
-    take_doubling(schedule, step, &conv->shape);
+    if (!conv->shape.transposed) {
+        take_pad(schedule, step, &conv->shape);
+        take_doubling(schedule, step, &conv->shape);
+    }
     bool fits = conv_shape_finish(&conv->shape); // shape inference has accepted the same padding
     assert(fits);
     (void)fits;
@@ -502,6 +524,7 @@ void fuse_steps(const struct vector_ops *ops, struct schedule *schedule) {
         }
         switch (step->node->op->id) {
         case OP_CONV:
+        case OP_CONV_TRANSPOSE:
             make_conv(ops, schedule, step);
             break;
         case OP_ADD:

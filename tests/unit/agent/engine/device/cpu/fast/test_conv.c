@@ -174,6 +174,9 @@ static const struct row ROWS[] = {
 };
 
 #define DEPTHWISE .depthwise = true
+#define UP(stride, pad, h, w)                                                                      \
+    .transposed = true, .up_h = stride, .up_w = stride, .crop_top = pad, .crop_left = pad,         \
+    .out_h = h, .out_w = w
 #define DILATION(h, w) .dilation_h = h, .dilation_w = w
 static const struct row OTHER_ROWS[] = {
     {.name = "dilated",
@@ -192,6 +195,29 @@ static const struct row OTHER_ROWS[] = {
     {.name = "dilated depthwise",
      .shape = {SHAPE(1, 20, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(2, 3), DEPTHWISE},
      .form = BLOCKED},
+    {.name = "transposed 2x2",
+     .shape = {SHAPE(2, 40, 24, 9, 7), KERNEL(2, 1), UP(2, 0, 18, 14)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "transposed 4x4, normed",
+     .shape = {SHAPE(1, 24, 40, 9, 11), KERNEL(4, 1), UP(2, 1, 18, 22)},
+     .form = PENDING,
+     .normed = true},
+    {.name = "transposed 3x3 with a last row",
+     .shape = {SHAPE(2, 17, 20, 6, 5), KERNEL(3, 1), UP(2, 1, 12, 10)},
+     .form = BLOCKED},
+    {.name = "transposed, three outputs of three",
+     .shape = {SHAPE(1, 3, 3, 12, 70), KERNEL(5, 1), UP(2, 2, 24, 140)},
+     .form = ROW_MAJOR},
+    {.name = "transposed 7x7, stride 3, weights in parts",
+     .shape = {SHAPE(1, 300, 33, 4, 3), KERNEL(7, 1), UP(3, 2, 12, 9)},
+     .form = BLOCKED,
+     .add = true},
+    {.name = "transposed without stride",
+     .shape = {SHAPE(1, 16, 18, 1, 2), KERNEL(4, 1), UP(1, 0, 4, 5)},
+     .form = ROW_MAJOR,
+     .relu = true},
     {.name = "groups of 16",
      .shape = {SHAPE(2, 64, 64, 13, 14), PADS(1), KERNEL(3, 1), .groups = 4},
      .form = BLOCKED,
@@ -261,13 +287,35 @@ static double input_at(const struct fixture *f, const struct row *row, int n, in
     return value;
 }
 
+// A transposed convolution: input x and element k of the kernel make output x stride + k - pad.
+static double transposed_at(const struct fixture *f, const struct row *row, int n, int o, int y,
+                            int x) {
+    const struct conv_shape *s = &f->shape;
+    double sum = 0;
+    for (int i = 0; i < s->channels_in; i++) {
+        for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
+            int from_y = y + s->crop_top - k / s->kernel_w;
+            int from_x = x + s->crop_left - k % s->kernel_w;
+            if (from_y < 0 || from_x < 0 || from_y % s->up_h || from_x % s->up_w ||
+                from_y / s->up_h >= s->in_h || from_x / s->up_w >= s->in_w) {
+                continue;
+            }
+            sum += input_at(f, row, n, i, from_y / s->up_h + s->pad_top,
+                            from_x / s->up_w + s->pad_left) *
+                   (double)f->weights[(i * s->channels_out + o) * s->kernel_h * s->kernel_w + k];
+        }
+    }
+    return sum;
+}
+
 static double output_at(const struct fixture *f, const struct row *row, int n, int o, int y,
                         int x) {
     const struct conv_shape *s = &f->shape;
     double sum = (double)f->bias[o];
     int groups = s->depthwise ? s->channels_in : MAX(s->groups, 1);
     int group = s->channels_in / groups; // channels that an output reads
-    for (int i = 0; i < group; i++) {
+    sum += s->transposed ? transposed_at(f, row, n, o, y, x) : 0;
+    for (int i = 0; i < group && !s->transposed; i++) {
         int c = o / (s->channels_out / groups) * group + i;
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
             int ky = k / s->kernel_w, kx = k % s->kernel_w;
@@ -403,7 +451,8 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     const struct vector_ops *ops = vector_ops_get(isa);
     int b = ops->block;
     bool planar = row->form == ROW_MAJOR && conv_reads_planar(ops, s) && algorithm == CONV_DIRECT;
-    struct conv_source source = {.weights = f->weights, .bias = f->bias};
+    struct conv_source source = {
+        .weights = f->weights, .bias = f->bias, .transposed = s->transposed};
     struct conv_weights *weights = conv_weights_new(ops, s, algorithm, planar, &source);
     struct conv conv = {.ops = ops,
                         .shape = *s,
@@ -461,11 +510,11 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     const struct conv_shape *s = &row->shape;
     switch (algorithm) {
     case CONV_THIN:
-        return !s->depthwise && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
+        return !s->depthwise && !s->transposed && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
     case CONV_WINOGRAD_STRIDED:
-        return !s->depthwise && s->groups <= 1 && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
+        return !s->depthwise && !s->transposed && s->groups <= 1 && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
                s->kernel_w == 3 && s->stride_h == s->stride_w &&
                s->stride_h == (algorithm == CONV_WINOGRAD_STRIDED ? 2 : 1);
     case CONV_DEPTHWISE:
