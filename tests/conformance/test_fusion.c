@@ -261,6 +261,70 @@ static void pairs_and_not(struct network *net, struct size size) {
     network_output(net, op(net, "Relu", add(net, depthwise_conv(net, z, 40, 3, 1, 1), z)));
 }
 
+static int times(struct network *net, int a, int b) {
+    return network_node(net, "Mul", (int[]){a, b, -2}, NULL);
+}
+
+static int grouped_conv(struct network *net, int x, struct layer l, int groups) {
+    const struct shape shape = {4, {l.outs, l.ins / groups, l.kernel, l.kernel}};
+    int w = network_constant(net, shape, 0.3F, 0);
+    return network_node(net, "Conv", (int[]){x, w, -2},
+                        ATTRIBUTES(INT("group", groups), INTS("pads", l.pad, l.pad, l.pad, l.pad),
+                                   INTS("strides", l.stride, l.stride)));
+}
+
+// Elementwise nodes behind convolutions of every algorithm: with numbers, with one number for each
+// channel, with a second activation, and for the input of a gate.
+static void activations(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), (struct layer){24, 3, 3, 1, 1});
+    x = times(net, x, op(net, "Sigmoid", x));
+    int y = batch_norm(net, conv(net, x, (struct layer){40, 24, 1, 1, 0}), 40);
+    y = times(net, y, op(net, "HardSigmoid", y));
+    y = op(net, "Tanh", depthwise_conv(net, y, 40, 3, 1, 1));
+    int gate = conv(net, op(net, "GlobalAveragePool", y), (struct layer){40, 40, 1, 1, 0});
+    y = times(net, y, op(net, "Sigmoid", gate));
+    int slope = network_constant(net, (struct shape){3, {40, 1, 1}}, 0.5F, 0);
+    int z = network_node(net, "PRelu",
+                         (int[]){conv(net, y, (struct layer){40, 40, 3, 1, 1}), slope, -2}, NULL);
+    z = add(net, times(net, op(net, "Softplus", conv(net, z, (struct layer){40, 40, 3, 1, 1})), y),
+            z);
+    network_output(net, conv(net, z, (struct layer){8, 40, 1, 1, 0}));
+}
+
+// As in ResNeXt and RegNet, with squeeze and excite.
+static void groups(struct network *net, struct size size) {
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){64, 3, 3, 1, 1}));
+    int y = batch_norm(net, grouped_conv(net, x, (struct layer){64, 64, 3, 1, 1}, 4), 64);
+    y = add(net, op(net, "Sigmoid", y), x);
+    y = norm(net, grouped_conv(net, y, (struct layer){64, 64, 3, 1, 1}, 16), 64);
+    y = op(net, "Relu", grouped_conv(net, op(net, "Relu", y), (struct layer){96, 64, 1, 1, 0}, 2));
+    y = grouped_conv(net, y, (struct layer){48, 96, 1, 1, 0}, 48); // each of two channels
+    network_output(net, conv(net, y, (struct layer){5, 48, 1, 1, 0}));
+}
+
+static int transposed_conv(struct network *net, int x, struct layer l, int extra) {
+    const struct shape shape = {4, {l.ins, l.outs, l.kernel, l.kernel}};
+    int w = network_constant(net, shape, 0.3F, 0);
+    int bias = network_constant(net, (struct shape){1, {l.outs}}, 0.5F, 0);
+    return network_node(net, "ConvTranspose", (int[]){x, w, bias, -2},
+                        ATTRIBUTES(INTS("pads", l.pad, l.pad, l.pad, l.pad),
+                                   INTS("strides", l.stride, l.stride),
+                                   INTS("output_padding", extra, extra)));
+}
+
+// As in U-Nets, generators and CycleGAN; the last but one has outputs that fill no phases.
+static void upsampled(struct network *net, struct size size) {
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){24, 3, 3, 1, 1}));
+    int y = batch_norm(net, transposed_conv(net, x, (struct layer){32, 24, 4, 2, 1}, 0), 32);
+    y = times(net, y, op(net, "Sigmoid", y));
+    int z = transposed_conv(net, x, (struct layer){32, 24, 2, 2, 0}, 0);
+    y = op(net, "Relu", add(net, z, y));
+    y = op(net, "Relu", norm(net, transposed_conv(net, y, (struct layer){20, 32, 3, 2, 1}, 1), 20));
+    y = transposed_conv(net, y, (struct layer){12, 20, 3, 2, 1}, 0);
+    network_output(net,
+                   op(net, "Tanh", transposed_conv(net, y, (struct layer){3, 12, 5, 1, 2}, 0)));
+}
+
 static void products(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});
     int w = network_constant(net, (struct shape){2, {size.w, 37}}, 0.5F, 0);
@@ -317,6 +381,9 @@ static const struct row {
     {"inverted", inverted, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
     {"pairs", pairs, {{1, 9, 31}, {2, 14, 7}, {1, 3, 3}}},
     {"pairs and not", pairs_and_not, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
+    {"activations", activations, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
+    {"groups", groups, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
+    {"upsampled", upsampled, {{1, 5, 9}, {2, 4, 3}, {1, 1, 1}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
     // Several blocks of rows, and pieces of k that are and are not whole runs.
     {"products of many rows", products, {{2, 90, 800}, {1, 168, 384}, {1, 300, 1000}}},

@@ -9,8 +9,9 @@
 struct conv_chain {
     struct conv_after after;
     void *chain;
-    int first_input;       /* of the chain's inputs, among the step's */
-    size_t offset, floats; /* of the chain's registers in the step's scratch, in bytes; of a thread */
+    int first_input; /* of the chain's inputs, among the step's */
+    size_t offset,
+        floats; /* of the chain's registers in the step's scratch, in bytes; of a thread */
 };
 
 static void complete(const struct conv_after *after, const void *context,
@@ -39,7 +40,8 @@ static bool is_complete(const struct conv_step *conv) {
            conv->out_offset == SIZE_MAX && conv->conv.weights->algorithm != CONV_THIN;
 }
 
-// The convolution whose output only the chain reads; NULL: none fits. *ret_input: the chain's input.
+// The convolution whose output only the chain reads; NULL: none fits. *ret_input: the chain's
+// input.
 static struct step *find_conv(const struct schedule *schedule, const struct step *chain,
                               int *ret_input) {
     for (int i = 0; i < chain->input_count; i++) {

@@ -10,7 +10,7 @@ struct cpu_device {
     struct device base;
     struct threads *threads;
     /* NULL for "reference": */
-    const struct vector_ops *vectors; /* fast/vector.h: the inner loops for this processor */
+    const struct vector_ops *vectors; /* vector/vector.h: the inner loops for this processor */
     struct weights_cache *weights;    /* fast/weights_cache.h */
     struct onednn *onednn;            /* onednn/onednn.h */
 };

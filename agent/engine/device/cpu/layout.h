@@ -1,6 +1,6 @@
 /* layout.h: chooses which values of a schedule (its slots) are in the blocked layout, channels in
- * groups of 8 or 16 (fast/vector.h), for the kernels of the two folders that support it: fast/ and
- * onednn/, which do not depend on each other. */
+ * groups of 8 or 16 (vector/vector.h), for the kernels of the two folders that support it: fast/
+ * and onednn/, which do not depend on each other. */
 #pragma once
 
 #include "agent/engine/graph/schedule.h"

@@ -2,7 +2,7 @@
 // Measures the peaks: the best of a few tries, because other work can only lower the result.
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 #include "lib/time/clock.h"
 
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
 /* Slice, Transpose, Expand, DepthToSpace and SpaceToDepth on all threads, in tiles that fit into
  * the nearest cache. */
 #include "agent/engine/device/cpu/axis/axis.h"
-#include "agent/engine/device/cpu/fast/vector.h"
 #include "agent/engine/device/cpu/reference/walk.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "agent/engine/device/cpu/axis/stripe.h"
 #include "agent/engine/device/cpu/chain/chain_loops.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 #include "agent/engine/ops/table.h"
 
 #include <string.h>

@@ -18,8 +18,8 @@ extern const struct kernel fast_chain;
  * chain's. allows_blocks: layouts are still to be chosen. */
 void chain_fuse(struct schedule *schedule, bool allows_blocks);
 
-/* Layouts: a chain without reductions can compute on blocked values (fast/vector.h): all its values
- * of four dimensions with the full shape are blocked then, or none. */
+/* Layouts: a chain without reductions can compute on blocked values (vector/vector.h): all its
+ * values of four dimensions with the full shape are blocked then, or none. */
 bool chain_takes_blocks(const struct step *step);
 /* Whether this slot of the chain is blocked then. */
 bool chain_slot_is_blocked(const struct schedule *schedule, const struct step *step, int slot);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 #include "agent/engine/ops/infer/elementwise.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* Runs a chain: blocks of elements, or rows with their reductions. */
 #include "agent/engine/device/cpu/chain/chain_state.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 struct run {
     const struct chain *chain;
@@ -127,10 +127,8 @@ static void run_unit(void *context, int index, int lane) {
 
 static int chain_run(const struct call *call, struct error *err UNUSED) {
     const struct chain *chain = call->state;
-    struct run run = {.chain = chain,
-                      .inputs = call->inputs,
-                      .outputs = call->outputs,
-                      .scratch = call->scratch};
+    struct run run = {
+        .chain = chain, .inputs = call->inputs, .outputs = call->outputs, .scratch = call->scratch};
     int64_t blocks = chain->outer_count * chain->row_blocks * chain->column_blocks;
     int64_t units = (blocks + chain->blocks_per_unit - 1) / chain->blocks_per_unit;
     parallel_for(cpu_threads(call), (int)units, run_unit, &run);

@@ -106,9 +106,10 @@ static void in_place_unit(const struct conv_pass *run, const struct conv_unit *u
     const struct conv_shape *s = &conv->shape;
     size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w;
     size_t activation = (size_t)conv_blocks(conv, s->channels_in) * (size_t)s->in_h * w * b;
-    const float *in =
-        run->in->data + (size_t)unit->n * activation +
-        ((size_t)(unit->group * s->in_h) * w + (size_t)(unit->row * s->stride_h) * w + (size_t)(unit->column * s->stride_w)) * b;
+    const float *in = run->in->data + (size_t)unit->n * activation +
+                      ((size_t)(unit->group * s->in_h) * w + (size_t)(unit->row * s->stride_h) * w +
+                       (size_t)(unit->column * s->stride_w)) *
+                          b;
     direct_rows(run, unit, unit->row, unit->row_end - unit->row, in, (size_t)s->stride_h * w * b);
 }
 
@@ -274,7 +275,8 @@ void conv_run(const struct conv *conv, struct threads *threads,
     int channels = conv_blocks(conv, conv->shape.channels_out) * conv->ops->block;
     for (int n = 0; conv->normed && n < conv->shape.n; n++) {
         for (int channel = 0; channel < channels; channel++) {
-            channel_affine(&run, n, channel, operands->out->affine + (size_t)n * 2 * (size_t)channels);
+            channel_affine(&run, n, channel,
+                           operands->out->affine + (size_t)n * 2 * (size_t)channels);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* conv.h: two-dimensional convolution (one group or depthwise) in the blocked layout of vector.h,
+/* conv.h: two-dimensional convolution in the blocked layout of vector.h,
  * fused with its neighbours: padding and doubling of the input, the normalisation and relu that are
  * pending on it, bias, residual and clamp of the output, and the statistics of an instance
  * normalisation that follows.
@@ -14,105 +14,20 @@
  * separate kernel. */
 #pragma once
 
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/fast/conv_weights.h"
 #include "agent/engine/device/cpu/threads.h"
 #include "lib/error.h"
 
 enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* blocks of input channels */
 
-enum conv_algorithm {
-    CONV_DIRECT,
-    CONV_THIN,
-    CONV_WINOGRAD,
-    CONV_WINOGRAD_2,
-    CONV_WINOGRAD_STRIDED,
-    CONV_DEPTHWISE
-};
-
-struct conv_shape {
-    int n, channels_in, channels_out;
-    bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
-    int groups;     /* 0 and 1: one. Else conv_groups_fit, and the weights are [out, in / groups, kh,
-                       kw] */
-    int in_h, in_w; /* the source in memory */
-    bool is_whole;  /* whole numbers: no algorithm that rounds */
-    bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
-    int pad_top, pad_left, pad_bottom, pad_right;
-    enum border border;
-    int kernel_h, kernel_w, stride_h, stride_w;
-    int dilation_h, dilation_w;           /* 0 means 1 */
-    int extent_h, extent_w, out_h, out_w; /* extent: of the dilated kernel; conv_shape_finish */
-    /* A transposed convolution, with weights [in, out, kh, kw] and strides up_h, up_w. Its outputs
-     * are up_h * up_w convolutions of stride 1, the phases: phase i, j makes the outputs
-     * (y up_h + i, x up_w + j) of the grid's pixels (y, x). They read one window, each with its own
-     * part of the kernel; pads and extents are the window's (conv_transpose_finish). */
-    bool transposed;
-    int up_h, up_w;           /* else 0 */
-    int crop_top, crop_left;  /* pads of the node: outputs that are left out */
-};
-
-/* Groups are computed in bundles, the smallest number of them whose channels, in and out, fill whole
- * blocks; the weights between the groups of a bundle are zeros. */
-int conv_bundles(const struct vector_ops *ops, const struct conv_shape *shape);
-/* Whether there are whole bundles, and few zeros. */
-bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
-/* Computes extent and out; false if the kernel or a reflection does not fit the activation. */
-bool conv_shape_finish(struct conv_shape *shape);
-/* conv_transpose.c: computes pads and extents from the other fields, out_h and out_w included; false
- * if these kernels do not support the shape. */
-bool conv_transpose_finish(struct conv_shape *shape);
-/* The outputs of one phase. */
-static inline int conv_grid_h(const struct conv_shape *shape) {
-    return shape->out_h / MAX(shape->up_h, 1);
-}
-static inline int conv_grid_w(const struct conv_shape *shape) {
-    return shape->out_w / MAX(shape->up_w, 1);
-}
-static inline int conv_phase_count(const struct conv_shape *shape) {
-    return MAX(shape->up_h, 1) * MAX(shape->up_w, 1);
-}
-/* What a phase reads along a dimension: pixel first + k of the window, for k < count (times the
- * dilation), with element `element` + k * step of the kernel. A convolution that is not transposed
- * has one phase. */
-struct conv_taps {
-    int first, count, element, step;
-};
-struct conv_taps conv_taps_h(const struct conv_shape *shape, int phase);
-struct conv_taps conv_taps_w(const struct conv_shape *shape, int phase);
-
-/* Weights in the order in which an algorithm reads them. Independent of n, h and w. */
-struct conv_weights {
-    enum conv_algorithm algorithm;
-    bool planar; /* the input is planar; see conv_reads_planar */
-    float *data, *bias;
-    size_t count; /* floats in data */
-};
-
-/* weights [out, in, kh, kw]; bias [out] or NULL; each output channel is multiplied by scale, then
- * shift is added (a folded batch normalisation), unless they are NULL. */
-struct conv_source {
-    const float *weights, *bias, *scale, *shift;
-    bool transposed; /* weights are [in, out, kh, kw] (direct) */
-};
-
-/* Copies and reorders the source's numbers; never NULL. `planar` must be what conv_reads_planar
- * says for this shape when the input is planar in memory, else false; so in conv_choose. */
-struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
-                                      enum conv_algorithm algorithm, bool planar,
-                                      const struct conv_source *source);
-void conv_weights_free(struct conv_weights *weights);
-
 /* The algorithm for this shape. */
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *shape,
                                 bool planar, int threads);
-/* The transforms of Winograd's algorithms; NULL for other algorithms. */
-const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
-                                         enum conv_algorithm algorithm);
 /* Whether a planar input is read directly (few channels), not blocked first. */
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
 
-/* Completes outputs as soon as they are written, while they are in the nearest cache: conv_run calls
- * it for each pixel once, on any of its threads. */
+/* Completes outputs as soon as they are written, while they are in the nearest cache: conv_run
+ * calls it for each pixel once, on any of its threads. */
 struct conv_piece {
     float *data;   /* `count` adjacent pixels ... */
     int64_t plane; /* ... of sample n and block k: n * blocks + k ... */
@@ -124,15 +39,6 @@ struct conv_after {
     void (*run)(const struct conv_after *after, const void *context,
                 const struct conv_piece *piece);
     void (*release)(struct conv_after *after);
-};
-
-/* A phase of conv_plan's; sizes in floats. */
-struct conv_phase {
-    const ptrdiff_t *runs;
-    int run_count, run_length;
-    int part_runs;  /* runs whose weights stay in the cache while all pixels of a unit are computed */
-    size_t weights; /* values of an output pixel that the phases before sum */
-    size_t out;     /* its first output */
 };
 
 struct conv {
@@ -149,7 +55,8 @@ struct conv {
      * input when it is needed; conv_run's `in` is its input, blocked and with nothing pending.
      * Borrowed; NULL: none, the input is in memory. The border is zeros. */
     const struct conv *first;
-    const struct conv_after *after; /* borrowed; NULL: none. Not with `normed` or the thin algorithm */
+    const struct conv_after
+        *after; /* borrowed; NULL: none. Not with `normed` or the thin algorithm */
 
     /* The plan: set by conv_plan, private to conv*.c, winograd.c and depthwise.c, apart from
      * scratch_bytes. Sizes are in floats unless they say otherwise.
@@ -174,12 +81,12 @@ struct conv {
     int window_w, window_rows; /* of the window, in pixels */
     size_t window_row;         /* distance between two of its rows */
     /* The values that an output pixel sums, as in struct direct_job (vector.h). */
-    size_t pixel; /* distance between the inputs of two neighbouring outputs */
+    size_t pixel;              /* distance between the inputs of two neighbouring outputs */
     int run_count, run_length; /* of phase 0 */
     size_t pixel_values;       /* in all phases */
     ptrdiff_t *runs;           /* of all phases; owned */
-    struct conv_phase *phases; /* owned */
-    bool far;        /* the weights are larger than the cache: prefetch them */
+    struct conv_phase *phases; /* conv_run.h; owned */
+    bool far;                  /* the weights are larger than the cache: prefetch them */
     size_t window_floats, thread_floats; /* per thread: its window; all its scratch */
     size_t scratch_bytes;
 };

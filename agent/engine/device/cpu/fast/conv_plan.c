@@ -16,9 +16,6 @@ enum { PART_FLOATS = 36 << 10, FAR_FLOATS = 64 << 10 };
 // the other thread wrote is often far away.
 enum { WINOGRAD_TILES = 48, SHARED_TILES = 64, APART_THREADS = 2 };
 
-// Beyond BUNDLE_MAX groups that share blocks most of the work would be for zeros.
-enum { BUNDLE_MAX = 4 };
-
 static int divide_up(int value, int by) {
     return (value + by - 1) / by;
 }
@@ -33,44 +30,6 @@ size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int
 
 size_t conv_affine_count(const struct vector_ops *ops, int n, int c) {
     return (size_t)n * 2 * (size_t)(blocks_of(ops, c) * ops->block);
-}
-
-// The number of groups of a bundle.
-static int bundle_size(const struct vector_ops *ops, const struct conv_shape *s) {
-    int size = 1, ins = s->channels_in / s->groups, outs = s->channels_out / s->groups;
-    while (ins * size % ops->block != 0 || outs * size % ops->block != 0) {
-        size *= 2;
-    }
-    return size;
-}
-
-int conv_bundles(const struct vector_ops *ops, const struct conv_shape *s) {
-    return s->groups > 1 ? s->groups / bundle_size(ops, s) : 1;
-}
-
-bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
-    int size = bundle_size(ops, s);
-    return size <= BUNDLE_MAX && s->groups % size == 0;
-}
-
-bool conv_shape_finish(struct conv_shape *s) {
-    if (s->transposed) {
-        return conv_transpose_finish(s);
-    }
-    int h = s->in_h * (s->doubled ? 2 : 1), w = s->in_w * (s->doubled ? 2 : 1);
-    int tall = h + s->pad_top + s->pad_bottom, wide = w + s->pad_left + s->pad_right;
-    s->extent_h = (s->kernel_h - 1) * MAX(s->dilation_h, 1) + 1;
-    s->extent_w = (s->kernel_w - 1) * MAX(s->dilation_w, 1) + 1;
-    if (h <= 0 || w <= 0 || s->extent_h > tall || s->extent_w > wide) {
-        return false;
-    }
-    if (s->border == BORDER_REFLECT &&
-        (MAX(s->pad_top, s->pad_bottom) >= h || MAX(s->pad_left, s->pad_right) >= w)) {
-        return false;
-    }
-    s->out_h = (tall - s->extent_h) / s->stride_h + 1;
-    s->out_w = (wide - s->extent_w) / s->stride_w + 1;
-    return true;
 }
 
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape) {
@@ -316,9 +275,8 @@ static void plan_units(struct conv *conv) {
     int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), conv->span);
     // Each unit reads all weights. So rows are not divided if they are few, or if they are read in
     // place and are smaller than the weights; otherwise they are divided into equal parts.
-    bool whole =
-        conv->span < 3 * s->extent_h ||
-        (conv->in_place && (size_t)(conv->span * wide) < weights / (size_t)lanes);
+    bool whole = conv->span < 3 * s->extent_h ||
+                 (conv->in_place && (size_t)(conv->span * wide) < weights / (size_t)lanes);
     conv->row_units = whole ? 1 : divide_up(conv->span, rows);
     int parts = conv->row_units;
     balance(conv, &conv->row_units, parts - (parts > 2), whole ? 1 : MIN(parts + 2, conv->span),

@@ -4,14 +4,24 @@
 
 #include "agent/engine/device/cpu/fast/conv.h"
 
+/* A phase of the outputs (conv_shape.h); sizes in floats. */
+struct conv_phase {
+    const ptrdiff_t *runs;
+    int run_count, run_length;
+    int part_runs;  /* runs whose weights stay in the cache while all pixels of a unit are computed
+                     */
+    size_t weights; /* values of an output pixel that the phases before sum */
+    size_t out;     /* its first output */
+};
+
 /* One run of a convolution. */
 struct conv_pass {
     const struct conv *conv;
     const struct conv_operand *in, *add, *out;
     const void *context; /* of conv->after */
-    double *moments; /* [units, conv->blocks * b, 2]: mean, sum of squared deviations from it */
-    float *shared;   /* the transformed input for Winograd, if all threads share it */
-    float *scratch;  /* one piece per thread */
+    double *moments;     /* [units, conv->blocks * b, 2]: mean, sum of squared deviations from it */
+    float *shared;       /* the transformed input for Winograd, if all threads share it */
+    float *scratch;      /* one piece per thread */
     int *held; /* per thread: the rows and columns that its window, or Winograd's matrices, hold
                   completely; -1: none */
 };
@@ -40,8 +50,8 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
  * block, row and column of the output. */
 void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int block, int row,
                  int column);
-/* Calls conv->after, if there is one, for `rows` rows of the unit's columns, which are complete; rows
- * and columns of the output. */
+/* Calls conv->after, if there is one, for `rows` rows of the unit's columns, which are complete;
+ * rows and columns of the output. */
 void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
                    int row, int rows);
 /* held: the thread's matrices already hold this unit's rows, from a unit with other blocks. */

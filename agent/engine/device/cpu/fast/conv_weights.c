@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The weights of a convolution in the order of its kernel, in large pages. */
-#include "agent/engine/device/cpu/fast/conv.h"
+#include "agent/engine/device/cpu/fast/conv_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +40,10 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
                     (size_t)s->kernel_w +
                 (size_t)kx;
     if (source->transposed) {
-        at = (((size_t)i * (size_t)s->channels_out + (size_t)o) * (size_t)s->kernel_h + (size_t)ky) *
-                 (size_t)s->kernel_w +
-             (size_t)kx;
+        at =
+            (((size_t)i * (size_t)s->channels_out + (size_t)o) * (size_t)s->kernel_h + (size_t)ky) *
+                (size_t)s->kernel_w +
+            (size_t)kx;
     }
     return source->weights[at] * (source->scale ? source->scale[o] : 1);
 }
@@ -95,7 +95,8 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
         lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
         const struct packed part = {o, lanes, bundle * ins, (bundle + 1) * ins, inner};
         for (int phase = 0; phase < conv_phase_count(s); phase++) {
-            const struct conv_taps y = conv_taps_h(s, phase / wide), x = conv_taps_w(s, phase % wide);
+            const struct conv_taps y = conv_taps_h(s, phase / wide),
+                                   x = conv_taps_w(s, phase % wide);
             to = pack_phase(s, source, &y, &x, &part, to);
         }
     }

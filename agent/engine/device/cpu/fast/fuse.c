@@ -254,6 +254,14 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+// The stride of a transposed convolution. A single pixel may have any stride: the kernel's size
+// gives each phase one element.
+static int up_of(const struct window *window, int dim) {
+    bool single = window->in[dim] == 1 && window->pad_begin[dim] == 0 &&
+                  window->out[dim] == window->kernel[dim];
+    return (int)(single ? window->kernel[dim] : window->stride[dim]);
+}
+
 static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *schedule,
                           const struct step *step, struct conv_shape *ret_shape) {
     struct node_facts facts;
@@ -270,8 +278,8 @@ static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *s
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
     const struct shape *w = &schedule->slots[node->inputs[1]].shape;
-    bool depthwise = window.groups > 1 && window.groups == x->dims[1] &&
-                     w->dims[0] == x->dims[1] && !transposed;
+    bool depthwise =
+        window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1] && !transposed;
     struct conv_shape shape = {
         .n = (int)x->dims[0],
         .channels_in = (int)x->dims[1],
@@ -292,8 +300,8 @@ static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *s
         .transposed = transposed,
     };
     if (transposed) {
-        shape.up_h = (int)window.stride[1];
-        shape.up_w = (int)window.stride[2];
+        shape.up_h = up_of(&window, 1);
+        shape.up_w = up_of(&window, 2);
         shape.crop_top = (int)window.pad_begin[1];
         shape.crop_left = (int)window.pad_begin[2];
     } else {
@@ -311,25 +319,25 @@ static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *s
 }
 
 // Makes the state for a convolution that these kernels support, with nothing fused yet; else NULL.
-static struct conv_step *conv_step_new(const struct vector_ops *ops, const struct schedule *schedule,
-                                       const struct step *step) {
+static struct conv_step *conv_step_new(const struct vector_ops *ops,
+                                       const struct schedule *schedule, const struct step *step) {
     struct conv_shape shape;
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
     if (!weights || has_bias != (bias != NULL) || !fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->outputs[0]) || !conv_shape_of(ops, schedule, step, &shape)) {
+        !fuse_is_activation(schedule, step->outputs[0]) ||
+        !conv_shape_of(ops, schedule, step, &shape)) {
         return NULL;
     }
     struct conv_step *conv = x_calloc(1, sizeof *conv);
-    *conv = (struct conv_step){.node = step->node,
-                               .shape = shape,
-                               .source = {.weights = weights,
-                                          .bias = bias,
-                                          .transposed = shape.transposed},
-                               .low = -INFINITY,
-                               .high = INFINITY,
-                               .add = -1};
+    *conv = (struct conv_step){
+        .node = step->node,
+        .shape = shape,
+        .source = {.weights = weights, .bias = bias, .transposed = shape.transposed},
+        .low = -INFINITY,
+        .high = INFINITY,
+        .add = -1};
     return conv;
 }
 
@@ -340,9 +348,9 @@ static struct conv_step *take_depthwise(const struct vector_ops *ops,
                                         const struct step *user) {
     const struct conv_shape *s = &first->shape;
     bool fits = !first->first && !s->depthwise && s->groups <= 1 && !s->transposed &&
-                s->kernel_h == 1 && s->kernel_w == 1 &&
-                s->stride_h == 1 && s->stride_w == 1 && !s->doubled && !s->pad_top &&
-                !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
+                s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 && s->stride_w == 1 &&
+                !s->doubled && !s->pad_top && !s->pad_left && !s->pad_bottom && !s->pad_right &&
+                !first->normed && first->add < 0;
     struct conv_step *conv = fits ? conv_step_new(ops, schedule, user) : NULL;
     if (conv && !(conv->shape.depthwise && conv_shape_finish(&conv->shape))) {
         step_conv_free(conv);

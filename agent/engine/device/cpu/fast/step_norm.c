@@ -5,7 +5,7 @@
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
-#include "agent/engine/device/cpu/fast/vector_training.h"
+#include "agent/engine/device/cpu/vector/vector_training.h"
 
 #include <math.h>
 

@@ -5,8 +5,8 @@
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
-#include "agent/engine/device/cpu/fast/vector_training.h"
-#include "agent/engine/device/cpu/fast/vector_window.h"
+#include "agent/engine/device/cpu/vector/vector_training.h"
+#include "agent/engine/device/cpu/vector/vector_window.h"
 
 struct pool {
     const struct vector_ops *ops;

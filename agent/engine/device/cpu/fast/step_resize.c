@@ -6,7 +6,7 @@
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
-#include "agent/engine/device/cpu/fast/vector_window.h"
+#include "agent/engine/device/cpu/vector/vector_window.h"
 
 enum { TAPS_MAX = 4 };
 

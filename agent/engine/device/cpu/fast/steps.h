@@ -4,7 +4,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/conv.h"
-#include "agent/engine/device/cpu/fast/vector_training.h"
+#include "agent/engine/device/cpu/vector/vector_training.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
 
@@ -30,10 +30,8 @@ struct conv_step {
     const float *gamma, *beta;
     float epsilon;
     float low, high; /* the result is clamped to [low, high] (relu, clip); infinities: it is not */
-    int add; /* index, among the step's inputs, of a value that is added to the result (a residual
-                connection); -1: none */
-    struct conv_after *after; /* elementwise nodes behind all that (../conv_chain.h), called with the
-                                 step's struct call; owned; NULL: none */
+    int add; /* index, among the step's inputs, of a value that is added to the result; -1: none */
+    struct conv_after *after; /* ../conv_chain.h, called with a struct call; owned; NULL: none */
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;

@@ -14,7 +14,7 @@ struct onednn *onednn_new(enum isa isa);
 void onednn_free(struct onednn *onednn);
 
 /* Marks the convolutions, and gradients of convolutions, that oneDNN will take and whose
- * activations may be in blocks of `block` channels, as in fast/vector.h. They have the kernel
+ * activations may be in blocks of `block` channels, as in vector/vector.h. They have the kernel
  * onednn_planned until onednn_step_try is called for them. UNSUPPORTED: the library is missing. */
 extern const struct kernel onednn_planned;
 NODISCARD int onednn_plan(struct onednn *onednn, int block, struct schedule *schedule,

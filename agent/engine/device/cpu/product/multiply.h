@@ -2,7 +2,7 @@
  * one is packed first, as vector_ops.direct reads weights; then blocks of rows are multiplied. */
 #pragma once
 
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 /* Element (r, c) is at data + r * row + c * column, in floats. */
 struct matrix {

@@ -1,9 +1,9 @@
 /* rnn.h: LSTM, GRU and RNN with packed weights.
  *
  * The products of the input with W are made for many time steps at once, those of the state with R
- * step by step on top of them, in place. All values are in blocks of lanes (fast/vector.h), [blocks
- * of hidden][rows][lanes] for each gate, so that the gates are computed by the loops of chains
- * (chain/chain_loops.h). Threads share directions and sequences. */
+ * step by step on top of them, in place. All values are in blocks of lanes (vector/vector.h),
+ * [blocks of hidden][rows][lanes] for each gate, so that the gates are computed by the loops of
+ * chains (chain/chain_loops.h). Threads share directions and sequences. */
 #pragma once
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -8,6 +8,7 @@
 #include "agent/engine/device/cpu/fast/conv_run.h"
 #include "tests/seed.h"
 #include "tests/test.h"
+#include "tests/unit/agent/engine/device/cpu/fast/conv_rows.inc"
 
 static struct threads *pools[4]; // by number of threads
 static unsigned seed = 1;
@@ -24,232 +25,6 @@ static float *random_floats(size_t count) {
     }
     return data;
 }
-
-// The layout of a value: row-major, blocked, blocked with scale, shift and relu pending.
-enum form { ROW_MAJOR, BLOCKED, PENDING };
-
-struct row {
-    const char *name;
-    struct conv_shape shape;
-    enum form form;
-    bool add, relu, normed;
-};
-
-#define PADS(p) .pad_top = p, .pad_left = p, .pad_bottom = p, .pad_right = p
-#define KERNEL(k, s) .kernel_h = k, .kernel_w = k, .stride_h = s, .stride_w = s
-#define SHAPE(batch, ins, outs, h, w)                                                              \
-    .n = batch, .channels_in = ins, .channels_out = outs, .in_h = h, .in_w = w
-
-static const struct row ROWS[] = {
-    {.name = "first layer",
-     .shape = {SHAPE(1, 3, 32, 21, 37), PADS(4), KERNEL(9, 1), .border = BORDER_REFLECT},
-     .form = ROW_MAJOR,
-     .normed = true},
-    {.name = "first layer, 7x7 stride 2",
-     .shape = {SHAPE(2, 3, 20, 31, 30), PADS(3), KERNEL(7, 2)},
-     .form = ROW_MAJOR,
-     .relu = true},
-    {.name = "last layer",
-     .shape = {SHAPE(2, 32, 3, 19, 45), PADS(4), KERNEL(9, 1), .border = BORDER_REFLECT},
-     .form = PENDING},
-    {
-        "one output",
-        {SHAPE(1, 7, 1, 5, 6), PADS(1), KERNEL(3, 1)},
-        .form = ROW_MAJOR,
-        .relu = true,
-    },
-    {
-        "3x3",
-        {SHAPE(1, 32, 48, 17, 19), PADS(1), KERNEL(3, 1)},
-        .form = BLOCKED,
-        .add = true,
-        .relu = true,
-    },
-    {.name = "3x3 reflected",
-     .shape = {SHAPE(2, 24, 40, 9, 14), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT},
-     .form = PENDING,
-     .normed = true},
-    {.name = "3x3 doubled",
-     .shape = {SHAPE(1, 32, 16, 7, 9), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT,
-               .doubled = true},
-     .form = PENDING,
-     .normed = true},
-    {.name = "3x3 doubled, edges",
-     .shape = {SHAPE(3, 16, 33, 3, 2), PADS(1), KERNEL(3, 1), .border = BORDER_EDGE,
-               .doubled = true},
-     .form = BLOCKED},
-    {.name = "3x3 stride 2",
-     .shape = {SHAPE(1, 32, 64, 33, 40), PADS(1), KERNEL(3, 2), .border = BORDER_REFLECT},
-     .form = PENDING,
-     .normed = true},
-    {
-        "3x3 many small",
-        {SHAPE(5, 48, 64, 7, 7), PADS(1), KERNEL(3, 1)},
-        .form = BLOCKED,
-        .relu = true,
-    },
-    {.name = "3x3 of few tiles", // which the threads share
-     .shape = {SHAPE(1, 32, 84, 14, 13), PADS(1), KERNEL(3, 1)},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "3x3 stride 2, weights in parts",
-     .shape = {SHAPE(1, 150, 88, 9, 10), PADS(1), KERNEL(3, 2)},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "3x3 stride 2, odd pictures of a batch",
-     .shape = {SHAPE(3, 40, 50, 11, 13), PADS(1), KERNEL(3, 2)},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "3x3 stride 2 without padding, of few tiles",
-     .shape = {SHAPE(1, 48, 84, 14, 12), PADS(0), KERNEL(3, 2)},
-     .form = PENDING},
-    {.name = "3x3 stride 2 doubled, edges",
-     .shape = {SHAPE(2, 16, 33, 5, 4), PADS(1), KERNEL(3, 2), .border = BORDER_EDGE,
-               .doubled = true},
-     .form = BLOCKED,
-     .normed = true},
-    {.name = "3x3 stride 2, wide",
-     .shape = {SHAPE(1, 16, 20, 9, 203), PADS(1), KERNEL(3, 2)},
-     .form = ROW_MAJOR,
-     .relu = true},
-    {.name = "1x1, weights in parts",
-     .shape = {SHAPE(1, 1300, 80, 5, 6), PADS(0), KERNEL(1, 1)},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "1x1 stride 2, more outputs than pixels",
-     .shape = {SHAPE(2, 20, 100, 7, 5), PADS(0), KERNEL(1, 2)},
-     .form = BLOCKED,
-     .add = true},
-    {.name = "3x3 on one pixel",
-     .shape = {SHAPE(1, 16, 16, 1, 1), PADS(1), KERNEL(3, 1)},
-     .form = BLOCKED},
-    {.name = "3x3 without padding",
-     .shape = {SHAPE(1, 20, 36, 6, 31), PADS(0), KERNEL(3, 1)},
-     .form = BLOCKED},
-    {.name = "3x3 row-major",
-     .shape = {SHAPE(2, 21, 18, 11, 6), PADS(1), KERNEL(3, 1)},
-     .form = ROW_MAJOR},
-    {
-        "uneven pads",
-        {SHAPE(1, 16, 16, 8, 9), .pad_left = 2, .pad_bottom = 1, KERNEL(3, 1)},
-        .form = BLOCKED,
-    },
-    {
-        "1x1",
-        {SHAPE(2, 64, 256, 13, 11), PADS(0), KERNEL(1, 1)},
-        .form = BLOCKED,
-        .add = true,
-        .relu = true,
-    },
-    {
-        "1x1 pending",
-        {SHAPE(1, 40, 24, 5, 3), PADS(0), KERNEL(1, 1)},
-        .form = PENDING,
-        .normed = true,
-    },
-    {
-        "1x1 normed",
-        {SHAPE(2, 32, 32, 9, 30), PADS(0), KERNEL(1, 1)},
-        .form = BLOCKED,
-        .normed = true,
-    },
-    {.name = "1x1 stride 2",
-     .shape = {SHAPE(1, 32, 80, 15, 14), PADS(0), KERNEL(1, 2)},
-     .form = BLOCKED},
-    {.name = "5x1 kernel",
-     .shape = {SHAPE(1, 17, 31, 9, 8), .kernel_h = 5, .kernel_w = 1, .stride_h = 1, .stride_w = 2,
-               .pad_top = 2, .pad_bottom = 2},
-     .form = BLOCKED},
-    {.name = "3x3, weights beyond a large page", // a sanitizer checks how their memory is asked for
-     .shape = {SHAPE(1, 256, 260, 2, 3), PADS(1), KERNEL(3, 1)},
-     .form = BLOCKED},
-    {.name = "wide",
-     .shape = {SHAPE(1, 64, 32, 10, 700), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT},
-     .form = PENDING,
-     .normed = true},
-};
-
-#define DEPTHWISE .depthwise = true
-#define UP(stride, pad, h, w)                                                                      \
-    .transposed = true, .up_h = stride, .up_w = stride, .crop_top = pad, .crop_left = pad,         \
-    .out_h = h, .out_w = w
-#define DILATION(h, w) .dilation_h = h, .dilation_w = w
-static const struct row OTHER_ROWS[] = {
-    {.name = "dilated",
-     .shape = {SHAPE(2, 32, 48, 19, 17), PADS(2), KERNEL(3, 1), DILATION(2, 2)},
-     .form = PENDING,
-     .normed = true},
-    {.name = "dilated unevenly, in place",
-     .shape = {SHAPE(1, 17, 20, 12, 30), KERNEL(3, 2), DILATION(1, 3)},
-     .form = BLOCKED},
-    {.name = "dilated, planar",
-     .shape = {SHAPE(1, 3, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
-     .form = ROW_MAJOR},
-    {.name = "dilated, thin",
-     .shape = {SHAPE(1, 20, 2, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
-     .form = BLOCKED},
-    {.name = "dilated depthwise",
-     .shape = {SHAPE(1, 20, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(2, 3), DEPTHWISE},
-     .form = BLOCKED},
-    {.name = "transposed 2x2",
-     .shape = {SHAPE(2, 40, 24, 9, 7), KERNEL(2, 1), UP(2, 0, 18, 14)},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "transposed 4x4, normed",
-     .shape = {SHAPE(1, 24, 40, 9, 11), KERNEL(4, 1), UP(2, 1, 18, 22)},
-     .form = PENDING,
-     .normed = true},
-    {.name = "transposed 3x3 with a last row",
-     .shape = {SHAPE(2, 17, 20, 6, 5), KERNEL(3, 1), UP(2, 1, 12, 10)},
-     .form = BLOCKED},
-    {.name = "transposed, three outputs of three",
-     .shape = {SHAPE(1, 3, 3, 12, 70), KERNEL(5, 1), UP(2, 2, 24, 140)},
-     .form = ROW_MAJOR},
-    {.name = "transposed 7x7, stride 3, weights in parts",
-     .shape = {SHAPE(1, 300, 33, 4, 3), KERNEL(7, 1), UP(3, 2, 12, 9)},
-     .form = BLOCKED,
-     .add = true},
-    {.name = "transposed without stride",
-     .shape = {SHAPE(1, 16, 18, 1, 2), KERNEL(4, 1), UP(1, 0, 4, 5)},
-     .form = ROW_MAJOR,
-     .relu = true},
-    {.name = "groups of 16",
-     .shape = {SHAPE(2, 64, 64, 13, 14), PADS(1), KERNEL(3, 1), .groups = 4},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "groups of 8, whose outputs share blocks, stride 2",
-     .shape = {SHAPE(1, 64, 32, 15, 9), PADS(1), KERNEL(3, 2), .groups = 8},
-     .form = PENDING,
-     .normed = true},
-    {.name = "groups of 48, row-major",
-     .shape = {SHAPE(1, 96, 96, 6, 31), PADS(2), KERNEL(5, 1), .groups = 2},
-     .form = ROW_MAJOR},
-    {.name = "groups in place",
-     .shape = {SHAPE(2, 64, 96, 9, 7), KERNEL(1, 1), .groups = 2},
-     .form = BLOCKED,
-     .add = true},
-    {.name = "groups of a kernel in place, stride 2",
-     .shape = {SHAPE(1, 48, 48, 9, 11), KERNEL(3, 2), .groups = 3},
-     .form = BLOCKED},
-    {.name = "depthwise 3x3",
-     .shape = {SHAPE(2, 37, 37, 13, 14), PADS(1), KERNEL(3, 1), DEPTHWISE},
-     .form = BLOCKED,
-     .add = true,
-     .relu = true},
-    {.name = "depthwise 5x5, stride 2",
-     .shape = {SHAPE(1, 16, 16, 15, 40), PADS(2), KERNEL(5, 2), DEPTHWISE},
-     .form = PENDING,
-     .normed = true},
-    {.name = "depthwise, row-major",
-     .shape = {SHAPE(1, 3, 3, 9, 1), PADS(1), KERNEL(3, 1), DEPTHWISE},
-     .form = ROW_MAJOR},
-};
 
 struct fixture {
     struct conv_shape shape;
@@ -421,7 +196,8 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
     }
 }
 
-// What conv_after is for: it must see each pixel once, and complete. The count is beside the numbers.
+// What conv_after is for: it must see each pixel once, and complete. The count is beside the
+// numbers.
 struct completion {
     const struct conv_operand *out;
     int64_t pixels;
@@ -480,8 +256,8 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     struct completion completion = {.out = &out, .pixels = pixels, .block = b};
     completion.seen = x_calloc((size_t)(planes * pixels), 1);
     conv.after = completes ? &negation : NULL;
-    const struct conv_operands operands = {
-        &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out, &completion};
+    const struct conv_operands operands = {&in, row->add && algorithm != CONV_THIN ? &add : NULL,
+                                           &out, &completion};
     conv_run(&conv, pools[threads], &operands, scratch);
     for (int64_t i = 0; completes && i < planes * pixels; i++) {
         CHECK_INT(1, completion.seen[i]);
@@ -510,12 +286,14 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     const struct conv_shape *s = &row->shape;
     switch (algorithm) {
     case CONV_THIN:
-        return !s->depthwise && !s->transposed && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
+        return !s->depthwise && !s->transposed && s->channels_out <= THIN_OUTPUTS_MAX &&
+               !row->add && !row->normed;
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
     case CONV_WINOGRAD_STRIDED:
-        return !s->depthwise && !s->transposed && s->groups <= 1 && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
-               s->kernel_w == 3 && s->stride_h == s->stride_w &&
+        return !s->depthwise && !s->transposed && s->groups <= 1 && s->dilation_h < 2 &&
+               s->dilation_w < 2 && s->kernel_h == 3 && s->kernel_w == 3 &&
+               s->stride_h == s->stride_w &&
                s->stride_h == (algorithm == CONV_WINOGRAD_STRIDED ? 2 : 1);
     case CONV_DEPTHWISE:
         return s->depthwise;

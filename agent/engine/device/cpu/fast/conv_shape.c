@@ -1,8 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Transposed convolutions as phases (conv.h). Input x of stride u and kernel element k adds to
- * output x u + k - crop. So output y u + i reads, with the elements k for which i + crop - k is a
- * multiple of u, the inputs y + (i + crop - k) / u: adjacent ones, in falling order of k. */
-#include "agent/engine/device/cpu/fast/conv.h"
+#include "agent/engine/device/cpu/fast/conv_shape.h"
+
+// Beyond BUNDLE_MAX groups that share blocks most of the work would be for zeros.
+enum { BUNDLE_MAX = 4 };
+
+// The number of groups of a bundle.
+static int bundle_size(const struct vector_ops *ops, const struct conv_shape *s) {
+    int size = 1, ins = s->channels_in / s->groups, outs = s->channels_out / s->groups;
+    while (ins * size % ops->block != 0 || outs * size % ops->block != 0) {
+        size *= 2;
+    }
+    return size;
+}
+
+int conv_bundles(const struct vector_ops *ops, const struct conv_shape *s) {
+    return s->groups > 1 ? s->groups / bundle_size(ops, s) : 1;
+}
+
+bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
+    int size = bundle_size(ops, s);
+    return size <= BUNDLE_MAX && s->groups % size == 0;
+}
+
+// Transposed convolutions as phases: input x of stride u and element k of the kernel add to output
+// x u + k - crop. So output y u + i reads, with the elements k for which i + crop - k is a multiple
+// of u, the inputs y + (i + crop - k) / u: adjacent ones, in falling order of k.
 
 enum { PHASES_MAX = 16 };
 
@@ -48,13 +70,33 @@ static struct line line_w(const struct conv_shape *s) {
     return (struct line){s->kernel_w, s->up_w, s->crop_left};
 }
 
-bool conv_transpose_finish(struct conv_shape *s) {
+static bool finish_transposed(struct conv_shape *s) {
     const struct line h = line_h(s), w = line_w(s);
     return MAX(s->dilation_h, 1) == 1 && MAX(s->dilation_w, 1) == 1 && s->groups <= 1 &&
            !s->depthwise && s->up_h <= PHASES_MAX && s->up_w <= PHASES_MAX &&
            conv_phase_count(s) <= PHASES_MAX &&
            find_window(&h, s->in_h, s->out_h, &s->extent_h, &s->pad_top, &s->pad_bottom) &&
            find_window(&w, s->in_w, s->out_w, &s->extent_w, &s->pad_left, &s->pad_right);
+}
+
+bool conv_shape_finish(struct conv_shape *s) {
+    if (s->transposed) {
+        return finish_transposed(s);
+    }
+    int h = s->in_h * (s->doubled ? 2 : 1), w = s->in_w * (s->doubled ? 2 : 1);
+    int tall = h + s->pad_top + s->pad_bottom, wide = w + s->pad_left + s->pad_right;
+    s->extent_h = (s->kernel_h - 1) * MAX(s->dilation_h, 1) + 1;
+    s->extent_w = (s->kernel_w - 1) * MAX(s->dilation_w, 1) + 1;
+    if (h <= 0 || w <= 0 || s->extent_h > tall || s->extent_w > wide) {
+        return false;
+    }
+    if (s->border == BORDER_REFLECT &&
+        (MAX(s->pad_top, s->pad_bottom) >= h || MAX(s->pad_left, s->pad_right) >= w)) {
+        return false;
+    }
+    s->out_h = (tall - s->extent_h) / s->stride_h + 1;
+    s->out_w = (wide - s->extent_w) / s->stride_w + 1;
+    return true;
 }
 
 struct conv_taps conv_taps_h(const struct conv_shape *s, int phase) {

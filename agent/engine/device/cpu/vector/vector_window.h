@@ -1,7 +1,7 @@
 /* vector_window.h: the jobs of vector.h's inner loops for pools and resizing. */
 #pragma once
 
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 /* A row of a pool: out[x] = the maximum, or the sum / cells[x], over the window of pixel x; `in`
  * points at the window of pixel 0. */

@@ -4,4 +4,4 @@
 #define VECTOR_OPS vector_ops_plain
 #define VECTOR_LANES 4
 #define DIRECT_PIXELS 6
-#include "agent/engine/device/cpu/fast/vector.inc"
+#include "agent/engine/device/cpu/vector/vector.inc"

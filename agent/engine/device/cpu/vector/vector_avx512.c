@@ -4,4 +4,4 @@
 #define VECTOR_OPS vector_ops_avx512
 #define VECTOR_LANES 16
 #define DIRECT_PIXELS 14
-#include "agent/engine/device/cpu/fast/vector.inc"
+#include "agent/engine/device/cpu/vector/vector.inc"

@@ -1,7 +1,7 @@
 /* vector_training.h: the jobs of vector.h's inner loops for trainings. */
 #pragma once
 
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 /* What follows a normalisation in the same step. */
 enum activation {

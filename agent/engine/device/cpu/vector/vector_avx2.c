@@ -4,4 +4,4 @@
 #define VECTOR_OPS vector_ops_avx2
 #define VECTOR_LANES 8
 #define DIRECT_PIXELS 6
-#include "agent/engine/device/cpu/fast/vector.inc"
+#include "agent/engine/device/cpu/vector/vector.inc"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cpu/fast/vector.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 
 const struct vector_ops *vector_ops_get(enum isa isa) {
     switch (isa) {

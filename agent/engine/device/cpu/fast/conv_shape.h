@@ -1,0 +1,55 @@
+/* conv_shape.h: the sizes of a convolution, and how groups and transposed convolutions are computed
+ * as plain ones. */
+#pragma once
+
+#include "agent/engine/device/cpu/vector/vector.h"
+
+struct conv_shape {
+    int n, channels_in, channels_out;
+    bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
+    int groups; /* 0 and 1: one. Else conv_groups_fit, and the weights are [out, in / groups, kh,
+                   kw] */
+    int in_h, in_w; /* the source in memory */
+    bool is_whole;  /* whole numbers: no algorithm that rounds */
+    bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
+    int pad_top, pad_left, pad_bottom, pad_right;
+    enum border border;
+    int kernel_h, kernel_w, stride_h, stride_w;
+    int dilation_h, dilation_w;           /* 0 means 1 */
+    int extent_h, extent_w, out_h, out_w; /* extent: of the dilated kernel; conv_shape_finish */
+    /* A transposed convolution, with weights [in, out, kh, kw] and strides up_h, up_w. Its outputs
+     * are up_h * up_w convolutions of stride 1, the phases: phase i, j makes the outputs
+     * (y up_h + i, x up_w + j) of the grid's pixels (y, x). They read one window, each with its own
+     * part of the kernel; pads and extents are the window's (conv_shape_finish). */
+    bool transposed;
+    int up_h, up_w;          /* else 0 */
+    int crop_top, crop_left; /* pads of the node: outputs that are left out */
+};
+
+/* Groups are computed in bundles, the smallest number of them whose channels, in and out, fill
+ * whole blocks; the weights between the groups of a bundle are zeros. */
+int conv_bundles(const struct vector_ops *ops, const struct conv_shape *shape);
+/* Whether there are whole bundles, and few zeros. */
+bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
+/* Computes extent and out; false if the kernel or a reflection does not fit the activation. Of a
+ * transposed convolution: computes pads and extents from the other fields, out included; false if
+ * these kernels do not support it. */
+bool conv_shape_finish(struct conv_shape *shape);
+/* The outputs of one phase. */
+static inline int conv_grid_h(const struct conv_shape *shape) {
+    return shape->out_h / MAX(shape->up_h, 1);
+}
+static inline int conv_grid_w(const struct conv_shape *shape) {
+    return shape->out_w / MAX(shape->up_w, 1);
+}
+static inline int conv_phase_count(const struct conv_shape *shape) {
+    return MAX(shape->up_h, 1) * MAX(shape->up_w, 1);
+}
+/* What a phase reads along a dimension: pixel first + k of the window, for k < count (times the
+ * dilation), with element `element` + k * step of the kernel. A convolution that is not transposed
+ * has one phase. */
+struct conv_taps {
+    int first, count, element, step;
+};
+struct conv_taps conv_taps_h(const struct conv_shape *shape, int phase);
+struct conv_taps conv_taps_w(const struct conv_shape *shape, int phase);
