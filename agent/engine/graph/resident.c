@@ -105,14 +105,14 @@ static size_t bytes_of(const struct value *value) {
  * It detects accidental changes, not deliberate ones. */
 static uint64_t sum_of(const struct value *value) {
     const uint8_t *bytes = value->constant.data;
-    uint64_t sum = bytes_of(value), word = 0;
-    size_t at = 0;
-    for (; at + sizeof word <= bytes_of(value); at += sizeof word) {
+    size_t at = 0, count = bytes_of(value);
+    uint64_t sum = count, word = 0;
+    for (; at + sizeof word <= count; at += sizeof word) {
         memcpy(&word, bytes + at, sizeof word);
         sum = (sum ^ word) * 0x9e3779b97f4a7c15;
         sum ^= sum >> 32;
     }
-    for (; at < bytes_of(value); at++) {
+    for (; at < count; at++) {
         sum = (sum ^ bytes[at]) * 0x9e3779b97f4a7c15;
     }
     return sum;

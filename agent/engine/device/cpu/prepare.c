@@ -48,6 +48,15 @@ static void let_go_of_weights(const struct schedule *schedule, const struct step
     }
 }
 
+// Drops what the step has packed at once, so that a model's weights are not all in memory twice.
+static void drop_packed(const struct schedule *schedule, const struct step *step) {
+    for (int k = 1; k < 3; k++) {
+        if (step && step->node && has_packed(step, k)) {
+            let_go_of_weights(schedule, step, k);
+        }
+    }
+}
+
 // Holds the constants that kernels read in every run.
 static void hold_constants(const struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
@@ -70,10 +79,11 @@ static void choose_products(struct cpu_device *cpu, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         if (step->node && !step->kernel) {
-            step_gemm_try(cpu, schedule, step);
+            drop_packed(schedule, step_gemm_try(cpu, schedule, step));
         }
         if (step->node && !step->kernel) {
             rnn_step_try(cpu, schedule, step);
+            drop_packed(schedule, step);
         }
         if (step->node && !step->kernel) {
             product_try(cpu, schedule, step);
@@ -141,11 +151,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (step->node && !step->kernel) {
             axis_step_try(schedule, step);
         }
-        for (int k = 1; k < 3; k++) {
-            if (step->node && has_packed(step, k)) {
-                let_go_of_weights(schedule, step, k);
-            }
-        }
+        drop_packed(schedule, step);
     }
     attention_fuse(cpu, schedule);
     conv_chain_fuse(cpu, schedule);

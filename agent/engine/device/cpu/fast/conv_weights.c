@@ -27,25 +27,22 @@ static float *floats_new(size_t count) {
     return data;
 }
 
+// Where the weight of an output and an input channel for an element of the kernel is.
+static size_t index_of(const struct conv_shape *s, bool transposed, int o, int i, int ky, int kx) {
+    size_t ins = (size_t)(s->channels_in / MAX(s->groups, 1)), outs = (size_t)s->channels_out;
+    size_t pair = transposed ? (size_t)i * outs + (size_t)o : (size_t)o * ins + (size_t)i % ins;
+    return (pair * (size_t)s->kernel_h + (size_t)ky) * (size_t)s->kernel_w + (size_t)kx;
+}
+
 static float weight_at(const struct conv_shape *s, const struct conv_source *source, int o, int i,
                        int ky, int kx) {
-    if (o >= s->channels_out || i >= s->channels_in) {
+    int groups = MAX(s->groups, 1);
+    if (o >= s->channels_out || i >= s->channels_in ||
+        o / (s->channels_out / groups) != i / (s->channels_in / groups)) {
         return 0;
     }
-    int groups = MAX(s->groups, 1), ins = s->channels_in / groups;
-    if (o / (s->channels_out / groups) != i / ins) {
-        return 0; // another group
-    }
-    size_t at = (((size_t)o * (size_t)ins + (size_t)(i % ins)) * (size_t)s->kernel_h + (size_t)ky) *
-                    (size_t)s->kernel_w +
-                (size_t)kx;
-    if (source->transposed) {
-        at =
-            (((size_t)i * (size_t)s->channels_out + (size_t)o) * (size_t)s->kernel_h + (size_t)ky) *
-                (size_t)s->kernel_w +
-            (size_t)kx;
-    }
-    return source->weights[at] * (source->scale ? source->scale[o] : 1);
+    return source->weights[index_of(s, source->transposed, o, i, ky, kx)] *
+           (source->scale ? source->scale[o] : 1);
 }
 
 struct tap {
@@ -57,27 +54,52 @@ struct packed {
     int out, lanes, in, in_end, inner;
 };
 
-// Packs the weights of a tap for outputs o, o + 1, ..., one per lane; returns the end.
-static float *pack_lanes(const struct conv_shape *s, const struct conv_source *source, int o,
-                         int lanes, struct tap tap, float *to) {
-    for (int lane = 0; lane < lanes; lane++) {
-        *to++ = weight_at(s, source, o + lane, tap.channel, tap.y, tap.x);
+// Packs the weights of a tap, an output per lane.
+static void pack_lanes(const struct conv_shape *s, const struct conv_source *source,
+                       const struct packed *part, struct tap tap, float *to) {
+    int o = part->out;
+    if (s->groups > 1) {
+        for (int lane = 0; lane < part->lanes; lane++) {
+            to[lane] = weight_at(s, source, o + lane, tap.channel, tap.y, tap.x);
+        }
+        return;
     }
-    return to;
+    int real = tap.channel < s->channels_in ? MIN(s->channels_out - o, part->lanes) : 0;
+    size_t taps = (size_t)(s->kernel_h * s->kernel_w);
+    size_t step = source->transposed ? taps : (size_t)s->channels_in * taps;
+    const float *from = source->weights;
+    from += real > 0 ? index_of(s, source->transposed, o, tap.channel, tap.y, tap.x) : 0;
+    for (int lane = 0; lane < real; lane++) {
+        to[lane] = from[(size_t)lane * step] * (source->scale ? source->scale[o + lane] : 1);
+    }
 }
 
-// A phase for outputs o, o + 1, ...: [channel block][ky][kx][channel in block][block of the
-// pair][lane]; planar inputs have channel blocks of one channel (inner).
+// The same for all inputs of a 1x1 kernel: a matrix, turned around.
+static void pack_matrix(const struct vector_ops *ops, const struct conv_shape *s,
+                        const struct conv_source *source, const struct packed *part, float *to) {
+    size_t lanes = (size_t)part->lanes;
+    int real = MIN(s->channels_out - part->out, part->lanes);
+    const float *from = source->weights + (size_t)part->out * (size_t)s->channels_in;
+    ops->transpose(to, lanes, from, (size_t)s->channels_in, real, s->channels_in);
+    for (int k = 0; source->scale && k < s->channels_in; k++) {
+        for (int lane = 0; lane < real; lane++) {
+            to[(size_t)k * lanes + (size_t)lane] *= source->scale[part->out + lane];
+        }
+    }
+}
+
+// A phase: [channel block][ky][kx][channel in block][block of the pair][lane]; planar inputs have
+// channel blocks of one channel. The memory is zero. Returns the end.
 static float *pack_phase(const struct conv_shape *s, const struct conv_source *source,
                          const struct conv_taps *y, const struct conv_taps *x,
                          const struct packed *part, float *to) {
     int inner = part->inner;
     for (int i = part->in; i < part->in_end; i += inner) {
-        for (int k = 0; k < y->count * x->count * inner; k++) {
+        for (int k = 0; k < y->count * x->count * inner; k++, to += part->lanes) {
             int ky = k / inner / x->count, kx = k / inner % x->count;
             const struct tap tap = {i + k % inner, y->element + ky * y->step,
                                     x->element + kx * x->step};
-            to = pack_lanes(s, source, part->out, part->lanes, tap, to);
+            pack_lanes(s, source, part, tap, to);
         }
     }
     return to;
@@ -90,10 +112,16 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
     int ins = round_up(s->channels_in, inner) / bundles;
     int outs = round_up(s->channels_out, b) / bundles;
     int wide = MAX(s->up_w, 1);
+    bool is_matrix = s->kernel_h * s->kernel_w == 1 && s->groups <= 1 && !source->transposed;
     for (int o = 0, lanes; o < outs * bundles; o += lanes) {
         int bundle = o / outs;
         lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
         const struct packed part = {o, lanes, bundle * ins, (bundle + 1) * ins, inner};
+        if (is_matrix) {
+            pack_matrix(ops, s, source, &part, to);
+            to += (size_t)ins * (size_t)lanes;
+            continue;
+        }
         for (int phase = 0; phase < conv_phase_count(s); phase++) {
             const struct conv_taps y = conv_taps_h(s, phase / wide),
                                    x = conv_taps_w(s, phase % wide);
@@ -129,9 +157,11 @@ static void winograd_kernel(const struct conv_shape *s, const struct conv_source
                                        {0, 0, 1}}};
     const double(*g)[3] = G[side - 4];
     double half[6][3] = {{0}};
+    const float *kernel = source->weights + index_of(s, false, o, i, 0, 0);
+    float scale = source->scale ? source->scale[o] : 1;
     for (int k = 0; k < 3 * side; k++) {
         for (int j = 0; j < 3; j++) {
-            half[k / 3][k % 3] += g[k / 3][j] * (double)weight_at(s, source, o, i, j, k % 3);
+            half[k / 3][k % 3] += g[k / 3][j] * (double)(kernel[j * 3 + k % 3] * scale);
         }
     }
     for (int k = 0; k < side * side; k++) {

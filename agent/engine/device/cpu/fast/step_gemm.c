@@ -54,10 +54,12 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
         return weights;
     }
     float alpha = node_number(step->node, "alpha", 1), beta = node_number(step->node, "beta", 1);
-    float *scale = x_calloc((size_t)gemm->n, sizeof *scale);
+    float *scale = alpha == 1 ? NULL : x_calloc((size_t)gemm->n, sizeof *scale);
     float *shift = x_calloc((size_t)gemm->n, sizeof *shift);
     for (int i = 0; i < gemm->n; i++) {
-        scale[i] = alpha;
+        if (scale) {
+            scale[i] = alpha;
+        }
         shift[i] = bias ? bias[i] * beta : 0;
     }
     struct conv_shape shape = {
@@ -126,25 +128,25 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     step->scratch_bytes = (gemm->copy_floats + (size_t)threads * gemm->lane_floats) * sizeof(float);
 }
 
-void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+struct step *step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
     if (step->node->op->id != OP_GEMM && step->node->op->id != OP_MATMUL) {
-        return;
+        return NULL;
     }
     const struct schedule_slot *a = &schedule->slots[step->inputs[0]];
     const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
     const struct schedule_slot *y = &schedule->slots[step->outputs[0]];
     if (a->type != TENSOR_FLOAT32 || !is_constant(schedule, step->inputs[1]) || a->shape.rank < 2 ||
         b->shape.rank != 2 || node_integer(step->node, "transA", 0)) {
-        return;
+        return NULL;
     }
     int64_t n = y->shape.dims[y->shape.rank - 1], k = a->shape.dims[a->shape.rank - 1];
     int64_t elements = shape_count(&y->shape);
     if (n < 1 || k < 1 || elements < 1 || n * k > INT32_MAX || elements > INT32_MAX) {
-        return;
+        return NULL;
     }
     int bias = step->input_count > 2 ? step->inputs[2] : -1, added;
     if (bias >= 0 && !is_row(schedule, bias, n)) {
-        return;
+        return NULL;
     }
     step = take_bias(schedule, step, n, &added);
     struct gemm_step *state = x_calloc(1, sizeof *state);
@@ -154,7 +156,9 @@ void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct ste
     step->state = state;
     step->release = free;
     step->kernel = &fast_gemm;
-    plan_product(cpu, take_bounds(schedule, step));
+    step = take_bounds(schedule, step);
+    plan_product(cpu, step);
+    return step;
 }
 
 struct product {
