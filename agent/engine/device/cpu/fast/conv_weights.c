@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LARGE_PAGE = 2 << 20 };
+enum { LARGE_PAGE = 2 << 20, MATRIX_ROWS = 64 };
 
 static int round_up(int value, int to) {
     return (value + to - 1) / to * to;
@@ -74,16 +74,46 @@ static void pack_lanes(const struct conv_shape *s, const struct conv_source *sou
     }
 }
 
-// The same for all inputs of a 1x1 kernel: a matrix, turned around.
-static void pack_matrix(const struct vector_ops *ops, const struct conv_shape *s,
-                        const struct conv_source *source, const struct packed *part, float *to) {
-    size_t lanes = (size_t)part->lanes;
+// The weights of a 1x1 kernel: a matrix.
+struct matrix {
+    const struct vector_ops *ops;
+    const struct conv_shape *shape;
+    const struct conv_source *source;
+};
+
+// Packs inputs first .. last - 1 for a pair of blocks.
+static void pack_rows(const struct matrix *m, const struct packed *part, int first, int last,
+                      float *to) {
+    const struct conv_shape *s = m->shape;
+    size_t lanes = (size_t)part->lanes, outs = (size_t)s->channels_out;
     int real = MIN(s->channels_out - part->out, part->lanes);
-    const float *from = source->weights + (size_t)part->out * (size_t)s->channels_in;
-    ops->transpose(to, lanes, from, (size_t)s->channels_in, real, s->channels_in);
-    for (int k = 0; source->scale && k < s->channels_in; k++) {
+    to += (size_t)first * lanes;
+    if (m->source->transposed) {
+        const float *from = m->source->weights + (size_t)first * outs + (size_t)part->out;
+        for (int k = 0; k < last - first; k++) {
+            memcpy(to + (size_t)k * lanes, from + (size_t)k * outs, (size_t)real * sizeof *to);
+        }
+    } else {
+        size_t ins = (size_t)s->channels_in;
+        m->ops->transpose(to, lanes, m->source->weights + (size_t)part->out * ins + first, ins,
+                          real, last - first);
+    }
+    for (int k = 0; m->source->scale && k < last - first; k++) {
         for (int lane = 0; lane < real; lane++) {
-            to[(size_t)k * lanes + (size_t)lane] *= source->scale[part->out + lane];
+            to[(size_t)k * lanes + (size_t)lane] *= m->source->scale[part->out + lane];
+        }
+    }
+}
+
+// `ins`: floats of a packed column. Pieces of the source are in the cache for all pairs.
+static void pack_matrix(const struct matrix *m, int ins, float *data) {
+    const struct conv_shape *s = m->shape;
+    int step = DIRECT_BLOCKS_MAX * m->ops->block, outs = round_up(s->channels_out, m->ops->block);
+    for (int k = 0; k < s->channels_in; k += MATRIX_ROWS) {
+        for (int o = 0; o < outs; o += step) {
+            const struct packed part = {.out = o, .lanes = MIN(step, outs - o)};
+            pack_rows(m, &part, k, MIN(k + MATRIX_ROWS, s->channels_in),
+                      data + (size_t)o * (size_t)ins);
         }
     }
 }
@@ -112,16 +142,14 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
     int ins = round_up(s->channels_in, inner) / bundles;
     int outs = round_up(s->channels_out, b) / bundles;
     int wide = MAX(s->up_w, 1);
-    bool is_matrix = s->kernel_h * s->kernel_w == 1 && s->groups <= 1 && !source->transposed;
+    if (s->kernel_h * s->kernel_w == 1 && s->groups <= 1) {
+        pack_matrix(&(struct matrix){ops, s, source}, ins, to);
+        return;
+    }
     for (int o = 0, lanes; o < outs * bundles; o += lanes) {
         int bundle = o / outs;
         lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
         const struct packed part = {o, lanes, bundle * ins, (bundle + 1) * ins, inner};
-        if (is_matrix) {
-            pack_matrix(ops, s, source, &part, to);
-            to += (size_t)ins * (size_t)lanes;
-            continue;
-        }
         for (int phase = 0; phase < conv_phase_count(s); phase++) {
             const struct conv_taps y = conv_taps_h(s, phase / wide),
                                    x = conv_taps_w(s, phase % wide);
