@@ -171,9 +171,26 @@ static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
     }
 }
 
-// G g G^T in double, since every product uses these values.
-static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int side,
-                            int o, int i, float out[36]) {
+enum { PAIR_LANES = DIRECT_BLOCKS_MAX * VECTOR_LANES_MAX };
+
+// The 3x3 kernels of outputs out .. out + lanes - 1 for input i.
+static void read_kernels(const struct conv_shape *s, const struct conv_source *source,
+                         const struct packed *part, int i, double kernels[9][PAIR_LANES]) {
+    for (int lane = 0; lane < part->lanes; lane++) {
+        int o = part->out + lane;
+        const float *from =
+            o < s->channels_out ? source->weights + index_of(s, false, o, i, 0, 0) : NULL;
+        float scale = from && source->scale ? source->scale[o] : 1;
+        for (int k = 0; k < 9; k++) {
+            kernels[k][lane] = from ? (double)(from[k] * scale) : 0;
+        }
+    }
+}
+
+// G g G^T in double, since every product uses these values; matrix k of the result is at
+// out + k * matrix.
+static void winograd_kernels(double kernels[9][PAIR_LANES], int side, int lanes, float *out,
+                             size_t matrix) {
     // By the window's side.
     static const double G[3][6][3] = {{{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
                                       {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}},
@@ -184,20 +201,20 @@ static void winograd_kernel(const struct conv_shape *s, const struct conv_source
                                        {1. / 24, -1. / 12, 1. / 6},
                                        {0, 0, 1}}};
     const double(*g)[3] = G[side - 4];
-    double half[6][3] = {{0}};
-    const float *kernel = source->weights + index_of(s, false, o, i, 0, 0);
-    float scale = source->scale ? source->scale[o] : 1;
-    for (int k = 0; k < 3 * side; k++) {
-        for (int j = 0; j < 3; j++) {
-            half[k / 3][k % 3] += g[k / 3][j] * (double)(kernel[j * 3 + k % 3] * scale);
+    double half[3][PAIR_LANES];
+    for (int y = 0; y < side; y++) {
+        for (int x = 0; x < 3; x++) {
+            for (int lane = 0; lane < lanes; lane++) {
+                half[x][lane] = g[y][0] * kernels[x][lane] + g[y][1] * kernels[3 + x][lane] +
+                                g[y][2] * kernels[6 + x][lane];
+            }
         }
-    }
-    for (int k = 0; k < side * side; k++) {
-        double sum = 0;
-        for (int j = 0; j < 3; j++) {
-            sum += half[k / side][j] * g[k % side][j];
+        for (int x = 0; x < side; x++, out += matrix) {
+            for (int lane = 0; lane < lanes; lane++) {
+                out[lane] = (float)(half[0][lane] * g[x][0] + half[1][lane] * g[x][1] +
+                                    half[2][lane] * g[x][2]);
+            }
         }
-        out[k] = (float)sum;
     }
 }
 
@@ -206,16 +223,14 @@ static void pack_winograd(const struct vector_ops *ops, const struct conv_shape 
                           const struct conv_source *source, float *data) {
     int b = ops->block, ins = round_up(s->channels_in, b), outs = round_up(s->channels_out, b);
     size_t window = (size_t)(side * side);
-    for (int o = 0; o < s->channels_out; o++) {
-        int first = o / (DIRECT_BLOCKS_MAX * b) * DIRECT_BLOCKS_MAX * b;
-        size_t lanes = (size_t)MIN(DIRECT_BLOCKS_MAX * b, outs - first);
-        float *pair = data + (size_t)first * (size_t)ins * window;
+    double kernels[9][PAIR_LANES];
+    for (int o = 0; o < outs; o += DIRECT_BLOCKS_MAX * b) {
+        const struct packed part = {.out = o, .lanes = MIN(DIRECT_BLOCKS_MAX * b, outs - o)};
+        float *pair = data + (size_t)o * (size_t)ins * window;
         for (int i = 0; i < s->channels_in; i++) {
-            float kernel[36];
-            winograd_kernel(s, source, side, o, i, kernel);
-            for (size_t k = 0; k < window; k++) {
-                pair[(k * (size_t)ins + (size_t)i) * lanes + (size_t)(o - first)] = kernel[k];
-            }
+            read_kernels(s, source, &part, i, kernels);
+            winograd_kernels(kernels, side, part.lanes, pair + (size_t)(i * part.lanes),
+                             (size_t)(ins * part.lanes));
         }
     }
 }
