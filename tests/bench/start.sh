@@ -10,5 +10,5 @@ mkdir -p "$models"
 for name in ${ONLY:-vgg11 vit_b_16 bert_base resnet50_8 efficientnet_v2_s}; do
     [ -e "$models/$name.onnx" ] || /usr/bin/python3 tests/bench/zoo/zoo.py "$models" "$name"
 done
-node tests/bench/start.cjs build/windlass-agent "$models" "$(tests/onnxruntime.sh)" \
+node tests/bench/zoo/start.cjs build/windlass-agent "$models" "$(tests/onnxruntime.sh)" \
     "${THREADS:-1}" "${ROUNDS:-3}" ${ONLY:-vgg11 vit_b_16 bert_base resnet50_8 efficientnet_v2_s}

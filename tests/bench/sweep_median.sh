@@ -31,4 +31,4 @@ for seed in $SEEDS; do
     done
 done
 # shellcheck disable=SC2086 # seeds are words
-python3 tests/bench/sweep_median.py "$work" "$AT_ONCE" "${CURVES:-}" $SEEDS
+python3 tests/bench/tables/sweep_median.py "$work" "$AT_ONCE" "${CURVES:-}" $SEEDS

@@ -58,8 +58,8 @@ static void resident_file_freep(struct resident_file **file) {
     resident_file_free(*file);
 }
 
-int resident_file_open(const char *path, int fd, size_t bytes_max, struct resident_file **ret_file,
-                       struct error *err) {
+int resident_file_reserve(const char *path, int fd, size_t bytes_max,
+                          struct resident_file **ret_file, struct error *err) {
     AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
     file->path = x_strdup(path);
     file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -67,15 +67,23 @@ int resident_file_open(const char *path, int fd, size_t bytes_max, struct reside
         return -1;
     }
     if (file->size) { /* separate pages, so that single pages can be dropped */
-        void *bytes =
-            mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *bytes = mmap(NULL, file->size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (bytes == MAP_FAILED) {
             return error_set(err, ERROR_EXHAUSTED, "no memory for its %zu bytes", file->size);
         }
         file->bytes = bytes;
-        if (resident_file_read(file, 0, bytes, file->size, err) < 0) {
-            return -1;
-        }
+    }
+    *ret_file = TAKE(file);
+    return 0;
+}
+
+int resident_file_open(const char *path, int fd, size_t bytes_max, struct resident_file **ret_file,
+                       struct error *err) {
+    AUTO(resident_file_freep) struct resident_file *file = NULL;
+    if (resident_file_reserve(path, fd, bytes_max, &file, err) < 0 ||
+        resident_file_read(file, 0, file->bytes, file->size, err) < 0) {
+        return -1;
     }
     *ret_file = TAKE(file);
     return 0;
@@ -167,11 +175,22 @@ static int reload(struct value *value, const struct resident_file *file, struct 
     return 0;
 }
 
+/* Addresses in different memory: as numbers. */
+static bool is_in(const struct resident_file *file, const void *origin) {
+    uintptr_t at = (uintptr_t)origin, first = (uintptr_t)file->bytes;
+    return first && at >= first && at - first < file->size;
+}
+
 int graph_reload(struct graph *graph, const struct resident_file *file, struct error *err) {
     for (size_t i = 0; i < graph->value_count; i++) {
         struct value *value = &graph->values[i];
-        if (value->is_evicted && reload(value, file, err) < 0) {
-            return error_context(err, "%s: weights \"%.64s\"", file->path, value->name);
+        const struct resident_file *from = value->is_evicted ? file : NULL;
+        while (from && !is_in(from, value->origin)) {
+            from = from->next;
+        }
+        assert(from || !value->is_evicted);
+        if (from && reload(value, from, err) < 0) {
+            return error_context(err, "%s: weights \"%.64s\"", from->path, value->name);
         }
     }
     return 0;

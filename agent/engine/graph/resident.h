@@ -19,12 +19,16 @@ struct resident_file {
     int fd; /* kept open, so that the same file is read again even if another file has its name */
     uint8_t *bytes; /* private memory of whole pages; NULL: the file is empty */
     size_t size;
+    struct resident_file *next; /* another file of the same model; borrowed; NULL: none */
 };
 
 /* Reads a regular file of at most bytes_max bytes. fd: the caller's, which is duplicated; path: for
  * messages. ERROR_INVALID: not such a file; other errors are the system's. */
 NODISCARD int resident_file_open(const char *path, int fd, size_t bytes_max,
                                  struct resident_file **ret_file, struct error *err);
+/* The same without reading it: pages of `bytes` take memory once they are written. */
+NODISCARD int resident_file_reserve(const char *path, int fd, size_t bytes_max,
+                                    struct resident_file **ret_file, struct error *err);
 void resident_file_free(struct resident_file *file);
 /* Reads bytes of the file again. ERROR_UNAVAILABLE: the file is shorter now, or cannot be read.
  * Messages do not contain the path. */
@@ -40,8 +44,8 @@ void graph_evict(struct graph *graph, int value);
 /* Keeps these bytes in memory from now on, because a step reads them in every run. They belong to
  * the value, or to another value of which it is a view. The value must not have been evicted. */
 void graph_pin(struct graph *graph, int value, const void *bytes);
-/* Reads all evicted constants again from the file. file NULL: the graph was not read from a file,
- * so nothing can have been evicted. ERROR_UNAVAILABLE: the file has changed; the message has the
- * path and the constant; constants that were not read stay evicted. */
+/* Reads all evicted constants again from the file or those linked to it. file NULL: the graph was
+ * not read from a file, so nothing can have been evicted. ERROR_UNAVAILABLE: the file has changed;
+ * the message has the path and the constant; constants that were not read stay evicted. */
 NODISCARD int graph_reload(struct graph *graph, const struct resident_file *file,
                            struct error *err);

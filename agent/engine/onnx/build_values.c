@@ -173,19 +173,30 @@ int build_find(struct build *build, const char *name, int *ret_index, struct err
     return 0;
 }
 
+static int read_elsewhere(struct build *build, struct protobuf message, struct tensor *ret_tensor,
+                          struct protobuf *ret_name, const void **ret_origin, struct error *err) {
+    struct external_tensor read;
+    if (external_data_read(build->context->external, message, &build->graph->arena, &read, err) <
+        0) {
+        return -1;
+    }
+    *ret_tensor = read.tensor;
+    *ret_name = read.name;
+    *ret_origin = read.origin;
+    return 0;
+}
+
 int build_add_initializer(struct build *build, struct protobuf message, struct error *err) {
     struct tensor tensor;
     struct protobuf name = {0};
     struct error cause = {0};
     const void *raw = NULL;
     int index;
-    bool is_string = string_values_is_constant(message);
+    bool is_string = string_values_is_constant(message), elsewhere = external_data_has(message);
     struct arena *arena = &build->graph->arena;
-    int result =
-        is_string ? string_values_constant(build->graph, message, &tensor, &name, &cause)
-        : external_data_has(message)
-            ? external_data_read(build->context->external, message, arena, &tensor, &name, &cause)
-            : tensor_proto_read(message, arena, &tensor, &name, &raw, &cause);
+    int result = is_string   ? string_values_constant(build->graph, message, &tensor, &name, &cause)
+                 : elsewhere ? read_elsewhere(build, message, &tensor, &name, &raw, &cause)
+                             : tensor_proto_read(message, arena, &tensor, &name, &raw, &cause);
     if (result < 0) {
         *err = cause;
         return error_context(err, "initializer %zu", build->graph->value_count + 1);
@@ -201,7 +212,7 @@ int build_add_initializer(struct build *build, struct protobuf message, struct e
     value->constant = tensor;
     if (build->graph->is_of_file && raw) {
         value->origin = raw;
-        if (tensor.data != raw) { /* only a copy takes memory */
+        if (tensor.data != raw && !elsewhere) { /* only a copy takes memory */
             resident_drop(raw, (size_t)shape_count(&tensor.shape) * tensor_type_size(tensor.type));
         }
     }

@@ -20,6 +20,7 @@ enum {
     ENTRY_VALUE = 2,
     NAME_MAX_BYTES = 255
 };
+#define FILE_BYTES_MAX ((size_t)1 << 42) /* of addresses that are reserved */
 
 /* Where the elements are. length -1: as many as the shape needs. */
 struct place {
@@ -30,7 +31,7 @@ struct place {
 void external_data_free(struct external_data *data) {
     for (size_t i = 0; data && i < data->count; i++) {
         free(data->files[i].name);
-        close(data->files[i].fd);
+        resident_file_free(data->files[i].file);
     }
     free(data);
 }
@@ -137,9 +138,16 @@ static int open_file(struct external_data *data, const char *name, struct extern
         return error_set(err, ERROR_INVALID, "its data is in %s, which is not a regular file",
                          name);
     }
-    struct external_file *file = &data->files[data->count++];
-    *file = (struct external_file){x_strdup(name), fd, (int64_t)status.st_size};
-    *ret_file = file;
+    struct resident_file *opened = NULL;
+    int result = resident_file_reserve(name, fd, FILE_BYTES_MAX, &opened, err);
+    close(fd);
+    if (result < 0) {
+        return error_context(err, "its data is in %s", name);
+    }
+    opened->next = data->model->next;
+    data->model->next = opened;
+    *ret_file = &data->files[data->count++];
+    **ret_file = (struct external_file){.name = x_strdup(name), .file = opened};
     return 0;
 }
 
@@ -162,33 +170,20 @@ static int find_file(struct external_data *data, const char *name, struct extern
 
 int external_data_piece(const struct external_file *file, int64_t offset, void *bytes, size_t size,
                         struct error *err) {
-    char *at = bytes;
-    while (size) {
-        ssize_t got = pread(file->fd, at, size, (off_t)offset);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return error_set(err, ERROR_UNAVAILABLE, "%s: %s at byte %lld", file->name,
-                             got < 0 ? strerror(errno) : "it is shorter than it was",
-                             (long long)offset);
-        }
-        at += got;
-        offset += got;
-        size -= (size_t)got;
-    }
-    return 0;
+    return resident_file_read(file->file, (size_t)offset, bytes, size, err) < 0
+               ? error_context(err, "%s", file->name)
+               : 0;
 }
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-/* So that a file of holes, which may be long and take no room, does not end the process: half of
- * the memory, for devices pack weights. */
+/* So that a file of holes, which may be long and take no room, does not end the process: three
+ * quarters of the memory, for a layer is in memory twice while it is packed. */
 static size_t room(void) {
     int64_t limit = cgroup_memory_bytes(NULL);
     int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     limit = limit > 0 ? MIN(limit, memory) : memory;
-    return limit > 0 ? MIN((size_t)limit / 2, EXTERNAL_BYTES_MAX) : EXTERNAL_BYTES_MAX;
+    return limit > 0 ? MIN((size_t)limit / 4 * 3, EXTERNAL_BYTES_MAX) : EXTERNAL_BYTES_MAX;
 }
 
 static int check_place(struct external_data *data, const struct external_file *file,
@@ -197,42 +192,51 @@ static int check_place(struct external_data *data, const struct external_file *f
         return error_set(err, ERROR_INVALID, "%s has %lld bytes for it, its shape needs %zu",
                          file->name, (long long)place->length, size);
     }
-    if (size > (uint64_t)file->size_bytes || place->offset > file->size_bytes - (int64_t)size) {
+    size_t all = file->file->size;
+    if (size > all || (uint64_t)place->offset > all - size) {
         return error_set(err, ERROR_INVALID,
-                         "its %zu bytes at %lld are beyond the end of %s, which has %lld", size,
-                         (long long)place->offset, file->name, (long long)file->size_bytes);
+                         "its %zu bytes at %lld are beyond the end of %s, which has %zu", size,
+                         (long long)place->offset, file->name, all);
     }
     size_t most = data->room_bytes = data->room_bytes ? data->room_bytes : room();
     if (size > most - MIN(most, data->used_bytes)) {
         return error_set(err, ERROR_INVALID,
-                         "its data in other files is more than half of the memory here, %zu bytes",
+                         "its data in other files is more than three quarters of the memory here, "
+                         "%zu bytes",
                          most);
     }
     return 0;
 }
 
-int external_data_read(struct external_data *data, struct protobuf tensor, struct arena *arena,
-                       struct tensor *ret_tensor, struct protobuf *ret_name, struct error *err) {
-    struct tensor made = {0};
+int external_data_read(struct external_data *data, struct protobuf message, struct arena *arena,
+                       struct external_tensor *ret_read, struct error *err) {
+    struct external_tensor read = {.origin = NULL};
+    struct tensor *made = &read.tensor;
     struct place place;
     struct external_file *file = NULL;
-    if (tensor_proto_head(tensor, &made, ret_name, err) < 0 ||
-        read_place(tensor, &place, err) < 0 || find_file(data, place.name, &file, err) < 0) {
+    if (tensor_proto_head(message, made, &read.name, err) < 0 ||
+        read_place(message, &place, err) < 0 || find_file(data, place.name, &file, err) < 0) {
         return -1;
     }
-    int64_t count = shape_count(&made.shape);
-    size_t size = count < 0 ? SIZE_MAX : (size_t)count * tensor_type_size(made.type);
+    int64_t count = shape_count(&made->shape);
+    size_t size = count < 0 ? SIZE_MAX : (size_t)count * tensor_type_size(made->type);
     if (check_place(data, file, &place, size, err) < 0) {
         return -1;
     }
-    made.data = arena_alloc(arena, size);
+    uint8_t *there = file->file->bytes + place.offset;
+    bool fits = size >= RESIDENT_BYTES_MIN && made->type != TENSOR_BOOL &&
+                (uint64_t)place.offset >= file->used &&
+                (uintptr_t)there % tensor_type_size(made->type) == 0;
+    made->data = fits ? there : arena_alloc(arena, size);
+    read.origin = made->type == TENSOR_BOOL || !size ? NULL : there;
+    file->used = fits ? (size_t)place.offset + size : file->used;
     data->used_bytes += size;
-    if (external_data_piece(file, place.offset, made.data, size, err) < 0) {
+    if (external_data_piece(file, place.offset, made->data, size, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; made.type == TENSOR_BOOL && i < size; i++) {
-        ((uint8_t *)made.data)[i] = ((uint8_t *)made.data)[i] != 0;
+    for (size_t i = 0; made->type == TENSOR_BOOL && i < size; i++) {
+        ((uint8_t *)made->data)[i] = ((uint8_t *)made->data)[i] != 0;
     }
-    *ret_tensor = made;
+    *ret_read = read;
     return 0;
 }

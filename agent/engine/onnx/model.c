@@ -141,6 +141,7 @@ int model_open_files(const char *path, const struct model_files *files, struct m
         return error_context(err, "model %s", path);
     }
     model->external->folder_fd = files->folder_fd;
+    model->external->model = model->file;
     model->graph.is_of_file = true;
     const uint8_t *at = model->file->bytes;
     struct protobuf bytes = {at, at ? at + model->file->size : at};

@@ -14,12 +14,12 @@ enum { DIGEST_PIECE_BYTES = 1 << 20 };
 static int add_external(struct digest *digest, const struct external_file *file, char *piece,
                         struct error *err) {
     digest_add(digest, file->name, strlen(file->name) + 1);
-    for (int64_t at = 0, size; at < file->size_bytes; at += size) {
-        size = MIN(file->size_bytes - at, (int64_t)DIGEST_PIECE_BYTES);
-        if (external_data_piece(file, at, piece, (size_t)size, err) < 0) {
+    for (size_t at = 0, size; at < file->file->size; at += size) {
+        size = MIN(file->file->size - at, (size_t)DIGEST_PIECE_BYTES);
+        if (external_data_piece(file, (int64_t)at, piece, size, err) < 0) {
             return -1;
         }
-        digest_add(digest, piece, (size_t)size);
+        digest_add(digest, piece, size);
     }
     return 0;
 }

@@ -74,9 +74,10 @@ static void pack_lanes(const struct conv_shape *s, const struct conv_source *sou
     }
 }
 
-// The weights of a 1x1 kernel: a matrix.
+// The weights of a 1x1 kernel: a matrix. They are packed with plain instructions, also for another
+// instruction set.
 struct matrix {
-    const struct vector_ops *ops;
+    int block;
     const struct conv_shape *shape;
     const struct conv_source *source;
 };
@@ -95,8 +96,8 @@ static void pack_rows(const struct matrix *m, const struct packed *part, int fir
         }
     } else {
         size_t ins = (size_t)s->channels_in;
-        m->ops->transpose(to, lanes, m->source->weights + (size_t)part->out * ins + first, ins,
-                          real, last - first);
+        vector_ops_plain.transpose(to, lanes, m->source->weights + (size_t)part->out * ins + first,
+                                   ins, real, last - first);
     }
     for (int k = 0; m->source->scale && k < last - first; k++) {
         for (int lane = 0; lane < real; lane++) {
@@ -108,7 +109,7 @@ static void pack_rows(const struct matrix *m, const struct packed *part, int fir
 // `ins`: floats of a packed column. Pieces of the source are in the cache for all pairs.
 static void pack_matrix(const struct matrix *m, int ins, float *data) {
     const struct conv_shape *s = m->shape;
-    int step = DIRECT_BLOCKS_MAX * m->ops->block, outs = round_up(s->channels_out, m->ops->block);
+    int step = DIRECT_BLOCKS_MAX * m->block, outs = round_up(s->channels_out, m->block);
     for (int k = 0; k < s->channels_in; k += MATRIX_ROWS) {
         for (int o = 0; o < outs; o += step) {
             const struct packed part = {.out = o, .lanes = MIN(step, outs - o)};
@@ -143,7 +144,7 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
     int outs = round_up(s->channels_out, b) / bundles;
     int wide = MAX(s->up_w, 1);
     if (s->kernel_h * s->kernel_w == 1 && s->groups <= 1) {
-        pack_matrix(&(struct matrix){ops, s, source}, ins, to);
+        pack_matrix(&(struct matrix){b, s, source}, ins, to);
         return;
     }
     for (int o = 0, lanes; o < outs * bundles; o += lanes) {

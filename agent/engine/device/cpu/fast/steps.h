@@ -133,10 +133,9 @@ void step_resize_free(void *state);
 /* Whether the operands' layouts make it possible to copy whole blocks. */
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                       const struct step *step);
-/* Gives the step a fast kernel if it is a product with a constant matrix, which it packs. A
- * constant row that is added and a relu that follow are fused: then the fused step, which is
- * returned, is at the relu's place in the schedule, and `step` is empty. NULL: it is no such
- * product. */
+/* Gives the step a fast kernel if it multiplies by a constant matrix, and packs that. A constant
+ * row that is added and a relu that follow are fused: the step, which is returned, is at the relu's
+ * place then, and `step` is empty. NULL: another kind of step. */
 struct step *step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
 /* The tensor, float32 with four dimensions and in this layout (bits of enum layout), as conv_run

@@ -127,6 +127,32 @@ static void test_a_file_that_was_changed_is_an_error(void) {
     }
 }
 
+/* A model's weights may be in several files. */
+static void test_another_file_of_the_model(void) {
+    struct graph graph;
+    struct value value;
+    struct error err = {0};
+    struct resident_file *file = fill(&graph, &value), *other = NULL;
+    float *copy = value.constant.data;
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK_OK(resident_file_reserve("weights.bin", fd, COUNT * 4 + 1, &other, &err), &err);
+    CHECK_INT(other->bytes[1], 0); /* nothing is read */
+    value.origin = value.constant.data = other->bytes + 1;
+    CHECK_OK(resident_file_read(other, 1, value.constant.data, COUNT * 4, &err), &err);
+    file->next = other;
+    graph_evict(&graph, 0);
+    CHECK_OK(graph_reload(&graph, file, &err), &err);
+    CHECK_INT(count_right(&value), COUNT);
+    graph_evict(&graph, 0);
+    write_file(path, 2, COUNT);
+    CHECK_INT(graph_reload(&graph, file, &err), -1);
+    CHECK(strstr(err.text, "weights.bin: weights \"w\": has other bytes"));
+    error_clear(&err);
+    resident_file_free(other);
+    value.constant.data = copy;
+    done(file, &value);
+}
+
 static void test_views_hold_what_they_show(void) {
     struct graph graph;
     struct value values[2];
@@ -161,6 +187,7 @@ int main(void) {
     TEST(test_what_is_let_go_comes_back);
     TEST(test_the_file_s_own_bytes_come_back);
     TEST(test_a_file_that_was_changed_is_an_error);
+    TEST(test_another_file_of_the_model);
     TEST(test_views_hold_what_they_show);
     TEST(test_what_may_not_go_stays);
     return TEST_END();

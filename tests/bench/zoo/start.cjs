@@ -7,7 +7,7 @@ const {execFileSync, spawnSync} = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
-const {tensorFile, median} = require('./tensors.cjs');
+const {tensorFile, median} = require('../tensors.cjs');
 
 const count = (shape) => shape.reduce((a, b) => a * b);
 const numbers = ({shape, kind}) => kind === 'float32' ? new Float32Array(count(shape)).fill(0.5)
