@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# own.sh: a one-node cluster for a script. Sourced, in the repository's root. A script that runs alone starts it and
+# own.sh: a one-node cluster for a script. Sourced after tests/e2e/lib.sh, in the repository's root. A script that runs alone starts it and
 # ends it. In a run of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones use it, each in the
 # namespace $namespace that it has set before (default: default), and the runner ends it. If a cluster cannot run here
 # it says so and ends the script. One cluster per machine: it waits for another script's to end.
@@ -34,6 +34,8 @@ running apiserver || (${shared:+on_account cluster} tests/cluster/up.sh) >"$work
 echo "ok the cluster starts"
 cp "$folder/kubeconfig" "$work/kubeconfig"
 export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
+warm_kubectl "$work" "$bin/kubectl"
+kubectl() { ask_kubectl "$@"; }
 [ "$namespace" = default ] || kubectl create namespace "$namespace" >/dev/null || exit 3
 kubectl config set-context --current --namespace="$namespace" >/dev/null
 export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
@@ -47,6 +49,11 @@ install_chart() {
     sed 's/^/# /' "$work/helm.out"
     return 1
 }
-# import ARCHIVE: makes an image available to pods.
-import() { "${ctr[@]}" images import --all-platforms=false "$1" >"$work/import" 2>&1 || { sed 's/^/# /' "$work/import"; return 1; }; }
-look_every=500 # until_true: each look is one or more kubectl, each a tenth of a second of a processor
+# import ARCHIVE: makes an image available to pods, if no script of the run has.
+import() {
+    local imported
+    imported=$folder/imported-$(basename "$1")-$(stat -c %i-%Y "$1")
+    [ ! -e "$imported" ] || return 0
+    "${ctr[@]}" images import --all-platforms=false "$1" >"$work/import" 2>&1 && touch "$imported" || { sed 's/^/# /' "$work/import"; return 1; }
+}
+look_every=100 # until_true: each look is some requests

@@ -56,7 +56,7 @@ pods_are_restricted() {
         "$work/pods.json" >/dev/null && [ "$(users_of windlass-agent)" = 65532 ]
 }
 check "the pods run as user 65532 on a read-only root" pods_are_restricted
-kubectl get bs style-transfer --watch >"$work/watched" &
+command kubectl get bs style-transfer --watch >"$work/watched" &
 watching=$!
 check "the demo ends" until_true 300 ended style-transfer
 kill $watching
@@ -84,7 +84,23 @@ no_worker_left() { [ -z "$(kubectl get pods -l windlass.dev/job=style-transfer,w
 check "the workers are gone" until_true 60 no_worker_left
 check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/job=style-transfer,windlass.dev/role=coordinator)
 
-##### a program of the user's, in an image that has nothing of ours ##############################
+##### what waits most of the time: side by side ####################################################
+# variant NAME JQ: the demo's manifest under another name, changed. (By default a coordinator asks for an eighth of this node.)
+variant() {
+    kubectl create --dry-run=client -f $example/batchscore.yaml -o json |
+        jq ".metadata = {name: \"$1\"} | .spec.output.path = \"data/$1\" | $2 |
+            .spec.coordinator.resources = {requests: {cpu: \"50m\", memory: \"64Mi\"}, limits: {memory: \"4Gi\"}}" | kubectl apply -f - >/dev/null
+}
+ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
+# It must run through all the waits of who looks at it, and is deleted: twenty minutes' work.
+ffmpeg -v error -y -stream_loop -1 -i "$place/media/longer.mp4" -c copy -frames:v 2000 "$place/media/longest.mp4" </dev/null || exit 3
+chown 65532:65532 "$place/media/longer.mp4" "$place/media/longest.mp4"
+of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
+began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
+# (With the limit it takes a minute on a machine with many processors, too: its figures are written every 10 s.)
+slowly='.spec.input.video.path = "data/media/longer.mp4" | .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "200m"}}}'
+
+##### a program of the user's, in an image that has nothing of ours
 stock=$(tests/cluster/python-image.sh) && import "$stock" || exit 3
 # both_ways EXAMPLE JOB OUTPUT-FILE: runs the example's manifest on this machine, then on the cluster in a separate
 # namespace, which stays the current one.
@@ -92,14 +108,15 @@ both_ways() {
     local watching
     cp -r "examples/$1" "$work/$1"
     rm -rf "$work/$1/data/${3%/*}"
+    current=$1
+    kubectl() { ask_kubectl -n "$current" "$@"; }
     kubectl create namespace "$1" >/dev/null
-    kubectl config set-context --current --namespace="$1" >/dev/null
     code=$(tests/cluster/volume.sh code "$work/$1/code" "$1") && data=$(tests/cluster/volume.sh data "$work/$1/data" "$1") || exit 3
     "$windlass" run -f "$work/$1/batchscore.yaml" --state "$work/state-$1" >"$work/run" 2>&1 </dev/null
     check "examples/$1 runs on this machine" [ -s "$work/$1/data/$3" ]
-    kubectl get pods -l "windlass.dev/job=$2,windlass.dev/role=worker" --watch -o json >"$work/workers.json" &
+    command kubectl -n "$1" get pods -l "windlass.dev/job=$2,windlass.dev/role=worker" --watch -o json >"$work/workers.json" &
     watching=$!
-    kubectl apply -f "examples/$1/batchscore.yaml" >/dev/null
+    kubectl apply -f - <"examples/$1/batchscore.yaml" >/dev/null
     check "and, the same manifest, on the cluster" told "$2" Completed
     kill $watching
     wait $watching 2>/dev/null
@@ -111,64 +128,39 @@ in_stock_image() { # JOB OUTPUT
         any(.[].status.initContainerStatuses[0].state.terminated; .exitCode == 0)' "$work/workers.json" >/dev/null &&
         jq -e '.workers | length > 0 and all(.[]; .name | startswith("'"$1"'-worker-"))' "$data/$2/summary.json" >/dev/null
 }
-both_ways table orders scores/scores.txt
-check "its workers ran in a stock image, with the shim" in_stock_image orders scores
-check "a row that has failed is named, as here" [ "$(jq -c '[.item, .cause]' "$work/table/data/scores/failed.jsonl")" = "$(jq -c '[.item, .cause]' "$data/scores/failed.jsonl")" ]
-kubectl delete bs orders --wait=false >/dev/null
-both_ways command sizes sizes/sizes.jsonl
-check "its workers ran in a stock image, with the shim" in_stock_image sizes sizes
-check "under Pod Security restricted" tests/pod_security.py <"$work/workers.json"
-# Another program in that image reports what it can see and do; a store's key is mounted below the shim's folder.
-cp tests/e2e/score/spy.py "$code/"
-kubectl create secret generic films-key --from-literal=azurestorageaccountkey=a2V5 >/dev/null
-kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq '.metadata = {name: "spy"} |
-    .spec.output.path = "data/spy" | .spec.scorer.command.command[1] = "$(code)/spy.py" |
-    .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
-check "a program that spies ends, too" told spy Completed
 spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$data/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$data/spy/sizes.jsonl"; }
-check "it runs without rights: it cannot read the shim's environment or memory, nor write outside its folders; it has its key" \
-    spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
-kubectl delete bs sizes spy --wait=false >/dev/null
-kubectl config set-context --current --namespace=default >/dev/null
-
-##### a job deleted in the middle #################################################################
-# variant NAME JQ: the demo's manifest under another name, changed.
-variant() {
-    kubectl create --dry-run=client -f $example/batchscore.yaml -o json |
-        jq ".metadata = {name: \"$1\"} | .spec.output.path = \"data/$1\" | $2" | kubectl apply -f - >/dev/null
+users_program() {
+    both_ways table orders scores/scores.txt
+    check "its workers ran in a stock image, with the shim" in_stock_image orders scores
+    check "a row that has failed is named, as here" [ "$(jq -c '[.item, .cause]' "$work/table/data/scores/failed.jsonl")" = "$(jq -c '[.item, .cause]' "$data/scores/failed.jsonl")" ]
+    kubectl delete bs orders --wait=false >/dev/null
+    both_ways command sizes sizes/sizes.jsonl
+    check "its workers ran in a stock image, with the shim" in_stock_image sizes sizes
+    check "under Pod Security restricted" tests/pod_security.py <"$work/workers.json"
+    # Another program in that image reports what it can see and do; a store's key is mounted below the shim's folder.
+    cp tests/e2e/score/spy.py "$code/"
+    kubectl create secret generic films-key --from-literal=azurestorageaccountkey=a2V5 >/dev/null
+    kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq '.metadata = {name: "spy"} |
+        .spec.output.path = "data/spy" | .spec.scorer.command.command[1] = "$(code)/spy.py" |
+        .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
+    check "a program that spies ends, too" told spy Completed
+    check "it runs without rights: it cannot read the shim's environment or memory, nor write outside its folders; it has its key" \
+        spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
+    kubectl delete bs sizes spy --wait=false >/dev/null
 }
-ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
-chown 65532:65532 "$place/media/longer.mp4"
-of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
-began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
-# (With the limit it takes a minute on a machine with many processors, too: its figures are written every 10 s.)
-slowly='.spec.input.video.path = "data/media/longer.mp4" | .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "200m"}}}'
-# It must run through all the waits below, and is deleted: twenty minutes' work.
-ffmpeg -v error -y -stream_loop -1 -i "$place/media/longer.mp4" -c copy -frames:v 2000 "$place/media/longest.mp4" </dev/null || exit 3
-chown 65532:65532 "$place/media/longest.mp4"
-variant middle "${slowly/longer/longest}"
-two_run() { [ "$(kubectl get pods -l windlass.dev/job=middle --field-selector=status.phase=Running -o name | wc -l)" -ge 2 ]; }
-check "a second job runs" until_true 60 two_run
 
+##### a job deleted in the middle
+two_run() { [ "$(kubectl get pods -l windlass.dev/job=middle --field-selector=status.phase=Running -o name | wc -l)" -ge 2 ]; }
 # Figures of this second: from the coordinator, through the API server's proxy of Services.
 not_live="figures as of the last write of the status"
-check "its status has figures" until_true 60 began middle
 is_ahead() { # of the status, as it is read after it
     local shown
     shown=$("$windlass" status middle | sed -n 's/^middle: Running: \([0-9]*\) of 2000 .*/\1/p')
     [ "${shown:-0}" -gt "$(of_job middle items.done)" ]
 }
-check "windlass status shows more than the status, which is written every 10 s" until_true 60 is_ahead
-# Who may view a namespace has no right to a proxy, and sees the figures of the status; who may edit it has.
-(cd "$folder/pki" && certificate ann "/CN=ann")
-kubeconfig https://127.0.0.1:6443 "$folder/pki" ann >"$work/ann"
 as_ann() { KUBECONFIG=$work/ann "$windlass" status middle -n default >"$work/seen" 2>&1; }
-kubectl create rolebinding ann-views --clusterrole=view --user=ann >/dev/null
 sees_status() { as_ann && grep -qF "$not_live: no right to ask (get services/proxy" "$work/seen" && grep -q "^middle: Running: [1-9]" "$work/seen"; }
-check "who may view sees the status' figures, and why" until_true 60 sees_status
-kubectl create rolebinding ann-edits --clusterrole=windlass-edit --user=ann >/dev/null
 sees_live() { as_ann && ! grep -qF "$not_live" "$work/seen" && grep -q "^middle: Running: [1-9]" "$work/seen"; }
-check "with the chart's role windlass-edit, live ones" until_true 60 sees_live
 # Where an answer takes over 2 s there is a remark, and rightly: then once more.
 watched_live() {
     local watching shown=1
@@ -179,27 +171,74 @@ watched_live() {
     wait $watching 2>/dev/null
     [ $shown -eq 0 ] && ! grep -q "figures" "$work/seen"
 }
-check "-w has no remark on figures that are live" until_true 60 watched_live
-kubectl delete bs middle --wait=false >/dev/null
-check "deleted in the middle, it leaves nothing" until_true 120 nothing_left middle
+deleted_in_the_middle() {
+    variant middle "${slowly/longer/longest}"
+    check "a second job runs" until_true 60 two_run
+    check "its status has figures" until_true 60 began middle
+    check "windlass status shows more than the status, which is written every 10 s" until_true 60 is_ahead
+    # Who may view a namespace has no right to a proxy, and sees the figures of the status; who may edit it has.
+    (cd "$folder/pki" && certificate ann "/CN=ann")
+    kubeconfig https://127.0.0.1:6443 "$folder/pki" ann >"$work/ann"
+    kubectl create rolebinding ann-views --clusterrole=view --user=ann >/dev/null
+    check "who may view sees the status' figures, and why" until_true 60 sees_status
+    kubectl create rolebinding ann-edits --clusterrole=windlass-edit --user=ann >/dev/null
+    check "with the chart's role windlass-edit, live ones" until_true 60 sees_live
+    check "-w has no remark on figures that are live" until_true 60 watched_live
+    kubectl delete bs middle --wait=false >/dev/null
+    check "deleted in the middle, it leaves nothing" until_true 120 nothing_left middle
+}
 
-##### a coordinator that hangs ####################################################################
-variant frozen '.spec.workers.max = 1'
+##### a coordinator that hangs
 coordinator_process() {
-    "${ctr[@]}" tasks ls | awk 'NR > 1 { print $2 }' | while read -r pid; do
-        ! grep -qsaz '^WINDLASS_JOB=frozen$' "/proc/$pid/environ" || ! grep -qsaz '^WINDLASS_BIND=' "/proc/$pid/environ" || echo "$pid"
+    local file
+    for file in $(grep -lsz '^WINDLASS_JOB=frozen$' /proc/[0-9]*/environ); do
+        ! grep -qsz '^WINDLASS_BIND=' "$file" || basename "${file%/environ}"
     done
 }
 has_coordinator() { [ -n "$(coordinator_process)" ]; }
-check "the coordinator of another job runs" until_true 60 has_coordinator
-kill -STOP $(coordinator_process)
 coordinators() { kubectl get pods -l windlass.dev/job=frozen,windlass.dev/role=coordinator -o "jsonpath={.items[*].$1}"; }
 was_killed() { coordinators status.containerStatuses[0].state.terminated.exitCode | grep -qw 137; }
-check "frozen before the first mini-batch, its liveness probe has it killed" until_true 150 was_killed
-check "another one ends the job" until_true 300 ended frozen
-check "with success" says frozen Completed
-check "and every frame" [ "$(count_frames "$place/frozen/cockatoo.mp4")" = "$frames" ]
-kubectl delete bs frozen --wait=false >/dev/null
+hanging_coordinator() {
+    variant frozen '.spec.workers.max = 1'
+    check "the coordinator of another job runs" until_true 60 has_coordinator
+    kill -STOP $(coordinator_process)
+    check "frozen before the first mini-batch, its liveness probe has it killed" until_true 150 was_killed
+    check "another one ends the job" until_true 300 ended frozen
+    check "with success" says frozen Completed
+    check "and every frame" [ "$(count_frames "$place/frozen/cockatoo.mp4")" = "$frames" ]
+    kubectl delete bs frozen --wait=false >/dev/null
+}
+
+##### what goes wrong on real nodes
+waits() { [ "$(status_of gpu status)" = Unknown ]; }
+given() { [ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker -o 'jsonpath={.items[*].spec.nodeName}')" ]; }
+# The plugin's GPU is made up, and this image has no CUDA.
+wants_cuda() { says gpu WorkersFailed "windlass-agent-cuda has it"; }
+claim_told() { status_of claim message | grep -qF absent-claim; }
+wrong_nodes() {
+    local job
+    variant gpu '.spec.workers.gpus = 1 | .spec.workers.max = 1'
+    variant memory '.spec.workers.max = 1 | .spec.workers.resources = {limits: {memory: "24Mi"}}'
+    variant image '.spec.image = "localhost/no-such-image:1"'
+    variant volume '.spec.volumes[0] = {name: "data", nfs: {server: "10.88.0.1", path: "/nowhere"}}'
+    variant claim '.spec.volumes[0].persistentVolumeClaim.claimName = "absent-claim"'
+    check "no GPU node: it waits, and says so" told gpu WaitingForGPU "Waiting for GPU nodes"
+    check "which does not count as a failure" waits
+    launch gpus "$bin/fakedp" nvidia.com/gpu 1
+    check "a GPU comes, its worker gets it" until_true 60 given
+    check "the status names what its worker lacks" until_true 120 wants_cuda
+    echo "# $(status_of gpu message)"
+    kubectl delete bs gpu --wait=false >/dev/null
+    check "the status says that memory ran out, and what to do" told memory OutOfMemory "raise spec.workers.resources.limits.memory (24Mi)"
+    check "the status names an image that cannot be pulled" told image ImagePullFailed "localhost/no-such-image:1"
+    check "the status names a volume that cannot be mounted" told volume VolumeFailed "data"
+    check "the status names a claim that does not exist" until_true 60 claim_told
+    for job in memory image volume claim; do kubectl delete bs $job --wait=false >/dev/null; done
+    check "the job with the GPU is gone with its pods" until_true 120 nothing_left gpu
+    finish gpus
+    for job in memory image volume claim; do check "nothing is left of $job" until_true 120 nothing_left $job; done
+}
+side_by_side users_program deleted_in_the_middle hanging_coordinator wrong_nodes
 
 ##### the leader is killed, then the chart upgraded, while one job runs ###########################
 long_frames=$(count_frames "$place/media/longer.mp4")
@@ -236,34 +275,6 @@ check "it succeeded" says long Completed
 check "with every frame ($long_frames)" [ "$(count_frames "$place/long/longer.mp4")" = "$long_frames" ]
 check "and no try was lost" [ "$(of_job long items.retried)" = 0 ]
 kubectl delete bs long --wait=false >/dev/null
-
-##### what goes wrong on real nodes ###############################################################
-variant gpu '.spec.workers.gpus = 1 | .spec.workers.max = 1'
-check "no GPU node: it waits, and says so" told gpu WaitingForGPU "Waiting for GPU nodes"
-waits() { [ "$(status_of gpu status)" = Unknown ]; }
-check "which does not count as a failure" waits
-launch gpus "$bin/fakedp" nvidia.com/gpu 1
-given() { [ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker -o 'jsonpath={.items[*].spec.nodeName}')" ]; }
-check "a GPU comes, its worker gets it" until_true 60 given
-# The plugin's GPU is made up, and this image has no CUDA.
-wants_cuda() { says gpu WorkersFailed "windlass-agent-cuda has it"; }
-check "the status names what its worker lacks" until_true 120 wants_cuda
-echo "# $(status_of gpu message)"
-kubectl delete bs gpu --wait=false >/dev/null
-check "and is gone with its job" until_true 120 nothing_left gpu
-finish gpus
-
-variant memory '.spec.workers.max = 1 | .spec.workers.resources = {limits: {memory: "24Mi"}}'
-check "the status says that memory ran out, and what to do" told memory OutOfMemory "raise spec.workers.resources.limits.memory (24Mi)"
-variant image '.spec.image = "localhost/no-such-image:1"'
-check "the status names an image that cannot be pulled" told image ImagePullFailed "localhost/no-such-image:1"
-variant volume '.spec.volumes[0] = {name: "data", nfs: {server: "10.88.0.1", path: "/nowhere"}}'
-check "the status names a volume that cannot be mounted" told volume VolumeFailed "data"
-variant claim '.spec.volumes[0].persistentVolumeClaim.claimName = "absent-claim"'
-claim_told() { status_of claim message | grep -qF absent-claim; }
-check "the status names a claim that does not exist" until_true 60 claim_told
-for job in memory image volume claim; do kubectl delete bs $job --wait=false >/dev/null; done
-for job in memory image volume claim; do check "nothing is left of $job" until_true 120 nothing_left $job; done
 
 ##### the end #####################################################################################
 helm uninstall windlass --namespace windlass --wait >"$work/helm.out" 2>&1

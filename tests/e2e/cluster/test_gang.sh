@@ -34,32 +34,35 @@ job() {
         printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: %s\n  image: %s\n' "$1" "$2" "${3:-registry.test/mpi:1}"
         sed 's/^/  /'
     } >"$work/$1.yaml"
-    kubectl apply -f "$work/$1.yaml" >/dev/null
+    kubectl apply -f - <"$work/$1.yaml" >/dev/null
 }
 # (Only for running pods: they are removed at the end; the output remains in spec.logs.)
 log() { kubectl logs "$1" 2>/dev/null; }
 out=$(tests/cluster/volume.sh out) || exit 3
 
-##### a command in each pod #######################################################################
-job each 3 <<'Y'
+##### what waits most of the time: side by side ####################################################
+# A command in each pod
+command_in_each() {
+    job each 3 <<'Y'
 launcher: None
 volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
 logs: {path: out/logs}
 command: [sh, -c, 'echo "rank $WINDLASS_RANK of $WINDLASS_WORLD as $(id -u) $(id -un)"; touch /x 2>/dev/null || echo read-only; touch /tmp/x && ls -l /tmp/x /dev/shm >/dev/null && echo room']
 Y
-each() {
-    local i
-    told each Completed || return
-    for i in 0 1 2; do
-        cat "$out/logs/rank.00$i/stdout"/* >"$work/log"
-        grep -qx "rank $i of 3 as 65532 windlass" "$work/log" && grep -qx read-only "$work/log" && grep -qx room "$work/log" || return 1
-    done
+    each() {
+        local i
+        told each Completed || return
+        for i in 0 1 2; do
+            cat "$out/logs/rank.00$i/stdout"/* >"$work/each.log"
+            grep -qx "rank $i of 3 as 65532 windlass" "$work/each.log" && grep -qx read-only "$work/each.log" && grep -qx room "$work/each.log" || return 1
+        done
+    }
+    check "a command in each of three pods, restricted, known by name, its output kept" each; show each
 }
-check "a command in each of three pods, restricted, known by name, its output kept" each; show each
-
-##### Open MPI ####################################################################################
-kubectl create secret generic hush --from-literal=key=quiet-please >/dev/null
-job mpi 3 <<'Y'
+# Open MPI
+open_mpi() {
+    kubectl create secret generic hush --from-literal=key=quiet-please >/dev/null
+    job mpi 3 <<'Y'
 slotsPerWorker: 2
 volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
 logs: {path: out/mpi}
@@ -78,17 +81,18 @@ command:
                                           world.allreduce(world.rank), len(os.environ["HUSH"])), flush=True)
     '
 Y
-mpi() {
-    local i
-    told mpi Completed || return
-    cat "$out"/mpi/command/stdout/* | grep -v '^-- ' >"$work/log"
-    for i in 0 1 2 3 4 5; do grep -qx "rank $i of 6 in mpi-$((i / 2)): 15 12" "$work/log" || return 1; done
-    [ "$(head -n 20 "$work/log" | grep -cx 0)" = 1 ] && ! grep -rqF quiet-please "$out/mpi" <(kubectl get dt,pods,events -o json)
+    mpi() {
+        local i
+        told mpi Completed || return
+        cat "$out"/mpi/command/stdout/* | grep -v '^-- ' >"$work/mpi.log"
+        for i in 0 1 2 3 4 5; do grep -qx "rank $i of 6 in mpi-$((i / 2)): 15 12" "$work/mpi.log" || return 1; done
+        [ "$(head -n 20 "$work/mpi.log" | grep -cx 0)" = 1 ] && ! grep -rqF quiet-please "$out/mpi" <(kubectl get dt,pods,events -o json)
+    }
+    check "mpirun over three pods without ssh: mpi4py, ranks with their secret, mpirun without" mpi; show mpi
 }
-check "mpirun over three pods without ssh: mpi4py, ranks with their secret, mpirun without" mpi; show mpi
-
-##### torchrun's variables ########################################################################
-job torch 2 <<'Y'
+# torchrun's variables
+torchrun() {
+    job torch 2 <<'Y'
 launcher: Torchrun
 volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
 logs: {path: out/torch}
@@ -114,14 +118,14 @@ command:
             except OSError:
                 time.sleep(0.1)
 Y
-torch() { told torch Completed && cat "$out"/torch/rank.000/stdout/* | grep -qxF 'all of [0, 1, 2, 3]'; }
-check "four processes find each other by torchrun's variables" torch; show torch
+    torch() { told torch Completed && cat "$out"/torch/rank.000/stdout/* | grep -qxF 'all of [0, 1, 2, 3]'; }
+    check "four processes find each other by torchrun's variables" torch; show torch
 
-# PyTorch itself, only in a soak: with its dependencies the image has more than 1 GB.
-ddp() {
-    local image rank
-    image=$(tests/cluster/debian-image.sh registry.test/torch:1 torch.tar python3,python3-torch) && import "$image" || return
-    job ddp 2 registry.test/torch:1 <<Y
+    # PyTorch itself, only in a soak: with its dependencies the image has more than 1 GB.
+    ddp() {
+        local image rank
+        image=$(tests/cluster/debian-image.sh registry.test/torch:1 torch.tar python3,python3-torch) && import "$image" || return
+        job ddp 2 registry.test/torch:1 <<Y
 launcher: Torchrun
 volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
 logs: {path: out/ddp}
@@ -131,58 +135,64 @@ command:
   - |
 $(sed 's/^/    /' tests/e2e/train/ddp.py)
 Y
-    patience=400 told ddp Completed || return
-    for rank in 0 1; do cat "$out/ddp/rank.00$rank"/stdout/* | grep -qx "rank $rank of 2 agrees" || return; done
+        patience=400 told ddp Completed || return
+        for rank in 0 1; do cat "$out/ddp/rank.00$rank"/stdout/* | grep -qx "rank $rank of 2 agrees" || return; done
+    }
+    [ -z "${SOAK_ROUNDS:-}" ] || { check "PyTorch's DDP over gloo, in an image that holds none of our files" ddp; show ddp; }
 }
-[ -z "${SOAK_ROUNDS:-}" ] || { check "PyTorch's DDP over gloo, in an image that holds none of our files" ddp; show ddp; }
-
-##### what fails ##################################################################################
-job code 2 <<'Y'
+# What fails
+rank_fails() {
+    job code 2 <<'Y'
 launcher: None
 restart: {maxRestarts: 0}
 command: [sh, -c, 'echo last words; [ $WINDLASS_RANK = 0 ] && sleep 600; exit 7']
 Y
-check "a rank's code and last words are in the status" told code RankFailed '^worker 1, rank 1 ended with exit code 7: last words'; show code
-none_runs() { [ -z "$(kubectl get pods -l windlass.dev/job=code --field-selector=status.phase=Running -o name)" ]; }
-check "and no pod of it runs on" until_true 60 none_runs
-
-##### who is deleted ##############################################################################
-job waits 2 <<'Y'
+    check "a rank's code and last words are in the status" told code RankFailed '^worker 1, rank 1 ended with exit code 7: last words'; show code
+    none_runs() { [ -z "$(kubectl get pods -l windlass.dev/job=code --field-selector=status.phase=Running -o name)" ]; }
+    check "and no pod of it runs on" until_true 60 none_runs
+}
+# Who is deleted
+pod_deleted() {
+    job waits 2 <<'Y'
 launcher: None
 restart: {maxRestarts: 0}
 command: [sh, -c, 'echo "round $WINDLASS_ROUND"; [ $((WINDLASS_ROUND % 16)) = 1 ] && sleep 600; true']
 Y
-runs() { [ "$(log waits-0 | grep -c '^round') $(log waits-1 | grep -c '^round')" = "1 1" ]; }
-check "two pods run" until_true 120 runs; show waits
-kubectl delete pod waits-1 --wait=false >/dev/null
-check "a pod that is deleted has a successor, all start again, and that is not counted" told waits Completed; show waits
-counts() { [ "$(kubectl get dt waits -o 'jsonpath={.status.restarts.counted}/{.status.restarts.disrupted}')" = 0/1 ]; }
-check "as the status says" counts
-
-##### who hangs ###################################################################################
-job hangs 2 <<'Y'
+    runs() { [ "$(log waits-0 | grep -c '^round') $(log waits-1 | grep -c '^round')" = "1 1" ]; }
+    check "two pods run" until_true 120 runs; show waits
+    kubectl delete pod waits-1 --wait=false >/dev/null
+    check "a pod that is deleted has a successor, all start again, and that is not counted" told waits Completed; show waits
+    counts() { [ "$(kubectl get dt waits -o 'jsonpath={.status.restarts.counted}/{.status.restarts.disrupted}')" = 0/1 ]; }
+    check "as the status says" counts
+}
+# Who hangs
+no_moves() {
+    job hangs 2 <<'Y'
 launcher: None
 restart: {maxRestarts: 0, hangSeconds: 3}
 command: [sh, -c, 'echo begun; exec sleep 600']
 Y
-check "who moves no more hangs" told hangs Hung; show hangs
-
-##### what is stopped, for what it says ###########################################################
-job stopped 2 <<'Y'
+    check "who moves no more hangs" told hangs Hung; show hangs
+}
+# What is stopped, for what it says
+stopped_by_spec() {
+    job stopped 2 <<'Y'
 launcher: None
 volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
 outputs: [{id: OUT, path: out/stopped}]
 metrics: {objective: loss, goal: Minimize}
 command: [bash, -c, 'cd $AZ_BATCHAI_OUTPUT_OUT; trap "echo heard >end-$WINDLASS_RANK; sleep 2; echo over >>end-$WINDLASS_RANK; exit 0" TERM; [ $WINDLASS_RANK = 1 ] || printf "loss: %s\n" 3 nan 1; sleep 600 & wait']
 Y
-reported() { [ "$(kubectl get dt stopped -o 'jsonpath={.status.objective.reports} {.status.objective.best} {.status.objective.at}')" = "3 1 1::3:3 2::3:3 3::1:2" ]; }
-check "what its program reports is in the status" until_true 60 reported; show stopped
-kubectl patch dt stopped --type merge -p '{"spec": {"stop": "1 is enough"}}' >/dev/null
-check "spec.stop ends it" told stopped Stopped '^1 is enough$'; show stopped
-heard() { [ "$(cat "$out"/stopped/end-{0,1} 2>/dev/null | xargs)" = "heard over heard over" ]; }
-check "its programs got SIGTERM and their grace period" until_true 60 heard; show stopped
-not_stalled() { [ -z "$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
-check "its Service and Secret are gone, and it is not stalled" until_true 60 not_stalled; show stopped
+    reported() { [ "$(kubectl get dt stopped -o 'jsonpath={.status.objective.reports} {.status.objective.best} {.status.objective.at}')" = "3 1 1::3:3 2::3:3 3::1:2" ]; }
+    check "what its program reports is in the status" until_true 60 reported; show stopped
+    kubectl patch dt stopped --type merge -p '{"spec": {"stop": "1 is enough"}}' >/dev/null
+    check "spec.stop ends it" told stopped Stopped '^1 is enough$'; show stopped
+    heard() { [ "$(cat "$out"/stopped/end-{0,1} 2>/dev/null | xargs)" = "heard over heard over" ]; }
+    check "its programs got SIGTERM and their grace period" until_true 60 heard; show stopped
+    not_stalled() { [ -z "$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
+    check "its Service and Secret are gone, and it is not stalled" until_true 60 not_stalled; show stopped
+}
+side_by_side command_in_each open_mpi torchrun rank_fails pod_deleted no_moves stopped_by_spec
 
 ##### GPUs: too few, and free after every end #####################################################
 launch gpus "$bin/fakedp" nvidia.com/gpu 20
