@@ -126,7 +126,8 @@ done
 tests/cluster/api-server.sh start "$folder/old" --owner $$ -- \
     --enable-admission-plugins=OwnerReferencesPermissionEnforcement >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
-k() { "$folder/old/kubectl" "$@"; }
+warm_kubectl "$folder/old" "$folder/old/kubectl"
+k() { ask_kubectl "$@"; }
 quietly() { "$@" >"$folder/answer" 2>&1 || { tail -5 "$folder/answer" | sed 's/^/# /'; return 1; }; }
 installed() { quietly helm upgrade --install "$@"; }
 # FOLDER VERSION: makes a chart like an older one, with one column less.
