@@ -1,9 +1,10 @@
 # shellcheck shell=bash disable=SC2034
-# own.sh: a one-node cluster for a script. Sourced after tests/e2e/lib.sh, in the repository's root. A script that runs alone starts it and
-# ends it. In a run of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones use it, each in the
-# namespace $namespace that it has set before (default: default), and the runner ends it. If a cluster cannot run here
+# own.sh: a one-node cluster for a script. Sourced after tests/e2e/lib.sh, in the repository's root. A script that runs alone
+# starts it and ends it. In a run of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones use it, each
+# in the namespace $namespace that it has set before (default: default), and the runner ends it. If a cluster cannot run here
 # it says so and ends the script. One cluster per machine: it waits for another script's to end.
-# Afterwards: kubectl and helm mean that cluster and $namespace; $work is a folder that is removed with the script.
+# Afterwards: kubectl (a function; `command kubectl` can be killed) and helm mean that cluster and $namespace; $work is a
+# folder that is removed with the script.
 . tests/cluster/lib.sh
 . tests/cluster/env.sh
 . tests/cluster/accounts.sh
