@@ -135,9 +135,9 @@ in_order() {
 
 ##### programs ####################################################################################
 start_one() { # program, log; its exit code. In a subshell of its own, whose processor time goes to LOG.worked.
-    local code account=${2##*/}
+    local code account=${2##*/}.$EPOCHREALTIME # (a process number comes again in a long run)
     # Of its own, too, are the runs that `windlass status NAME` looks through before it asks a cluster.
-    export WINDLASS_TEST=${1#build/} XDG_STATE_HOME=$logs/state.$BASHPID
+    export WINDLASS_TEST=${1#build/} XDG_STATE_HOME=$logs/state.$account
     case $1 in
     *.sh) (on_account "$account" timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1") ;;
     *.py) (on_account "$account" timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1") ;;
