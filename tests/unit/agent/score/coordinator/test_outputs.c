@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The end of a rerun: a coordinator is killed at each of its calls of the store, one after the
  * other, and a successor, another job or a restart goes on. What is in the output then is what a
- * first run makes of the same input: no file of an earlier generation is left. SOAK_ROUNDS: how
- * many of the courses. */
+ * first run makes of the same input: no file of an earlier generation is left. Every other call, on
+ * each day the others; SOAK_ROUNDS: all of them, and how many of the courses. */
 #include "agent/score/coordinator/outputs.h"
 
 #include "agent/data/kinds/output_name.h"
@@ -345,6 +345,11 @@ static const struct course courses[] = {
     {"files to a table, and anew", &files, to_table, OTHER(&table, "more"), ""},
 };
 
+/* Whether a coordinator is killed at this call. */
+static bool is_tried(int64_t call) {
+    return test_samples((uint64_t)call, CALLS_MAX, 2, test_day());
+}
+
 /* Leaves in killed/N the output of a coordinator that was killed at its call N. */
 static int64_t kill_at_each_call(const struct course *course) {
     struct applied first = {course->first, "u-1", ""};
@@ -354,7 +359,7 @@ static int64_t kill_at_each_call(const struct course *course) {
     edit("mv scored before && rm in/b && echo new >in/c && echo d >in/d");
     for (int64_t call = 1; call < CALLS_MAX; call++) {
         char command[200];
-        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+        if (!is_tried(call)) {
             continue;
         }
         shell("rm -rf scored && cp -a before scored");
@@ -379,7 +384,7 @@ static void run_course(const struct course *course) {
     AUTO(text_freep) char *wanted = see_fresh(course->third.way);
     for (int64_t call = 1; call <= calls; call++) {
         char command[200];
-        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+        if (!is_tried(call)) {
             continue;
         }
         snprintf(command, sizeof command, "rm -rf scored && mv killed/%lld scored",
@@ -408,7 +413,7 @@ static void test_killed_at_every_call(void) {
 static bool goes_on_after_each_call(const char *edits, const char *puts, const char *takes) {
     struct applied first = {&files, "u-1", ""}, second = {&files, "u-2", ""};
     for (int64_t call = 1; call < CALLS_MAX; call++) {
-        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+        if (!is_tried(call)) {
             continue;
         }
         edit("rm -rf scored; echo bad >in/a; echo b >in/b");

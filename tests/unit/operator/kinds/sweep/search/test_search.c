@@ -5,6 +5,7 @@
  * Levy, Rastrigin, Griewank as in Surjanovic and Bingham's library, shifted so that the least is
  * not in the middle of the cube.
  *
+ * Every other function, on each day the others; in a soak, or where SEARCH_SEEDS is given, all.
  * SEARCH_SEEDS=20: seeds (default: 3, in a soak 20); SEARCH_TABLE=FILE: writes a row of each
  * (tests/bench/search.sh); SEARCH_ONLY=NAME: only that function. SEARCH_ORACLE=1: no test; it
  * answers lines "NUMBER FAILS UNITS..." of its input (the function, 0 or 1) with the value or
@@ -311,7 +312,8 @@ static void test_ten_functions(void) {
     FILE *table = path ? fopen(path, "a") : NULL;
     CHECK(seeds >= 1 && seeds <= SEEDS_MAX);
     for (size_t i = 0; i < ARRAY_LEN(problems); i++) {
-        if (wanted ? strcmp(wanted, problems[i].name) == 0 : test_takes(i, ARRAY_LEN(problems))) {
+        bool is_drawn = given || test_samples(i, ARRAY_LEN(problems), 2, test_day());
+        if (wanted ? strcmp(wanted, problems[i].name) == 0 : is_drawn) {
             check_problem(&problems[i], seeds, table, &failures);
         }
     }
