@@ -137,10 +137,12 @@ ask_kubectl() {
     exec {connection}>&-
     return "$code"
 }
-# resting_ranks FOLDER: makes a windlass there whose trainers sleep while their ranks wait for others (rest.c).
+# rest_library FOLDER: makes FOLDER/rest.so, with which ranks sleep while they wait for others (rest.c).
+rest_library() { gcc -shared -fPIC -o "$1/rest.so" tests/e2e/rest.c; }
+# resting_ranks FOLDER: makes a windlass there whose trainers do.
 resting_ranks() {
     local from
-    from=$(realpath "${BUILD:-build}") && mkdir -p "$1" && gcc -shared -fPIC -o "$1/rest.so" tests/e2e/rest.c &&
+    from=$(realpath "${BUILD:-build}") && mkdir -p "$1" && rest_library "$1" &&
         cp "$from/windlass" "$1" && ln -s "$from/windlass-agent" "$1" || return
     printf '#!/bin/bash\nLD_PRELOAD=%q exec -a windlass-trainer %q "$@"\n' "$1/rest.so" "$from/windlass-trainer" >"$1/windlass-trainer" &&
         chmod +x "$1/windlass-trainer"

@@ -25,7 +25,7 @@ batchscore_spec() {
 # make_trainer FOLDER TRAINER: a program FOLDER/trainer that runs TRAINER (an absolute path) with the defaults, as in a
 # pod, in its WINDLASS_SPEC. (Ranks, and often trainings, have the same: the last one is kept, with what was made of it.)
 make_trainer() {
-    spec_schema crds/disttrain.yaml "$1/schema.json" && gcc -shared -fPIC -o "$1/rest.so" tests/e2e/rest.c || return 1
+    spec_schema crds/disttrain.yaml "$1/schema.json" && rest_library "$1" || return 1
     cat >"$1/trainer" <<E
 #!/usr/bin/env bash
 { IFS= read -rd '' last && IFS= read -rd '' filled; } 2>/dev/null <"$1/filled"

@@ -10,10 +10,11 @@ cd "$(dirname "$0")/../../.." || exit 3
 build=$(realpath "${BUILD:-build}")
 built "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_gang_proof: cannot be built"; exit 1; }
 mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_gang_proof: Open MPI is not here"; exit 0; }
-windlass=$build/windlass
 work=$(mktemp -d)
+windlass=$work/bin/windlass
 trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 unset WINDLASS_STORES_FOLDER OMPI_COMM_WORLD_SIZE PMIX_RANK PMIX_NAMESPACE
+resting_ranks "$work/bin" || exit 3
 address=$(hostname -I | cut -d' ' -f1)
 
 # manifest NAME <FIELDS: two workers of two slots, no restarts unless a field says so

@@ -13,7 +13,8 @@ trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE
 libraries=$(realpath "$build/tests/fakegpu")
-mpi() { LD_LIBRARY_PATH=$libraries timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
+rest_library "$work" || exit 3
+mpi() { LD_PRELOAD=$work/rest.so LD_LIBRARY_PATH=$libraries timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
 
 for ranks in 2 3; do
     mpi -np $ranks "$build/tests/conformance/test_comm" nccl >"$work/suite" 2>&1

@@ -476,7 +476,7 @@ fi
 # ---- a device with separate memory and time ----
 built "${BUILD:-build}/tests/conformance/test_train_device" || { echo "not ok test_train_device: cannot be built"; exit 1; }
 for ranks in 2 3; do
-    mpi -np $ranks "$build/tests/conformance/test_train_device" >"$work/apart" 2>&1
+    LD_PRELOAD=$work/rest.so mpi -np $ranks "$build/tests/conformance/test_train_device" >"$work/apart" 2>&1
     code=$?
     grep -E '^(ok|not ok) ' "$work/apart"
     check "a device of its own, $ranks ranks" [ $code -eq 0 ]
