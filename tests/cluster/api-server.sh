@@ -4,6 +4,8 @@
 # each).
 #   api-server.sh start FOLDER [OPTION...] [-- FLAG-OF-KUBE-APISERVER...]
 #       --controller-manager   also starts what `controller-manager FOLDER` starts
+#       --kinds                with the kinds of crds/, which are served at once: etcd begins with a copy of a store to which
+#                              they were applied, which is kept in the cache
 #       --owner PID            ends everything when that process has ended
 #     makes FOLDER/kubeconfig (administrator), FOLDER/token (the same by bearer token),
 #     FOLDER/kubectl ARGUMENT..., FOLDER/curl PATH [curl's options], FOLDER/port
@@ -25,6 +27,7 @@ shift 2
 
 stop_all() { for name in controller-manager apiserver etcd; do finish $name KILL; done; }
 ready() { [ "$("$folder/curl" /readyz 2>/dev/null)" = ok ]; }
+served() { "$folder/curl" /apis/windlass.dev/v1beta1 -f | grep -q '"sweeps"'; } # the last of crds/
 start_api_server() {
     launch apiserver sh "$folder/apiserver.command"
     wait_for 180 apiserver ready
@@ -37,6 +40,37 @@ controller_manager() {
     wait_for 60 controller-manager "$folder/curl" /api/v1/namespaces/default/serviceaccounts/default -f -o /dev/null
 }
 etcd_call() { curl -sS --max-time 30 "http://127.0.0.1:$(cat "$folder/etcd-port")/v3/kv/$1" -d "$2"; }
+# The folder of an etcd whose API server has served the kinds of crds/, and has ended. It is made once for each version of
+# them; one that no script has taken for a week is removed.
+kept_etcd() {
+    local root kept work
+    root=$(cd "$here/../.." && pwd)
+    kept=$cache/etcd/$(cat "$root"/crds/*.yaml "$bin/kubernetes.recipe" "$here/api-server.sh" <(dpkg-query -W etcd-server) | sha256sum | cut -c1-32)
+    mkdir -p "$cache/etcd"
+    exec 9>"$cache/etcd.lock"
+    flock 9
+    if [ ! -d "$kept" ]; then
+        work=$(mktemp -d -p "$cache")
+        ("$here/api-server.sh" start "$work/api" --owner $$ && "$here/api-server.sh" apply-kinds "$work/api" "$root/crds" &&
+            mv "$work/api/etcd" "$kept") >"$work/log" 2>&1 9>&- || { tail -n 3 "$work/log" >&2; rm -rf "$work"; return 3; }
+        rm -rf "$work"
+        find "$cache/etcd" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+    fi
+    touch "$kept"
+    exec 9>&-
+    echo "$kept"
+}
+apply_kinds() { # FOLDER: applies what is there, waits, and ends both servers, as a store is left that can be copied
+    local established=0
+    "$folder/kubectl" apply --validate=false -f "$1" >/dev/null || return
+    for _ in $(seq 120); do
+        if "$folder/kubectl" wait --for=condition=Established --timeout=60s crd --all >/dev/null 2>&1; then established=1; break; fi
+        sleep 0.5
+    done
+    finish apiserver TERM 2
+    finish etcd TERM
+    [ $established = 1 ] || fail "the kinds are not established"
+}
 compact() {
     local revision
     revision=$(etcd_call range '{"key":"AA=="}' | jq -r .header.revision)
@@ -54,18 +88,20 @@ if [ "$what" != start ]; then
     pause) kill -STOP "$(cat "$folder/pids/apiserver.pid")" ;;
     resume) kill -CONT "$(cat "$folder/pids/apiserver.pid")" ;;
     compact) compact ;;
+    apply-kinds) apply_kinds "$1" ;; # (of kept_etcd)
     *) fail "'$what' is none of start, controller-manager, restart, kill, pause, resume, compact, stop" ;;
     esac
     exit
 fi
 
-with_manager='' owner='' flags=()
+with_manager='' with_kinds='' owner='' flags=()
 while [ $# -gt 0 ]; do
     case $1 in
     --controller-manager) with_manager=1 ;;
+    --kinds) with_kinds=1 ;;
     --owner) owner=${2:?--owner takes a process number}; shift ;;
     --) shift; flags=("$@"); break ;;
-    *) fail "'$1' is none of --controller-manager, --owner PID, --" ;;
+    *) fail "'$1' is none of --controller-manager, --kinds, --owner PID, --" ;;
     esac
     shift
 done
@@ -74,6 +110,9 @@ need_packages etcd-server openssl curl jq
 mkdir -p "$folder"/{pki,log,pids}
 folder=$(cd "$folder" && pwd)
 trap 'code=$?; [ $code -eq 0 ] || stop_all' EXIT
+if [ -n "$with_kinds" ]; then
+    kept=$(kept_etcd) && cp -r --sparse=always "$kept" "$folder/etcd" || fail "no store with the kinds of crds/"
+fi
 
 cd "$folder/pki"
 authority windlass-test
@@ -113,6 +152,7 @@ command=("$bin/kube-apiserver" --etcd-servers="$etcd" --bind-address=127.0.0.1 -
     --service-cluster-ip-range=10.96.0.0/16 "${flags[@]}")
 printf 'cd %q && exec %s\n' "$folder/pki" "$(printf ' %q' "${command[@]}")" >"$folder/apiserver.command"
 start_api_server
+[ -z "$with_kinds" ] || wait_for 60 apiserver served
 [ -z "$with_manager" ] || controller_manager
 [ -z "$owner" ] || end_with "$owner"
 echo "$folder/kubeconfig"
