@@ -52,7 +52,7 @@ kept_etcd() {
     if [ ! -d "$kept" ]; then
         work=$(mktemp -d -p "$cache")
         ("$here/api-server.sh" start "$work/api" --owner $$ && "$here/api-server.sh" apply-kinds "$work/api" "$root/crds" &&
-            mv "$work/api/etcd" "$kept") >"$work/log" 2>&1 9>&- || { tail -n 3 "$work/log" >&2; rm -rf "$work"; return 3; }
+            cp -r --sparse=always "$work/api/etcd" "$work/kept" && mv "$work/kept" "$kept") >"$work/log" 2>&1 9>&- || { tail -n 3 "$work/log" >&2; rm -rf "$work"; return 3; }
         rm -rf "$work"
         find "$cache/etcd" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
     fi

@@ -158,7 +158,9 @@ static void one_round(uint64_t round) {
     check_tiles(lines, firsts, sizes, 2);
     AUTO(text_freep) char *seen = read_all(spec, lines);
     CHECK(strcmp(seen, wanted) == 0);
-    check_single_rows(spec, wanted);
+    if (test_samples(round, ROUNDS, 3, test_day())) { /* a file is opened for each row */
+        check_single_rows(spec, wanted);
+    }
     /* Broken anywhere, it continues with the same lines. */
     struct error err = {0};
     struct told told = {.lines = json_array(), .stop = 1 + table_random(json_array_size(lines))};
