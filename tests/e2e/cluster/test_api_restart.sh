@@ -19,11 +19,11 @@ spec:
   trial: {workers: 1, image: i, launcher: None, command: [x, \$(X)]}
 YAML
 }
-trials() { "$api/kubectl" get disttrains -l "windlass.dev/job=$1" -o name 2>/dev/null | wc -l; }
+trials() { "$kubectl" get disttrains -l "windlass.dev/job=$1" -o name 2>/dev/null | wc -l; }
 has_trials() { [ "$(trials "$1")" -eq "$2" ]; }
-ended() { "$api/kubectl" get sweep "$1" -o jsonpath='{.status.conditions[?(@.type=="Succeeded")].status}'; }
-next_is() { [ "$("$api/kubectl" get sweep "$1" -o jsonpath='{.status.next}')" = "$2" ]; }
-has_pods() { [ "$("$api/kubectl" get pods -l "windlass.dev/job=$1" -o name 2>/dev/null | wc -l)" -eq 3 ]; }
+ended() { "$kubectl" get sweep "$1" -o jsonpath='{.status.conditions[?(@.type=="Succeeded")].status}'; }
+next_is() { [ "$("$kubectl" get sweep "$1" -o jsonpath='{.status.next}')" = "$2" ]; }
+has_pods() { [ "$("$kubectl" get pods -l "windlass.dev/job=$1" -o name 2>/dev/null | wc -l)" -eq 3 ]; }
 # How many requests were answered with 404.
 missing() { page "$port" /metrics | awk '/^windlass_apiserver_requests_total/ && /code="404"/ { n += $2 } END { print n + 0 }'; }
 controller restarts --no-leader-election

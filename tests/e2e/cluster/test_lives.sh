@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages lua5.1) || exit 3
-make -s "${BUILD:-build}"/tests/unit/operator/kinds/{batchscore,disttrain,sweep}/test_plan_life >/dev/null || exit 3
+built "${BUILD:-build}"/tests/unit/operator/kinds/{batchscore,disttrain,sweep}/test_plan_life >/dev/null || exit 3
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
 each=${SOAK_ROUNDS:-3}
