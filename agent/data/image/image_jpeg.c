@@ -15,28 +15,13 @@ static void handle_destroyp(tjhandle *handle) {
     }
 }
 
-/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas, and shows
- * its first warning alone. */
-static bool is_harmless(tjhandle handle) {
-    static const char *const damages[] = {"remature", "bad Huffman", "bad arithmetic",
-                                          "instead of RST", "extraneous"};
-    const char *text = tjGetErrorStr2(handle);
-    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
-        if (strstr(text, damages[i])) {
-            return false;
-        }
-    }
-    return tjGetErrorCode(handle) == TJERR_WARNING;
-}
-
-/* Bytes before a marker that belong to nothing: how many, if it is the end's, else 0; -1: the
- * warning is another one. */
-static int64_t extraneous(tjhandle handle) {
+/* How many bytes before the end's marker belong to nothing, if libjpeg's warning is about them. */
+static size_t count_padding(tjhandle handle) {
     const char *text = tjGetErrorStr2(handle), *count = strstr(text, "data: ");
-    if (tjGetErrorCode(handle) != TJERR_WARNING || !count || !strstr(text, " extraneous bytes")) {
-        return -1;
-    }
-    return strstr(text, "marker 0xd9") ? strtoll(count + strlen("data: "), NULL, 10) : 0;
+    long long bytes = count && strstr(text, " extraneous bytes before marker 0xd9")
+                          ? strtoll(count + strlen("data: "), NULL, 10)
+                          : 0;
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct picture *picture) {
@@ -62,7 +47,7 @@ static int decode_pixels(tjhandle handle, const void *bytes, size_t size, struct
                          struct error *err) {
     int width = 0, height = 0, sampling = 0, color = 0;
     int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
-    if (header < 0 && !is_harmless(handle) && extraneous(handle) < 0) {
+    if (header < 0) {
         return corrupt(handle, err);
     }
     if (width < 1 || height < 1) { /* only tables, or truncated before the size */
@@ -76,11 +61,13 @@ static int decode_pixels(tjhandle handle, const void *bytes, size_t size, struct
     int result = is_cmyk ? decode_cmyk(handle, bytes, size, picture)
                          : tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height,
                                          TJPF_RGB, TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT);
-    return result < 0 && !is_harmless(handle) ? corrupt(handle, err) : 0;
+    return result < 0 ? corrupt(handle, err) : 0;
 }
 
-/* Again and again without the bytes that the warning was about, for behind it may be another one:
- * libjpeg counts padding by what it has not read ahead, and not the bytes 0xFF before a marker. */
+/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas. It shows its
+ * first warning alone, and calls an error after it a warning. So the file is read again without what
+ * is harmless: what is warned of then is damage. Again and again, for libjpeg counts padding by what
+ * it has not read ahead, and not the bytes 0xFF before a marker. */
 static int decode_tidied(tjhandle handle, const void *bytes, size_t size, struct picture *picture,
                          struct error *err) {
     enum { TIMES_MAX = 8 };
@@ -88,10 +75,9 @@ static int decode_tidied(tjhandle handle, const void *bytes, size_t size, struct
     int result = -1;
     for (int i = 0; result < 0 && i < TIMES_MAX; i++) {
         size_t tidy_size = 0;
-        int64_t count = extraneous(handle);
-        uint8_t *next =
-            count < 0 ? NULL : jpeg_tidy(tidied ? tidied : bytes, size, (size_t)count, &tidy_size);
-        if (!next || tidy_size == size) {
+        const void *from = tidied ? tidied : bytes;
+        uint8_t *next = jpeg_tidy(from, size, count_padding(handle), &tidy_size);
+        if (!next || (tidy_size == size && memcmp(next, from, size) == 0)) {
             free(next);
             break;
         }

@@ -4,13 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK_RST0 = 0xD0, MARK_RST7 = 0xD7, MARK_EOI = 0xD9, MARK_SOS = 0xDA };
+enum {
+    MARK_SOF0 = 0xC0,
+    MARK_DHT = 0xC4,
+    MARK_JPG = 0xC8,
+    MARK_DAC = 0xCC,
+    MARK_SOF15 = 0xCF,
+    MARK_RST0 = 0xD0,
+    MARK_RST7 = 0xD7,
+    MARK_EOI = 0xD9,
+    MARK_SOS = 0xDA,
+    MARK_APP0 = 0xE0,
+    MARK_APP14 = 0xEE,
+};
 
 struct copy {
     const uint8_t *bytes;
     size_t size, at;
     uint8_t *to;
     size_t done;
+    uint8_t *transform; /* of colors, in the copy, as Adobe's programs write it; NULL: not yet */
+    bool is_progressive;
+    int components;
 };
 
 static void take(struct copy *copy, size_t count) {
@@ -41,6 +56,33 @@ static bool is_padding(const uint8_t *bytes, size_t count) {
     return true;
 }
 
+static bool is_frame(int marker) {
+    return marker >= MARK_SOF0 && marker <= MARK_SOF15 && marker != MARK_DHT &&
+           marker != MARK_JPG && marker != MARK_DAC;
+}
+
+/* Numbers that libjpeg warns of get the value with which it goes on. */
+static void settle(struct copy *copy, uint8_t *segment, size_t length) {
+    enum { PARAMETERS = 3, TRANSFORM_AT = 15, ADOBE = 16, JFIF = 16, JFIF_MAJOR_AT = 9 };
+    int marker = segment[1];
+    if (is_frame(marker) && length > 9) {
+        copy->is_progressive = (marker & 3) == 2;
+        copy->components = segment[9];
+    } else if (marker == MARK_APP0 && length >= JFIF && memcmp(segment + 4, "JFIF", 5) == 0) {
+        segment[JFIF_MAJOR_AT] = 1;
+    } else if (marker == MARK_APP14 && length >= ADOBE && memcmp(segment + 4, "Adobe", 5) == 0) {
+        copy->transform = segment + TRANSFORM_AT;
+    } else if (marker == MARK_SOS) {
+        uint8_t known = copy->components == 4 ? 2 : 1;
+        if (copy->transform && *copy->transform != 0) {
+            *copy->transform = known;
+        }
+        if (!copy->is_progressive && length >= 4 + PARAMETERS) {
+            memcpy(segment + length - PARAMETERS, "\0\77", PARAMETERS);
+        }
+    }
+}
+
 static bool tidy(struct copy *copy, size_t padding) {
     size_t next = 0;
     take(copy, 2);
@@ -67,6 +109,7 @@ static bool tidy(struct copy *copy, size_t padding) {
             return false;
         }
         take(copy, length);
+        settle(copy, copy->to + copy->done - length, length);
         is_scan = is_scan || marker == MARK_SOS;
     }
     return false;

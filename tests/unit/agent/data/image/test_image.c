@@ -277,6 +277,80 @@ static void damaged_jpegs_are_refused(void) {
     picture_release(&picture);
 }
 
+/* A file that was cut anywhere is refused: of a progressive one, where a scan's header is cut, libjpeg
+ * names an error behind its warning. */
+static void cut_jpegs_are_refused(void) {
+    static const char *const forms[] = {"TJ_RESTART", "TJ_PROGRESSIVE"};
+    for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
+        struct error err = {0};
+        struct picture picture;
+        uint8_t *jpeg = NULL;
+        size_t size = 0, accepted = 0;
+        picture_init(&picture, 32, 24);
+        srand48(2);
+        for (int i = 0; i < 3 * 32 * 24; i++) {
+            picture.pixels[i] = (uint8_t)lrand48();
+        }
+        setenv(forms[form], "1", 1);
+        CHECK_OK(image_encode(&picture, IMAGE_JPEG, &jpeg, &size, &err), &err);
+        unsetenv(forms[form]);
+        picture_release(&picture);
+        for (size_t cut = 3; cut < size; cut++) {
+            if (image_decode(jpeg, cut, &picture, &err) == 0) {
+                printf(accepted++ ? "" : "# %s: %zu of %zu bytes\n", forms[form], cut, size);
+                picture_release(&picture);
+            }
+            error_clear(&err);
+        }
+        CHECK_INT(accepted, 0);
+        CHECK_OK(image_decode(jpeg, size, &picture, &err), &err);
+        picture_release(&picture);
+        free(jpeg);
+    }
+}
+
+/* What libjpeg warns of in a header and goes on: the picture is whole, and damage behind is seen. */
+static void odd_headers_hide_no_damage(void) {
+    static const char adobe[] = "\xFF\xEE\0\x0E"
+                                "Adobe\0\x64\0\0\0\0\x07";
+    struct error err = {0};
+    struct picture picture, seen = {0};
+    uint8_t *jpeg = NULL;
+    size_t size = 0;
+    picture_init(&picture, 64, 48);
+    fill(&picture);
+    CHECK_OK(image_encode(&picture, IMAGE_JPEG, &jpeg, &size, &err), &err);
+    picture_release(&picture);
+    CHECK_OK(image_decode(jpeg, size, &picture, &err), &err);
+    size_t scan = (size_t)(marker(jpeg, size, 0xDA) - jpeg) + 11; /* three bytes */
+    const struct change changes[] = {{scan, 3, "\0\0\0", 3, true},
+                                     {scan, 3, "\1\5\x21", 3, true},
+                                     {11, 1, "\2", 1, true},
+                                     {20, 0, adobe, sizeof adobe - 1, true}};
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        const struct change *change = &changes[i];
+        uint8_t *odd = x_malloc(size + change->with_size);
+        size_t rest = change->at + change->without;
+        size_t odd_size = size - change->without + change->with_size;
+        memcpy(odd, jpeg, change->at);
+        memcpy(odd + change->at, change->with, change->with_size);
+        memcpy(odd + change->at + change->with_size, jpeg + rest, size - rest);
+        const struct change cuts[] = {{0, 0, "", 0, true},
+                                      {odd_size - 2, 2, "", 0, false},
+                                      {odd_size - 90, 90, "", 0, false},
+                                      {odd_size - 90, 40, "", 0, false}};
+        for (size_t k = 0; k < ARRAY_LEN(cuts); k++) {
+            bool is_good = decodes(odd, odd_size, &cuts[k], &seen);
+            CHECK_INT(is_good, cuts[k].is_good);
+            CHECK(!is_good || memcmp(seen.pixels, picture.pixels, 3 * 64 * 48) == 0);
+            picture_release(&seen);
+        }
+        free(odd);
+    }
+    free(jpeg);
+    picture_release(&picture);
+}
+
 /* Headers that claim a huge picture are refused before memory is allocated. */
 static void huge_pictures_are_refused(void) {
     struct error err = {0};
@@ -299,6 +373,8 @@ int main(void) {
     TEST(orientations);
     TEST(padding);
     TEST(damaged_jpegs_are_refused);
+    TEST(cut_jpegs_are_refused);
+    TEST(odd_headers_hide_no_damage);
     TEST(huge_pictures_are_refused);
     return TEST_END();
 }
