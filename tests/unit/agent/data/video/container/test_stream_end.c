@@ -9,6 +9,8 @@
 
 #define SMALL "-f lavfi -i testsrc2=s=64x48:r=25:d=2 -f lavfi -i sine=440:d=2:r=44100 "
 #define LIVE_WMV "ff " SMALL "-c:v wmv2 -c:a wmav2 -f asf - | cat >$OUT"
+#define SILENT_OGG                                                                                 \
+    "e-silent.ogv", "ff -f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v libtheora $OUT"
 #define LIVE "ff " SMALL "-c:v mpeg2video -c:a mp2 -f "
 
 static const struct kind {
@@ -24,7 +26,7 @@ static const struct kind {
     {"e-mpeg2.mpg", LIVE "vob $OUT", "mpeg", 2048},
     {"e-mpeg1.mpg", "ff " SMALL "-c:v mpeg1video -c:a mp2 -f mpeg $OUT", "mpeg", 2048},
     {"e-theora.ogv", "ff " SMALL "-c:v libtheora -c:a libvorbis $OUT", "ogg", 1},
-    {"e-silent.ogv", "ff -f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v libtheora $OUT", "ogg", 1},
+    {SILENT_OGG, "ogg", 1},
     {"e-h264.flv",
      "ff -f lavfi -i testsrc2=s=64x48:r=25:d=6 -f lavfi -i sine=440:d=6 -c:v libx264 -c:a aac $OUT",
      "flv", 1},
@@ -110,6 +112,22 @@ static void cuts_are_found(void) {
     }
 }
 
+/* Ogg: also between two pages, for the last one of a stream is marked. */
+static void pages_that_lack_are_found(void) {
+    static const struct kind film = {SILENT_OGG, "ogg", 1};
+    struct file file = load(&film);
+    int pages = 0;
+    for (size_t at = file.size - 5; at > file.size / 2; at--) {
+        if (memcmp(file.bytes + at, "OggS", 5) == 0) {
+            file.cut = at;
+            pages++;
+            CHECK_STR(end_of(&file, film.format), "without the page that marks its end");
+        }
+    }
+    CHECK(pages > 0);
+    free(file.bytes);
+}
+
 /* Other formats, empty files and noise show nothing. */
 static void nothing_is_made_up(void) {
     static const char *const formats[] = {"mpegts", "mpeg", "ogg", "flv", "nut", "asf", "mov", ""};
@@ -179,6 +197,7 @@ int main(void) {
     fixtures_start("stream-end");
     TEST(whole_ones_are_whole);
     TEST(cuts_are_found);
+    TEST(pages_that_lack_are_found);
     TEST(nothing_is_made_up);
     TEST(windows_media);
     TEST(windows_media_live);
