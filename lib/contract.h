@@ -25,3 +25,6 @@ enum {
  * a program that fails after each little step must end, too. max_restarts:
  * spec.restart.maxRestarts. */
 #define CONTRACT_LIFE_RESTARTS(max_restarts) (10 * (long long)(max_restarts) + 10)
+
+/* How the message of a BatchScore begins that has nowhere to put its results now. */
+#define CONTRACT_WAITS "waits for the output's storage: "

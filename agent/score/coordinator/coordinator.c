@@ -175,18 +175,18 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
     if (deadline_ms >= 0) {
         left_ms = deadline_ms - clock_monotonic_ms();
     }
-    bool is_awaited = at_once || is_idle(ledger);
     if (!journal_is_stored(journal_of(coordinator))) {
-        left_ms = MIN(left_ms, is_awaited ? STORING_MS : SERVICE_MS / 2);
+        left_ms = MIN(left_ms, at_once || is_idle(ledger) ? STORING_MS : SERVICE_MS / 2);
     }
     if (serve(coordinator, left_ms, err) < 0) {
         return -1;
     }
-    is_awaited = at_once || is_idle(ledger);
-    if (dispatcher_turn(dispatcher, is_awaited, err) < 0) {
+    if (dispatcher_turn(dispatcher, at_once || is_idle(ledger), err) < 0) {
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
+    run_progress_tell_trouble(&dispatcher->progress, journal_of(coordinator)->log,
+                              clock_monotonic_ms());
     summary_leave_progress(&dispatcher->progress, ledger, journal_of(coordinator)->kept_count);
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;

@@ -2,6 +2,7 @@
 #include "agent/score/coordinator/run_progress.h"
 
 #include "agent/score/wire/request_metrics.h"
+#include "lib/contract.h"
 #include "lib/log.h"
 
 #include <assert.h>
@@ -11,8 +12,8 @@
 
 enum {
     SAMPLE_MS = PROGRESS_WINDOW_MS / 32,
-    SAMPLES_KEPT = 4 /* samples that are kept even if they
-                        are old */
+    SAMPLES_KEPT = 4, /* samples that are kept even if they are old */
+    TROUBLE_MS = 5000,
 };
 
 static const char *const state_names[] = {"Listing", "Running", "Joining", "Succeeded", "Failed"};
@@ -122,6 +123,20 @@ void run_progress_lose(struct run_progress *progress, const json_t *lost) {
     json_array_foreach(lost, i, row) {
         log_event(LOG_WARNING, "the output will lack: %s: %s", tree_text(row, "what", ""),
                   tree_text(row, "why", ""));
+    }
+}
+
+void run_progress_tell_trouble(struct run_progress *progress, struct commit_log *log,
+                               int64_t now_ms) {
+    struct error why;
+    char message[sizeof progress->message] = "";
+    if (commit_find_trouble(log, now_ms, &why) >= TROUBLE_MS) {
+        snprintf(message, sizeof message, CONTRACT_WAITS "%.400s", why.text);
+    }
+    if (strcmp(message, progress->message) != 0) {
+        log_event(*message ? LOG_WARNING : LOG_INFO, "%s",
+                  *message ? message : "the output's storage takes results again");
+        memcpy(progress->message, message, sizeof message);
     }
 }
 

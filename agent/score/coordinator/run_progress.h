@@ -4,6 +4,7 @@
 
 #include "agent/launch/pod/output_tail.h"
 #include "agent/score/ledger/ledger.h"
+#include "agent/score/log/commit.h"
 #include "lib/tree.h"
 
 enum run_progress_state {
@@ -61,6 +62,10 @@ void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_
 void run_progress_lose(struct run_progress *progress, const json_t *lost);
 /* Adds a row to it, unless it has one about this. */
 void run_progress_lose_also(struct run_progress *progress, const char *what, const char *why);
+
+/* While the run goes on its message says what the storage refuses, once that has lasted for 5 s. */
+void run_progress_tell_trouble(struct run_progress *progress, struct commit_log *log,
+                               int64_t now_ms);
 
 /* A worker reports what its requests have cost so far; metrics NULL: nothing. */
 void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);

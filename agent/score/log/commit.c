@@ -47,6 +47,8 @@ struct commit_log {
     int64_t next;   /* number of the next object */
     bool is_ending;
     struct error failure;
+    struct error trouble; /* why the store takes nothing now */
+    int64_t trouble_ms;   /* since when */
 };
 
 /* ---- storing one object --------------------------------------------------------------------- */
@@ -69,6 +71,16 @@ static int compare_stored(struct commit_log *log, const char *name, const char *
     return there->size == size && memcmp(there->data, text, size) == 0;
 }
 
+/* cause: NULL: it takes something again. */
+static void note_trouble(struct commit_log *log, const struct error *cause) {
+    pthread_mutex_lock(&log->lock);
+    if (cause && log->trouble.kind == ERROR_NONE) {
+        log->trouble_ms = clock_monotonic_ms();
+    }
+    log->trouble = cause ? *cause : (struct error){0};
+    pthread_mutex_unlock(&log->lock);
+}
+
 /* CONFLICT and NOT_FOUND mean something else to our callers: here a store has contradicted itself
  * for too long. A full or busy store also counts as unavailable; DENIED is kept, since the manifest
  * may need a correction. */
@@ -80,11 +92,21 @@ static int gave_up(const struct error *cause, int64_t waited_ms, struct error *e
                      cause->text);
 }
 
+/* True: nothing was there for so long that no cache of a network's folders explains it. */
+static bool is_gone(const struct commit_log *log, const struct error *cause, int64_t now_ms,
+                    int64_t *there_ms) {
+    if (cause->kind != ERROR_NOT_FOUND) {
+        *there_ms = now_ms;
+    }
+    return now_ms - *there_ms >= log->absent_ms;
+}
+
 /* 1: stored durably; 0: the name belongs to another, whose object is in `there`; -1: gave up.
- * Whatever the response to a write is, the object itself says who wrote it. */
+ * NOT_FOUND: the output's folder is gone. Whatever the response to a write is, the object itself
+ * says who wrote it. */
 static int store_object(struct commit_log *log, const char *name, const char *text, size_t size,
                         struct buffer *there, struct error *err) {
-    int64_t start_ms = clock_monotonic_ms();
+    int64_t start_ms = clock_monotonic_ms(), there_ms = start_ms;
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
         struct error cause = {0}, unread = {0};
         int put = store_put(log->store, name, text, size, STORE_CREATE, &cause);
@@ -98,11 +120,17 @@ static int store_object(struct commit_log *log, const char *name, const char *te
         if (put == 0) {
             cause = unread;
         }
+        int64_t now_ms = clock_monotonic_ms();
+        if (is_gone(log, &cause, now_ms, &there_ms)) {
+            return error_set(err, ERROR_NOT_FOUND, "%s was deleted while the job ran: %s",
+                             store_path(log->store), cause.text);
+        }
         bool is_final = cause.kind != ERROR_CONFLICT && cause.kind != ERROR_NOT_FOUND &&
                         !store_error_is_machine(&cause);
-        if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->timeout_ms) {
-            return gave_up(&cause, clock_monotonic_ms() - start_ms, err);
+        if (is_final || is_ending(log) || now_ms - start_ms >= log->timeout_ms) {
+            return gave_up(&cause, now_ms - start_ms, err);
         }
+        note_trouble(log, &cause);
     }
 }
 
@@ -154,6 +182,7 @@ static int write_one(struct commit_log *log, const struct commit_writer *writer,
     AUTO(text_freep) char *text = object_text(log, writer, number, log->epoch, -1, &size);
     struct error cause = {0};
     int stored = store_object(log, name, text, size, &there, &cause);
+    note_trouble(log, NULL);
     if (stored < 0) {
         /* The store accepted a commit before, and may do so again. */
         return error_set(err, cause.kind == ERROR_DENIED ? ERROR_UNAVAILABLE : cause.kind, "%s",
@@ -289,7 +318,13 @@ static int claim(struct commit_log *log, const struct commit_reader *reader, str
     size_t size = 0;
     AUTO(text_freep)
     char *text = object_text(log, &none, reader->next, reader->next, reader->truncated_from, &size);
-    return store_object(log, name, text, size, &there, err);
+    struct error cause = {0};
+    int claimed = store_object(log, name, text, size, &there, &cause);
+    if (claimed < 0) { /* nothing was stored yet: the next coordinator makes the folder again */
+        error_set(err, cause.kind == ERROR_NOT_FOUND ? ERROR_UNAVAILABLE : cause.kind, "%s",
+                  cause.text);
+    }
+    return claimed;
 }
 
 /* Reads on to the end. *must_exist: a listing showed commits from reader->next on. */
@@ -496,6 +531,14 @@ bool commit_is_full(struct commit_log *log) {
     pthread_mutex_unlock(&log->lock);
     return waiting > WAITING_MAX ||
            (waiting == WAITING_MAX && log->current.lines.size >= DUE_BYTES);
+}
+
+int64_t commit_find_trouble(struct commit_log *log, int64_t now_ms, struct error *ret_why) {
+    pthread_mutex_lock(&log->lock);
+    *ret_why = log->trouble;
+    int64_t waited_ms = log->trouble.kind == ERROR_NONE ? -1 : now_ms - log->trouble_ms;
+    pthread_mutex_unlock(&log->lock);
+    return waited_ms;
 }
 
 void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch) {

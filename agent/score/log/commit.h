@@ -14,7 +14,7 @@ struct commit_identity {
     const char *run, *uid, *job;
     const char *name_space, *input; /* shown to a job that finds the output in use; may be NULL */
     int64_t timeout_ms; /* how long the store may fail before the log gives up; 0: 5 minutes */
-    int64_t absent_ms;  /* how long an existing name may seem absent (NFS); 0: 60 s */
+    int64_t absent_ms;  /* how long an existing name or folder may seem absent (NFS); 0: 60 s */
     struct commit_seen *seen; /* what commit_scan keeps, and commit_open reads first; NULL: none.
                                  Borrowed during the call */
 };
@@ -47,11 +47,14 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
  * MiB, or at_once). 1: the first *ret_through of all added records are stored now; 0: nothing new;
  * -1: no more will be stored. GONE: a newer coordinator of this job (uid) has taken over; leave
  * without a verdict. BUSY: a coordinator of another job has. UNAVAILABLE: the store has accepted
- * nothing for timeout_ms, also because it is full or refuses. now_ms: monotonic. */
+ * nothing for timeout_ms, also because it is full or refuses. NOT_FOUND: the output's folder has
+ * been gone for absent_ms. now_ms: monotonic. */
 NODISCARD int commit_poll(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* True: the store is slower than the workers: grant no leases until it is false. */
 bool commit_is_full(struct commit_log *log);
+/* How long the store has taken nothing, and why; -1: no record waits for it. now_ms: monotonic. */
+int64_t commit_find_trouble(struct commit_log *log, int64_t now_ms, struct error *ret_why);
 
 /* The last BEGIN record is alone in the commit `number`, which has this epoch: commit_replay starts
  * after it. Without this call it starts at the first commit. */

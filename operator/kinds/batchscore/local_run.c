@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/local_run.h"
 
+#include "lib/contract.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/endpoint/server_pod.h"
@@ -204,7 +205,11 @@ const struct ending_kind batchscore_ending = {
 
 void batchscore_read_numbers(const json_t *status, struct progress_numbers *numbers) {
     long long retried = tree_integer(status, "miniBatches.retried", 0);
+    const char *message = tree_text(object_succeeded(status), "message", "");
     progress_line_read_items(status, numbers);
+    if (text_starts(message, CONTRACT_WAITS)) {
+        snprintf(numbers->detail, sizeof numbers->detail, "; %.200s", message);
+    }
     numbers->retried = retried;
     numbers->retried_unit = retried == 1 ? "mini-batch" : "mini-batches";
 }

@@ -327,4 +327,40 @@ check "kept ones of an earlier run end the job" [ "$code $(grep -c '2 results of
 check "and nothing says that it is whole" [ ! -e "$work/loses/out/result.json" ]
 lose --restart
 check "and are made again by --restart" is_whole '0\n 1\n 2\n 3\n 4\n 5\n'
+
+##### an output that is deleted while the job runs ################################################
+mkdir -p "$work/gone/in"
+for i in 0 1 2; do echo "$i" >"$work/gone/in/f$i"; done
+cat >"$work/gone/score.py" <<'PY'
+import json, os, shutil, sys
+out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "out")
+for line in sys.stdin:
+    asked = json.loads(line)
+    while any(name.endswith("f1") for name in asked.get("items", [])) and os.path.exists(out):
+        shutil.rmtree(out, ignore_errors=True)
+    print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [1 for _ in asked["items"]]}), flush=True)
+PY
+cat >"$work/gone/job.yaml" <<'M'
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: gone}
+spec:
+  input: {files: {path: gone/in}}
+  scorer: {command: {command: [python3, $(gone)/score.py]}}
+  output: {path: gone/out}
+  miniBatchSize: 1
+  workers: {min: 1, max: 1}
+  volumes: [{name: gone, persistentVolumeClaim: {claimName: gone}}]
+M
+timeout 300 "$windlass" run -f "$work/gone/job.yaml" --state "$work/gone/state" --volume "gone=$work/gone" >"$work/gone/log" 2>&1 </dev/null &
+gone=$!
+waits() { grep -q "^gone: Running: .*; waits for the output's storage: gone/out: no such file" "$work/gone/log"; }
+check "without its output a job says what it waits for" until_true_while $gone 60 waits
+if [ -n "${SOAK_ROUNDS:-}" ]; then # it waits for a minute, as long as a network's folders may seem absent
+    wait $gone
+    check "and fails with the reason (code $?)" grep -q '^windlass: gone failed: gone/out was deleted while the job ran: ' "$work/gone/log"
+else
+    kill $gone
+    wait $gone
+fi
 exit $((failures > 0))
