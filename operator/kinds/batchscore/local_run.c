@@ -209,6 +209,7 @@ void batchscore_read_numbers(const json_t *status, struct progress_numbers *numb
     progress_line_read_items(status, numbers);
     if (text_starts(message, CONTRACT_WAITS)) {
         snprintf(numbers->detail, sizeof numbers->detail, "; %.200s", message);
+        snprintf(numbers->place, sizeof numbers->place, "waits for the output's storage");
     }
     numbers->retried = retried;
     numbers->retried_unit = retried == 1 ? "mini-batch" : "mini-batches";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/show/progress_line.h"
 
+#include "lib/contract.h"
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/disttrain/local_run.h"
 #include "operator/kinds/sweep/local_run.h"
@@ -58,6 +59,22 @@ static void bars_tell_what_there_is(void) {
     progress_line_bar(&progress, all, 4000000, 120, text);
     CHECK_STR(text, "Joining   [======================================]  10/10 files  2.0/s  "
                     "1:06:39  3 retried  1 failed");
+}
+
+/* A BatchScore that cannot store its results says so, and why. */
+static void what_is_waited_for(void) {
+    struct progress_line progress = {
+        .name = "job", .unit = "files", .read = batchscore_read_numbers, .start_ms = 1000};
+    char text[512];
+    AUTO(tree_freep)
+    json_t *status = json_pack("{s:{s:i, s:i}, s:[{s:s, s:s, s:s, s:s}]}", "items", "total", 20,
+                               "done", 20, "conditions", "type", "Succeeded", "status", "Unknown",
+                               "reason", "Running", "message", CONTRACT_WAITS "out: no such file");
+    progress_line_format(&progress, status, 6000, text);
+    CHECK_STR(text, "job: Running: 20 of 20 files (100 %); waits for the output's storage: out: no "
+                    "such file, 0:05 elapsed");
+    progress_line_bar(&progress, status, 6000, 120, text);
+    CHECK(strstr(text, "20/20 files  waits for the output's storage"));
 }
 
 static void lines_tell_the_same(void) {
@@ -141,5 +158,6 @@ int main(void) {
     TEST(lines_tell_the_same);
     TEST(gangs_tell_who_is_there_and_how_far);
     TEST(sweeps_tell_their_trials);
+    TEST(what_is_waited_for);
     return TEST_END();
 }
