@@ -40,6 +40,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 600  # of one test without a fault; with one it may take 60 s and four times that
+SECONDS_TO_END = 30  # of a script that cleans up
 PATIENCE = 4  # times as long: what a busy machine may do to a test
 printing = threading.Lock()
 
@@ -130,6 +131,13 @@ def check(mutants):
     return bad
 
 
+def end_group(process, number):
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        pass
+
+
 class Tree:
     """A copy of the tree in which faults are planted."""
 
@@ -162,12 +170,26 @@ class Tree:
             command[0] = os.path.join(self.path, program)
         process = subprocess.Popen(command, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    stdin=subprocess.DEVNULL, start_new_session=True)
-        try:
-            output = process.communicate(timeout=seconds_max)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise TimeoutError(f"ran longer than {seconds_max:.0f} s") from None
+        late = threading.Event()
+
+        def end_late():
+            late.set()
+            end_group(process, signal.SIGKILL)
+
+        timers = [threading.Timer(seconds_max, end_late)]
+        timers[0].start()
+        output = b""
+        for line in process.stdout:
+            output += line
+            if line.startswith(b"not ok") and len(timers) == 1: # the first complaint is enough; a script cleans up
+                timers.append(threading.Timer(SECONDS_TO_END, end_group, (process, signal.SIGKILL)))
+                timers[1].start()
+                end_group(process, signal.SIGTERM)
+        process.wait()
+        for timer in timers:
+            timer.cancel()
+        if late.is_set():
+            raise TimeoutError(f"ran longer than {seconds_max:.0f} s")
         lines = output.decode(errors="replace").splitlines()
         refused = [each for each in lines if each.startswith("not ok")]
         if refused or process.returncode != 0:

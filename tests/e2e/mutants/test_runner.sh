@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The runner of planted faults: shares leave out nothing and take nothing twice; a test that only ran too long on a busy
-# machine has not caught a fault, one that hangs because of the fault has.
+# machine has not caught a fault, one that hangs because of the fault has; a script ends with its first complaint.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 exec python3 - <<'P'
 import importlib.util
+import os
 import sys
+import tempfile
 
 spec = importlib.util.spec_from_file_location("runner", "tests/mutants/run.py")
 runner = importlib.util.module_from_spec(spec)
@@ -63,5 +65,20 @@ for name, with_it, without_it, is_caught in (
     tree = Tree(with_it, without_it)
     check(name, runner.notices(tree, None, {}, ["test"], 64)[0] == is_caught)
     check(name + ": the fault is planted afterwards", tree.is_planted)
+with tempfile.TemporaryDirectory() as folder:
+    os.mkdir(folder + "/tests")
+    with open(folder + "/tests/two.sh", "w") as script:
+        script.write("trap 'touch removed' EXIT; echo ok one; echo not ok two; sleep 300 & wait; echo not ok three")
+    with open(folder + "/tests/none.sh", "w") as script:
+        script.write("echo ok one; exec sleep 300")
+    tree = object.__new__(runner.Tree)
+    tree.path = folder
+    check("a script ends with its first complaint", tree.test(["two.sh"], 200) == "two")
+    check("and cleans up", os.path.exists(folder + "/removed"))
+    try:
+        late = tree.test(["none.sh"], 0.5)
+    except TimeoutError as error:
+        late = str(error)
+    check("one that complains of nothing has its time", late == "ran longer than 0 s")
 sys.exit(bad > 0)
 P
