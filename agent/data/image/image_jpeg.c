@@ -64,10 +64,10 @@ static int decode_pixels(tjhandle handle, const void *bytes, size_t size, struct
     return result < 0 ? corrupt(handle, err) : 0;
 }
 
-/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas. It shows its
- * first warning alone, and calls an error after it a warning. So the file is read again without what
- * is harmless: what is warned of then is damage. Again and again, for libjpeg counts padding by what
- * it has not read ahead, and not the bytes 0xFF before a marker. */
+/* libjpeg only warns if data is missing or damaged, which leaves grey or shifted areas. It shows
+ * its first warning alone, and calls an error after it a warning. So the file is read again without
+ * what is harmless: what is warned of then is damage. Again and again, for libjpeg counts padding
+ * by what it has not read ahead, and not the bytes 0xFF before a marker. */
 static int decode_tidied(tjhandle handle, const void *bytes, size_t size, struct picture *picture,
                          struct error *err) {
     enum { TIMES_MAX = 8 };

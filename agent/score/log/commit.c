@@ -92,7 +92,7 @@ static int gave_up(const struct error *cause, int64_t waited_ms, struct error *e
                      cause->text);
 }
 
-/* True: nothing was there for so long that no cache of a network's folders explains it. */
+/* True: nothing has been there for absent_ms, longer than a network's folders are cached. */
 static bool is_gone(const struct commit_log *log, const struct error *cause, int64_t now_ms,
                     int64_t *there_ms) {
     if (cause->kind != ERROR_NOT_FOUND) {

@@ -277,8 +277,8 @@ static void damaged_jpegs_are_refused(void) {
     picture_release(&picture);
 }
 
-/* A file that was cut anywhere is refused: of a progressive one, where a scan's header is cut, libjpeg
- * names an error behind its warning. */
+/* A file that was cut anywhere is refused: of a progressive one, where a scan's header is cut,
+ * libjpeg names an error behind its warning. */
 static void cut_jpegs_are_refused(void) {
     static const char *const forms[] = {"TJ_RESTART", "TJ_PROGRESSIVE"};
     for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
@@ -309,7 +309,8 @@ static void cut_jpegs_are_refused(void) {
     }
 }
 
-/* What libjpeg warns of in a header and goes on: the picture is whole, and damage behind is seen. */
+/* What libjpeg warns of in a header and goes on: the picture is whole, and damage behind is seen.
+ */
 static void odd_headers_hide_no_damage(void) {
     static const char adobe[] = "\xFF\xEE\0\x0E"
                                 "Adobe\0\x64\0\0\0\0\x07";

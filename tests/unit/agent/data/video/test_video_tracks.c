@@ -366,8 +366,8 @@ static void known_losses_stay_away(void) {
     }
 }
 
-/* Rows of frames that were scored in another size, or of a film that was cut, say so, too; they have
- * no tracks to lose. */
+/* Rows of frames that were scored in another size, or of a film that was cut, say so, too; they
+ * have no tracks to lose. */
 static void rows_are_told(void) {
     static const char *const names[] = {"t-sizes.ts", "t-cut.ts", "t-grown.ts"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -517,39 +517,6 @@ static void a_store_that_takes_nothing_ends_it(void) {
     }
 }
 
-/* Its reason is known while it waits, and it ends before a store that may work again. */
-static void a_folder_that_is_deleted_ends_it(void) {
-    struct error err = {0}, why = {0};
-    int number = folders++;
-    hand_model = x_calloc(1, sizeof *hand_model);
-    AUTO(store_freep) struct store *store = open_folder(number);
-    AUTO(text_freep) char *folder = x_printf("%s/%d", volume, number);
-    struct commit_identity identity = identity_of("uid-1");
-    identity.absent_ms = 300;
-    struct commit_log *log = NULL;
-    CHECK_OK(commit_open(store, &identity, see, hand_model, &log, &err), &err);
-    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
-    CHECK_OK(file_remove_tree(folder, &err), &err);
-    char text[64];
-    struct commit_record record = record_of(0, 0, text);
-    CHECK_OK(commit_add(log, &record, &err), &err);
-    int64_t through = 0, end_ms = clock_monotonic_ms() + 60000;
-    int result = 0;
-    while (result >= 0 && clock_monotonic_ms() < end_ms) {
-        struct error now = {0};
-        result = commit_poll(log, true, clock_monotonic_ms(), &through, &err);
-        why = commit_find_trouble(log, clock_monotonic_ms(), &now) > 0 ? now : why;
-        poll(NULL, 0, 1);
-    }
-    CHECK_INT(why.kind, ERROR_NOT_FOUND);
-    CHECK(result < 0);
-    CHECK_INT(err.kind, ERROR_NOT_FOUND);
-    CHECK(strstr(err.text, " was deleted while the job ran: "));
-    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
-    commit_free(log);
-    free(TAKE(hand_model));
-}
-
 /* Full objects are cut, and the log reports that it is full before memory is exhausted. */
 static int count_records(void *context, const struct commit_head *head UNUSED,
                          const struct commit_record *record, struct error *err UNUSED) {
@@ -613,7 +580,6 @@ int main(void) {
     TEST(of_another_release_is_refused_by_name);
     TEST(changed_commits_do_not_count);
     TEST(a_store_that_takes_nothing_ends_it);
-    TEST(a_folder_that_is_deleted_ends_it);
     TEST(much_at_once);
     TEST(whatever_happens_nothing_is_lost_or_twice);
     struct error err = {0};

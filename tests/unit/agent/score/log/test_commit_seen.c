@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A coordinator looks at the log before it claims it: each commit is read from the store once, as
- * long as there is memory for it. */
+ * long as there is memory for it. An output that is deleted later ends it. */
 #include "agent/score/log/commit.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
@@ -8,11 +8,13 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RUN "5f0c5f0c5f0c5f0c"
 enum { COMMITS = 20 };
 
 static struct store *store;
+static char folder[] = "/tmp/windlass-seen-XXXXXX";
 
 static char *name_of(int64_t number) {
     return x_printf(".windlass/" RUN "/commit/%012lld", (long long)number);
@@ -123,14 +125,41 @@ static void memory_is_bounded(void) {
     commit_seen_free(NULL);
 }
 
+/* The reason is known while it waits for what may come back. */
+static void a_folder_that_is_deleted_ends_it(void) {
+    struct error err = {0}, why = {0};
+    struct commit_identity identity = identity_of(NULL);
+    struct commit_log *log = NULL;
+    int64_t through = 0, end_ms = clock_monotonic_ms() + 60000;
+    int result = 0;
+    AUTO(text_freep) char *path = x_printf("%s/out", folder);
+    CHECK_OK(commit_open(store, &identity, NULL, NULL, &log, &err), &err);
+    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
+    CHECK_OK(file_remove_tree(path, &err), &err);
+    struct commit_record record = {.type = COMMIT_PUBLISHED, .first = 1, .cells = 1};
+    CHECK_OK(commit_add(log, &record, &err), &err);
+    while (result >= 0 && clock_monotonic_ms() < end_ms) {
+        struct error now = {0};
+        result = commit_poll(log, /* at_once= */ true, clock_monotonic_ms(), &through, &err);
+        why = commit_find_trouble(log, clock_monotonic_ms(), &now) > 0 ? now : why;
+        poll(NULL, 0, 1);
+    }
+    CHECK_INT(why.kind, ERROR_NOT_FOUND);
+    CHECK(result < 0);
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+    CHECK(strstr(err.text, "seentest/out was deleted while the job ran: "));
+    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
+    commit_free(log);
+}
+
 int main(void) {
     struct error err = {0};
-    char folder[] = "/tmp/windlass-seen-XXXXXX";
     setenv("seentest", mkdtemp(folder), 1);
     CHECK_OK(store_open("seentest/out", /* writes= */ true, &store, &err), &err);
     TEST(each_commit_is_read_once);
     TEST(what_has_no_room_is_read_again);
     TEST(memory_is_bounded);
+    TEST(a_folder_that_is_deleted_ends_it);
     store_free(store);
     CHECK_OK(file_remove_tree(folder, &err), &err);
     return TEST_END();

@@ -9,8 +9,7 @@
 
 #define SMALL "-f lavfi -i testsrc2=s=64x48:r=25:d=2 -f lavfi -i sine=440:d=2:r=44100 "
 #define LIVE_WMV "ff " SMALL "-c:v wmv2 -c:a wmav2 -f asf - | cat >$OUT"
-#define SILENT_OGG                                                                                 \
-    "e-silent.ogv", "ff -f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v libtheora $OUT"
+#define SILENT_OGG "e-silent.ogv", "ff -f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v libtheora $OUT"
 #define LIVE "ff " SMALL "-c:v mpeg2video -c:a mp2 -f "
 
 static const struct kind {
