@@ -163,7 +163,8 @@ make_certificate() {
     sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
 }
 # Every output that a script has made below $work, in its cluster or its Azurite, and that has a result.json, must hold what it says:
-# when the script ends by `exit`, before its folders are removed. A script that changes an output on purpose removes it.
+# when the script ends by `exit`, before its folders are removed. So must one have a result.json that says in another way that
+# its job has succeeded. A script that changes an output on purpose removes it.
 e2e_windlass=$(realpath "${BUILD:-build}/windlass" 2>/dev/null)
 verified=0
 verify_output() { # PATH NAME
@@ -171,11 +172,24 @@ verify_output() { # PATH NAME
     verified=$((verified + 1))
     said=$(timeout 300 "$e2e_windlass" verify "$1" 2>&1 </dev/null) || check "$2 holds what its result.json says: $said" false
 }
+# A BatchScore's summary.json, or the record of a gang that all its ranks have ended with 0 (agent/launch/proof/ended.h).
+says_success() { jq -es 'length == 1 and (.[0] | type == "object" and (.state == "Succeeded" and .result != null or .ended != null))' >/dev/null 2>&1; }
+# The last file that a gang has written into the folder .windlass: an older record is of an earlier gang.
+is_newest() { [ -z "$(find "${1%/*/ended/*}" -type f -newer "$1" 2>/dev/null)" ]; }
 verify_outputs() { # FOLDER
-    local result
-    while IFS= read -r result; do
-        verify_output "$(dirname "$result")" "$(dirname "${result#"$1"/}")"
-    done < <(find "$1" -name result.json -not -path '*/.windlass/*' 2>/dev/null)
+    local file output
+    while IFS= read -r file; do
+        case $file in
+        */.windlass/*/ended/*) output=${file%/.windlass/*} && is_newest "$file" || continue ;;
+        */.windlass/*) continue ;;
+        *) output=${file%/*} ;;
+        esac
+        if [[ $file == */result.json ]]; then
+            verify_output "$output" "${output#"$1"/}"
+        elif [ ! -e "$output/result.json" ] && says_success <"$file"; then
+            check "${output#"$1"/} has a result.json, as ${file#"$output"/} says that its job has succeeded" false
+        fi
+    done < <(find "$1" -type f \( -name result.json -o -name summary.json -o -path '*/.windlass/*/ended/*' \) 2>/dev/null)
 }
 # discard PATH...: removes them, and before that looks whether the outputs in them hold what they say.
 discard() {
@@ -194,13 +208,19 @@ verify_volumes() {
 }
 # Those in Azurite (tests/azurite), of both accounts. The script's proxy makes no more faults.
 verify_blobs() {
-    local account name
+    local account name names
     if [ -e "$work/proxy/faults" ]; then echo '[]' >"$work/proxy/faults.new" && mv "$work/proxy/faults.new" "$work/proxy/faults"; fi
     for account in films results; do
+        names=$(az list $account "${place:-tests}" 2>/dev/null | grep -E '(^|/)(result|summary)\.json$' | grep -vF .windlass/)
         while IFS= read -r name; do
-            name=${name%result.json}
-            verify_output "az://$account/${place:-tests}/${name%/}" "az://$account/${name%/}"
-        done < <(az list $account "${place:-tests}" 2>/dev/null | grep -E '(^|/)result\.json$' | grep -vF .windlass/)
+            if [[ $name == *result.json ]]; then
+                name=${name%result.json}
+                verify_output "az://$account/${place:-tests}/${name%/}" "az://$account/${name%/}"
+            elif [ -n "$name" ] && ! grep -qxF "${name%summary.json}result.json" <<<"$names" &&
+                says_success < <(az get $account "${place:-tests}/$name"); then
+                check "az://$account/$name is beside a result.json, as its job has succeeded" false
+            fi
+        done <<<"$names"
     done
 }
 exit() {
