@@ -71,13 +71,16 @@ static int compare_stored(struct commit_log *log, const char *name, const char *
     return there->size == size && memcmp(there->data, text, size) == 0;
 }
 
-/* cause: NULL: it takes something again. */
+/* cause: NULL: it takes something again. Of each kind the first text stays: others may have other
+ * numbers of requests in them. */
 static void note_trouble(struct commit_log *log, const struct error *cause) {
     pthread_mutex_lock(&log->lock);
     if (cause && log->trouble.kind == ERROR_NONE) {
         log->trouble_ms = clock_monotonic_ms();
     }
-    log->trouble = cause ? *cause : (struct error){0};
+    if (!cause || log->trouble.kind != cause->kind) {
+        log->trouble = cause ? *cause : (struct error){0};
+    }
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -92,10 +95,11 @@ static int gave_up(const struct error *cause, int64_t waited_ms, struct error *e
                      cause->text);
 }
 
-/* True: nothing has been there for absent_ms, longer than a network's folders are cached. */
+/* True: nothing has been there for absent_ms, longer than a network's folders are cached.
+ * *there_ms: when it was last not known to be absent; -1 at first. */
 static bool is_gone(const struct commit_log *log, const struct error *cause, int64_t now_ms,
                     int64_t *there_ms) {
-    if (cause->kind != ERROR_NOT_FOUND) {
+    if (cause->kind != ERROR_NOT_FOUND || *there_ms < 0) {
         *there_ms = now_ms;
     }
     return now_ms - *there_ms >= log->absent_ms;
@@ -106,7 +110,7 @@ static bool is_gone(const struct commit_log *log, const struct error *cause, int
  * says who wrote it. */
 static int store_object(struct commit_log *log, const char *name, const char *text, size_t size,
                         struct buffer *there, struct error *err) {
-    int64_t start_ms = clock_monotonic_ms(), there_ms = start_ms;
+    int64_t start_ms = clock_monotonic_ms(), there_ms = -1;
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
         struct error cause = {0}, unread = {0};
         int put = store_put(log->store, name, text, size, STORE_CREATE, &cause);
@@ -320,6 +324,7 @@ static int claim(struct commit_log *log, const struct commit_reader *reader, str
     char *text = object_text(log, &none, reader->next, reader->next, reader->truncated_from, &size);
     struct error cause = {0};
     int claimed = store_object(log, name, text, size, &there, &cause);
+    note_trouble(log, NULL);
     if (claimed < 0) { /* nothing was stored yet: the next coordinator makes the folder again */
         error_set(err, cause.kind == ERROR_NOT_FOUND ? ERROR_UNAVAILABLE : cause.kind, "%s",
                   cause.text);
