@@ -199,6 +199,17 @@ job paged
 check "a job that cannot write its report succeeds, and says so" eval '[ $code -eq 0 ] && grep -q "^  lost  *report" "$work/paged.log" && ! grep -q "^  report " "$work/paged.log" && [ "$(jq -r ".lost[].what" "$work/data/paged/summary.json")" = report ]'
 check "an earlier run's report is gone, and result.json names none" eval '[ "$(jq -r ".reports[].name" "$work/data/paged/result.json")" = summary.json ] && ! compgen -G "$work/data/paged/*.csv"'
 check "and the output holds" [ "$(verdict paged)" = "0 holds" ]
+mkdir "$work/data/stuck" && echo old >"$work/data/stuck/workers.csv"
+trap 'chattr -f -R -i "$work/data/stuck"; rm -rf "$work"' EXIT
+if chattr -f +i "$work/data/stuck/workers.csv"; then
+    job stuck
+    chattr -i "$work/data/stuck/workers.csv"
+    check "result.json does not name an earlier run's report that cannot be removed" eval '[ $code -eq 0 ] && [ "$(jq -r ".reports[].name" "$work/data/stuck/result.json")" = summary.json ]'
+    check "and the summary says that it stays" grep -q "there may be an earlier run's" "$work/data/stuck/summary.json"
+    rm -r "$work/data/stuck"
+else
+    echo "skip a report that cannot be removed: files cannot be made immutable here"
+fi
 # Of the report an obstacle may cost a page, but not the names of items that have failed.
 ln -sf /etc/passwd "$work/data/in/away"
 mkdir -p "$work/data/unnamed/failed.jsonl/x"
