@@ -2,7 +2,8 @@
 # What a job costs the API server, from apply to its end: requests of the controller by verb, and revisions of etcd (all
 # writes, the simulated kubelet's and the garbage collector's included), on a real API server 1.20 whose pods
 # tests/cluster/kubelet.py plays.
-# Then what each request was for: its verb and resource, from the API server's audit log.
+# Then, from the API server's audit log, what each request was for, its verb and resource; and the time from a job
+# stored to its last pod stored, median and worst.
 #   JOBS=20   of each kind; a Sweep has TRIALS=4 and counts with its trials
 #   KINDS="batchscore disttrain sweep"
 #   MOST="8.4 8.4 35"   fails above so many requests a job, of each of KINDS, without the writes of its status: so that
@@ -43,6 +44,15 @@ asked() {
         | "\(.verb) \(.objectRef.resource)\(if .objectRef.subresource then "/" + .objectRef.subresource else "" end) \(.responseStatus.code)"' |
         sort | uniq -c | awk -v n="$2" '{ printf "    %5.2f %-6s %s, %s\n", $1 / n, $2, $3, $4 }'
 }
+# begun FROM KIND: of the jobs since that line of the log: stored to the last pod stored, in ms. A pod has its job's name.
+begun() {
+    tail -n +"$1" "$audit" | jq -rs --arg kind "${2}s" '
+        def at: sub("(?<s>.*)\\.(?<us>[0-9]{6})Z"; "\(.s)Z \(.us)") | split(" ") | (.[0] | fromdateiso8601) * 1000 + (.[1] | tonumber) / 1000;
+        map(select(.verb == "create" and .responseStatus.code == 201) | {resource: .objectRef.resource, name: .objectRef.name, at: (.stageTimestamp | at)})
+        | (map(select(.resource == $kind and .name)) ) as $jobs | map(select(.resource == "pods" and .name)) as $pods
+        | [$jobs[] | . as $job | ([$pods[] | select(.name | startswith($job.name + "-"))] | map(.at) | max) as $last | select($last) | $last - $job.at]
+        | sort | if length > 0 then "    \(.[length / 2 | floor] | round) ms from stored to its last pod stored, at most \(.[-1] | round)" else empty end'
+}
 load_is_low() { awk -v most="$(nproc)" '{ exit $1 >= most }' /proc/loadavg; }
 most=($MOST) status=($MOST_STATUS) status_busy=($MOST_STATUS_BUSY) code=0
 for kind in $KINDS; do
@@ -58,6 +68,7 @@ for kind in $KINDS; do
         'BEGIN { printf "%-12s %5.1f requests of the controller, %5.1f revisions of etcd a job (%d jobs)\n", k, r / n, w / n, n }'
     load_is_low || status=("${status_busy[@]}")
     asked "$line" "$count" | tee "$counts"
+    [ $kind = sweep ] || begun "$line" $kind
     awk -v k=$kind -v all="$(($(requests) - before))" -v jobs="$count" -v most="${most[0]}" -v most_status="${status[0]}" '
         $3 ~ /\/status,$/ { n += $1 }
         END {
