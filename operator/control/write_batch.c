@@ -164,8 +164,10 @@ bool write_batch_is_retried(enum error_kind kind) {
 /* Preferably an error that is worth a retry. */
 static void note_error(struct write_batch *batch, const struct write_batch_item *write,
                        const struct error *err) {
-    if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
-        return; /* the resource was deleted: its event reports that */
+    bool is_absent = write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND;
+    if (is_absent && !batch->is_retry) { /* the resource was deleted: its event reports that */
+        batch->is_cut = true;
+        return;
     }
     if (!batch->err.kind || (!retried[batch->err.kind] && retried[err->kind])) {
         batch->err = *err;

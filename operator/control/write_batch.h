@@ -42,7 +42,7 @@ struct write_batch {
     int64_t again_ms; /* of the pass (reconcile.h) */
     int64_t took_ms;  /* by the pass, without its writes */
     bool is_retry;    /* it has a write that failed before (retry_pace.h) */
-    bool is_cut;      /* a status was stored only in part */
+    bool is_cut;      /* a status was stored only in part, or its resource was not found */
     bool is_due;      /* the resource was due again while its writes were under way */
     /* It creates or changes objects. Their events will be ignored as known, so the controller runs
      * the next pass by itself. */

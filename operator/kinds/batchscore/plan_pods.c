@@ -386,8 +386,7 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
             continue;
         }
         if (json_array_size(plan->job.result.create) >= CREATES_MAX) {
-            job_plan_wake(&plan->job, plan->job.now_ms + 1);
-            return;
+            return; /* the end of these, or their turn, leads to the next pass */
         }
         json_t *pod = NULL;
         for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {

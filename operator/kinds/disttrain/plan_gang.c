@@ -336,8 +336,7 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
             }
         }
         if (json_array_size(gang->job.result.create) >= CREATES_MAX) {
-            job_plan_wake(&gang->job, gang->job.now_ms + 1);
-            return;
+            return; /* the end of these, or their turn, leads to the next pass */
         }
         restarts.is_memory = newest->attempt > 0 && job_plan_ran_out_of_memory(newest);
         json_t *pod = NULL;

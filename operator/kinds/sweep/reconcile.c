@@ -173,7 +173,7 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
     bool is_over = conditions_is_finished(request->object); /* its rows are not needed */
-    refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
+    refusals_begin(&sweep->write_failures, request);
     if (!is_over) {
         holders_settle(request, &sweep->write_failures, /* made= */ NULL);
     }

@@ -40,6 +40,15 @@ static bool webhook_hangs(void *context UNUSED, struct api_double *double_ UNUSE
     return is_creation_of(request, "pods");
 }
 
+static bool secrets_refused(void *context UNUSED, struct api_double *double_ UNUSED,
+                            const struct api_request *request) {
+    if (is_creation_of(request, "secrets")) {
+        api_double_refuse(request, 403, "Forbidden", "secrets is forbidden: exceeded quota: q");
+        return true;
+    }
+    return false;
+}
+
 static bool services_refused(void *context UNUSED, struct api_double *double_ UNUSED,
                              const struct api_request *request) {
     if (is_creation_of(request, "services")) {
@@ -53,6 +62,16 @@ static bool status_refused(void *context UNUSED, struct api_double *double_ UNUS
                            const struct api_request *request) {
     if (strcmp(request->part, "status") == 0) {
         api_double_refuse(request, 403, "Forbidden", "cannot update resource jobs/status");
+        return true;
+    }
+    return false;
+}
+
+/* A definition without the subresource. */
+static bool status_is_not_found(void *context UNUSED, struct api_double *double_ UNUSED,
+                                const struct api_request *request) {
+    if (strcmp(request->part, "status") == 0) {
+        api_double_refuse(request, 404, "NotFound", "the server could not find the resource");
         return true;
     }
     return false;

@@ -6,12 +6,14 @@
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/kinds.h"
 #include "operator/kube/kube.h"
+#include "operator/operator_metrics.h"
 #include "operator/resource.h"
 #include "tests/kube/api_double.h"
 #include "tests/kube/stepped_clock.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct api_double *api;
@@ -79,6 +81,17 @@ static inline void asking_put(const char *plural, const char *manifest, const ch
         }
         api_double_put(api, plural, made);
     }
+}
+
+/* Reconcile passes so far, of all worlds. */
+static inline int64_t asking_passes(void) {
+    AUTO(text_freep) char *page = operator_metrics_page();
+    static const char row[] = "\nwindlass_reconcile_total{";
+    int64_t passes = 0;
+    for (const char *at = strstr(page, row); at; at = strstr(at + 1, row)) {
+        passes += strtoll(strstr(at, "} ") + 2, NULL, 10);
+    }
+    return passes;
 }
 
 static inline void asking_settle(void) {

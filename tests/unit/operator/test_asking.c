@@ -7,7 +7,7 @@
  * ASKING_JOBS=1000: how many. */
 #include "operator/object.h"
 #include "tests/seed.h"
-#include "tests/unit/operator/asking_changes.h"
+#include "tests/unit/operator/asking_specs.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +22,7 @@ enum {
     POLLED = 8,         /* jobs of which something is asked or changed all the time */
     PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
     PER_MINUTE = 60,    /* of MANY jobs and the watches together */
+    PASSES_MAX = 6000,  /* over a job: without requests, too, nothing turns in circles */
 };
 
 static int job_count;
@@ -389,6 +390,19 @@ static const struct state states[] = {
     {"a gang's pods run and wait by turns", gang, never, NULL, run_and_wait, CHANGES},
     {"pods are evicted each second", batch, never, NULL, evict_each_second, CHANGES},
     {"a gang's pods are evicted each second", gang, never, NULL, evict_each_second, CHANGES},
+    {"no right to write the status, which changes", batch, status_refused, NULL, change_reasons,
+     CHANGES},
+    {"a status is not found", batch, status_is_not_found, NULL, NULL, EASY},
+    {"quota of Secrets", batch, secrets_refused, NULL, NULL, EASY},
+    {"scaled each second", batch, never, NULL, scale_each_second, CHANGES},
+    {"quota, and scaled each second", batch, quota, NULL, scale_each_second, CHANGES},
+    {"the spec changes each second", batch, never, NULL, change_specs, CHANGES},
+    {"the spec of a Sweep changes each second", sweep, never, NULL, change_specs, CHANGES},
+    {"changed each second while suspended", batch, never, NULL, change_while_suspended, CHANGES},
+    {"somebody deletes the Services each second", batch, never, NULL, delete_services, CHANGES},
+    {"somebody deletes the trials each second", sweep, never, NULL, delete_trials, CHANGES},
+    {"Services that do not go", batch, never, NULL, keep_services, EASY},
+    {"pods get another owner, and lose it", batch, never, NULL, share_pods, CHANGES},
     {"suspended and resumed every 5 s", batch, never, NULL, quarrel_about_suspend, CHANGES},
     {"a gang is suspended and resumed", gang, never, NULL, quarrel_about_suspend, CHANGES},
 };
@@ -448,6 +462,7 @@ static void begin(int jobs) {
 static struct rates ask(int jobs) {
     begin(jobs);
     AUTO(tree_freep) json_t *begun = NULL;
+    int64_t passes = asking_passes();
     for (int minute = 0; minute < MINUTES; minute++) {
         if (minute == BEGIN_MS / 60000) {
             begun = json_deep_copy(api_double_counts(api));
@@ -455,6 +470,7 @@ static struct rates ask(int jobs) {
         run_minute(minute);
     }
     struct rates rates = rates_of(api_double_counts(api), begun, jobs);
+    CHECK(asking_passes() - passes <= (int64_t)PASSES_MAX * jobs);
     asking_close();
     return rates;
 }

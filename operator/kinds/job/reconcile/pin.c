@@ -221,14 +221,24 @@ static void forget_change(struct pin *pin) {
     pin->change = PIN_UNCHANGED;
 }
 
-static void begin_change(struct pin *pin, const struct reconcile *request, const json_t *changed,
+/* False: it is not its time yet. */
+static bool begin_change(struct pin *pin, struct reconcile *request, const json_t *changed,
                          const char *hash) {
-    if (strcmp(pin->next_hash, hash) != 0) {
-        memcpy(pin->next_hash, hash, sizeof pin->next_hash);
-        pin->since_ms = request->monotonic_ms;
-        pin->change = PIN_STORING;
-        want(pin, changed, hash, pin->slot == 0 ? 1 : 0);
+    if (strcmp(pin->next_hash, hash) == 0) {
+        return true;
     }
+    int64_t left_ms = retry_repeat_left_ms(&pin->changes, request->monotonic_ms);
+    if (left_ms > 0) {
+        pin->change = pin->change == PIN_UNCHANGED ? PIN_WAITS : pin->change;
+        status_write_requeue(request, left_ms);
+        return false;
+    }
+    retry_repeat_note(&pin->changes, request->monotonic_ms);
+    memcpy(pin->next_hash, hash, sizeof pin->next_hash);
+    pin->since_ms = request->monotonic_ms;
+    pin->change = PIN_STORING;
+    want(pin, changed, hash, pin->slot == 0 ? 1 : 0);
+    return true;
 }
 
 /* One step towards the changed spec; the object to plan with, owned. NULL: it is not taken. */
@@ -242,7 +252,9 @@ static json_t *take(struct reconcile *request, struct pin *pin, const json_t *ac
         pin->change = is_resumed ? PIN_UNCHANGED : PIN_WAITS;
         return is_resumed ? NULL : held_back(accepted);
     }
-    begin_change(pin, request, changed, hash);
+    if (!begin_change(pin, request, changed, hash)) {
+        return held_back(accepted);
+    }
     if (is_resumed && pin->change == PIN_STORING &&
         request->monotonic_ms >= pin->since_ms + TAKE_MS) {
         drop(pin, false);

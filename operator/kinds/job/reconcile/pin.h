@@ -7,11 +7,13 @@
  * changed (pin_rules): the new spec is stored as a ControllerRevision, under one of two names, then
  * status.specHash moves to it, then the record on the Service, and then only the job goes on. So
  * whenever the controller ends, the Service or one of the two revisions has the hash of the status,
- * and there are never more. */
+ * and there are never more. Who changes the spec all the time makes requests more and more
+ * rarely (retry_delay.h). */
 #pragma once
 
 #include "operator/control/controller.h"
 #include "operator/kinds/job/reconcile/accepted.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 
 /* Of a kind. */
 struct pin_rules {
@@ -36,7 +38,7 @@ enum pin_store {
 /* Of a change while the job is suspended. */
 enum pin_change {
     PIN_UNCHANGED,
-    PIN_WAITS,   /* until the pods are gone */
+    PIN_WAITS,   /* until the pods are gone, or for its time */
     PIN_STORING, /* as a revision */
     PIN_STORED,  /* the status moves */
     PIN_REFUSED, /* it could not be stored */
@@ -61,8 +63,9 @@ struct pin {
     enum pin_change change;
     char next_hash[65]; /* of the changed spec; "": none */
     int64_t since_ms;   /* when it began to be stored, monotonic */
-    int moves_failed;   /* of the record on the Service, in a row */
-    int64_t move_ms;    /* when that may be written again, monotonic */
+    struct retry_repeat changes;
+    int moves_failed; /* of the record on the Service, in a row */
+    int64_t move_ms;  /* when that may be written again, monotonic */
 };
 
 /* What exists of a job; all borrowed. */

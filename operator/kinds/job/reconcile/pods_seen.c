@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP_MS = 1000 /* less is a clock that is slewed */ };
+enum {
+    STEP_MS = 1000, /* less is a clock that is slewed */
+    MANY = 64,
+    PASS_MAX_MS = 1000,
+};
 
 static void release_alive(struct pod_alive *pod) {
     free(pod->name);
@@ -143,12 +147,28 @@ static void remove_gone(struct pods_seen *seen) {
 
 /* ---- a pass ---- */
 
+/* With 1,000 pods a pass every half a second. */
+static int64_t pause_ms(size_t pods) {
+    return pods < MANY ? 0 : (int64_t)MIN(pods / 2, (size_t)PASS_MAX_MS);
+}
+
+bool pods_seen_lately(const struct pods_seen *seen, struct reconcile *request) {
+    int64_t left_ms = seen->next_ms - request->monotonic_ms;
+    if (left_ms > 0) {
+        request->again_ms = left_ms;
+        request->is_postponed = true;
+    }
+    return left_ms > 0;
+}
+
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms) {
     struct pods_seen before = *seen;
     size_t known = seen->alive_count;
     int64_t ahead_ms = wall_ms - monotonic_ms;
-    *seen = (struct pods_seen){.alive = TAKE(before.alive), .alive_count = known};
+    *seen = (struct pods_seen){.alive = TAKE(before.alive),
+                               .alive_count = known,
+                               .next_ms = monotonic_ms + pause_ms(json_array_size(pods))};
     before.alive_count = 0;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));

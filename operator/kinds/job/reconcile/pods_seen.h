@@ -1,8 +1,9 @@
 /* pods_seen.h: when pods of a job were first seen to have ended or to be on their way out, and how
  * far the clock was set since their other times were seen, kept between passes: delays are measured
- * with our clock, as a node's may be wrong by minutes, and ours may be set. Pure. */
+ * with our clock, as a node's may be wrong by minutes, and ours may be set. */
 #pragma once
 
+#include "operator/control/reconcile.h"
 #include "operator/kinds/job/plan.h"
 
 /* A pod that is alive. */
@@ -27,6 +28,7 @@ struct pods_seen {
     json_t *vanished; /* [NAME] of pods that the pass before saw alive, and that are gone */
     json_t *lost;     /* {PLACE: NAME} of those, and of others that since then are being deleted, or
                          were evicted, preempted or lost with their node */
+    int64_t next_ms;  /* the next pass at the earliest, monotonic */
 };
 
 enum {
@@ -42,3 +44,6 @@ void pods_seen_drop(struct pods_seen *seen, const char *name);
 /* pods: an array; of others nothing is kept. The time is that of the pass. */
 void pods_seen_note(struct pods_seen *seen, const json_t *pods, int64_t wall_ms,
                     int64_t monotonic_ms);
+/* Each event of a pod leads to a pass, which reads all pods of its job: of 64 and more pods, passes
+ * are half a millisecond a pod apart, up to a second. True: this one is postponed. */
+NODISCARD bool pods_seen_lately(const struct pods_seen *seen, struct reconcile *request);

@@ -207,6 +207,7 @@ void job_wrote(void *opaque, const struct written *written) {
         job_credentials_note(&kept->credentials, written);
     }
     if (written->verb == CLUSTER_DELETE && !written->err) {
+        recreation_note_deleted(&kept->recreation, written->object);
         pods_seen_drop(&kept->pods, tree_text(written->object, "metadata.name", ""));
     }
 }
@@ -419,6 +420,7 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct
     return ops->plan(request, observed, ret_plan, err);
 }
 
+/* So that the Service is known as ours when it is seen. */
 static void note_services(struct kept *kept, const json_t *objects) {
     struct credentials *made = kept->credentials;
     size_t i;
@@ -435,12 +437,6 @@ static void note_services(struct kept *kept, const json_t *objects) {
     }
 }
 
-/* So that the Service is known as ours when it is seen. plan: what of it is sent. */
-static void note_begun(struct kept *kept, const struct plan_result *plan) {
-    note_services(kept, plan->create);
-    note_services(kept, plan->apply);
-}
-
 static void trim_all(const struct job_ops *ops, const struct reconcile *request,
                      const json_t *objects) {
     size_t i;
@@ -452,14 +448,6 @@ static void trim_all(const struct job_ops *ops, const struct reconcile *request,
 
 static void release_failures(struct write_failures *list) {
     free(list->at);
-}
-
-/* What was adopted lately is not adopted again at once. */
-static void forget_finished(struct state *state, const struct reconcile *request,
-                            const struct kept *kept) {
-    if (kept->adoption.count == 0) {
-        forget(state, request);
-    }
 }
 
 /* False: an object that is the job's has to be adopted first. */
@@ -525,6 +513,16 @@ static bool is_stripped(const struct job_ops *ops, struct reconcile *request) {
     return maker && strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) == 0;
 }
 
+static void carry_out(const struct state *state, struct reconcile *request, struct kept *kept,
+                      struct plan_result *plan) {
+    pin_add(request, &kept->pin, "Service", plan->create);
+    kept->status.may_begin_late = state->is_current;
+    ensured_want_all(&kept->ensured, plan->apply);
+    job_carry_out(request, &kept->write_failures, &kept->status, plan);
+    note_services(kept, plan->create); /* what of it is sent */
+    note_services(kept, plan->apply);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -534,12 +532,13 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return 0;
     }
     struct kept *kept = kept_of(state, request);
-    refusals_begin(&kept->write_failures, tree_integer(object, "metadata.generation", 0));
+    refusals_begin(&kept->write_failures, request);
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
         other_leader_note_begun(&kept->other);
     }
-    if (is_stripped(ops, request) || !adopt_owned(request, kept)) {
+    if (pods_seen_lately(&kept->pods, request) || is_stripped(ops, request) ||
+        !adopt_owned(request, kept)) {
         return 0;
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
@@ -549,7 +548,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     const json_t *service = spec_snapshot_choose(&known, services, &is_known);
     const struct pin_seen seen = {service, pods, kept->credentials};
     AUTO(tree_freep) json_t *accepted = NULL;
-    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
+    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted) ||
+        !recreation_may_begin(request, &kept->recreation, services)) {
         return 0;
     }
     note_seen(ops, request, kept, pods);
@@ -585,13 +585,11 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return 0;
     }
     look_around(ops, request, kept, pods, is_known ? service : NULL);
-    pin_add(request, &kept->pin, "Service", plan.create);
-    kept->status.may_begin_late = state->is_current;
-    ensured_want_all(&kept->ensured, plan.apply);
-    job_carry_out(request, &kept->write_failures, &kept->status, &plan);
-    note_begun(kept, &plan);
+    carry_out(state, request, kept, &plan);
     if (conditions_is_finished(object)) {
-        forget_finished(state, request, kept);
+        if (kept->adoption.count == 0) { /* what was adopted lately is not adopted again at once */
+            forget(state, request);
+        }
         trim_all(ops, request, pods);
         trim_all(ops, request, services);
     }

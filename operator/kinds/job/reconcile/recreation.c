@@ -87,3 +87,37 @@ void recreation_hold(struct reconcile *request, const struct recreation *recreat
         status_write_requeue(request, next_ms - request->monotonic_ms);
     }
 }
+
+static void report_service(struct reconcile *request, int times) {
+    AUTO(text_freep)
+    char *note = x_printf("the job's Service was deleted, as %d others were before; the next ones, "
+                          "with all that belongs to them, are made later each time, up to three "
+                          "minutes",
+                          times - 1);
+    struct reconcile_event event = {.type = "Warning", .reason = "ServiceTakenAway", .note = note};
+    event_recorder_add(request, &event);
+}
+
+bool recreation_may_begin(struct reconcile *request, struct recreation *recreation,
+                          const json_t *services) {
+    bool is_there = json_array_size(services) > 0;
+    if (is_there || !recreation->had_service) {
+        recreation->had_service |= is_there;
+        return true;
+    }
+    int64_t left_ms = retry_repeat_left_ms(&recreation->services, request->monotonic_ms);
+    if (left_ms > 0) {
+        status_write_requeue(request, left_ms);
+        return false;
+    }
+    recreation->had_service = false;
+    retry_repeat_note(&recreation->services, request->monotonic_ms);
+    if (recreation->services.times == RECREATION_EVENT) {
+        report_service(request, recreation->services.times);
+    }
+    return true;
+}
+
+void recreation_note_deleted(struct recreation *recreation, const json_t *object) {
+    recreation->had_service &= strcmp(tree_text(object, "kind", ""), "Service") != 0;
+}

@@ -4,14 +4,16 @@
  * causes few requests; ten minutes without a loss end it. Pods that the controller deletes, and
  * those that have ended otherwise, do not count: the plan knows when to replace them. A job that is
  * suspended and resumed again and again, because two of those who set it do not agree, waits in the
- * same way. */
+ * same way. So does one whose Service is deleted again and again: its Secret goes with it, so all
+ * that it has is made anew. */
 #pragma once
 
 #include "operator/control/controller.h"
+#include "operator/kinds/job/reconcile/retry_delay.h"
 
 enum {
     RECREATION_FORGET_MS = 600000,
-    RECREATION_EVENT = 4, /* losses in a row of one place that make an Event */
+    RECREATION_EVENT = 4, /* losses in a row of one place, or of Services, that make an Event */
 };
 
 /* Of one job; zero at first. */
@@ -21,6 +23,8 @@ struct recreation {
     int resumptions;       /* in a row */
     int64_t resumed_ms;    /* the last of them */
     int64_t not_before_ms; /* of all pods */
+    bool had_service;
+    struct retry_repeat services; /* that were made anew */
 };
 
 void recreation_release(struct recreation *recreation);
@@ -30,3 +34,9 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
  * when the first of them may be made. */
 void recreation_hold(struct reconcile *request, const struct recreation *recreation,
                      json_t *create);
+/* Before the plan. False: the job's Service was taken away again, and the pass should end; another
+ * one follows when it may be made anew. */
+NODISCARD bool recreation_may_begin(struct reconcile *request, struct recreation *recreation,
+                                    const json_t *services);
+/* The controller has deleted that object. */
+void recreation_note_deleted(struct recreation *recreation, const json_t *object);

@@ -2,6 +2,8 @@
 #include "operator/kinds/job/reconcile/refusals.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/reconcile/status_write.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +30,26 @@ void refusals_release(struct refusals *record) {
     *record = (struct refusals){0};
 }
 
-void refusals_begin(struct refusals *record, int64_t generation) {
-    if (record->generation != generation) {
-        refusals_release(record);
-        record->generation = generation;
+/* Who changes the job all the time, an autoscaler for example, must not make it ask so often. */
+void refusals_begin(struct refusals *record, struct reconcile *request) {
+    int64_t generation = tree_integer(request->object, "metadata.generation", 0);
+    if (record->generation == generation) {
+        return;
     }
+    if (record->count > 0 || record->denied > 0) {
+        int64_t left_ms = retry_repeat_left_ms(&record->forgot, request->monotonic_ms);
+        if (left_ms > 0) {
+            status_write_requeue(request, left_ms);
+            return;
+        }
+        struct refusals after = {.forgot = record->forgot};
+        retry_repeat_note(&after.forgot, request->monotonic_ms);
+        /* A slow start follows; when this is the first time, with its own turn. */
+        after.denied = after.forgot.times > 1 ? record->denied : MIN(record->denied, 1);
+        refusals_release(record);
+        *record = after;
+    }
+    record->generation = generation;
 }
 
 /* A job has one Secret, and another name for it after each failure. */

@@ -2,8 +2,9 @@
  * again. An object whose creation failed is not asked for before its own time: 1 s after the first
  * failure, doubling up to a minute, and then not before its turn among all that fails
  * (retry_pace.h). Only a success of the same write, or a new metadata.generation of the job, ends
- * that; events do not. In addition all creations of a job pause after one was denied or the server
- * failed. */
+ * that; events do not. Generations that follow each other do so more and more rarely
+ * (retry_delay.h). In addition all creations of a job pause after one was denied
+ * or the server failed. */
 #pragma once
 
 #include "lib/error.h"
@@ -35,14 +36,16 @@ struct refusal {
 struct refusals {
     struct refusal *at; /* the oldest first */
     size_t count;
-    int64_t generation;      /* the job's, when they happened */
+    int64_t generation;         /* the job's, when they happened */
+    struct retry_repeat forgot; /* because of another generation */
     int denied;              /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
 
 void refusals_release(struct refusals *record);
-/* Before each pass. Forgets everything if the job's generation has changed since the last call. */
-void refusals_begin(struct refusals *record, int64_t generation);
+/* Before each pass. Forgets everything if the job's generation has changed since the last call; if
+ * it changes often, in a later pass. */
+void refusals_begin(struct refusals *record, struct reconcile *request);
 /* Records how a creation, an apply that creates, or a deletion ended. A pod that only a LimitRange
  * makes invalid was denied. */
 void refusals_note(struct refusals *record, const struct written *asked);

@@ -17,7 +17,7 @@ enum {
     AGAIN_MAX_MS = 60000,
     DOUBLINGS_MAX = 11,
     AT_ONCE = 10,            /* changes of conditions that are written at once in a row, */
-    AT_ONCE_EACH_MS = 12000, /* and how long it takes until one more may be */
+    AT_ONCE_EACH_MS = 15000, /* and how long it takes until one more may be */
 };
 
 /* How long a difference may wait. */
@@ -144,11 +144,31 @@ static bool only_begins(const struct status_write_record *record, const json_t *
            strcmp(stalled, "True") != 0;
 }
 
-/* A change of conditions uses the allowance up, and when more than half of it is used, so does what
- * comes along with such changes. */
-static void spend(struct status_write_record *record, enum urgency urgency, int64_t now_ms) {
+/* What is written however many writes there were: the end of the job, a new Secret's name, on which
+ * other writes depend, and what others decide by. */
+static bool is_pressing(const json_t *before, const json_t *status) {
+    bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
+                            tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
+    const json_t *secret = tree_get(before, "credentials.secret");
+    bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
+    return has_ended || is_renamed || warns(before, status) || has_grown(before, status);
+}
+
+/* What others may change all the time: workers that come and go, and the job's spec. */
+static bool is_of_others(const json_t *before, const json_t *status) {
+    return has_workers(before) != has_workers(status) ||
+           tree_integer(before, "observedGeneration", 0) !=
+               tree_integer(status, "observedGeneration", 0);
+}
+
+/* A change of conditions uses the allowance up, and so does what others change; when more than half
+ * of it is used, so does what comes along with such changes. */
+static void spend(struct status_write_record *record, const json_t *before, const json_t *status,
+                  int64_t now_ms) {
+    enum urgency urgency = urgency_with_steps(before, status);
     bool is_much = record->at_once_ms > now_ms + AT_ONCE / 2 * AT_ONCE_EACH_MS;
-    if (urgency == URGENCY_NOW || (urgency == URGENCY_SOON && is_much)) {
+    bool is_counted = is_much || is_of_others(before, status);
+    if (urgency == URGENCY_NOW || (urgency == URGENCY_SOON && is_counted)) {
         /* Tries that fail use it up, too, but no more than there is: after a failure of an hour
          * the next write waits as after ten. */
         record->at_once_ms = MIN(MAX(record->at_once_ms, now_ms) + AT_ONCE_EACH_MS,
@@ -156,22 +176,22 @@ static void spend(struct status_write_record *record, enum urgency urgency, int6
     }
 }
 
-/* How long the new status can wait. In a rush everything can, except the end of the job and a new
- * Secret's name, on which other writes depend; the first Secret's name, and the record of what the
- * job began with, are on its Service. */
+/* When the allowance has room for one more write. */
+static int64_t allowed_ms(const struct status_write_record *record) {
+    return record->at_once_ms - AT_ONCE * AT_ONCE_EACH_MS;
+}
+
+/* How long the new status can wait. In a rush everything can that does not press; the first
+ * Secret's name, and the record of what the job began with, are on its Service. */
 static int64_t can_wait_ms(const struct reconcile *request,
                            const struct status_write_record *record, const json_t *before,
                            const json_t *status) {
-    bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
-                            tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
-    const json_t *secret = tree_get(before, "credentials.secret");
-    bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
-    if (has_ended || is_renamed || warns(before, status) || has_grown(before, status)) {
+    if (is_pressing(before, status)) {
         return 0;
     }
     enum urgency urgency = urgency_with_steps(before, status);
-    int64_t due_ms = urgency == URGENCY_FIGURES ? record->wrote_ms + request->figures_ms
-                                                : record->at_once_ms - AT_ONCE * AT_ONCE_EACH_MS;
+    int64_t due_ms =
+        urgency == URGENCY_FIGURES ? record->wrote_ms + request->figures_ms : allowed_ms(record);
     if (urgency == URGENCY_SOON) {
         due_ms = MAX(due_ms, record->wrote_ms + SOON_MS);
     }
@@ -181,21 +201,27 @@ static int64_t can_wait_ms(const struct reconcile *request,
     return MAX(due_ms - request->monotonic_ms, request->overload_ms);
 }
 
-/* After a failure. Figures go on at leisure; what is new besides takes the next turn. */
+/* After a failure. What is new since that try takes the next turn for which the allowance has room;
+ * figures are no news: they go on at leisure where the rest is stored, and else wait with it. */
 static bool may_try_again(struct reconcile *request, const struct status_write_record *record,
                           const json_t *status) {
     enum urgency urgency = urgency_of(record->tried, status);
-    if (object_holds(record->tried, status, /* ignores_times= */ true)) {
-        return reconcile_may_retry(request, record->not_before_ms, record->failures);
-    }
-    if (urgency == URGENCY_FIGURES && record->is_partial) {
+    bool is_same = object_holds(record->tried, status, /* ignores_times= */ true);
+    if (!is_same && urgency <= URGENCY_FIGURES && record->is_partial) {
         int64_t left_ms = record->wrote_ms + request->figures_ms - request->monotonic_ms;
         if (left_ms > 0) {
             status_write_requeue(request, left_ms);
         }
         return left_ms <= 0;
     }
-    return reconcile_may_retry(request, MIN(record->wrote_ms + SOON_MS, record->not_before_ms), 1);
+    if (is_same || urgency <= URGENCY_FIGURES) {
+        return reconcile_may_retry(request, record->not_before_ms, record->failures);
+    }
+    int64_t due_ms = MIN(record->wrote_ms + SOON_MS, record->not_before_ms);
+    if (!is_pressing(record->tried, status)) {
+        due_ms = MAX(due_ms, allowed_ms(record));
+    }
+    return reconcile_may_retry(request, due_ms, 1);
 }
 
 bool status_write(struct reconcile *request, struct status_write_record *record, json_t *status) {
@@ -217,7 +243,7 @@ bool status_write(struct reconcile *request, struct status_write_record *record,
         status_write_requeue(request, left_ms);
         return false;
     }
-    spend(record, urgency_with_steps(before, status), request->monotonic_ms);
+    spend(record, before, status, request->monotonic_ms);
     json_t *object = json_copy((json_t *)request->object);
     json_object_set(object, "status", status);
     reconcile_write(request, CLUSTER_STATUS, object);

@@ -1,9 +1,9 @@
 /* status_write.h: when a resource's status is written. A change of a condition's status or reason:
- * at once; after ten in a row one every 12 s, so that what goes to and fro costs little; the end of
+ * at once; after ten in a row one every 15 s, so that what goes to and fro costs little; the end of
  * the job always. Figures (counters, messages): when request->figures_ms have passed since the last
- * write. Anything else, a figure that appears or goes, and whether workers are connected: a second
- * after the last write. Rates and the seconds left alone: never; they are written with the rest. In
- * a rush all but the end waits longer.
+ * write. Anything else, a figure that appears or goes, and whether workers are connected, which
+ * counts among the ten: a second after the last write. Rates and the seconds left alone: never;
+ * they are written with the rest. In a rush all but the end waits longer.
  *
  * What says no more than that the job begins (Pending) waits until a second after the job was first
  * seen: by then most jobs have more to say. Its Service has recorded what it says. Until then

@@ -378,6 +378,33 @@ static void what_is_read_is_shared(void) {
     cache_free(cache);
 }
 
+/* A job of 300 pods: all are read, and a bounded number of trees stays in memory, whoever still
+ * reads the others. */
+static void of_many_few_stay_parsed(void) {
+    enum { PODS = 300, KEPT_MAX = 128 };
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
+    json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
+    for (int i = 0; i < PODS; i++) {
+        AUTO(text_freep) char *name = x_printf("pod-%03d", i);
+        tell(cache, CLUSTER_APPLIED, object("Pod", "default", name, "job", "u1"));
+    }
+    for (int pass = 0; pass < 3; pass++) {
+        AUTO(tree_freep) json_t *pods = cache_owned(cache, "Pod", owner);
+        size_t kept = 0;
+        for (size_t i = 0; i < json_array_size(pods); i++) {
+            AUTO(text_freep) char *name = x_printf("pod-%03zu", i);
+            const json_t *pod = json_array_get(pods, i);
+            CHECK_STR(tree_text(pod, "metadata.name", ""), name);
+            kept += pod->refcount > 1; /* by the array alone otherwise */
+        }
+        CHECK_INT(json_array_size(pods), PODS);
+        CHECK(kept > 0 && kept <= KEPT_MAX);
+    }
+    cache_free(cache);
+}
+
 int main(void) {
     TEST(finds_by_name_and_by_owner);
     TEST(finds_what_lost_its_owner);
@@ -392,5 +419,6 @@ int main(void) {
     TEST(many_come_and_go);
     TEST(missing_defaults_are_filled_in);
     TEST(what_is_read_is_shared);
+    TEST(of_many_few_stay_parsed);
     return TEST_END();
 }

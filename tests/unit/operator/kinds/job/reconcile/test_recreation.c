@@ -149,10 +149,53 @@ static void test_what_does_not_count(void) {
     close_world();
 }
 
+/* When a pass without the Service may make it anew: 0: in this one. */
+static int64_t service_left_ms(struct recreation *recreation, bool is_there, int64_t now_ms,
+                               size_t *ret_events) {
+    AUTO(tree_freep) json_t *services = is_there ? json_pack("[{}]") : json_array();
+    AUTO(tree_freep) json_t *events = json_array();
+    struct reconcile request = {.kind = "BatchScore",
+                                .namespace = "default",
+                                .name = "a",
+                                .monotonic_ms = now_ms,
+                                .events = events};
+    CHECK_INT(recreation_may_begin(&request, recreation, services), request.again_ms == 0);
+    *ret_events += json_array_size(events);
+    return request.again_ms;
+}
+
+/* A Service that somebody deletes comes back at once, then later each time, up to three minutes;
+ * one that the controller has deleted, or that never was, does not count. */
+static void test_a_service_that_is_deleted(void) {
+    static const int64_t waits_ms[] = {0,     1000,  2000,  4000,   8000,
+                                       16000, 32000, 64000, 128000, 180000};
+    struct recreation recreation = {0};
+    int64_t now_ms = 5000;
+    size_t events = 0;
+    CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
+    for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
+        CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
+        CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), waits_ms[i]);
+        now_ms += waits_ms[i];
+        if (waits_ms[i] > 0) {
+            CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
+        }
+    }
+    CHECK_INT(events, 1);
+    CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
+    AUTO(tree_freep) json_t *ours = json_pack("{s:s}", "kind", "Service");
+    recreation_note_deleted(&recreation, ours);
+    CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, false, now_ms + 600000, &events), 0);
+    recreation_release(&recreation);
+}
+
 int main(void) {
     TEST(test_later_each_time);
     TEST(test_later_after_each_resumption);
     TEST(test_it_ends);
     TEST(test_what_does_not_count);
+    TEST(test_a_service_that_is_deleted);
     return TEST_END();
 }

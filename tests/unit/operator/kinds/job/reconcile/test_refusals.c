@@ -66,6 +66,14 @@ static void test_each_failure_counts(void) {
     }
 }
 
+/* A pass of the job with that generation. Returns in how many ms it asks for the next one. */
+static int64_t begin(struct refusals *record, int64_t generation) {
+    AUTO(tree_freep) json_t *job = json_pack("{s:{s:I}}", "metadata", "generation", generation);
+    struct reconcile request = {.object = job, .monotonic_ms = clock_monotonic_ms()};
+    refusals_begin(record, &request);
+    return request.again_ms;
+}
+
 /* Other objects' successes and other deletions do not shorten it; its own success and another
  * generation of the job do. */
 static void test_what_ends_the_wait(void) {
@@ -73,20 +81,46 @@ static void test_what_ends_the_wait(void) {
     AUTO(tree_freep) json_t *pod = pod_named("a-0");
     AUTO(tree_freep) json_t *other = pod_named("a-1");
     int64_t now_ms = clock_monotonic_ms();
-    refusals_begin(&record, 1);
+    begin(&record, 1);
     tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
     int64_t left_ms = left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms);
     CHECK(left_ms > 0);
     tell(&record, other, CLUSTER_CREATE, ERROR_NONE);
     tell(&record, pod, CLUSTER_DELETE, ERROR_NONE);
-    refusals_begin(&record, 1);
+    begin(&record, 1);
     CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), left_ms);
-    refusals_begin(&record, 2);
+    begin(&record, 2);
     CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
     tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
     CHECK(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
     tell(&record, pod, CLUSTER_CREATE, ERROR_NONE);
     CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    refusals_release(&record);
+}
+
+/* One generation after the other does so less and less often, and not where nothing failed. */
+static void test_generations_that_follow_each_other(void) {
+    struct refusals record = {0};
+    AUTO(tree_freep) json_t *pod = pod_named("a-0");
+    int64_t now_ms = clock_monotonic_ms();
+    for (int generation = 1; generation < 10; generation++) {
+        CHECK_INT(begin(&record, generation), 0);
+    }
+    tell(&record, pod, CLUSTER_CREATE, ERROR_DENIED);
+    CHECK_INT(begin(&record, 10), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    tell(&record, pod, CLUSTER_CREATE, ERROR_DENIED);
+    CHECK(begin(&record, 11) > 0);
+    CHECK(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
+    record.forgot.last_ms -= 1000; /* a second later */
+    CHECK_INT(begin(&record, 11), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    tell(&record, pod, CLUSTER_CREATE, ERROR_DENIED);
+    record.forgot.times = 100;
+    int64_t left_ms = begin(&record, 12);
+    CHECK(left_ms > 150000 && left_ms <= 180000);
+    record.forgot.last_ms -= 600000;
+    CHECK_INT(begin(&record, 12), 0);
     refusals_release(&record);
 }
 
@@ -131,6 +165,7 @@ int main(void) {
     TEST(test_the_wait_grows_to_a_minute);
     TEST(test_each_failure_counts);
     TEST(test_what_ends_the_wait);
+    TEST(test_generations_that_follow_each_other);
     TEST(test_a_limit_range_denies);
     return TEST_END();
 }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bounded asking, beside the states of test_asking.c: a server that refuses each status for ten
+ * minutes, and jobs of more pods than the cache keeps parsed. */
+#include "tests/unit/operator/asking_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VOLUMES "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
+
+static const char small[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: BatchScore\nmetadata: {name: job-n0n}\nspec:\n"
+    "  input: {files: {path: data/in}}\n"
+    "  scorer: {onnx: {path: data/model.onnx, postprocess: {type: Classes}}}\n"
+    "  output: {path: data/out-n0n, mode: AppendRow}\n"
+    "  workers: {min: 2, max: 2}\n  " VOLUMES "\n";
+static const char wide[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: BatchScore\nmetadata: {name: job-n0n}\nspec:\n"
+    "  input: {files: {path: data/in}}\n"
+    "  scorer: {onnx: {path: data/model.onnx, postprocess: {type: Classes}}}\n"
+    "  output: {path: data/out-n0n, mode: AppendRow}\n"
+    "  workers: {min: 150, max: 150}\n  " VOLUMES "\n";
+static const char wide_gang[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: job-n0n}\nspec:\n"
+    "  workers: 150\n  image: example.com/me:1\n  command: [train]\n  " VOLUMES "\n";
+
+/* ---- what the server and others do ---- */
+
+static bool is_mended;
+
+static bool never(void *context UNUSED, struct api_double *double_ UNUSED,
+                  const struct api_request *request UNUSED) {
+    return false;
+}
+
+static bool refuse_status(void *context UNUSED, struct api_double *double_ UNUSED,
+                          const struct api_request *request) {
+    if (is_mended || strcmp(request->part, "status") != 0) {
+        return false;
+    }
+    api_double_refuse(request, 403, "Forbidden", "cannot patch resource batchscores/status");
+    return true;
+}
+
+static bool refuse_pods(void *context UNUSED, struct api_double *double_ UNUSED,
+                        const struct api_request *request) {
+    if (strcmp(request->verb, "create") != 0 || strcmp(request->plural, "pods") != 0) {
+        return false;
+    }
+    api_double_refuse(request, 403, "Forbidden", "pods is forbidden: exceeded quota: q");
+    return true;
+}
+
+/* Each pod with that member: an object, copied. */
+static void set_all(const char *member, json_t *value_new) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        json_t *copy = json_deep_copy(pod);
+        json_object_set_new(copy, member, json_deep_copy(value_new));
+        api_double_put(api, "pods", copy);
+    }
+    json_decref(value_new);
+}
+
+static void change_reason(int step) {
+    const char *message = step % 2 ? "persistentvolumeclaim \"data\" not found"
+                                   : "0/3 nodes are available: 3 Insufficient cpu";
+    set_all("status", json_pack("{s:s, s:[{s:s, s:s, s:s, s:s}]}", "phase", "Pending", "conditions",
+                                "type", "PodScheduled", "status", "False", "reason",
+                                "Unschedulable", "message", message));
+}
+
+static void bad_image(int step) {
+    const char *reason = step % 2 ? "ImagePullBackOff" : "ErrImagePull";
+    set_all("status", json_pack("{s:s, s:[{s:s, s:b, s:i, s:{s:{s:s, s:s}}}]}", "phase", "Pending",
+                                "containerStatuses", "name", "windlass", "ready", 0, "restartCount",
+                                0, "state", "waiting", "reason", reason, "message", "cannot pull"));
+}
+
+static void take_owners(int step UNUSED) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        json_t *copy = json_deep_copy(pod);
+        json_object_del(json_object_get(copy, "metadata"), "ownerReferences");
+        api_double_put(api, "pods", copy);
+    }
+}
+
+static void begin(api_hook *hook, const char *plural, const char *manifest) {
+    asking_open(hook);
+    asking_put(plural, manifest, NULL, 1);
+}
+
+/* ---- the status ---- */
+
+/* Each second there is something new to say, and nobody may say it: no more tries than there would
+ * be writes. When it may be said again, what is true then is there soon. */
+static void test_a_status_is_refused_for_ten_minutes(void) {
+    enum { SECONDS = 600, MOST = 10 + SECONDS / 15 + 2, SOON_MS = 20000 };
+    is_mended = false;
+    begin(refuse_status, "batchscores", small);
+    for (int second = 0; second < SECONDS; second++) {
+        asking_run(1000);
+        change_reason(second);
+    }
+    json_int_t tries =
+        json_integer_value(json_object_get(api_double_counts(api), "patch batchscores/status"));
+    printf("# %d s: %lld tries of a status\n", SECONDS, (long long)tries);
+    CHECK(tries > 10 && tries <= MOST);
+    is_mended = true;
+    asking_run(SOON_MS);
+    const json_t *job = api_double_find(api, "batchscores", "job-0n");
+    AUTO(text_freep) char *said = json_dumps(json_object_get(job, "status"), 0);
+    CHECK(said && strstr(said, "persistentvolumeclaim"));
+    asking_close();
+}
+
+/* ---- many pods ---- */
+
+static json_int_t all_requests(void) {
+    json_int_t all = 0;
+    const char *what;
+    json_t *count;
+    json_object_foreach((json_t *)(uintptr_t)api_double_counts(api), what, count) {
+        all += json_integer_value(count);
+    }
+    return all;
+}
+
+/* Three minutes of a change every 20 s, all requests counted. What somebody changes of each pod has
+ * an answer for each, so only turns limit it. */
+static void test_jobs_of_many_pods_ask_little(void) {
+    enum { SECONDS = 180, EVERY = 20, BEGIN_MS = 120000, QUIET = 6, TURNS = 60, PASSES = 3000 };
+    static const struct {
+        const char *name, *plural, *manifest;
+        api_hook *hook;
+        void (*each)(int step);
+        int most; /* a minute */
+    } rows[] = {
+        {"150 workers, a bad image", "batchscores", wide, never, bad_image, QUIET},
+        {"a gang of 150, a bad image", "disttrains", wide_gang, never, bad_image, QUIET},
+        {"150 workers, a quota", "batchscores", wide, refuse_pods, change_reason, QUIET},
+        {"150 workers lose their owner", "batchscores", wide, never, take_owners, TURNS},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        begin(rows[i].hook, rows[i].plural, rows[i].manifest);
+        asking_run(BEGIN_MS);
+        rows[i].each(1); /* what is done the first time, without a turn, is not counted */
+        asking_run(BEGIN_MS);
+        json_int_t before = all_requests();
+        int64_t passes = asking_passes();
+        for (int step = 0; step < SECONDS / EVERY; step++) {
+            rows[i].each(step);
+            asking_run(EVERY * 1000);
+        }
+        double rate = (double)(all_requests() - before) * 60 / SECONDS;
+        passes = asking_passes() - passes;
+        printf("# %s: %.1f in all a minute, after %lld; %lld passes\n", rows[i].name, rate,
+               (long long)before, (long long)passes);
+        CHECK(before > 10 && rate <= rows[i].most && passes <= PASSES);
+        asking_close();
+    }
+}
+
+/* Their pods come up one after the other: a pass, which reads all of them, is for several. */
+static void test_events_of_many_pods_share_a_pass(void) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    begin(never, "batchscores", wide);
+    asking_run(60000);
+    int64_t before = asking_passes(), events = 0;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        json_t *copy = json_deep_copy(pod);
+        json_object_set_new(copy, "status", json_pack("{s:s}", "phase", "Running"));
+        api_double_put(api, "pods", copy);
+        asking_run(1);
+        events++;
+    }
+    int64_t passes = asking_passes() - before;
+    printf("# %lld events, %lld passes\n", (long long)events, (long long)passes);
+    CHECK_INT(events, 151);
+    CHECK(passes > 1 && passes <= 10);
+    asking_close();
+}
+
+int main(void) {
+    TEST(test_a_status_is_refused_for_ten_minutes);
+    TEST(test_jobs_of_many_pods_ask_little);
+    TEST(test_events_of_many_pods_share_a_pass);
+    return TEST_END();
+}
