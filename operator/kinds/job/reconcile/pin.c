@@ -227,13 +227,13 @@ static bool begin_change(struct pin *pin, struct reconcile *request, const json_
     if (strcmp(pin->next_hash, hash) == 0) {
         return true;
     }
-    int64_t left_ms = retry_repeat_left_ms(&pin->changes, request->monotonic_ms);
+    int64_t left_ms = retry_delay_repeat_left_ms(&pin->changes, request->monotonic_ms);
     if (left_ms > 0) {
         pin->change = pin->change == PIN_UNCHANGED ? PIN_WAITS : pin->change;
         status_write_requeue(request, left_ms);
         return false;
     }
-    retry_repeat_note(&pin->changes, request->monotonic_ms);
+    retry_delay_repeat_note(&pin->changes, request->monotonic_ms);
     memcpy(pin->next_hash, hash, sizeof pin->next_hash);
     pin->since_ms = request->monotonic_ms;
     pin->change = PIN_STORING;

@@ -63,7 +63,7 @@ struct pin {
     enum pin_change change;
     char next_hash[65]; /* of the changed spec; "": none */
     int64_t since_ms;   /* when it began to be stored, monotonic */
-    struct retry_repeat changes;
+    struct retry_delay_repeat changes;
     int moves_failed; /* of the record on the Service, in a row */
     int64_t move_ms;  /* when that may be written again, monotonic */
 };

@@ -105,13 +105,13 @@ bool recreation_may_begin(struct reconcile *request, struct recreation *recreati
         recreation->had_service |= is_there;
         return true;
     }
-    int64_t left_ms = retry_repeat_left_ms(&recreation->services, request->monotonic_ms);
+    int64_t left_ms = retry_delay_repeat_left_ms(&recreation->services, request->monotonic_ms);
     if (left_ms > 0) {
         status_write_requeue(request, left_ms);
         return false;
     }
     recreation->had_service = false;
-    retry_repeat_note(&recreation->services, request->monotonic_ms);
+    retry_delay_repeat_note(&recreation->services, request->monotonic_ms);
     if (recreation->services.times == RECREATION_EVENT) {
         report_service(request, recreation->services.times);
     }

@@ -24,7 +24,7 @@ struct recreation {
     int64_t resumed_ms;    /* the last of them */
     int64_t not_before_ms; /* of all pods */
     bool had_service;
-    struct retry_repeat services; /* that were made anew */
+    struct retry_delay_repeat services; /* that were made anew */
 };
 
 void recreation_release(struct recreation *recreation);

@@ -37,13 +37,13 @@ void refusals_begin(struct refusals *record, struct reconcile *request) {
         return;
     }
     if (record->count > 0 || record->denied > 0) {
-        int64_t left_ms = retry_repeat_left_ms(&record->forgot, request->monotonic_ms);
+        int64_t left_ms = retry_delay_repeat_left_ms(&record->forgot, request->monotonic_ms);
         if (left_ms > 0) {
             status_write_requeue(request, left_ms);
             return;
         }
         struct refusals after = {.forgot = record->forgot};
-        retry_repeat_note(&after.forgot, request->monotonic_ms);
+        retry_delay_repeat_note(&after.forgot, request->monotonic_ms);
         /* A slow start follows; when this is the first time, with its own turn. */
         after.denied = after.forgot.times > 1 ? record->denied : MIN(record->denied, 1);
         refusals_release(record);

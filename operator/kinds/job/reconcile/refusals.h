@@ -36,8 +36,8 @@ struct refusal {
 struct refusals {
     struct refusal *at; /* the oldest first */
     size_t count;
-    int64_t generation;         /* the job's, when they happened */
-    struct retry_repeat forgot; /* because of another generation */
+    int64_t generation;               /* the job's, when they happened */
+    struct retry_delay_repeat forgot; /* because of another generation */
     int denied;              /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };

@@ -28,11 +28,11 @@ bool retry_delay_is_over(struct reconcile *request, const struct retry_delay *de
            reconcile_may_retry(request, delay->not_before_ms, delay->failures);
 }
 
-static bool is_lately(const struct retry_repeat *repeat, int64_t now_ms) {
+static bool is_lately(const struct retry_delay_repeat *repeat, int64_t now_ms) {
     return repeat->times > 0 && now_ms < repeat->last_ms + REPEAT_FORGET_MS;
 }
 
-int64_t retry_repeat_left_ms(const struct retry_repeat *repeat, int64_t now_ms) {
+int64_t retry_delay_repeat_left_ms(const struct retry_delay_repeat *repeat, int64_t now_ms) {
     if (!is_lately(repeat, now_ms)) {
         return 0;
     }
@@ -41,7 +41,7 @@ int64_t retry_repeat_left_ms(const struct retry_repeat *repeat, int64_t now_ms) 
     return MAX(repeat->last_ms + pause_ms - now_ms, (int64_t)0);
 }
 
-void retry_repeat_note(struct retry_repeat *repeat, int64_t now_ms) {
+void retry_delay_repeat_note(struct retry_delay_repeat *repeat, int64_t now_ms) {
     repeat->times = is_lately(repeat, now_ms) ? repeat->times + 1 : 1;
     repeat->last_ms = now_ms;
 }

@@ -22,12 +22,12 @@ bool retry_delay_is_over(struct reconcile *request, const struct retry_delay *de
 
 /* What is done at once, unless it comes again within ten minutes: then 1 s after the first time,
  * 2 s after the next, doubling up to three minutes. */
-struct retry_repeat {
+struct retry_delay_repeat {
     int times; /* lately */
     int64_t last_ms;
 };
 
 /* 0: it may be done now. */
-int64_t retry_repeat_left_ms(const struct retry_repeat *repeat, int64_t now_ms);
+int64_t retry_delay_repeat_left_ms(const struct retry_delay_repeat *repeat, int64_t now_ms);
 /* It is done. */
-void retry_repeat_note(struct retry_repeat *repeat, int64_t now_ms);
+void retry_delay_repeat_note(struct retry_delay_repeat *repeat, int64_t now_ms);
