@@ -8,8 +8,8 @@
 # BASE        the image to build in: Debian 12, by digest (docker.io/library/debian@sha256:...). Default: packages: one
 #             is made from Debian 12's packages on this machine, without a registry
 # CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from, by digest (default: one made from the
-#             toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the 1.2 GB of cuDNN, cuBLASLt and
-#             NCCL, which are then mounted at run time)
+#             toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the 1.3 GB of cuDNN, cuBLASLt, NVRTC
+#             and NCCL, which are then mounted at run time)
 # LOCK=required         fail where a package is not as images/packages.lock lists it
 # SOURCE_DATE_EPOCH     seconds: the time that images and all of their files get, so that a second build is the same
 # CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
@@ -62,10 +62,10 @@ locked_base_of_packages() {
 }
 # The same with this machine's CUDA toolkit, as $CUDA_BASE.
 base_of_toolkit() {
-    local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part
+    local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part file
     version=$("$toolkit/bin/nvcc" --version 2>/dev/null | sed -n 's/.* V\([0-9.]*\)$/\1/p')
     [ -n "$version" ] || fail "no CUDA toolkit in $toolkit (set CUDA_HOME, or CUDA_BASE to an image that has one)"
-    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nccl$([ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] || echo -nvjpeg)
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nvrtc-nccl$([ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] || echo -nvjpeg)
     CUDA_BASE=localhost/windlass-cuda:$version
     if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
     base_of_packages
@@ -73,11 +73,12 @@ base_of_toolkit() {
     container=$(b from --pull=never localhost/windlass-base:12)
     for part in bin include nvvm; do logged b copy "$container" "$toolkit/$part" /usr/local/cuda/$part; done
     logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
-    [ "${CUDA_LIBRARIES:-1}" = 0 ] ||
-        logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13,nccl.so.2} /usr/local/cuda/lib64/
-    # (Not every toolkit has it; without it the CPU decodes JPEG files.)
-    [ "${CUDA_LIBRARIES:-1}" = 0 ] || [ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] ||
-        logged b copy "$container" "$toolkit/lib64/libnvjpeg.so.13" /usr/local/cuda/lib64/
+    # (Not every toolkit has nvJPEG; without it the CPU decodes JPEG files.)
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || for part in $("$here/cuda-libraries.sh" names both agent trainer); do
+        for file in "$toolkit"/lib64/$part; do
+            [ ! -e "$file" ] || logged b copy "$container" "$file" /usr/local/cuda/lib64/
+        done
+    done
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME

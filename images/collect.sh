@@ -2,8 +2,9 @@
 # collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: the programs in
 # /usr/local/bin, the libraries that they load (libraries.sh), certificate authorities, a user, and the copyright and record of
 # every Debian package that a file came from (scanners read /var/lib/dpkg/status.d). A FILE is a program; an archive (.a)
-# that a static program was linked with, of which only the package is recorded; or a file or folder that the programs read
-# or load (/usr/share/zoneinfo), which is copied to the same path.
+# that a static program was linked with, of which only the package is recorded; a library by its name (librt.so.1), for what
+# comes into the image later; or a file or folder that the programs read or load (/usr/share/zoneinfo), which is copied to
+# the same path.
 set -eu
 root=$1
 shift
@@ -22,6 +23,11 @@ for program in "$@"; do
     case $program in
     *.a)
         files="$files $program"
+        continue
+        ;;
+    lib*.so.*)
+        libraries=$("$(dirname "$0")/libraries.sh" "$program")
+        files="$files $libraries"
         continue
         ;;
     /*)

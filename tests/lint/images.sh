@@ -21,7 +21,7 @@ for file in images/*.Containerfile; do
     [ "$(grep -c '^ENTRYPOINT' "$file")" = 1 ] || say "$file: not one entry point"
 done
 plain() {
-    sed -e '/^#/d; /^$/d; /^ARG /d; /^FROM ${CUDA_BASE}/,/[^\\]$/d; /g++$/d; /--from=cuda/d' -e '/openmpi-bin$/d; s/ shim trainer$/ shim/' \
+    sed -e '/^#/d; /^$/d; /^ARG /d; /^FROM ${CUDA_BASE}/,/cuda-libraries.sh copy/d; /g++$/d; /from=cuda[ ,]/d' -e 's, $(images/cuda-libraries.sh system),,; s,images/cuda-libraries.sh ,,' -e '/openmpi-bin$/d; s/ shim trainer$/ shim/' \
         -e '/^LABEL/,/licenses=/d; s/CUDA=[01] //; /^ENV/,/^USER/d' "$1"
 }
 [ "$(plain images/agent.Containerfile)" = "$(plain images/agent-cuda.Containerfile)" ] ||

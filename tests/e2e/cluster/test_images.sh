@@ -14,6 +14,7 @@ port=$(free_port)
 host=127.0.0.1:$port
 trust=/etc/containers/certs.d/$host
 finish() {
+    [ -z "$mounted" ] || umount "$mounted/nvidia"
     kill $pid 2>/dev/null
     # Removes the names of this temporary registry; the images keep their other names.
     for image in operator agent trainer; do
@@ -23,7 +24,7 @@ finish() {
     rm -rf "$work" "$trust" "$pulled"
 }
 trap finish EXIT
-pid= pulled=
+pid= pulled= mounted=
 # The package is unpacked, not installed: it would start a registry for all users.
 chmod 755 "$work"
 (cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
@@ -71,12 +72,44 @@ for image in operator agent trainer; do
 done
 
 toolkit=${CUDA_HOME:-/usr/local/cuda}
+# The soak builds the images with NVIDIA's libraries in them; `make test` puts links of the same files beside the image's.
+libraries=${SOAK_SEED:+1}
+libraries=${libraries:-0}
+# What these libraries name and an image has not: the driver's, which the container toolkit mounts, and what they can do
+# without (fabrics, plugins, a profiler, development's names).
+absent='^lib(cuda|nvidia-ml|ibverbs|mlx5|gdrapi|nccl-net|cask_profile_interface)\.so|^libnvrtc\.so$'
+c() { buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" "$@"; }
+# The image's own loader loads every library by its name, with all symbols bound: each that the image is to have, and each
+# that one of these names.
+loads() {
+    local container part=${image%-cuda} name names file
+    rm -rf "$work/nvidia"
+    mkdir -p "$work/nvidia"
+    container=$(c from --pull=never "localhost/windlass-$image:$version") && mounted=$(c mount "$container") || return
+    for name in $(images/cuda-libraries.sh names both "$part"); do
+        for file in "$toolkit"/lib64/$name; do
+            [ ! -e "$file" ] || ln -L "$file" "$work/nvidia/" 2>/dev/null || cp -L "$file" "$work/nvidia/"
+        done
+    done
+    names=$(cd "$work/nvidia" && { ls && LC_ALL=C grep -aohE 'lib[A-Za-z_0-9+-]+\.so(\.[0-9]+)*' -- *; } |
+        grep -vE "$absent" | sed 's/^\(libcudnn.*\.so\)$/\1.9/' | sort -u)
+    # (With the libraries in the image, only these count.)
+    [ "$libraries" = 0 ] || rm -f "$work"/nvidia/*
+    mkdir -p "$mounted/nvidia" && mount --bind "$work/nvidia" "$mounted/nvidia" || return
+    LD_BIND_NOW=1 LD_LIBRARY_PATH=/nvidia LD_PRELOAD=${names//$'\n'/:} chroot --userspec=65532:65532 "$mounted" \
+        /usr/local/bin/windlass-"$part" --version >"$work/loads" 2>&1
+    umount "$mounted/nvidia" && mounted=
+    c rm "$container" >/dev/null
+    [ "$(grep -c . <<<"$names")" -ge 18 ] && [ "$(cat "$work/loads")" = "windlass-$part $version" ] ||
+        { sed 's/^/# /' "$work/loads"; return 1; }
+}
 for image in agent-cuda trainer-cuda; do
     if [ ! -x "$toolkit/bin/nvcc" ]; then
         echo "skip $image: not built (no base image: no CUDA toolkit in $toolkit)"
         continue
     fi
-    builds() { REGISTRY=localhost CUDA_LIBRARIES=0 images/build.sh build $image >"$work/cuda" 2>&1 || { sed 's/^/# /' "$work/cuda"; return 1; }; }
+    builds() { REGISTRY=localhost CUDA_LIBRARIES=$libraries images/build.sh build $image >"$work/cuda" 2>&1 || { sed 's/^/# /' "$work/cuda"; return 1; }; }
     check "$image is built with the toolkit in $toolkit" builds
+    check "and loads NVIDIA's libraries, and what these open by name" loads
 done
 exit $((failures > 0))
