@@ -27,7 +27,8 @@ struct call {
     struct device *device;
     const struct node *node;
     void *state;
-    void *scratch; /* step->scratch_bytes of device memory, 64-byte aligned, not cleared */
+    void *scratch; /* step->scratch_bytes of device memory, aligned to 64 bytes or
+                      schedule->alignment, not cleared */
     int input_count, output_count;
     const struct tensor *const *inputs;
     struct tensor *const *outputs; /* shapes are set; row-major unless the slot has a layout */

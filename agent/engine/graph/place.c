@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT_LEAST = 64 };
 static const size_t block_bytes_max = (size_t)1 << 42;
 
 struct piece {
@@ -103,12 +103,13 @@ int schedule_place(struct schedule *schedule, struct error *err) {
     struct piece *pieces = arena_array(&scratch, room, sizeof *pieces);
     struct piece *placed = arena_array(&scratch, room, sizeof *placed);
     size_t count = collect(schedule, pieces), total = 0;
+    size_t alignment = MAX(schedule->alignment, ALIGNMENT_LEAST);
     for (size_t i = 0; i < count; i++) {
         if (pieces[i].size > block_bytes_max) {
             total = SIZE_MAX;
             break;
         }
-        pieces[i].size = (MAX(pieces[i].size, 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        pieces[i].size = (MAX(pieces[i].size, 1) + alignment - 1) / alignment * alignment;
         total += pieces[i].size; /* at most 2^42 * 2^19 */
     }
     if (total > block_bytes_max) {

@@ -57,6 +57,8 @@ struct schedule {
     size_t slot_count, step_count;
     struct schedule_slot *slots;
     struct step *steps;
+    size_t alignment; /* of each value and scratch memory in the block; 0: 64. Set by a device that
+                         needs more, while it prepares; a power of two */
     size_t block_bytes; /* of the block for values of PLACE_ARENA and scratch memory; set by
                            schedule_place */
 };

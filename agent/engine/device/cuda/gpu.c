@@ -9,9 +9,12 @@ int gpu_check(int code, const char *what, struct error *err) {
 }
 
 int gpu_check_dnn(struct gpu *gpu, cudnnStatus_t status, const char *what, struct error *err) {
-    enum error_kind kind = status == CUDNN_STATUS_ALLOC_FAILED ? ERROR_EXHAUSTED
-                           : status / 1000 == 3                ? ERROR_UNSUPPORTED
-                                                               : ERROR_UNAVAILABLE;
+    bool is_full = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                   status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    enum error_kind kind = is_full ? ERROR_EXHAUSTED
+                           : CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED
+                               ? ERROR_UNSUPPORTED
+                               : ERROR_UNAVAILABLE;
     return status == CUDNN_STATUS_SUCCESS
                ? 0
                : error_set(err, kind, "device \"cuda\": %s: cuDNN says %s", what,

@@ -277,6 +277,7 @@ static bool round_is_redundant(const struct gpu *gpu, const struct schedule *sch
 
 int gpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
     struct gpu *gpu = gpu_of(device);
+    schedule->alignment = TASK_ALIGNMENT;
     fusion_apply(gpu, schedule);
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];

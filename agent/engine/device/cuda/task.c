@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256 };
-
 static size_t aligned(size_t size) {
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (size + TASK_ALIGNMENT - 1) / TASK_ALIGNMENT * TASK_ALIGNMENT;
 }
 
 void task_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {

@@ -6,6 +6,9 @@
 
 #include "agent/engine/device/cuda/gpu.h"
 
+/* Of scratch memory, and of its parts: cuDNN and cuBLASLt want workspaces aligned so. */
+enum { TASK_ALIGNMENT = 256 };
+
 struct task_operand {
     void *data; /* while the task runs: the elements in `layout` */
     enum tensor_type type;

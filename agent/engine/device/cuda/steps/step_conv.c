@@ -263,7 +263,7 @@ static int conv_library(struct preparation *prepare, struct conv *conv, struct e
         int64_t v = w->in[2] + w->pad_begin[2] + w->pad_end[2];
         padded = (size_t)(w->n * conv->description.x_channels * h * v) *
                  (conv->description.is_channels_last ? 2 : sizeof(float));
-        padded = (padded + 255) / 256 * 256;
+        padded = (padded + TASK_ALIGNMENT - 1) / TASK_ALIGNMENT * TASK_ALIGNMENT;
     }
     task->scratch_bytes = padded + conv->workspace_bytes;
     task->run = conv_run;
