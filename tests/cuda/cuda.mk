@@ -1,14 +1,14 @@
 # cuda.mk: tests of agent/engine/device/cuda, with a GPU and without one (docs/testing/engine.md, "CUDA").
 
 ##### without a GPU: the same sources for the processor ##########################################
-# Kernels compiled by g++ against emulated/, under sanitizers (whose dlopen uses RPATH alone), with stand-ins of CUDA's
-# runtime, cuDNN and cuBLASLt.
+# Kernels compiled by g++ against emulated/, with stand-ins of CUDA's runtime, cuDNN and cuBLASLt, under sanitizers (whose
+# dlopen uses RPATH alone). The kernels' accesses to memory go to watch.cpp in place of the thread sanitizer.
 EMULATED := $(BUILD)/emulated
 EMULATED_FLAGS := -O1 -g -fPIC -I. -isystem $(CUDA_ROOT)/include -Wall -Wextra -Werror \
 	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 EMULATED_CXX = $(patsubst %gcc,%g++,$(CC)) -std=c++17 -I tests/cuda/emulated $(EMULATED_FLAGS)
 EMULATED_C = $(CC) -std=gnu17 -D_GNU_SOURCE -DWITH_CUDA=1 -Wno-missing-field-initializers $(EMULATED_FLAGS)
-EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp \
+EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp tests/cuda/watch.cpp tests/cuda/operands.c \
 	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda)))
 EMULATED_LIBRARIES := $(EMULATED)/libcudnn.so.9 $(EMULATED)/libcublasLt.so.13
 # The tests of tests/conformance that open devices by name.
@@ -23,11 +23,13 @@ unit-programs: $(EMULATED_PROGRAMS)
 $(EMULATED)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	@echo "  C++  $<"
-	@$(EMULATED_CXX) -MMD -MP -x c++ -c $< -o $@
+	@$(subst address$(comma),thread$(comma),$(EMULATED_CXX)) -MMD -MP -x c++ -c $< -o $@
 $(EMULATED)/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
 	@echo "  C++  $<"
 	@$(EMULATED_CXX) -MMD -MP -c $< -o $@
+# It is called for each access of a kernel.
+$(EMULATED)/tests/cuda/watch.cpp.o: private EMULATED_FLAGS := -O2 $(filter-out -O1 -fsanitize%,$(EMULATED_FLAGS))
 $(EMULATED)/%.c.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC   $< (emulated)"
@@ -36,7 +38,7 @@ $(EMULATED)/libcudnn.so.9: $(EMULATED)/tests/cuda/dnn.cpp.o
 $(EMULATED)/libcublasLt.so.13: $(EMULATED)/tests/cuda/lt.cpp.o
 $(EMULATED_LIBRARIES):
 	@$(EMULATED_CXX) -shared -o $@ $^
-EMULATED_LINK = $(EMULATED_CXX) -pie -pthread -Wl,--export-dynamic -Wl,--disable-new-dtags,-rpath,'$$ORIGIN' -o $@ \
+EMULATED_LINK = $(EMULATED_CXX) -pie -pthread -Wl,--export-dynamic -Wl,--wrap=task_run,--wrap=task_finish -Wl,--disable-new-dtags,-rpath,'$$ORIGIN' -o $@ \
 	$(filter %.o,$^) $(OBJ)/agent.a $(OBJ)/lib.a $(LIBS_AGENT_ALONE) $(LIBS_LIB) -ldl -lm
 $(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
@@ -45,6 +47,7 @@ $(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATE
 $(EMULATED)/test_train: $(EMULATED)/tests/cuda/test_train.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK) $(OBJ)/operator.a $(OBJ)/lib.a $(LIBS_OPERATOR)
+$(EMULATED)/test_faults: $(EMULATED)/tests/cuda/faults.cu.o
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)

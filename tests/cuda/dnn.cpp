@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stands in for libcudnn.so.9: convolutions as their descriptors say, by plain loops over strides,
- * and what cuDNN's manual says it refuses is refused. */
+ * and what cuDNN's manual says it refuses is refused, with the codes of cuDNN 9. Memory that it
+ * forbids is a fault. */
 #include "tests/cuda/runtime.h"
 
 #include <cudnn.h>
@@ -50,8 +51,8 @@ EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
 }
 EXPORT const char *cudnnGetErrorString(cudnnStatus_t status) {
     return status == CUDNN_STATUS_SUCCESS     ? "success"
-           : status == CUDNN_STATUS_BAD_PARAM ? "bad parameter"
-                                              : "not supported";
+           : CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_BAD_PARAM ? "bad parameter"
+                                                                     : "not supported";
 }
 EXPORT cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensor) {
     *tensor = new cudnnTensorStruct();
@@ -266,13 +267,75 @@ EXPORT cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* What is written there by the real one is not to be counted on. */
-static bool has_workspace(cudnnHandle_t handle, void *workspace, size_t size) {
+static int64_t count_of(const int dims[4]) {
+    return (int64_t)dims[0] * dims[1] * dims[2] * dims[3];
+}
+
+static size_t bytes_of(cudnnDataType_t type, int64_t count) {
+    return (size_t)count * (type == CUDNN_DATA_FLOAT ? 4 : 2);
+}
+
+static size_t bytes_of(const cudnnTensorStruct &t) {
+    int64_t last = 0;
+    for (int i = 0; i < 4; i++) {
+        last += (int64_t)(t.dims[i] - 1) * t.strides[i];
+    }
+    return bytes_of(t.type, last + 1);
+}
+
+struct memory {
+    const char *name;
+    const void *at;
+    size_t size;
+    bool is_read, is_written;
+};
+
+/* Checks a call's memory, and queues its accesses; the workspace's content is lost. Convolutions by
+ * tensor cores want 16 bytes. */
+static bool has_memory(cudnnHandle_t handle, const std::vector<memory> &all, void *workspace,
+                       size_t size) {
     if (!workspace || size < workspace_bytes) {
+        emulated_refuse("cuDNN: the workspace has %zu bytes of %zu", size, workspace_bytes);
         return false;
     }
-    emulated_enqueue(handle->stream, [=] { memset(workspace, 0xff, size); });
+    if (emulated_room(workspace) < size || (uintptr_t)workspace % 256) {
+        emulated_refuse("cuDNN: the workspace is not the device's, or not aligned to 256 bytes");
+        return false;
+    }
+    for (const memory &one : all) {
+        const char *from = (const char *)one.at;
+        if (emulated_room(one.at) < one.size || (uintptr_t)one.at % 16) {
+            emulated_refuse("cuDNN: %s is not %zu bytes of the device, aligned to 16", one.name,
+                            one.size);
+            return false;
+        }
+        if (from < (char *)workspace + size && from + one.size > (char *)workspace) {
+            emulated_refuse("cuDNN: %s is in the workspace", one.name);
+            return false;
+        }
+        for (const memory &other : all) {
+            bool is_same = one.at == other.at && one.size == other.size && one.name[0] >= 'y' &&
+                           other.name[0] >= 'y'; /* z may be y */
+            if (&one != &other && !is_same && (one.is_written || other.is_written) &&
+                from < (const char *)other.at + other.size && from + one.size > other.at) {
+                emulated_refuse("cuDNN: %s and %s overlap", one.name, other.name);
+                return false;
+            }
+        }
+    }
+    emulated_enqueue(handle->stream, [=] {
+        emulated_touch(workspace, size, true);
+        memset(workspace, 0xff, size);
+        for (const memory &one : all) {
+            emulated_touch(one.at, one.is_read ? one.size : 0, false);
+            emulated_touch(one.at, one.is_written ? one.size : 0, true);
+        }
+    });
     return true;
+}
+
+static size_t bytes_of(const cudnnFilterStruct &w) {
+    return bytes_of(w.type, count_of(w.dims));
 }
 
 EXPORT cudnnStatus_t cudnnConvolutionForward(
@@ -282,8 +345,15 @@ EXPORT cudnnStatus_t cudnnConvolutionForward(
     size_t size, const void *beta, const cudnnTensorDescriptor_t y, void *y_data) {
     call c = {*x,     *y,     *y,   *w,   *convolution, *(const float *)alpha,
               *(const float *)beta, x_data, w_data, y_data, NULL, y_data, false, false};
-    if (!fits(c) || !has_workspace(handle, workspace, size)) {
-        return CUDNN_STATUS_BAD_PARAM;
+    if (!fits(c)) {
+        return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+    }
+    if (!has_memory(handle,
+                    {{"x", x_data, bytes_of(*x), true, false},
+                     {"w", w_data, bytes_of(*w), true, false},
+                     {"y", y_data, bytes_of(*y), c.beta != 0, true}},
+                    workspace, size)) {
+        return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
     }
     note("convolution", c);
     emulated_enqueue(handle->stream, [c] { convolve(c); });
@@ -302,9 +372,11 @@ EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
               activation->mode == CUDNN_ACTIVATION_RELU, true};
     bool is_channel = bias->dims[0] == 1 && bias->dims[1] == y->dims[1] && bias->dims[2] == 1 &&
                       bias->dims[3] == 1 && bias->type == y->type;
-    if (!fits(c) || !is_channel || !bias_data || !z_data || !has_workspace(handle, workspace, size) ||
-        memcmp(z->dims, y->dims, sizeof z->dims) != 0) {
-        return CUDNN_STATUS_BAD_PARAM;
+    if (!bias_data || !z_data) {
+        return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    }
+    if (!fits(c) || !is_channel || memcmp(z->dims, y->dims, sizeof z->dims) != 0) {
+        return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
     }
     if (activation->mode != CUDNN_ACTIVATION_RELU &&
         (activation->mode != CUDNN_ACTIVATION_IDENTITY ||
@@ -313,7 +385,16 @@ EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
     }
     /* A shape that the fused call has not: callers must have another way. */
     if (c.convolution.dilation[0] > 1) {
-        return CUDNN_STATUS_NOT_SUPPORTED;
+        return CUDNN_STATUS_NOT_SUPPORTED_SHAPE;
+    }
+    if (!has_memory(handle,
+                    {{"x", x_data, bytes_of(*x), true, false},
+                     {"w", w_data, bytes_of(*w), true, false},
+                     {"bias", bias_data, bytes_of(*bias), true, false},
+                     {"z", z_data, bytes_of(*z), c.beta != 0, false},
+                     {"y", y_data, bytes_of(*y), false, true}},
+                    workspace, size)) {
+        return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
     }
     note("convolution", c);
     emulated_enqueue(handle->stream, [c] { convolve(c); });
@@ -370,10 +451,6 @@ static std::vector<float> numbers(cudnnDataType_t type, const void *data, int64_
         all[(size_t)i] = (float)load(type, data, i);
     }
     return all;
-}
-
-static int64_t count_of(const int dims[4]) {
-    return (int64_t)dims[0] * dims[1] * dims[2] * dims[3];
 }
 
 /* Sums in double precision; y_data is what is made: dx, or dw. x_data: dy. */
@@ -455,8 +532,13 @@ EXPORT cudnnStatus_t cudnnConvolutionBackwardData(
     c.w_data = w_data;
     c.x_data = dy_data;
     c.y_data = dx_data;
-    if (!fits(c) || !has_workspace(handle, workspace, size) || *(const float *)alpha != 1 ||
-        *(const float *)beta != 0 || algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) {
+    if (!fits(c) || *(const float *)alpha != 1 || *(const float *)beta != 0 ||
+        algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 ||
+        !has_memory(handle,
+                    {{"w", w_data, bytes_of(*w), true, false},
+                     {"dy", dy_data, bytes_of(*y), true, false},
+                     {"dx", dx_data, bytes_of(*x), false, true}},
+                    workspace, size)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     note("convolution's data", c);
@@ -492,8 +574,13 @@ EXPORT cudnnStatus_t cudnnConvolutionBackwardFilter(
     c.w_data = x_data;
     c.x_data = dy_data;
     c.y_data = dw_data;
-    if (!fits(c) || !has_workspace(handle, workspace, size) || *(const float *)alpha != 1 ||
-        *(const float *)beta != 0 || algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) {
+    if (!fits(c) || *(const float *)alpha != 1 || *(const float *)beta != 0 ||
+        algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 ||
+        !has_memory(handle,
+                    {{"x", x_data, bytes_of(*x), true, false},
+                     {"dy", dy_data, bytes_of(*y), true, false},
+                     {"dw", dw_data, bytes_of(*w), false, true}},
+                    workspace, size)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     note("convolution's filter", c);

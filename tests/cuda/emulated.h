@@ -19,6 +19,17 @@ size_t emulated_kernels(void);
  * Initially one GPU, or EMULATED_CARDS of the environment, of 13.0. */
 void emulated_cards(int count, int driver, int code);
 size_t emulated_allocated(void); /* bytes, at present */
+/* What the emulation sees of memory (watch.h) ends the program, except between these two calls:
+ * then the first fault is kept; "" if there was none. Valid until the next call. */
+void emulated_record_faults(void);
+const char *emulated_fault(void);
+/* What the work that is asked for from now on may touch of the allocations that have these
+ * operands; NULL, 0: everything. */
+struct emulated_operand {
+    const void *at;
+    size_t size;
+};
+void emulated_operands(const struct emulated_operand *operands, size_t count);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stands in for libcublasLt.so.13: products as their descriptors say, columns first. */
+/* Stands in for libcublasLt.so.13: products as their descriptors say, columns first. What the manual
+ * forbids is a fault. */
 #include "tests/cuda/runtime.h"
 
 #include <cublasLt.h>
@@ -116,18 +117,52 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t of,
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     memcpy(&p->alignment[at], value, size);
-    return CUBLAS_STATUS_SUCCESS;
+    uint32_t bytes = p->alignment[at];
+    return bytes && (bytes & (bytes - 1)) == 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
-/* The algorithm keeps what was promised: operands aligned so, and this much workspace. */
+/* Says which product an algorithm was chosen for. */
+static uint64_t digest_of(const description &d, const layout &a, const layout &b, const layout &y) {
+    const int64_t parts[] = {d.compute, d.a, d.b, d.epilogue, d.bias != NULL};
+    uint64_t digest = 14695981039346656037u;
+    for (int64_t part : parts) {
+        digest = (digest ^ (uint64_t)part) * 1099511628211u;
+    }
+    for (const layout *l : {&a, &b, &y}) {
+        const int64_t sizes[] = {l->type, (int64_t)l->rows, (int64_t)l->columns,
+                                 l->lead, l->batches,       l->step};
+        for (int64_t size : sizes) {
+            digest = (digest ^ (uint64_t)size) * 1099511628211u;
+        }
+    }
+    return digest;
+}
+
+static const size_t workspace_bytes = 500;
+
+/* The algorithm keeps what was promised: operands aligned so, and this much workspace. The first of
+ * several has no valid fields, as its state says. */
 EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t of, int,
-    cublasLtMatmulHeuristicResult_t *found, int *count) {
-    const preference *p = (const preference *)of;
-    memset(found, 0, sizeof *found);
-    found->algo.data[0] = p->alignment[0];
-    found->workspaceSize = p->workspace < 500 ? p->workspace : 500;
-    *count = 1;
+    cublasLtHandle_t, cublasLtMatmulDesc_t of, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t y, cublasLtMatmulPreference_t preferred,
+    int requested, cublasLtMatmulHeuristicResult_t *found, int *count) {
+    const preference *p = (const preference *)preferred;
+    const description *d = (const description *)of;
+    *count = 0;
+    if (requested < 1) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (p->workspace < workspace_bytes) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (requested > 1) {
+        memset(&found[*count], 0xff, sizeof *found);
+        found[(*count)++].state = CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    cublasLtMatmulHeuristicResult_t *good = &found[(*count)++];
+    memset(good, 0, sizeof *good);
+    good->algo.data[0] = p->alignment[0];
+    good->algo.data[1] = digest_of(*d, *(layout *)a, *(layout *)b, *(layout *)y);
+    good->workspaceSize = workspace_bytes;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -172,6 +207,28 @@ static void multiply(const description &d, float alpha, const void *a, const lay
     }
 }
 
+static size_t bytes_of(const layout &l) {
+    uint64_t last = (uint64_t)(l.batches - 1) * (uint64_t)l.step + (l.columns - 1) * (uint64_t)l.lead;
+    return (last + l.rows) * (l.type == CUDA_R_32F ? 4 : 2);
+}
+
+static bool overlaps(const void *a, size_t a_size, const void *b, size_t b_size) {
+    return (const char *)a < (const char *)b + b_size && (const char *)b < (const char *)a + a_size;
+}
+
+/* Memory that the manual forbids. */
+static bool has_fault(const char *what, const void *at, size_t size, uint64_t alignment) {
+    if (emulated_room(at) < size) {
+        emulated_refuse("cublasLtMatmul: %s is not %zu bytes of the device", what, size);
+        return true;
+    }
+    if ((uintptr_t)at % alignment) {
+        emulated_refuse("cublasLtMatmul: %s is not aligned to %d bytes", what, (int)alignment);
+        return true;
+    }
+    return false;
+}
+
 EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t of, const void *alpha,
                                      const void *a, cublasLtMatrixLayout_t of_a, const void *b,
                                      cublasLtMatrixLayout_t of_b, const void *beta, const void *c,
@@ -187,9 +244,26 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t of, 
     uint64_t columns = d.b == CUBLAS_OP_N ? lb.columns : lb.rows;
     uint64_t promised = algorithm->data[0];
     if (inner_a != inner_b || rows != ly.rows || columns != ly.columns || c != y || of_c != of_y ||
-        la.type != ly.type || lb.type != ly.type || (size && !workspace) ||
-        la.batches != ly.batches || lb.batches != ly.batches || (uintptr_t)a % promised ||
-        (uintptr_t)b % promised || (uintptr_t)y % promised) {
+        la.type != ly.type || lb.type != ly.type || la.batches != ly.batches ||
+        lb.batches != ly.batches ||
+        (d.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && ly.type != CUDA_R_32F)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (algorithm->data[1] != digest_of(d, la, lb, ly) || size < workspace_bytes) {
+        emulated_refuse("cublasLtMatmul: an algorithm that was chosen for another product");
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    size_t a_size = bytes_of(la), b_size = bytes_of(lb), y_size = bytes_of(ly);
+    size_t bias_size = d.bias ? (size_t)rows * (ly.type == CUDA_R_32F ? 4 : 2) : 0;
+    if (has_fault("a", a, a_size, promised) || has_fault("b", b, b_size, promised) ||
+        has_fault("d", y, y_size, promised) || has_fault("the workspace", workspace, size, 256) ||
+        (d.bias && has_fault("the bias", d.bias, bias_size, 2))) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (overlaps(y, y_size, a, a_size) || overlaps(y, y_size, b, b_size) ||
+        overlaps(workspace, size, y, y_size) || overlaps(workspace, size, a, a_size) ||
+        overlaps(workspace, size, b, b_size)) {
+        emulated_refuse("cublasLtMatmul: operands overlap");
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     float scale = *(const float *)alpha, keep = *(const float *)beta;
@@ -204,9 +278,13 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t of, 
                   : d.epilogue == CUBLASLT_EPILOGUE_BIAS    ? " bias"
                                                             : "");
     emulated_enqueue(stream, [=] {
-        if (size) {
-            memset(workspace, 0xff, size);
-        }
+        emulated_touch(workspace, size, true);
+        emulated_touch(a, a_size, false);
+        emulated_touch(b, b_size, false);
+        emulated_touch(d.bias, bias_size, false);
+        emulated_touch(y, keep != 0 ? y_size : 0, false);
+        emulated_touch(y, y_size, true);
+        memset(workspace, 0xff, size);
         multiply(d, scale, a, la, b, lb, keep, y, ly);
     });
     return CUBLAS_STATUS_SUCCESS;

@@ -6,6 +6,7 @@
 
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/runtime.h"
+#include "tests/cuda/watch.h"
 
 #include <sanitizer/common_interface_defs.h>
 #include <stdarg.h>
@@ -13,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -24,7 +27,9 @@
 static std::recursive_mutex everything;
 #define ALONE std::lock_guard<std::recursive_mutex> alone(everything)
 
-struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+/* (Apart from what kernels call shared memory.) */
+__attribute__((section("emulated_index"))) struct emulated_index threadIdx, blockIdx, blockDim,
+    gridDim;
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
@@ -99,7 +104,8 @@ switch_stacks:
 struct fiber {
     std::unique_ptr<char[]> stack;
     void *top; /* while it does not run */
-    unsigned thread;
+    unsigned thread, barriers;
+    const void *barrier; /* that it waits at */
     bool is_busy, is_waiting;
 };
 
@@ -111,17 +117,19 @@ static struct {
     size_t scheduler_bytes;
     fiber *current;
     const std::function<void()> *kernel;
-    unsigned next, count;
-    bool is_reversed;
+    unsigned next, count, index;
+    std::vector<unsigned> order; /* of threads */
 } block;
 
 static void enter(fiber *fiber) {
     void *fake = NULL;
     block.current = fiber;
     threadIdx.x = fiber->thread;
+    watch_thread(fiber->thread, fiber->barriers);
     __sanitizer_start_switch_fiber(&fake, fiber->stack.get(), stack_bytes);
     switch_stacks(&block.scheduler_top, fiber->top);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+    watch_host();
 }
 
 static void leave(fiber *self) {
@@ -134,6 +142,8 @@ static void leave(fiber *self) {
 void __syncthreads() {
     fiber *self = block.current;
     self->is_waiting = true;
+    self->barriers++;
+    self->barrier = __builtin_return_address(0);
     leave(self);
 }
 
@@ -143,9 +153,10 @@ static void fiber_main() {
     __sanitizer_finish_switch_fiber(NULL, &block.scheduler_stack, &block.scheduler_bytes);
     for (;;) {
         while (block.next < block.count) {
-            unsigned at = block.next++;
-            self->thread = block.is_reversed ? block.count - 1 - at : at;
+            self->thread = block.order[block.next++];
+            self->barriers = 0;
             threadIdx.x = self->thread;
+            watch_thread(self->thread, 0);
             (*block.kernel)();
         }
         self->is_busy = false;
@@ -174,9 +185,22 @@ static fiber *idle_fiber() {
     return block.fibers.back().get();
 }
 
+/* All threads of a block come to the same barriers, and to all of them. */
+static void check_barrier(const std::vector<fiber *> &waiting) {
+    bool is_same = true;
+    for (fiber *fiber : waiting) {
+        is_same = is_same && fiber->barrier == waiting[0]->barrier;
+    }
+    if (!waiting.empty() && (waiting.size() != block.count || !is_same)) {
+        watch_fault("divergent barrier: %zu of %u threads of block %u are at %s", waiting.size(),
+                    block.count, block.index, is_same ? "one" : "different ones");
+    }
+}
+
 static void run_block() {
     std::vector<fiber *> waiting, next;
     block.next = 0;
+    watch_block(block.index);
     while (block.next < block.count) {
         fiber *fiber = idle_fiber();
         fiber->is_busy = true;
@@ -187,6 +211,7 @@ static void run_block() {
         }
     }
     while (!waiting.empty()) {
+        check_barrier(waiting);
         next.clear();
         for (fiber *fiber : waiting) {
             fiber->is_waiting = false;
@@ -201,13 +226,28 @@ static void run_block() {
 
 static size_t kernels, graphs;
 
+/* Forwards, backwards, and in an order that EMULATED_SEED chooses. */
+static void order_threads(size_t kernel) {
+    static std::minstd_rand draw(
+        getenv("EMULATED_SEED") ? (unsigned)strtoul(getenv("EMULATED_SEED"), NULL, 10) : 1);
+    block.order.resize(block.count);
+    for (unsigned i = 0; i < block.count; i++) {
+        block.order[i] = kernel % 3 == 1 ? block.count - 1 - i : i;
+    }
+    if (kernel % 3 == 2) {
+        std::shuffle(block.order.begin(), block.order.end(), draw);
+    }
+}
+
 static void run_grid(dim3 grid, dim3 threads, const std::function<void()> &kernel) {
     block.kernel = &kernel;
     block.count = threads.x;
-    block.is_reversed = kernels++ % 2 != 0;
+    order_threads(kernels++);
+    watch_kernel();
     gridDim = {grid.x, 1, 1};
     blockDim = {threads.x, 1, 1};
-    for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
+    for (block.index = 0; block.index < grid.x; block.index++) {
+        blockIdx.x = kernels % 2 ? block.index : grid.x - 1 - block.index;
         run_block();
     }
 }
@@ -221,27 +261,37 @@ struct CUgraphExec_st {
     std::vector<std::function<void()>> work;
 };
 
+struct queued {
+    std::function<void()> work;
+    watch_item item;
+};
 struct CUstream_st {
-    std::deque<std::function<void()>> work;
+    std::deque<queued> work;
     size_t done; /* so many are over; the next ones are `work` */
+    uint32_t clock;
+    CUgraph_st *captured; /* NULL: it is not captured */
 };
 struct CUevent_st {
     CUstream_st *stream; /* NULL: not recorded, so it is over */
     size_t at;           /* that many of its are over then */
+    watch_clock before;
 };
 
 /* They stay, since events know them. */
 static std::vector<std::unique_ptr<CUstream_st>> streams;
-/* Of the thread that captures: what others start on other streams is no part of it. */
-static thread_local CUgraph_st *captured;
+/* The stream that this thread captures: until that ends, it may call nothing that would wait. */
+static thread_local CUstream_st *capturing;
+static thread_local watch_operands operands;
 static std::string notes, told;
 
 static void drain(CUstream_st *stream, size_t until) {
     while (stream->done < until && !stream->work.empty()) {
-        std::function<void()> work = std::move(stream->work.front());
+        queued next = std::move(stream->work.front());
         stream->work.pop_front();
         stream->done++;
-        work();
+        watch_begin(&next.item);
+        next.work();
+        watch_begin(NULL);
     }
 }
 
@@ -249,22 +299,56 @@ static void drain_all() {
     for (size_t i = 0; i < streams.size(); i++) {
         drain(streams[i].get(), SIZE_MAX);
     }
+    watch_host_waits_all();
 }
 
-void emulated_enqueue(void *stream, std::function<void()> work) {
+static void push(CUstream_st *stream, std::function<void()> work) {
+    stream->work.push_back({std::move(work), watch_queued(stream->clock)});
+}
+
+void emulated_enqueue(void *to, std::function<void()> work) {
     ALONE;
-    if (captured) {
-        captured->work.push_back(std::move(work));
-    } else if (stream) {
-        ((CUstream_st *)stream)->work.push_back(std::move(work));
-    } else {
-        drain_all();
+    CUstream_st *stream = (CUstream_st *)to;
+    if (!stream) {
+        watch_fault("work on the default stream, which the engine's streams do not wait for");
+        return;
+    }
+    auto limited = [work = std::move(work), own = operands] {
+        watch_limit(own);
         work();
+        watch_limit(NULL);
+    };
+    if (stream->captured) {
+        stream->captured->work.push_back(limited);
+    } else {
+        push(stream, limited);
     }
 }
 
-void emulated_enqueue(std::function<void()> work) {
-    emulated_enqueue(NULL, std::move(work));
+void emulated_touch(const void *at, size_t size, bool is_write) {
+    watch_copy(at, size, is_write);
+}
+
+size_t emulated_room(const void *at) {
+    ALONE;
+    return watch_room(at);
+}
+
+void emulated_refuse(const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    watch_fault("refused: %s", line);
+}
+
+/* A call that would wait, or that the manual calls unsafe, while this thread captures. */
+static cudaError_t unsafe(const char *call) {
+    if (capturing) {
+        emulated_refuse("%s while the thread captures a stream", call);
+    }
+    return capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
 cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel) {
@@ -303,20 +387,33 @@ size_t emulated_kernels(void) {
     return kernels;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode) {
+void emulated_operands(const struct emulated_operand *all, size_t count) {
+    auto kept = std::make_shared<std::vector<watch_range>>();
+    for (size_t i = 0; i < count; i++) {
+        kept->push_back({(const char *)all[i].at, (const char *)all[i].at + all[i].size});
+    }
+    operands = all ? kept : NULL;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode) {
     ALONE;
-    if (captured) {
+    if (!stream || stream->captured || capturing) {
         return cudaErrorIllegalState;
     }
-    captured = new CUgraph_st;
+    stream->captured = new CUgraph_st;
+    capturing = stream;
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     ALONE;
-    *graph = captured;
-    captured = NULL;
-    return *graph ? cudaSuccess : cudaErrorIllegalState;
+    if (!stream || capturing != stream) {
+        return cudaErrorStreamCaptureUnmatched;
+    }
+    *graph = stream->captured;
+    stream->captured = NULL;
+    capturing = NULL;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long) {
@@ -331,8 +428,11 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ALONE;
+    if (!stream || stream->captured) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     graphs++;
-    emulated_enqueue(stream, [all = exec->work] {
+    push(stream, [all = exec->work] {
         for (auto &work : all) {
             work();
         }
@@ -348,6 +448,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
     ALONE;
     streams.push_back(std::make_unique<CUstream_st>());
+    streams.back()->clock = watch_stream();
     *stream = streams.back().get();
     return cudaSuccess;
 }
@@ -360,11 +461,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     ALONE;
-    if (captured) {
+    if (unsafe("cudaStreamSynchronize")) {
         return cudaErrorStreamCaptureUnsupported;
     }
     if (stream) {
         drain(stream, SIZE_MAX);
+        watch_host_waits(watch_recorded(stream->clock));
     } else {
         drain_all();
     }
@@ -375,11 +477,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     ALONE;
     CUstream_st *other = event->stream;
     size_t at = event->at;
-    if (captured) {
-        return cudaErrorStreamCaptureUnsupported;
+    if (stream->captured) {
+        emulated_refuse("a captured stream waits for an event that is not captured");
+        return cudaErrorStreamCaptureIsolation;
     }
     if (other) {
-        emulated_enqueue(stream, [other, at] { drain(other, at); });
+        watch_waits(stream->clock, event->before);
+        push(stream, [other, at] { drain(other, at); });
     }
     return cudaSuccess;
 }
@@ -396,14 +500,22 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     ALONE;
-    *event = {stream, stream->done + stream->work.size()};
+    if (stream->captured) {
+        emulated_refuse("an event is recorded in a captured stream");
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    *event = {stream, stream->done + stream->work.size(), watch_recorded(stream->clock)};
     return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     ALONE;
+    if (unsafe("cudaEventSynchronize")) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     if (event->stream) {
         drain(event->stream, event->at);
+        watch_host_waits(event->before);
     }
     return cudaSuccess;
 }
@@ -424,16 +536,16 @@ size_t emulated_allocated(void) {
 
 cudaError_t cudaMalloc(void **memory, size_t size) {
     ALONE;
-    if (captured) {
+    if (unsafe("cudaMalloc")) {
         return cudaErrorStreamCaptureUnsupported;
     }
     if (limit && allocated + size > limit) {
         return cudaErrorMemoryAllocation;
     }
-    if (posix_memalign(memory, 256, size) != 0) {
+    *memory = watch_allocate(size);
+    if (!*memory) {
         return cudaErrorMemoryAllocation;
     }
-    memset(*memory, 0xff, size);
     allocations[*memory] = size;
     allocated += size;
     return cudaSuccess;
@@ -441,34 +553,33 @@ cudaError_t cudaMalloc(void **memory, size_t size) {
 
 cudaError_t cudaFree(void *memory) {
     ALONE;
+    if (unsafe("cudaFree")) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     drain_all(); /* as the real one does */
     auto found = allocations.find(memory);
     if (found == allocations.end()) {
         return cudaErrorInvalidValue;
     }
     allocated -= found->second;
+    watch_release(memory, found->second);
     allocations.erase(found);
-    free(memory);
     return cudaSuccess;
 }
 
-/* The memory that `at` points into has so many bytes left; 0: it is none of the device's. */
-static size_t room_at(const void *at) {
-    auto found = allocations.upper_bound((void *)at);
-    if (found == allocations.begin()) {
-        return 0;
-    }
-    --found;
-    size_t offset = (size_t)((const char *)at - (const char *)found->first);
-    return offset < found->second ? found->second - offset : 0;
-}
-
 cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned) {
+    ALONE;
+    if (unsafe("cudaHostAlloc")) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     return posix_memalign(memory, 256, size) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFreeHost(void *memory) {
     ALONE;
+    if (unsafe("cudaFreeHost")) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     drain_all();
     free(memory);
     return cudaSuccess;
@@ -478,20 +589,31 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMe
                             cudaStream_t stream) {
     ALONE;
     bool from_device = kind != cudaMemcpyHostToDevice, to_device = kind != cudaMemcpyDeviceToHost;
-    if ((room_at(from) != 0) != from_device || (room_at(to) != 0) != to_device ||
-        (from_device && room_at(from) < size) || (to_device && room_at(to) < size)) {
+    if ((watch_room(from) != 0) != from_device || (watch_room(to) != 0) != to_device ||
+        (from_device && watch_room(from) < size) || (to_device && watch_room(to) < size)) {
         return cudaErrorInvalidValue;
     }
-    emulated_enqueue(stream, [=] { memmove(to, from, size); });
+    emulated_enqueue(stream, [=] {
+        if (from_device) {
+            watch_copy(from, size, false);
+        }
+        if (to_device) {
+            watch_copy(to, size, true);
+        }
+        memmove(to, from, size);
+    });
     return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream) {
     ALONE;
-    if (room_at(memory) < size) {
+    if (watch_room(memory) < size) {
         return cudaErrorInvalidValue;
     }
-    emulated_enqueue(stream, [=] { memset(memory, value, size); });
+    emulated_enqueue(stream, [=] {
+        watch_copy(memory, size, true);
+        memset(memory, value, size);
+    });
     return cudaSuccess;
 }
 
@@ -548,3 +670,10 @@ cudaError_t cudaGetLastError(void) {
     return cudaSuccess;
 }
 } /* extern "C" */
+
+int atomicMax(int *at, int value) {
+    watch_atomic(at, sizeof *at);
+    int old = *at;
+    *at = value > old ? value : old;
+    return old;
+}

@@ -1,7 +1,7 @@
 /* cuda_runtime.h: stands in for CUDA's header where the kernels of agent/engine/device/cuda are
- * compiled for the processor, by g++. A kernel's threads run one after the other, each until it
- * ends or comes to a barrier; every other launch they run in the opposite order, so that a missing
- * barrier shows. A launch on a stream that is being captured is kept for the graph. */
+ * compiled for the processor, by g++, with calls for every access to memory (watch.h). A kernel's
+ * threads run one after the other, each until it ends or comes to a barrier, in another order at
+ * each launch. A launch on a stream that is being captured is kept for the graph. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,11 +22,7 @@ struct emulated_index {
 extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
-static inline int atomicMax(int *at, int value) { /* threads run one after the other */
-    int old = *at;
-    *at = value > old ? value : old;
-    return old;
-}
+int atomicMax(int *at, int value);
 /* Runs it now, or keeps it while the stream is captured. */
 cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel);
 
