@@ -119,6 +119,7 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
                                 .first = lease->first,
                                 .cells = lease->cells,
                                 .try = lease->try};
+    connection->leases.workers = dispatcher->worker_count;
     int added = text ? message_batch_lease(&connection->leases, &row, text) : -1;
     if (added == 0) {
         send_batch(connection, &connection->leases);
@@ -267,6 +268,7 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         int64_t retried = ledger_read_counts(ledger_of(dispatcher)).cells.retried;
         ledger_leave(ledger_of(dispatcher), connection->worker);
         dispatcher->connection_of[connection->worker] = NULL;
+        dispatcher->worker_count--;
         connection->worker = -1;
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
@@ -333,6 +335,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
         dispatcher->connection_of_count = count;
     }
     dispatcher->connection_of[connection->worker] = connection;
+    dispatcher->worker_count++;
     int64_t epoch = journal_of(dispatcher)->epoch;
     message_batch_init(&connection->leases, MESSAGE_LEASES, epoch);
     message_batch_init(&connection->committed, MESSAGE_COMMITTED, epoch);

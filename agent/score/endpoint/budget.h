@@ -11,7 +11,9 @@ struct budget {
     int64_t at_ms;
 };
 
-void budget_init(struct budget *budget, int64_t per_minute, int64_t now_ms);
+void budget_init(struct budget *budget, double per_minute, int64_t now_ms);
+/* Another limit from now on. */
+void budget_limit(struct budget *budget, double per_minute, int64_t now_ms);
 /* How long until so much may be taken, in ms; 0: now. What is more than the bucket holds may be
  * taken when it is full. */
 int64_t budget_wait_ms(struct budget *budget, int64_t amount, int64_t now_ms);

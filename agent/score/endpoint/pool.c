@@ -77,8 +77,19 @@ static bool is_settled(struct pool *pool, struct pool_ask *ask) {
     return false;
 }
 
+/* The limits are the job's. */
+static void share_limits(struct pool *pool, int64_t now_ms) {
+    int sharers = MAX(atomic_load(&pool->sharers), 1);
+    if (sharers != pool->budget_sharers) {
+        pool->budget_sharers = sharers;
+        budget_limit(&pool->requests, (double)pool->setting->requests_per_minute / sharers, now_ms);
+        budget_limit(&pool->tokens, (double)pool->setting->tokens_per_minute / sharers, now_ms);
+    }
+}
+
 /* Sends what may be sent now. Returns how long nothing more can be, in ms, if nothing happens. */
 static int64_t send_all(struct pool *pool, int64_t now_ms) {
+    share_limits(pool, now_ms);
     while (pool->later && pool->later->own.due_ms <= now_ms) {
         struct pool_ask *ask = pool->later;
         pool->later = ask->own.next;
@@ -297,6 +308,10 @@ void pool_send(struct pool *pool, struct pool_ask *ask) {
     pthread_cond_destroy(&ask->own.done);
 }
 
+void pool_share(struct pool *pool, int workers) {
+    atomic_store(&pool->sharers, workers);
+}
+
 void pool_give_back(struct pool *pool, int64_t *held) {
     answer_memory_give_back(&pool->memory, held);
 }
@@ -377,8 +392,9 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
     ask_list_mend(&pool->inbox);
     ask_list_mend(&pool->queue);
     backends_init(&pool->servers, &servers, now_ms);
-    budget_init(&pool->requests, setting->requests_per_minute, now_ms);
-    budget_init(&pool->tokens, setting->tokens_per_minute, now_ms);
+    budget_init(&pool->requests, (double)setting->requests_per_minute, now_ms);
+    budget_init(&pool->tokens, (double)setting->tokens_per_minute, now_ms);
+    pool->budget_sharers = 1;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->there, NULL);
     pool->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

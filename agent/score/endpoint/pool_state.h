@@ -20,6 +20,7 @@ struct pool {
     char *key_header; /* with the key; NULL: none, or it is a bearer's */
     struct request_metrics metrics;
     struct answer_memory memory;
+    atomic_int sharers; /* workers that share the limits */
 
     pthread_mutex_t lock; /* guards the following */
     pthread_cond_t there; /* is_there, or ended */
@@ -31,6 +32,7 @@ struct pool {
     struct http *http;
     struct backends servers;
     struct budget requests, tokens;
+    int budget_sharers;      /* that the two are for */
     struct ask_list queue;   /* to be sent, in order */
     struct pool_ask *later;  /* to be sent at due_ms; in that order */
     struct pool_ask *flying; /* in no order */

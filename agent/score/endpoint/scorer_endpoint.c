@@ -446,6 +446,10 @@ static json_t *endpoint_metrics(const struct scorer *scorer) {
     return request_metrics_json(pool_metrics(scorer->shared->pool));
 }
 
+static void endpoint_share(const struct scorer *scorer, int workers) {
+    pool_share(scorer->shared->pool, workers);
+}
+
 const struct scorer_kind scorer_endpoint = {
     .name = "endpoint",
     .has_clock = true,
@@ -457,5 +461,6 @@ const struct scorer_kind scorer_endpoint = {
     .let_go = endpoint_let_go,
     .has_ended = endpoint_has_ended,
     .metrics = endpoint_metrics,
+    .share = endpoint_share,
     .free = endpoint_free,
 };

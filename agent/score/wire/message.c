@@ -281,6 +281,16 @@ static int read_result(const json_t *row, struct message_result *result, struct 
                                             : 0;
 }
 
+static int read_workers(const json_t *tree, int *ret_workers, struct error *err) {
+    int64_t workers = 1;
+    const json_t *said = json_object_get(tree, "workers");
+    if (said && read_number(said, "workers", 1, INT32_MAX, &workers, err) < 0) {
+        return -1;
+    }
+    *ret_workers = (int)workers;
+    return 0;
+}
+
 static int read_batch(const json_t *tree, struct message *message, struct error *err) {
     bool is_lease = message->type == MESSAGE_LEASES, is_result = message->type == MESSAGE_RESULTS;
     const char *field = is_result ? "results" : "leases";
@@ -290,6 +300,9 @@ static int read_batch(const json_t *tree, struct message *message, struct error 
     }
     if (!json_is_array(rows)) {
         return error_set(err, ERROR_INVALID, "%s is not a list", field);
+    }
+    if (is_lease && read_workers(tree, &message->workers, err) < 0) {
+        return -1;
     }
     message->metrics = is_result ? json_object_get(tree, "requests") : NULL;
     if (message->metrics && !request_metrics_is_json(message->metrics)) {
@@ -391,8 +404,12 @@ void message_batch_release(struct message_batch *batch) {
 static void begin_row(struct message_batch *batch, struct error *full) {
     if (batch->count == 0) {
         const char *list = batch->type == MESSAGE_RESULTS ? "results" : "leases";
-        (void)!buffer_printf(&batch->text, full, "{\"type\":\"%s\",\"epoch\":%lld,\"%s\":[",
-                             type_names[batch->type], (long long)batch->epoch, list);
+        (void)!buffer_printf(&batch->text, full, "{\"type\":\"%s\",\"epoch\":%lld,",
+                             type_names[batch->type], (long long)batch->epoch);
+        if (batch->type == MESSAGE_LEASES && batch->workers > 1) {
+            (void)!buffer_printf(&batch->text, full, "\"workers\":%d,", batch->workers);
+        }
+        (void)!buffer_printf(&batch->text, full, "\"%s\":[", list);
     } else {
         (void)!buffer_append(&batch->text, ",", 1, full);
     }
@@ -511,6 +528,7 @@ char *message_batch_take(struct message_batch *batch) {
 static char *format_batch(const struct message *message) {
     struct message_batch batch;
     message_batch_init(&batch, message->type, message->epoch);
+    batch.workers = message->workers;
     batch.text.max = SIZE_MAX / 2;
     struct error full = {0};
     for (size_t i = 0; i < message->count; i++) {

@@ -83,6 +83,7 @@ struct message {
     const json_t *metrics; /* borrowed; of RESULTS without results: request_metrics.h; NULL: none */
     const json_t *paths;   /* borrowed: text -> text (moving_paths.h); NULL: none */
     int64_t epoch, lease;  /* >= 0 */
+    int workers;           /* of LEASES: connected to the coordinator; at least 1 */
     char text[512];        /* one line, truncated if longer */
     size_t count;          /* of the entries of its type: */
     struct message_lease *leases;
@@ -103,6 +104,7 @@ void message_release(struct message *message);
 struct message_batch {
     enum message_type type; /* LEASES, RESULTS, COMMITTED or PUBLISHED */
     int64_t epoch;
+    int workers; /* of LEASES: as in message; 0 is 1 */
     size_t count;
     struct buffer text;
 };

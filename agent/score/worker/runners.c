@@ -80,6 +80,12 @@ json_t *runners_metrics(const struct runners *runners) {
     return runners->kind->metrics ? runners->kind->metrics(runners->of[0].scorer) : NULL;
 }
 
+void runners_share(const struct runners *runners, int workers) {
+    if (runners->kind->share) {
+        runners->kind->share(runners->of[0].scorer, workers);
+    }
+}
+
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) {
     pthread_mutex_lock(&runners->lock);
     struct scoring_report *report = runners->report_count ? TAKE(runners->reports) : NULL;

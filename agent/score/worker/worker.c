@@ -207,6 +207,7 @@ static void on_message(struct worker *worker, const struct message *message) {
     switch (message->type) {
     case MESSAGE_LEASES:
         worker->epoch = MAX(worker->epoch, message->epoch);
+        runners_share(worker->runners, message->workers);
         runners_enqueue(worker->runners, message->epoch, message->leases, message->count);
         break;
     case MESSAGE_COMMITTED:

@@ -109,6 +109,26 @@ static void a_limit_holds_in_each_minute(void) {
     CHECK_INT(budget_wait_ms(&budget, 1 << 30, 0), 0);
 }
 
+/* Workers of one job come and go: what they take together stays within its limit. */
+static void a_limit_can_be_shared(void) {
+    struct budget budgets[3];
+    int64_t taken = 0;
+    for (size_t i = 0; i < ARRAY_LEN(budgets); i++) {
+        budget_init(&budgets[i], 600, 0);
+    }
+    for (int64_t now_ms = 0; now_ms < 60000; now_ms++) {
+        int workers = 1 + (int)(now_ms / 20000);
+        for (int i = 0; i < workers; i++) {
+            budget_limit(&budgets[i], 600.0 / workers, now_ms);
+            while (budget_wait_ms(&budgets[i], 1, now_ms) == 0) {
+                budget_take(&budgets[i], 1);
+                taken++;
+            }
+        }
+    }
+    CHECK(taken >= 590 && taken <= 660);
+}
+
 static void backends_share(void) {
     static const char *const urls[] = {"http://a", "http://b"};
     const struct backends_options options = {urls, 2, 4, true, 7};
@@ -287,6 +307,7 @@ int main(void) {
     TEST(yields_to_refusals);
     TEST(a_fixed_window_is_whole_after_the_first_answer);
     TEST(a_limit_holds_in_each_minute);
+    TEST(a_limit_can_be_shared);
     TEST(backends_share);
     TEST(a_busy_server_is_left_alone);
     TEST(one_that_lacks_a_model_is_not_asked_for_it);

@@ -28,6 +28,7 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"published\",\"epoch\":16,\"leases\":[3,4]}",
         "{\"type\":\"leases\",\"epoch\":5,\"leases\":[[9007199254740992,0,3,1,2,{\"a\":[1]}],"
         "[8,1,4,60,1,[\"a.jpg\",\"b.jpg\"]]]}",
+        "{\"type\":\"leases\",\"epoch\":5,\"workers\":3,\"leases\":[[7,0,3,1,2,[\"a\"]]]}",
         "{\"type\":\"committed\",\"epoch\":16,\"leases\":[5]}",
         "{\"type\":\"cancel\",\"lease\":0}",
         "{\"type\":\"done\"}",
@@ -84,6 +85,7 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"results\",\"results\":[]}", "epoch is not"},
         {"{\"type\":\"results\",\"epoch\":1}", "results is not a list"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":{}}", "leases is not a list"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"workers\":0,\"leases\":[]}", "workers is not"},
         {"{\"type\":\"refused\"}", "message is not a text"},
         {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
         {"{\"type\":\"paths\"}", "paths is not an object"},
