@@ -19,27 +19,28 @@ enum {
     CONNECT_MS_MAX = 10000,
     LOOK_MS = 200,  /* how often those that no caller wants any more are looked for */
     PROBE_MS = 500, /* between two looks whether a server is there */
+    HEADERS_OWN = 2,
 };
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
     const struct endpoint_setting *setting = pool->setting;
-    const char *const headers[] = {"Content-Type: application/json", "Accept: application/json",
-                                   pool->key_header, NULL};
     const char *base = pool->servers.of[server].url;
     AUTO(text_freep) char *url = x_printf("%s%s", base, endpoint_path_at(base, ask->path));
     struct error err = {0};
     struct http_request request = {
         .url = url,
         .method = ask->method,
-        .headers = headers,
+        .headers = pool->headers,
         .bearer_token = setting->header ? NULL : setting->secret,
         .body = ask->body,
         .body_size = ask->body_size,
         .borrows_body = true,
         .is_http1 = text_starts(url, "http://"),
         .refuses_link_local = true,
+        .authorities_pem = text_starts(url, "https://") ? setting->authority : NULL,
+        .proxy = setting->proxy,
         .connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX),
         .timeout_ms = (int)setting->timeout_ms,
         .bytes_max = POOL_COMPLAINT_MAX,
@@ -213,9 +214,13 @@ static void start_probe(struct pool *pool, int64_t now_ms) {
     char *url =
         x_printf("%s%s", pool->servers.of[pool->probed].url, pool->setting->ready_path ?: "/");
     struct error err = {0};
+    const struct endpoint_setting *setting = pool->setting;
     struct http_request request = {.url = url,
                                    .reuse = HTTP_ONCE,
                                    .refuses_link_local = true,
+                                   .authorities_pem =
+                                       text_starts(url, "https://") ? setting->authority : NULL,
+                                   .proxy = setting->proxy,
                                    .connect_ms = CONNECT_MS_MAX,
                                    .timeout_ms = CONNECT_MS_MAX,
                                    .bytes_max = POOL_ANSWER_MAX,
@@ -349,7 +354,35 @@ struct request_metrics *pool_metrics(struct pool *pool) {
     return &pool->metrics;
 }
 
+/* Those of the spec, and the key's. */
+static void make_headers(struct pool *pool) {
+    const struct endpoint_setting *setting = pool->setting;
+    size_t count = HEADERS_OWN;
+    const char *name;
+    json_t *value;
+    pool->headers =
+        x_calloc(HEADERS_OWN + json_object_size(setting->headers) + 2, sizeof *pool->headers);
+    pool->headers[0] = "Content-Type: application/json";
+    pool->headers[1] = "Accept: application/json";
+    json_object_foreach((json_t *)(uintptr_t)setting->headers, name, value) {
+        const char *text = json_string_value(value) ?: "";
+        /* libcurl takes "Name:" for a header that it leaves out, "Name;" for an empty one. */
+        pool->headers[count++] = *text ? x_printf("%s: %s", name, text) : x_printf("%s;", name);
+    }
+    pool->headers[count] = pool->key_header;
+}
+
+static void free_headers(struct pool *pool) {
+    for (size_t i = HEADERS_OWN; pool->headers && pool->headers[i]; i++) {
+        if (pool->headers[i] != pool->key_header) {
+            free((char *)(uintptr_t)pool->headers[i]);
+        }
+    }
+    free(TAKE(pool->headers));
+}
+
 static void pool_free(struct pool *pool) {
+    free_headers(pool);
     http_free(pool->http);
     backends_release(&pool->servers);
     fd_closep(&pool->wake_fd);
@@ -386,6 +419,7 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
     pool->key_header = setting->secret && setting->header
                            ? x_printf("%s: %s", setting->header, setting->secret)
                            : NULL;
+    make_headers(pool);
     pool->began_ms = now_ms;
     pool->probed = -1;
     pool->told_ms = now_ms - POOL_TOLD_MS;

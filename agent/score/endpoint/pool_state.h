@@ -17,7 +17,8 @@ struct pool {
     const struct endpoint_setting *setting;
     pthread_t thread;
     int wake_fd;
-    char *key_header; /* with the key; NULL: none, or it is a bearer's */
+    char *key_header;     /* with the key; NULL: none, or it is a bearer's */
+    const char **headers; /* of each request, ended by NULL; from HEADERS_OWN on owned */
     struct request_metrics metrics;
     struct answer_memory memory;
     atomic_int sharers; /* workers that share the limits */

@@ -53,6 +53,9 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
     setting.timeout_ms = tree_integer(spec, FIELD "timeoutSeconds", -1) * 1000;
     setting.ready_ms = tree_integer(spec, FIELD "readyTimeoutSeconds", -1) * 1000;
     setting.header = tree_text(spec, FIELD "key.header", NULL);
+    setting.authority = tree_text(spec, FIELD "authority", NULL);
+    setting.proxy = tree_text(spec, FIELD "proxy", NULL);
+    setting.headers = tree_get(spec, FIELD "headers");
     setting.requests_per_minute = tree_integer(spec, FIELD "limits.requestsPerMinute", 0);
     setting.tokens_per_minute = tree_integer(spec, FIELD "limits.tokensPerMinute", 0);
     setting.answer_bytes = answer_memory_most(cgroup_memory_bytes(NULL));

@@ -15,8 +15,11 @@ struct endpoint_setting {
     bool is_fixed;     /* concurrency is a number */
     int tries;
     int64_t timeout_ms, ready_ms;
-    char *secret;       /* an API key, owned; NULL: none */
-    const char *header; /* that it is sent in; NULL: Authorization: Bearer */
+    char *secret;          /* an API key, owned; NULL: none */
+    const char *header;    /* that it is sent in; NULL: Authorization: Bearer */
+    const char *authority; /* PEM: who has certified https servers; NULL: this machine's */
+    const char *proxy;     /* NULL: none */
+    const json_t *headers; /* an object of texts; NULL: none */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
     int64_t answer_bytes;      /* memory for all answers of this worker (answer_memory.h) */
     const char *ready_path;    /* answered with 2xx when a server is ready; NULL: any answer at / */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FIELD "scorer.endpoint"
 
@@ -74,10 +75,51 @@ static int check_server(const json_t *spec, struct error *err) {
                : own_variables_check_tree(spec, FIELD ".server.environment", port, err);
 }
 
+static bool is_header(const char *name) {
+    static const char *const own[] = {"authorization",
+                                      "proxy-authorization",
+                                      "cookie",
+                                      "host",
+                                      "content-type",
+                                      "content-length",
+                                      "transfer-encoding",
+                                      "connection",
+                                      "expect",
+                                      "accept",
+                                      "accept-encoding",
+                                      "upgrade",
+                                      "te"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (strcasecmp(name, own[i]) == 0) {
+            return false;
+        }
+    }
+    return size > 0 && size <= 64 &&
+           strspn(name, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == size;
+}
+
+static int check_headers(const json_t *spec, struct error *err) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(tree_get(spec, FIELD ".headers"), name, value) {
+        if (!is_header(name)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec." FIELD
+                             ".headers: has an invalid name (letters, digits, - _) or "
+                             "that of a header that is set by key or by Windlass: %.100s",
+                             name);
+        }
+    }
+    return 0;
+}
+
 int endpoint_rules_check(const json_t *spec, struct error *err) {
     static const char *const places[] = {"url", "urls", "server"};
     if (!job_only_one(tree_get(spec, FIELD), places, ARRAY_LEN(places))) {
         return job_refuse(err, FIELD, "exactly one of url, urls and server must be given");
     }
-    return check_urls(spec, err) < 0 || check_server(spec, err) < 0 ? -1 : check_input(spec, err);
+    return check_urls(spec, err) < 0 || check_server(spec, err) < 0 || check_headers(spec, err) < 0
+               ? -1
+               : check_input(spec, err);
 }

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# scorer.endpoint by `windlass run` with a server behind an authority of its own (authority), behind a proxy (proxy), and with headers.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+work=$(mktemp -d)
+. tests/e2e/endpoint/lib.sh
+trap 'stop_servers; rm -rf "$work"' EXIT
+mkdir -p "$work/data"
+batch 5 >"$work/data/requests.jsonl"
+# Signed by an authority that this machine does not know, for the name llm.test and for 127.0.0.1.
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout "$work/ca.key" -out "$work/ca.crt" 2>/dev/null &&
+    openssl req -newkey rsa:2048 -nodes -subj /CN=llm.test -keyout "$work/server.key" -out "$work/server.csr" 2>/dev/null &&
+    openssl x509 -req -in "$work/server.csr" -CA "$work/ca.crt" -CAkey "$work/ca.key" -CAcreateserial -days 2 -out "$work/server.crt" \
+        -extfile <(echo 'subjectAltName = DNS:llm.test, IP:127.0.0.1') 2>/dev/null || exit 3
+python3 tests/e2e/endpoint/tls_server.py "$work/server.crt" "$work/server.key" >"$work/ports" 2>"$work/connects" &
+servers+=($!)
+until_true 60 test -s "$work/ports" || exit 3
+read -r port proxy <"$work/ports"
+authority=$(sed 's/^/        /' "$work/ca.crt")
+# job NAME URL MORE: more is lines of the endpoint.
+job() {
+    out=$work/data/$1
+    cat >"$work/$1.yaml" <<M
+apiVersion: windlass.dev/v1beta1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: {table: {path: data/requests.jsonl, format: JSONLines}}
+  scorer:
+    endpoint:
+      url: $2
+      readyTimeoutSeconds: 20
+$3
+  output: {path: data/$1}
+  workers: {min: 1, max: 1}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+M
+    timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/$1.state" >"$work/$1.said" 2>&1 </dev/null
+}
+said() { [ "$(jq -r .response.body.choices[0].message.content "$out/output.jsonl" | sort | uniq -c | xargs)" = "5 $1" ]; }
+pem="      authority: |
+$authority"
+job direct "https://127.0.0.1:$port" "$pem
+      headers: {X-Said: hello, X-Empty: ''}"
+check "a server of an authority of its own answers, and hears a header" [ $? = 0 ]
+check "each time" said hello
+https_proxy=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 job behind https://llm.test:8443/v1 "$pem
+      proxy: http://127.0.0.1:$proxy"
+check "a name that the proxy alone knows is reached through it, whatever the environment says" [ $? = 0 ]
+check "and is asked there" said nothing
+check "by that name" grep -q '^CONNECT llm.test:8443 ' "$work/connects"
+job unknown "https://127.0.0.1:$port" ""
+check "without its authority nothing is sent" [ $? = 1 ]
+check "and the reason is told" grep -qi 'certificate' "$work/unknown.said"
+[ $failures -eq 0 ] || tail -qn 4 "$work"/*.said "$work"/*.state/*.log | cut -c1-300 | sed 's/^/# /'
+exit $((failures > 0))
