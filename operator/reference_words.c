@@ -2,6 +2,7 @@
 #include "operator/reference_words.h"
 
 #include "lib/buffer.h"
+#include "operator/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@ static void put(struct buffer *text, const char *added) {
 static void put_number(struct buffer *text, const char *before, const json_t *number,
                        const char *after) {
     if (number) {
-        AUTO(text_freep) char *digits = tree_canonical(number);
+        AUTO(text_freep)
+        char *digits = json_is_real(number) ? x_printf("%.15g", json_real_value(number))
+                                            : tree_canonical(number);
         put(text, before);
         put(text, digits);
         put(text, after);
@@ -36,9 +39,14 @@ static void put_bounds(struct buffer *text, const json_t *schema) {
         put_number(text, ", at least ", min, "");
         put_number(text, ", at most ", max, "");
     }
+    if (min && schema_is_decimal(schema)) { /* how long its text may be, tells nobody anything */
+        return;
+    }
     put_number(text, ", at most ", json_object_get(schema, "maxLength"), " characters");
-    put_number(text, ", at most ", json_object_get(schema, "maxItems"), " entries");
-    put_number(text, ", at most ", json_object_get(schema, "maxProperties"), " entries");
+    if (!schema_is_decimal(schema)) {
+        put_number(text, ", at most ", json_object_get(schema, "maxItems"), " entries");
+        put_number(text, ", at most ", json_object_get(schema, "maxProperties"), " entries");
+    }
 }
 
 static const char *type_name(const json_t *schema) {
@@ -50,6 +58,9 @@ static const char *type_name(const json_t *schema) {
     };
     if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
         return "whole number or text";
+    }
+    if (schema_is_decimal(schema)) {
+        return json_object_get(schema, "minimum") ? "number" : "number or text";
     }
     if (json_object_get(schema, "additionalProperties")) {
         return "names with values";

@@ -89,8 +89,17 @@ static bool has_type(const json_t *value, const char *type) {
     }
 }
 
+bool schema_is_decimal(const json_t *schema) {
+    return tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false) &&
+           !json_object_get(schema, "type") && json_object_get(schema, "pattern");
+}
+
 static int check_type(const json_t *schema, const json_t *value, const char *field,
                       struct error *err) {
+    if (schema_is_decimal(schema) && !json_is_number(value) && !json_is_string(value)) {
+        return error_set(err, ERROR_INVALID, "%s: must be a number%s, not %s", field,
+                         json_object_get(schema, "minimum") ? "" : " or text", type_name(value));
+    }
     if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
         if (json_is_integer(value) || json_is_string(value)) {
             return 0;
@@ -457,6 +466,7 @@ static const struct {
     {"minItems", false, false},
     {"maxItems", false, false},
     {"maxProperties", false, false},
+    {"not", false, false},
     {"x-kubernetes-int-or-string", false, false},
     {"x-kubernetes-preserve-unknown-fields", false, false},
     {"x-kubernetes-list-type", false, false},

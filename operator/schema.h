@@ -4,7 +4,9 @@
  * Supported: type, properties, required, additionalProperties, items, enum, default, nullable,
  * minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, maxProperties,
  * x-kubernetes-int-or-string, x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type (set,
- * map). x-kubernetes-validations (CEL) are checked by the API server; rules.c of the kind
+ * map). A field without type and with a pattern is a decimal: a number or its text (not: excludes
+ * the rest on a server). Programs see the text alone, as filling in defaults makes it, of whole
+ * numbers where the schema has a minimum. x-kubernetes-validations (CEL) are checked by the API server; rules.c of the kind
  * has the same rules in C. An unsupported keyword fails the load, so that no rule is lost silently.
  */
 #pragma once
@@ -28,11 +30,16 @@ const char *schema_kind(const struct schema *schema);
 const json_t *schema_root(const struct schema *schema); /* the openAPIV3Schema, borrowed */
 const json_t *schema_crd(const struct schema *schema);  /* the whole definition, borrowed */
 
-/* Fills in the defaults of a whole resource in place, as the API server does. */
+/* Whether a field of that schema is a number or a text. */
+bool schema_is_decimal(const json_t *schema);
+
+/* Fills in the defaults of a whole resource in place, as the API server does, and makes decimals
+ * texts: 0.05 is "0.05", the shortest text that reads back as the same number. */
 void schema_fill_defaults(const struct schema *schema, json_t *object);
-/* For an object of a server whose definition is older: a copy with the defaults that its spec
- * lacks. The copy's member SCHEMA_FILLED lists their paths, such as [["spec", "volumes", 0,
- * "readOnly"]]. NULL: it lacks none. Owned by the caller. */
+/* For an object of a server: a copy with the defaults that its spec lacks, because the definition
+ * there is older, and with decimals as texts. The copy's member SCHEMA_FILLED lists the paths of
+ * defaults, such as [["spec", "volumes", 0, "readOnly"]]. NULL: nothing is to be done. Owned by the
+ * caller. */
 #define SCHEMA_FILLED "filled"
 json_t *schema_filled(const struct schema *schema, const json_t *object);
 /* Removes these fields, in place: what that server knows of the object. */

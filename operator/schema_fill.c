@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fills in the defaults of a definition, and takes them out again. */
+/* Fills in the defaults of a definition, and takes them out again; makes decimals texts. */
 #include "operator/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* One walk serves both: to see whether a default is missing, and to fill them in. */
 struct filling {
@@ -72,10 +76,81 @@ static bool fill_missing(const json_t *schema, json_t *object, struct filling *f
     return lacked;
 }
 
-/* Whether a default was missing. */
+/* Without the zeros and the plus sign of C's exponents: 1e-05 is 1e-5, 1e+21 is 1e21. */
+static void tidy_exponent(char *text) {
+    char *to = strchr(text, 'e'), *from = to ? to + 1 : NULL;
+    if (!to) {
+        return;
+    }
+    to++;
+    if (*from == '-') {
+        *to++ = *from++;
+    }
+    from += *from == '+';
+    from += strspn(from, "0");
+    memmove(to, from, strlen(from) + 1);
+}
+
+/* A number's shortest text that reads back as the same number; owned. */
+static char *decimal_text(const json_t *number) {
+    char text[40];
+    double value = json_number_value(number);
+    if (json_is_integer(number)) {
+        return x_printf("%lld", (long long)json_integer_value(number));
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) {
+            break;
+        }
+    }
+    tidy_exponent(text);
+    return x_strdup(text);
+}
+
+/* The text of a decimal that is a number; NULL: it stays as it is. */
+static json_t *text_of(const json_t *schema, const json_t *value) {
+    bool is_text = json_is_real(value) ||
+                   (json_is_integer(value) && json_object_get(schema, "minimum"));
+    if (!is_text || !schema_is_decimal(schema)) {
+        return NULL;
+    }
+    AUTO(text_freep) char *text = decimal_text(value);
+    return json_string(text);
+}
+
+static bool write_members(const json_t *schema, json_t *object, const struct filling *filling) {
+    const char *key;
+    json_t *value;
+    bool found = false;
+    json_object_foreach(object, key, value) {
+        json_t *text = text_of(schema_of_member(schema, key), value);
+        found |= text != NULL;
+        if (text && !filling->only_looks) {
+            json_object_set(object, key, text); /* the key is there: the loop may go on */
+        }
+        json_decref(text);
+    }
+    return found;
+}
+
+static bool write_elements(const json_t *items, json_t *list, const struct filling *filling) {
+    bool found = false;
+    for (size_t i = 0; items && i < json_array_size(list); i++) {
+        json_t *text = text_of(items, json_array_get(list, i));
+        found |= text != NULL;
+        if (text && !filling->only_looks) {
+            json_array_set(list, i, text);
+        }
+        json_decref(text);
+    }
+    return found;
+}
+
+/* Whether a default was missing, or a decimal was no text. */
 static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
     const json_t *items = json_object_get(schema, "items");
-    bool lacked = false;
+    bool lacked = write_elements(items, value, filling);
     for (size_t i = 0; items && i < json_array_size(value); i++) {
         step_into(filling, i);
         lacked |= fill(items, json_array_get(value, i), filling);
@@ -85,6 +160,7 @@ static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
         return lacked;
     }
     lacked |= drop_nulls(schema, value, filling);
+    lacked |= write_members(schema, value, filling);
     lacked |= fill_missing(schema, value, filling);
     const char *key;
     json_t *child;

@@ -16,7 +16,8 @@ struct request {
 };
 
 static void print_value(char sign, const char *path, const json_t *value) {
-    AUTO(text_freep) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    AUTO(text_freep) char *text =
+        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     AUTO(text_freep) char *line = x_printf("%c %s: %s", sign, path, text);
     AUTO(text_freep) char *shown = shown_text(line, strlen(line));
     printf("%s\n", shown);
@@ -58,9 +59,22 @@ static bool compare_objects(const char *path, const json_t *then, const json_t *
     return differs;
 }
 
+/* A decimal may be a number or its text (schema_is_decimal). */
+static bool is_number(const json_t *value, double *ret_number) {
+    char *end = NULL;
+    *ret_number = json_is_string(value) ? strtod(json_string_value(value), &end)
+                                        : json_number_value(value);
+    return json_is_number(value) || (end && end != json_string_value(value) && !*end);
+}
+
+static bool is_same_number(const json_t *then, const json_t *now) {
+    double first, second;
+    return (json_is_number(then) || json_is_number(now)) && is_number(then, &first) &&
+           is_number(now, &second) && first == second;
+}
+
 static bool compare(const char *path, const json_t *then, const json_t *now) {
-    if (json_equal(then, now) || (json_is_number(then) && json_is_number(now) &&
-                                  json_number_value(then) == json_number_value(now))) {
+    if (json_equal(then, now) || is_same_number(then, now)) {
         return false;
     }
     if (json_is_object(then) && json_is_object(now)) {

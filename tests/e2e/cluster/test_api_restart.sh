@@ -12,7 +12,7 @@ kind: Sweep
 metadata: {name: $1}
 spec:
   objective: {metric: accuracy, goal: Maximize}
-  parameters: [{name: X, uniform: {min: '0', max: '1'}}]
+  parameters: [{name: X, uniform: {min: 0.25, max: 0.75}}]
   algorithm: {kind: Random}
   maxTrials: $2
   maxConcurrentTrials: $3
@@ -31,6 +31,11 @@ sweep all 2 2
 sweep some 6 3
 check "two sweeps have their first trials" within 60 next_is all 2
 check "(of the second, three of six)" within 60 next_is some 3
+drawn() { # the server keeps plain numbers, and trials have values between them
+    [ "$("$api/kubectl" get sweep all -o jsonpath='{.spec.parameters[0].uniform.min}')" = 0.25 ] &&
+        [ "$("$api/kubectl" get disttrains -l windlass.dev/job=all -o json | jq '[.items[].spec.command[1] | tonumber | select(. >= 0.25 and . <= 0.75)] | length')" = 2 ]
+}
+check "bounds that are plain numbers" drawn
 for round in 1 2 3; do
     before=$(missing)
     tests/cluster/api-server.sh restart "$api" >"$work/restart.log" 2>&1 || { cat "$work/restart.log"; exit 3; }

@@ -25,6 +25,31 @@ sed 's/miniBatchSize: 2/miniBatchSize: 5/' "$work/one.yaml" >"$work/other.yaml"
 w diff -f "$work/other.yaml"
 check "diff: the field that differs" [ "$code $(xargs <"$work/out")" = "1 - spec.miniBatchSize: 2 + spec.miniBatchSize: 5" ]
 check "and the job keeps it" [ "$(get .spec.miniBatchSize)" = 2 ]
+cat >"$work/rate.yaml" <<'YAML'
+apiVersion: windlass.dev/v1beta1
+kind: DistTrain
+metadata: {name: rate}
+spec:
+  workers: 1
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  trainer:
+    model: {new: CNN, classes: 6, shape: [2, 12, 12]}
+    data: {train: {synthetic: {count: 100}}, normalize: {mean: [0.5, 0], deviation: [1, "0.25"]}}
+    epochs: 1
+    batchSize: 10
+    optimizer: {learningRate: 0.05, momentum: 0.9}
+    output: {path: data/out}
+YAML
+sed 's/0.05/true/' "$work/rate.yaml" | "$kubectl" apply --validate=false -f - >"$work/out" 2>&1
+check "a rate that is no number is refused by the server" told learningRate
+"$kubectl" apply --validate=false -f "$work/rate.yaml" >"$work/out" 2>&1
+check "numbers without quotes are not: $(cat "$work/out")" [ "$("$kubectl" get dt rate -o jsonpath='{.spec.trainer.optimizer.learningRate}')" = 0.05 ]
+w diff -f "$work/rate.yaml"
+check "diff: a number is its text: $(cat "$work/out" "$work/err")" [ $code -eq 0 ]
+sed 's/0.05/0.06/' "$work/rate.yaml" >"$work/other.yaml"
+w diff -f "$work/other.yaml"
+check "diff: another number" [ "$code $(xargs <"$work/out")" = "1 - spec.trainer.optimizer.learningRate: 0.05 + spec.trainer.optimizer.learningRate: 0.06" ]
+"$kubectl" delete dt rate --wait=false >/dev/null
 w suspend one --dry-run
 check "suspend --dry-run: $(cat "$work/err")" [ "$code$(get '.spec.suspend // false')" = 0false ]
 w suspend one

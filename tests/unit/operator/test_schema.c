@@ -26,6 +26,10 @@ static const char crd[] =
     "                any: {x-kubernetes-preserve-unknown-fields: true}\n"
     "                maybe: {type: string, nullable: true, default: x}\n"
     "                ratio: {type: number, minimum: 0, maximum: 1}\n"
+    "                rate: {x-kubernetes-preserve-unknown-fields: true, minimum: 0, maximum: 9,\n"
+    "                       pattern: '^[0-9.]*(e-?[0-9]+)?$', maxLength: 32}\n"
+    "                some: {type: array, items: {x-kubernetes-preserve-unknown-fields: true,\n"
+    "                       pattern: '^[^$]*$'}}\n"
     "                flag: {type: boolean}\n"
     "                set: {type: array, minItems: 1, maxItems: 3, x-kubernetes-list-type: set,\n"
     "                      items: {type: string, maxLength: 3}}\n"
@@ -66,6 +70,12 @@ static void test_checks(void) {
         {"{\"ratio\":1.5}", "spec.ratio: is 1.5, at most 1 is allowed"},
         {"{\"ratio\":-1}", "spec.ratio: is -1, at least 0 is needed"},
         {"{\"flag\":\"true\"}", "spec.flag: must be true or false, not text"},
+        {"{\"rate\":0.5,\"some\":[1,0.5,\"a\"]}", NULL},
+        {"{\"rate\":\"0.5\"}", NULL},
+        {"{\"rate\":10}", "spec.rate: is 10, at most 9 is allowed"},
+        {"{\"rate\":\"high\"}", "spec.rate: \"high\" does not match ^[0-9.]*(e-?[0-9]+)?$"},
+        {"{\"rate\":true}", "spec.rate: must be a number, not true or false"},
+        {"{\"some\":[{}]}", "spec.some[0]: must be a number or text, not fields"},
         {"{\"set\":[\"a\",\"b\"]}", NULL},
         {"{\"set\":[]}", "spec.set: 0 entries, at least 1 are required"},
         {"{\"set\":[\"a\",\"b\",\"c\",\"d\"]}", "spec.set: 4 entries, at most 3 are allowed"},
@@ -77,7 +87,7 @@ static void test_checks(void) {
         {"{\"map\":{\"a\":{},\"b\":{},\"c\":{}}}", "spec.map: 3 entries, at most 2 are allowed"},
         {"{\"map\":{\"a\":{\"m\":1}}}", "spec.map.a.m: unknown field, did you mean q?"},
         {"{\"zzz\":1}",
-         "spec.zzz: unknown field; spec has: open, any, maybe, ratio, flag, set, map, list"},
+         "spec.zzz: unknown field; spec has: open, any, maybe, ratio, rate, some, flag, set, map, list"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -125,6 +135,11 @@ static void test_defaults(void) {
         {"{\"maybe\":\"y\",\"flag\":null}", "{\"maybe\":\"y\"}"},
         {"{\"maybe\":\"y\",\"map\":{\"a\":{},\"b\":{\"q\":1},\"c\":null}}",
          "{\"map\":{\"a\":{\"q\":7},\"b\":{\"q\":1}},\"maybe\":\"y\"}"},
+        {"{\"maybe\":\"y\",\"rate\":1.50,\"some\":[3,0.1,\"0.10\",1e-5,2.0]}",
+         "{\"maybe\":\"y\",\"rate\":\"1.5\",\"some\":[3,\"0.1\",\"0.10\",\"1e-5\",\"2\"]}"},
+        {"{\"maybe\":\"y\",\"rate\":2,\"some\":[1e21,0.30000000000000004,-0.0012]}",
+         "{\"maybe\":\"y\",\"rate\":\"2\","
+         "\"some\":[\"1e21\",\"0.30000000000000004\",\"-0.0012\"]}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *object = thing(rows[i].before);
@@ -135,6 +150,17 @@ static void test_defaults(void) {
         AUTO(text_freep) char *again = tree_canonical(json_object_get(object, "spec"));
         CHECK_STR(again, rows[i].after);
     }
+}
+
+/* A number of a server's object is a text in the copy, and stays one. */
+static void test_decimal_of_server(void) {
+    AUTO(schema_freep) struct schema *schema = load();
+    AUTO(tree_freep) json_t *object = thing("{\"maybe\":\"y\",\"rate\":0.05}");
+    AUTO(tree_freep) json_t *filled = schema_filled(schema, object);
+    CHECK_STR(tree_text(filled, "spec.rate", ""), "0.05");
+    CHECK(json_is_real(tree_get(object, "spec.rate")));
+    schema_unfill(filled);
+    CHECK_STR(tree_text(filled, "spec.rate", ""), "0.05");
 }
 
 /* What an older definition lacks is filled in, listed, and removed again. */
@@ -193,6 +219,7 @@ int main(void) {
     TEST(test_checks);
     TEST(test_metadata);
     TEST(test_defaults);
+    TEST(test_decimal_of_server);
     TEST(test_filled);
     TEST(test_unknown_keyword);
     return TEST_END();
