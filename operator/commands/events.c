@@ -123,8 +123,16 @@ static int show(struct remote *remote, const char *name, struct error *err) {
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
     AUTO(remote_release) struct remote remote = {0};
+    const struct remote_options *where = context;
+    const char *name = words->values[0];
     (void)ret_code;
-    return remote_open(context, &remote, err) < 0 ? -1 : show(&remote, words->values[0], err);
+    if (!where->kubeconfig && !where->context && !remote_is_configured(where)) {
+        return error_set(err, ERROR_INVALID,
+                         "events are a cluster's, and none is configured; of a run of this machine "
+                         "windlass status %s and windlass logs %s say what happened",
+                         name, name);
+    }
+    return remote_open(where, &remote, err) < 0 ? -1 : show(&remote, name, err);
 }
 
 int events_command(int argc, char **argv) {

@@ -385,8 +385,9 @@ static int read_where(const struct request *request, struct error *err) {
         return error_set(err, ERROR_INVALID, "no run of this machine is named %s (windlass list)",
                          request->name);
     }
-    return remote_open(&request->where.remote, &remote, err) < 0 ? -1
-                                                                 : read_logs(&remote, request, err);
+    return job_where_open(&request->where, &runs, request->name, &remote, err) < 0
+               ? -1
+               : read_logs(&remote, request, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/jobs/job_where.h"
 
+#include "lib/text/nearest.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 bool job_where_is_remote(const struct job_where *where) {
@@ -8,19 +11,40 @@ bool job_where_is_remote(const struct job_where *where) {
     return remote->all || remote->namespace || remote->context || remote->kubeconfig;
 }
 
+/* " (did you mean scoring?)"; owned. */
+static char *advice(const struct run_list *runs, const char *name) {
+    AUTO(tree_freep) json_t *names = json_object();
+    for (size_t i = 0; i < runs->count; i++) {
+        json_object_set_new(names, tree_text(runs->at[i].record, "name", ""), json_true());
+    }
+    const char *near = nearest_key(names, name);
+    return near ? x_printf("did you mean %s?", near) : x_strdup("windlass list shows them");
+}
+
+int job_where_open(const struct job_where *where, const struct run_list *runs, const char *name,
+                   struct remote *ret_remote, struct error *err) {
+    if (job_where_is_remote(where)) {
+        return remote_open(&where->remote, ret_remote, err);
+    }
+    AUTO(text_freep) char *say = advice(runs, name);
+    if (!remote_is_configured(&where->remote)) {
+        return error_set(err, ERROR_INVALID,
+                         "no run of this machine is named %s (%s), and no cluster is configured",
+                         name, say);
+    }
+    return remote_open(&where->remote, ret_remote, err) == 0
+               ? 0
+               : error_context(err,
+                               "no run of this machine is named %s (%s), and no cluster can be "
+                               "asked",
+                               name, say);
+}
+
 static int find_remote(const struct job_where *where, const char *name, struct job_found *found,
                        struct error *err) {
-    struct error why = {0};
-    if (remote_open(&where->remote, &found->remote, &why) < 0) {
-        *err = why;
-        return job_where_is_remote(where)
-                   ? -1
-                   : error_context(err,
-                                   "no run of this machine is named %s (windlass list), and no "
-                                   "cluster can be asked",
-                                   name);
-    }
-    return remote_job(&found->remote, name, &found->job, err);
+    return job_where_open(where, &found->runs, name, &found->remote, err) < 0
+               ? -1
+               : remote_job(&found->remote, name, &found->job, err);
 }
 
 int job_where_find(const struct job_where *where, const char *name, struct job_found *ret_found,
@@ -39,9 +63,9 @@ int job_where_find(const struct job_where *where, const char *name, struct job_f
     if (found.run) {
         found.job = run_list_job(found.run);
     } else if (where->here) {
+        AUTO(text_freep) char *say = advice(&found.runs, name);
         run_list_release(&found.runs);
-        return error_set(err, ERROR_INVALID,
-                         "no run of this machine is named %s (windlass list shows them)", name);
+        return error_set(err, ERROR_INVALID, "no run of this machine is named %s (%s)", name, say);
     } else if (find_remote(where, name, &found, err) < 0) {
         job_found_release(&found);
         return -1;

@@ -30,6 +30,9 @@ bool job_where_is_remote(const struct job_where *where);
  * has no such job. */
 NODISCARD int job_where_find(const struct job_where *where, const char *name,
                              struct job_found *ret_found, struct error *err);
+/* Opens the cluster for a name that none of these runs has. INVALID: no cluster is configured. */
+NODISCARD int job_where_open(const struct job_where *where, const struct run_list *runs,
+                             const char *name, struct remote *ret_remote, struct error *err);
 void job_found_release(struct job_found *found); /* for AUTO, too */
 /* Reads the records of a run again: the same run by its ID, not a later one of its name, and never
  * a job of a cluster. */

@@ -93,6 +93,11 @@ static int list_here(const struct request *request, enum job_form form, struct e
     return 0;
 }
 
+int job_list_here(struct error *err) {
+    const struct request request = {0};
+    return list_here(&request, JOB_FORM_TABLE, err);
+}
+
 static int list_remote(const struct request *request, enum job_form form, struct error *err) {
     AUTO(remote_release) struct remote remote = {0};
     AUTO(tree_freep) json_t *jobs = json_array();

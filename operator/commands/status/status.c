@@ -3,6 +3,7 @@
 
 #include "operator/commands/cli_command.h"
 #include "operator/commands/jobs/job_print.h"
+#include "operator/commands/status/job_list.h"
 #include "operator/commands/status/status_job.h"
 #include "operator/commands/status/status_list.h"
 #include "operator/commands/status/status_local.h"
@@ -99,6 +100,11 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     if (request->name) {
         return show_found(options, ret_code, err);
     }
+    if (options->where.here || (!job_where_is_remote(&options->where) && !request->watch &&
+                                !remote_is_configured(&options->where.remote))) {
+        fprintf(stderr, "%s", options->where.here ? "" : "no cluster is configured; runs here:\n");
+        return job_list_here(err);
+    }
     return remote_open(&options->where.remote, &remote, err) < 0
                ? -1
                : status_list_show(&remote, request, err);
@@ -110,7 +116,8 @@ int status_command(int argc, char **argv) {
     AUTO(text_freep) char *made = about_made();
     AUTO(text_freep)
     char *about = x_printf(
-        "Lists the jobs of a cluster with their progress. With NAME: one job and its pods, with\n"
+        "Lists the jobs of a cluster with their progress, or without one the runs of this machine.\n"
+        "With NAME: one job and its pods, with\n"
         "the reason and the remedy for each pod that does not run%s. NAME is\n"
         "the newest run of that name on this machine, else a job of the cluster; with -n,\n"
         "--context or --kubeconfig only the cluster is searched.\n\n"

@@ -57,6 +57,13 @@ check "nothing ran yet: list says so" [ "$code$(cat "$out")" = 0 ]
 w status texts
 check "no such run and no cluster: code 2 and where was looked" [ $code -eq 2 -a -n "$(grep 'no run of this machine is named texts' "$err")" ]
 
+w status
+check "status without a name or a cluster: the runs here, code 0" [ "$code$(grep -c 'no cluster is configured' "$err")" = 01 ]
+w logs texts
+check "logs of no such run: one line, code 2" [ "$code $(cat "$err")" = "2 windlass logs: no run of this machine is named texts (windlass list shows them), and no cluster is configured" ]
+w events texts
+check "events are a cluster's: code 2" [ $code -eq 2 -a -n "$(grep "events are a cluster's" "$err")" ]
+
 start
 check "a run is seen while it runs, with its counts" until_true_while $run 60 has_done 1
 check "list shows it running" [ "$(state)" = Running ]
