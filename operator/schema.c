@@ -89,11 +89,6 @@ static bool has_type(const json_t *value, const char *type) {
     }
 }
 
-bool schema_is_decimal(const json_t *schema) {
-    return tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false) &&
-           !json_object_get(schema, "type") && json_object_get(schema, "pattern");
-}
-
 static int check_type(const json_t *schema, const json_t *value, const char *field,
                       struct error *err) {
     if (schema_is_decimal(schema) && !json_is_number(value) && !json_is_string(value)) {

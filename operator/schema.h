@@ -6,8 +6,9 @@
  * x-kubernetes-int-or-string, x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type (set,
  * map). A field without type and with a pattern is a decimal: a number or its text (not: excludes
  * the rest on a server). Programs see the text alone, as filling in defaults makes it, of whole
- * numbers where the schema has a minimum. x-kubernetes-validations (CEL) are checked by the API server; rules.c of the kind
- * has the same rules in C. An unsupported keyword fails the load, so that no rule is lost silently.
+ * numbers where the schema has a minimum. x-kubernetes-validations (CEL) are checked by the API
+ * server; rules.c of the kind has the same rules in C. An unsupported keyword fails the load, so
+ * that no rule is lost silently.
  */
 #pragma once
 

@@ -76,6 +76,13 @@ static bool fill_missing(const json_t *schema, json_t *object, struct filling *f
     return lacked;
 }
 
+/* ---- decimals ------------------------------------------------------------------------------- */
+
+bool schema_is_decimal(const json_t *schema) {
+    return tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false) &&
+           !json_object_get(schema, "type") && json_object_get(schema, "pattern");
+}
+
 /* Without the zeros and the plus sign of C's exponents: 1e-05 is 1e-5, 1e+21 is 1e21. */
 static void tidy_exponent(char *text) {
     char *to = strchr(text, 'e'), *from = to ? to + 1 : NULL;
@@ -110,8 +117,8 @@ static char *decimal_text(const json_t *number) {
 
 /* The text of a decimal that is a number; NULL: it stays as it is. */
 static json_t *text_of(const json_t *schema, const json_t *value) {
-    bool is_text = json_is_real(value) ||
-                   (json_is_integer(value) && json_object_get(schema, "minimum"));
+    bool is_text =
+        json_is_real(value) || (json_is_integer(value) && json_object_get(schema, "minimum"));
     if (!is_text || !schema_is_decimal(schema)) {
         return NULL;
     }

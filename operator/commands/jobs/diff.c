@@ -16,8 +16,8 @@ struct request {
 };
 
 static void print_value(char sign, const char *path, const json_t *value) {
-    AUTO(text_freep) char *text =
-        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    AUTO(text_freep)
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     AUTO(text_freep) char *line = x_printf("%c %s: %s", sign, path, text);
     AUTO(text_freep) char *shown = shown_text(line, strlen(line));
     printf("%s\n", shown);
@@ -62,8 +62,8 @@ static bool compare_objects(const char *path, const json_t *then, const json_t *
 /* A decimal may be a number or its text (schema_is_decimal). */
 static bool is_number(const json_t *value, double *ret_number) {
     char *end = NULL;
-    *ret_number = json_is_string(value) ? strtod(json_string_value(value), &end)
-                                        : json_number_value(value);
+    *ret_number =
+        json_is_string(value) ? strtod(json_string_value(value), &end) : json_number_value(value);
     return json_is_number(value) || (end && end != json_string_value(value) && !*end);
 }
 

@@ -86,8 +86,8 @@ static void test_checks(void) {
          "spec.map[b.c].q: must be a whole number, not text"},
         {"{\"map\":{\"a\":{},\"b\":{},\"c\":{}}}", "spec.map: 3 entries, at most 2 are allowed"},
         {"{\"map\":{\"a\":{\"m\":1}}}", "spec.map.a.m: unknown field, did you mean q?"},
-        {"{\"zzz\":1}",
-         "spec.zzz: unknown field; spec has: open, any, maybe, ratio, rate, some, flag, set, map, list"},
+        {"{\"zzz\":1}", "spec.zzz: unknown field; spec has: open, any, maybe, ratio, rate, some, "
+                        "flag, set, map, list"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
