@@ -95,6 +95,9 @@ void progress_line_format(const struct progress_line *progress, const json_t *st
     if (numbers.restarts > 0) {
         add(text, ", %lld restart%s", numbers.restarts, numbers.restarts == 1 ? "" : "s");
     }
+    if (numbers.said) {
+        add(text, " | %s", numbers.said);
+    }
     utf8_make_line(text); /* a pod has said what the figures are */
 }
 
@@ -186,6 +189,9 @@ void progress_line_bar(const struct progress_line *progress, const json_t *statu
                                       PART_TIME,       PART_RETRIED, PART_FAILED};
     for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
         add(text, "%s", parts[shown[i]]);
+    }
+    if (numbers.said) {
+        add(text, "  | %s", numbers.said);
     }
     text[room] = 0;
     utf8_make_line(text);

@@ -14,6 +14,7 @@ struct progress_numbers {
     const char *rate;         /* per second; NULL: not known. Borrowed from the status */
     char detail[256];         /* for a line, after the count: ": step 1200, loss 0.31" */
     char place[64];           /* for a bar, after the count: "step 1200" */
+    const char *said;         /* what a program has printed last; NULL: nothing. Borrowed */
     char best[64];            /* for a bar, before the rate: "best 0.93" */
     bool has_failed;          /* detail says how many failed */
 };

@@ -261,10 +261,19 @@ static void write_progress(struct hub *hub) {
     json_object_set_new(tree, "lost", lost);
     latest_metrics_add_json(&hub->latest, tree);
     objective_add_json(shown_objective(hub), tree);
-    char *text = json_dumps(tree, JSON_COMPACT);
     pthread_mutex_lock(&hub->lock);
+    if (*hub->last_line) {
+        json_object_set_new(tree, "lastLine", json_string(hub->last_line));
+    }
+    char *text = json_dumps(tree, JSON_COMPACT);
     free(hub->progress);
     hub->progress = text;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+void hub_note_line(struct hub *hub, const char *line) {
+    pthread_mutex_lock(&hub->lock);
+    snprintf(hub->last_line, sizeof hub->last_line, "%s", line);
     pthread_mutex_unlock(&hub->lock);
 }
 

@@ -44,6 +44,8 @@ int64_t hub_silent_ms(struct hub *hub);
 bool hub_is_over(const struct hub *hub);
 /* True if there is a newer hub, or this one failed: the pod must exit with 3. Any thread. */
 bool hub_has_stepped_down(struct hub *hub);
+/* What the pod of index 0 has printed last, for GET /progress. Any thread. */
+void hub_note_line(struct hub *hub, const char *line);
 /* The answer to GET /progress: JSON in one line; the caller frees. Any thread. */
 char *hub_progress(struct hub *hub);
 /* Delivers the remaining messages to the members, for a second at most, and stops. Accepts NULL. */

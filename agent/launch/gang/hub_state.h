@@ -22,6 +22,8 @@ struct hub_member {
     struct gang_table_row row;
 };
 
+enum { HUB_LINE_MAX = 161 /* bytes of what the pod of index 0 has printed last */ };
+
 struct hub {
     struct hub_options options;
     struct server *server;
@@ -31,8 +33,9 @@ struct hub {
     char pod[254];
     char address[46];
     pthread_t thread;
-    pthread_mutex_t lock; /* guards `progress` */
+    pthread_mutex_t lock; /* guards `progress` and last_line */
     char *progress;
+    char last_line[HUB_LINE_MAX];
     bool has_run; /* a round was started */
     bool is_finished;
     int code;

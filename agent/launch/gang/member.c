@@ -20,6 +20,7 @@ enum {
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
     HEARTBEAT_MS = 2000,
+    LINE_MS = 500,
     RESERVE_S = 5,      /* part of a pod's grace period, for killing programs that do not end */
     UNKNOWN_S = 15,     /* assumed time until a machine goes away, if unknown */
     FAREWELL_MS = 1500, /* time limit for reporting the end to the hub */
@@ -387,6 +388,23 @@ static void send_heartbeat(struct member *member, int64_t now_ms) {
     member_send(member, &message);
 }
 
+/* A line may have a secret in it, so a job with secrets shows none. */
+static void show_line(struct member *member) {
+    bool has_secrets = member->job->secrets && member->job->secrets[0];
+    char line[PROCESS_GROUP_LINE_MAX];
+    process_group_last_line(member->group, line);
+    if (member->hub && !has_secrets && *line) {
+        hub_note_line(member->hub, line);
+    }
+}
+
+static void show_line_sometimes(struct member *member, int64_t now_ms) {
+    if (now_ms - member->line_ms >= LINE_MS) {
+        member->line_ms = now_ms;
+        show_line(member);
+    }
+}
+
 static void poll_everything(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct process_group_end end;
@@ -394,12 +412,14 @@ static void poll_everything(struct member *member, const volatile sig_atomic_t *
     member_serve_requests(member);
     member_take_metrics(member, now_ms);
     while (process_group_poll(member->group, now_ms, &end)) {
+        show_line(member); /* before the hub knows of the end */
         handle_end(member, &end);
     }
     check_connectivity(member, now_ms);
     check_stopped(member);
     fence_self(member, now_ms);
     send_heartbeat(member, now_ms);
+    show_line_sometimes(member, now_ms);
     if (now_ms - member->acknowledged_ms >= ACKNOWLEDGE_MS) {
         member->acknowledged_ms = now_ms;
         link_acknowledge(member->link);

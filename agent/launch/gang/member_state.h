@@ -80,6 +80,7 @@ struct member {
     size_t rank_count;
     int last_spawned;
     int64_t heartbeat_ms, heartbeat_lines; /* of the last heartbeat because of output */
+    int64_t line_ms;                       /* when the last line was shown */
 
     /* Metrics. */
     struct metric_socket *metrics;

@@ -4,8 +4,10 @@
 #include "agent/launch/pod/output_tail.h"
 #include "agent/launch/pod/process.h"
 #include "lib/buffer.h"
+#include "lib/text/shown.h"
 #include "lib/text/usage_error.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +26,7 @@ enum {
     FIRST_LINES = 200,  /* of a program, in which words about a wrong command line are looked for */
     LINE_SEEN_BYTES = 200, /* of each */
     QUIET_LINES = 40,      /* behind such words: more of them, and mpirun's own */
+    LAST_SEEN_BYTES = 1000,
 };
 
 struct stream {
@@ -46,6 +49,8 @@ struct process_group {
     size_t count;
     int64_t kill_ms; /* -1: no SIGKILL is due */
     int64_t lines;
+    char last[LAST_SEEN_BYTES]; /* the beginning of the last line */
+    size_t last_size;
     int64_t killed_before; /* the number of OOM kills when the oldest running process started */
 };
 
@@ -97,6 +102,17 @@ static void count_line(struct process_group *group, struct child *child, const c
             usage_error_may_be(text) ? child->lines + QUIET_LINES : child->quiet_until;
     }
     group->lines += child->lines > child->quiet_until;
+    size_t blanks = 0;
+    while (blanks < size && isspace((unsigned char)line[blanks])) {
+        blanks++;
+    }
+    if (blanks < size) {
+        /* Of a bar that a program draws again and again, what it shows last. */
+        const char *again = memrchr(line, '\r', size - 1);
+        const char *from = again ? again + 1 : line;
+        group->last_size = MIN(size - (size_t)(from - line), sizeof group->last);
+        memcpy(group->last, from, group->last_size);
+    }
 }
 
 /* Passes on complete lines, so that lines of several processes do not mix. */
@@ -298,4 +314,19 @@ size_t process_group_count(const struct process_group *group) {
 
 int64_t process_group_lines(const struct process_group *group) {
     return group->lines;
+}
+
+void process_group_last_line(const struct process_group *group,
+                             char ret_line[static PROCESS_GROUP_LINE_MAX]) {
+    AUTO(text_freep) char *shown = shown_text(group->last, group->last_size);
+    size_t size = strlen(shown);
+    while (size > 0 && isspace((unsigned char)shown[size - 1])) {
+        size--;
+    }
+    size = MIN(size, (size_t)PROCESS_GROUP_LINE_MAX - 1);
+    while (size > 0 && ((unsigned char)shown[size] & 0xC0) == 0x80) { /* a cut character */
+        size--;
+    }
+    memcpy(ret_line, shown, size);
+    ret_line[size] = 0;
 }

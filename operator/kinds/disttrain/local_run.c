@@ -125,11 +125,24 @@ const struct ending_kind disttrain_ending = {
     .print_success = print_success,
 };
 
+/* ", loss 0.31, accuracy 0.9", or what else the job is judged by. */
+static void read_measured(const json_t *status, char text[static 140]) {
+    const char *objective = tree_text(status, "objective.last", NULL);
+    const char *accuracy = tree_text(status, "accuracy", NULL);
+    const char *loss = tree_text(status, "loss", NULL);
+    const char *other = accuracy ? accuracy : loss ? NULL : objective;
+    snprintf(text, 140, "%s%.32s%s%.32s", loss ? ", loss " : "", loss ? loss : "",
+             accuracy ? ", accuracy "
+             : other  ? ", objective "
+                      : "",
+             other ? other : "");
+}
+
 void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbers) {
     long long wanted = tree_integer(status, "workers.wanted", 0);
     long long workers = tree_integer(status, "workers.registered", 0);
     long long step = tree_integer(status, "step", -1), epoch = tree_integer(status, "epoch", 0);
-    const char *loss = tree_text(status, "loss", NULL);
+    numbers->said = tree_text(status, "lastLine", NULL);
     numbers->restarts =
         tree_integer(status, "restarts.counted", 0) + tree_integer(status, "restarts.disrupted", 0);
     if (step > 0) {
@@ -138,9 +151,11 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
     if (wanted <= 0) { /* the hub has not reported anything yet */
         return;
     }
+    char measured[140];
+    read_measured(status, measured);
     if (step < 0) {
-        snprintf(numbers->detail, sizeof numbers->detail, ": %lld of %lld workers", workers,
-                 wanted);
+        snprintf(numbers->detail, sizeof numbers->detail, ": %lld of %lld workers%s", workers,
+                 wanted, measured);
         snprintf(numbers->place, sizeof numbers->place, "%lld/%lld workers", workers, wanted);
         return;
     }
@@ -148,9 +163,9 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
     if (epoch > 0) {
         snprintf(passed, sizeof passed, ", epoch %lld", epoch);
     }
-    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s%.64s", step, passed,
-             loss ? ", loss " : "", loss ? loss : "");
-    snprintf(numbers->place, sizeof numbers->place, "step %lld", step);
+    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s", step, passed, measured);
+    snprintf(numbers->place, sizeof numbers->place, "step %lld%s", step, passed);
+    snprintf(numbers->best, sizeof numbers->best, "%.60s", *measured ? measured + 2 : "");
 }
 
 char *disttrain_done_column(const json_t *status) {

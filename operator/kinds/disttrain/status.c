@@ -13,6 +13,7 @@ enum { OTHERS_MAX = 16, ALSO_MAX = 3, OTHER_MAX_BYTES = 63 };
 enum { LOSSES_MAX = 8, LOSS_NAME_MAX_BYTES = 40 };
 enum {
     NUMBER_MAX_BYTES = 32,
+    LINE_MAX_BYTES = 160,
     MESSAGE_MAX_BYTES = 640,
     SHA256_BYTES = 64,
     RESULT_MESSAGE_BYTES = 300
@@ -154,6 +155,7 @@ void disttrain_status_live(json_t *status, const json_t *progress) {
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         progress_fields_text(status, progress, texts[i], NUMBER_MAX_BYTES);
     }
+    progress_fields_text(status, progress, "lastLine", LINE_MAX_BYTES);
     copy_numbers(status, progress, "checkpoint", step);
     copy_numbers(status, progress, "workers", workers);
     copy_numbers(status, progress, "restarts", restarts);

@@ -6,6 +6,7 @@
  *    "Succeeded" | "Failed",
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
+ *    "lastLine": "epoch 3: 91 %": what the pod of index 0 has printed last; not with secrets,
  *    "firstLoss": "2.3": of a trainer, the loss of its first step,
  *    "trained": {"tensors": 20, "ofTensors": 22, "parameters": 3011, "ofParameters": 3043},
  *    "badSamples": {"count": 3}, "losses": {"OUTPUT": "0.31"}: of several outputs,

@@ -221,7 +221,7 @@ metrics: {objective: loss, goal: Minimize}
 command: [bash, -c, 'echo "loss: 3"; echo "loss: 2.5"; until grep -q "loss: 2.5" "\$1-\$WINDLASS_RANK.log"; do sleep 0.1; done; windlass-agent metric loss 1 --step 7', sh, $work/tuned/state/tuned]
 Y
     run tuned --keep
-    [ $code -eq 0 ] && says tuned '^  best     loss 1 of 3 reports$' && jq -e '.objective.at == "1::3:3 2::2.5:2.75 3:7:1:2.16666667"' "$work/tuned/state/pods/tuned-0/termination-log" >/dev/null
+    [ $code -eq 0 ] && says tuned '^  best     loss 1 of 3 reports$' && jq -e '.objective.at == "1::3:3 2::2.5:2.75 3:7:1:2.16666667" and .lastLine == "loss: 2.5"' "$work/tuned/state/pods/tuned-0/termination-log" >/dev/null
 }
 misspelt() {
     local code

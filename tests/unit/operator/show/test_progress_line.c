@@ -112,7 +112,15 @@ static void gangs_tell_who_is_there_and_how_far(void) {
     CHECK_STR(text, "job: Gathering: step 120, epoch 2, loss 0.31, 4100 samples/s, 0:02 elapsed, "
                     "1 restart");
     progress_line_bar(&progress, gang, 3000, 80, text);
-    CHECK_STR(text, "Gathering  step 120  4100/s  0:02  1 restart");
+    CHECK_STR(text, "Gathering  step 120, epoch 2  loss 0.31  4100/s  0:02  1 restart");
+    json_object_set_new(gang, "accuracy", json_string("0.9"));
+    json_object_set_new(gang, "lastLine", json_string("epoch 2: 91 %"));
+    progress_line_format(&progress, gang, 3000, text);
+    CHECK_STR(text, "job: Gathering: step 120, epoch 2, loss 0.31, accuracy 0.9, 4100 samples/s, "
+                    "0:02 elapsed, 1 restart | epoch 2: 91 %");
+    progress_line_bar(&progress, gang, 3000, 120, text);
+    CHECK_STR(text, "Gathering  step 120, epoch 2  loss 0.31, accuracy 0.9  4100/s  0:02  "
+                    "1 restart  | epoch 2: 91 %");
 }
 
 static void sweeps_tell_their_trials(void) {
