@@ -132,10 +132,10 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/.flags
 $(OBJ)/.flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
-# The schema is part of the program (EMBED_TEXT in each kind.c).
-$(OBJ)/operator/kinds/batchscore/kind.c.o: crds/batchscore.yaml
-$(OBJ)/operator/kinds/disttrain/kind.c.o: crds/disttrain.yaml
-$(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml
+# The schema and the manifests of `windlass init` are part of the program (EMBED_TEXT in each kind.c).
+$(OBJ)/operator/kinds/batchscore/kind.c.o: crds/batchscore.yaml examples/init/score.yaml examples/init/program.yaml
+$(OBJ)/operator/kinds/disttrain/kind.c.o: crds/disttrain.yaml examples/init/train.yaml examples/init/torchrun.yaml
+$(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml examples/init/sweep.yaml
 # The library that is loaded into MPI's launchers is part of the program. It is for programs of any image, and so uses no
 # C library. A sanitizer wants to be loaded first, so instrumented builds have none.
 PRELOAD_CFLAGS := -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -ffreestanding -fno-builtin -fno-stack-protector \

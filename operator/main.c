@@ -9,6 +9,7 @@
 #include "operator/commands/events.h"
 #include "operator/commands/explain.h"
 #include "operator/commands/import.h"
+#include "operator/commands/init.h"
 #include "operator/commands/jobs/change.h"
 #include "operator/commands/jobs/diff.h"
 #include "operator/commands/jobs/top.h"
@@ -19,6 +20,7 @@
 #include "operator/commands/score/score.h"
 #include "operator/commands/status/job_list.h"
 #include "operator/commands/status/status.h"
+#include "operator/commands/train/train.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -29,9 +31,13 @@ static const struct command {
     const char *name, *about;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"init", "print a manifest with comments to begin with", init_command},
     {"run", "run a job on this machine", run_command},
     {"score", "put pictures, a film or a table through a network, without a manifest",
      score_without_manifest},
+    {"train", "train a network on a folder, a table or arrays, without a manifest",
+     train_without_manifest},
+    {"sweep", "repeat a training with other values of some fields", train_many_without_manifest},
     {"batch", "send a file of requests to a model server", batch_command},
     {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},

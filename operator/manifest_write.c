@@ -6,6 +6,7 @@
 #include "operator/scalar.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +41,25 @@ static bool is_plain(const char *text) {
            scalar_resolve(text, &value, &ignored) == 0 && json_is_string(value);
 }
 
+/* As short as the number allows: 0.1, not 0.10000000000000001; owned. */
+static char *real_text(double number) {
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    return x_printf("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
+}
+
 /* A scalar, or a tree on one line; owned. JSON is YAML. */
 static char *on_one_line(const json_t *value) {
     if (json_is_string(value) && is_plain(json_string_value(value))) {
         return x_strdup(json_string_value(value));
+    }
+    if (json_is_real(value)) {
+        return real_text(json_real_value(value));
     }
     if (!json_is_array(value) && !json_is_object(value)) {
         return json_dumps(value, JSON_ENCODE_ANY);

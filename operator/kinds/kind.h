@@ -11,6 +11,7 @@
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/kind_score.h"
+#include "operator/kinds/kind_train.h"
 #include "operator/schema.h"
 #include "operator/show/ending.h"
 #include "operator/show/progress_line.h"
@@ -69,6 +70,11 @@ struct kind_batch {
     const char *secret, *secret_key; /* where its key is; NULL: it needs none */
 };
 
+/* `windlass init`: a manifest to begin with, whose job is called my-job. */
+struct kind_beginning {
+    const char *name, *about, *text;
+};
+
 struct kind_row {
     const struct kind *loop;  /* name, apiVersion, what it owns, reconcile: for the control loop */
     const char *crd;          /* the text of its CustomResourceDefinition */
@@ -111,6 +117,12 @@ struct kind_row {
     /* `windlass score`: a manifest of a network and an input. INVALID: something is neither in the
      * network nor given, with the options that give it. NULL: not supported. */
     int (*score)(const struct kind_score *job, struct kind_scored *ret_made, struct error *err);
+    const struct kind_beginning *beginnings; /* end with a row without name; NULL: none */
+    /* `windlass train`, `windlass sweep`: the same of a network and training data, and of a job of
+     * which some fields vary. made: the definition of that job. */
+    int (*train)(const struct kind_train *job, struct kind_scored *ret_made, struct error *err);
+    int (*sweep)(const struct kind_sweep *sweep, const struct schema *made,
+                 struct kind_scored *ret_made, struct error *err);
 };
 
 #define KIND_UNSET INT64_MIN           /* an option that was not given */

@@ -116,8 +116,8 @@ int status_command(int argc, char **argv) {
     AUTO(text_freep) char *made = about_made();
     AUTO(text_freep)
     char *about = x_printf(
-        "Lists the jobs of a cluster with their progress, or without one the runs of this machine.\n"
-        "With NAME: one job and its pods, with\n"
+        "Lists the jobs of a cluster with their progress, or without a cluster the runs of this\n"
+        "machine. With NAME: one job and its pods, with\n"
         "the reason and the remedy for each pod that does not run%s. NAME is\n"
         "the newest run of that name on this machine, else a job of the cluster; with -n,\n"
         "--context or --kubeconfig only the cluster is searched.\n\n"

@@ -15,6 +15,8 @@
 static const char *const roles[] = {"coordinator", "worker", NULL};
 
 EMBED_TEXT(batchscore_crd, "crds/batchscore.yaml");
+EMBED_TEXT(batchscore_init_score, "examples/init/score.yaml");
+EMBED_TEXT(batchscore_init_program, "examples/init/program.yaml");
 
 /* The coordinator and the first worker. */
 static int pods(const json_t *object, const struct endpoint *endpoint,
@@ -33,9 +35,16 @@ static const char *unit(const json_t *object) {
     return batchscore_unit(json_object_get(object, "spec"));
 }
 
+static const struct kind_beginning beginnings[] = {
+    {"score", "pictures through a network", batchscore_init_score},
+    {"program", "your own program for files", batchscore_init_program},
+    {0},
+};
+
 const struct kind_row batchscore_row = {
     .loop = &batchscore_kind,
     .crd = batchscore_crd,
+    .beginnings = beginnings,
     .roles = roles,
     .pods_about = "its coordinator and a worker",
     .check = batchscore_check,

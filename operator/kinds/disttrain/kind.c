@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/kind.h"
 
+#include "operator/kinds/disttrain/derived/derived_train.h"
 #include "operator/kinds/disttrain/import/import_job.h"
 #include "operator/kinds/disttrain/local_run.h"
 #include "operator/kinds/disttrain/pods.h"
@@ -9,6 +10,8 @@
 #include "operator/kinds/disttrain/status.h"
 
 EMBED_TEXT(disttrain_crd, "crds/disttrain.yaml");
+EMBED_TEXT(disttrain_init_train, "examples/init/train.yaml");
+EMBED_TEXT(disttrain_init_torchrun, "examples/init/torchrun.yaml");
 
 static int pods(const json_t *object, const struct endpoint *endpoint,
                 const struct schema *made UNUSED, json_t **ret_pods, struct error *err) {
@@ -19,9 +22,16 @@ static const char *unit(const json_t *object UNUSED) {
     return "samples";
 }
 
+static const struct kind_beginning beginnings[] = {
+    {"train", "a training by the trainer of Windlass", disttrain_init_train},
+    {"torchrun", "your own training program on several workers", disttrain_init_torchrun},
+    {0},
+};
+
 const struct kind_row disttrain_row = {
     .loop = &disttrain_kind,
     .crd = disttrain_crd,
+    .beginnings = beginnings,
     .pods_about = "two workers",
     .check = disttrain_check,
     .pods = pods,
@@ -31,6 +41,7 @@ const struct kind_row disttrain_row = {
     .read_progress = disttrain_read_numbers,
     .done_column = disttrain_done_column,
     .import = import_job,
+    .train = derived_train,
     .local =
         {
             .about = "runs the command in all workers, as processes of this machine. What they\n"

@@ -3,6 +3,7 @@
 
 #include "operator/kinds/disttrain/kind.h"
 #include "operator/kinds/disttrain/pods.h"
+#include "operator/kinds/sweep/derived/derived_sweep.h"
 #include "operator/kinds/sweep/local_run.h"
 #include "operator/kinds/sweep/reconcile.h"
 #include "operator/kinds/sweep/registrar.h"
@@ -10,6 +11,7 @@
 #include "operator/kinds/sweep/trial.h"
 
 EMBED_TEXT(sweep_crd, "crds/sweep.yaml");
+EMBED_TEXT(sweep_init_sweep, "examples/init/sweep.yaml");
 
 /* The pod that would register the first trial's model. */
 static int add_registrar(const struct sweep_spec *spec, const struct schema *train,
@@ -61,9 +63,15 @@ static const struct kind_children trials = {
     .failed_pod = sweep_failed_pod,
 };
 
+static const struct kind_beginning beginnings[] = {
+    {"sweep", "a training again and again, with other values", sweep_init_sweep},
+    {0},
+};
+
 const struct kind_row sweep_row = {
     .loop = &sweep_kind,
     .crd = sweep_crd,
+    .beginnings = beginnings,
     .status_about = "its trials, and with\n"
                     "-o html a page with charts of them (windlass status NAME -o html >sweep.html)",
     .pods_about = "the pods of its first trial, and the pod that registers the best model",
@@ -73,6 +81,7 @@ const struct kind_row sweep_row = {
     .unit = unit,
     .ending = &sweep_ending,
     .read_progress = sweep_read_numbers,
+    .sweep = derived_sweep,
     .local =
         {
             .about = "runs its trials, as many at once as there are processors for; at the end it "
