@@ -76,13 +76,6 @@ static bool fill_missing(const json_t *schema, json_t *object, struct filling *f
     return lacked;
 }
 
-/* ---- decimals ------------------------------------------------------------------------------- */
-
-bool schema_is_decimal(const json_t *schema) {
-    return tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false) &&
-           !json_object_get(schema, "type") && json_object_get(schema, "pattern");
-}
-
 /* Without the zeros and the plus sign of C's exponents: 1e-05 is 1e-5, 1e+21 is 1e21. */
 static void tidy_exponent(char *text) {
     char *to = strchr(text, 'e'), *from = to ? to + 1 : NULL;
@@ -154,7 +147,7 @@ static bool write_elements(const json_t *items, json_t *list, const struct filli
     return found;
 }
 
-/* Whether a default was missing, or a decimal was no text. */
+/* Whether a default was missing, or a decimal was a number. */
 static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
     const json_t *items = json_object_get(schema, "items");
     bool lacked = write_elements(items, value, filling);

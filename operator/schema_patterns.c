@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/schema_patterns.h"
 
+#include "operator/schema.h"
+
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,4 +51,9 @@ void schema_patterns_free(struct schema_patterns *patterns) {
         free(patterns);
         patterns = next;
     }
+}
+
+bool schema_is_decimal(const json_t *schema) {
+    return tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false) &&
+           !json_object_get(schema, "type") && json_object_get(schema, "pattern");
 }

@@ -102,11 +102,12 @@ static void count_line(struct process_group *group, struct child *child, const c
             usage_error_may_be(text) ? child->lines + QUIET_LINES : child->quiet_until;
     }
     group->lines += child->lines > child->quiet_until;
-    size_t blanks = 0;
-    while (blanks < size && isspace((unsigned char)line[blanks])) {
-        blanks++;
+    size_t others = 0;
+    while (others < size && !isalnum((unsigned char)line[others]) &&
+           (unsigned char)line[others] < 0x80) {
+        others++;
     }
-    if (blanks < size) {
+    if (others < size) {
         /* Of a bar that a program draws again and again, what it shows last. */
         const char *again = memrchr(line, '\r', size - 1);
         const char *from = again ? again + 1 : line;

@@ -51,7 +51,7 @@ size_t process_group_count(const struct process_group *group); /* processes that
  * begins with to say that its command line is wrong (lib/text/usage_error.h), and what follows
  * within 10 s. */
 int64_t process_group_lines(const struct process_group *group);
-/* The last line with more than blanks that was passed on, in one line of UTF-8; long ones lose
+/* The last line with a letter or a digit that was passed on, in one line of UTF-8; long ones lose
  * their end. "": none. */
 void process_group_last_line(const struct process_group *group,
                              char ret_line[static PROCESS_GROUP_LINE_MAX]);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/run/run_text.h"
 
+#include "lib/file.h"
 #include "operator/commands/run/run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,5 +29,32 @@ int run_text_run(const struct run_text *text, int *ret_code, struct error *err) 
         words[count++] = "--restart";
     }
     *ret_code = run_command(count, (char **)(uintptr_t)words);
+    return 0;
+}
+
+static int save_to(const char *path, const char *text, struct error *err) {
+    if (strcmp(path, "-") == 0) {
+        return fputs(text, stdout) < 0 || fflush(stdout) != 0
+                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
+                   : 0;
+    }
+    if (file_write(path, text, strlen(text), err) < 0) {
+        return -1;
+    }
+    fprintf(stderr, "  windlass run -f %s does it; windlass check -f %s\n", path, path);
+    return 0;
+}
+
+int run_text_run_or_save(const struct run_text *text, const char *save, int *ret_code,
+                         struct error *err) {
+    if (save) {
+        return save_to(save, text->manifest, err);
+    }
+    if (run_text_run(text, ret_code, err) < 0) {
+        return -1;
+    }
+    if (*ret_code == 0) {
+        printf("The same on a cluster: --save job.yaml writes the manifest\n");
+    }
     return 0;
 }

@@ -12,3 +12,7 @@ struct run_text {
 /* Runs it as if it came by standard input: the record of the run has the manifest, so that
  * `windlass resume` needs no file. *ret_code is the exit code. UNAVAILABLE: this machine. */
 NODISCARD int run_text_run(const struct run_text *text, int *ret_code, struct error *err);
+/* The same, and how to have it on a cluster is printed at the end. save: write the manifest there
+ * instead ("-": to standard output), and run nothing; NULL: run. */
+NODISCARD int run_text_run_or_save(const struct run_text *text, const char *save, int *ret_code,
+                                   struct error *err);

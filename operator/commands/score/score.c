@@ -107,10 +107,8 @@ static int read_asked(const struct request *request, struct work *work, struct e
         set_labels(request, work, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < request->sets.count; i++) {
-        if (score_set_word(work->asked, request->sets.values[i], err) < 0) {
-            return -1;
-        }
+    if (score_set_words(work->asked, &request->sets, err) < 0) {
+        return -1;
     }
     work->key = request->key ? score_split(request->key) : NULL;
     work->columns = request->columns ? score_split(request->columns) : NULL;
@@ -305,26 +303,7 @@ static int run_it(const struct request *request, const char *manifest, int *ret_
         .manifest = manifest,
         .options = {{"--workers", request->workers ? workers : NULL}, {"--state", request->state}},
         .restarts = request->restarts};
-    if (run_text_run(&text, ret_code, err) < 0) {
-        return -1;
-    }
-    if (*ret_code == 0) {
-        printf("The same on a cluster: --save job.yaml writes the manifest\n");
-    }
-    return 0;
-}
-
-static int save(const char *path, const char *text, struct error *err) {
-    if (strcmp(path, "-") == 0) {
-        return fputs(text, stdout) < 0 || fflush(stdout) != 0
-                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
-                   : 0;
-    }
-    if (file_write(path, text, strlen(text), err) < 0) {
-        return -1;
-    }
-    fprintf(stderr, "  windlass run -f %s does it; windlass check -f %s\n", path, path);
-    return 0;
+    return run_text_run_or_save(&text, request->save, ret_code, err);
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
@@ -335,7 +314,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
         return -1;
     }
     fprintf(stderr, "windlass: scores %s go to %s\n", made.summary, request->output);
-    return request->save ? save(request->save, text, err) : run_it(request, text, ret_code, err);
+    return run_it(request, text, ret_code, err);
 }
 
 static const struct kind_row *find_row(void) {

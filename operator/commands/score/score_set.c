@@ -54,6 +54,15 @@ int score_set_word(json_t *manifest, const char *word, struct error *err) {
                                                                    : 0;
 }
 
+int score_set_words(json_t *manifest, const struct option_list *words, struct error *err) {
+    for (size_t i = 0; i < words->count; i++) {
+        if (score_set_word(manifest, words->values[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 json_t *score_split(const char *text) {
     json_t *list = json_array();
     while (*text) {

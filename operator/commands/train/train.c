@@ -23,35 +23,13 @@ struct request {
     int64_t tries, at_once;
 };
 
-static int save(const char *path, const char *text, struct error *err) {
-    if (strcmp(path, "-") == 0) {
-        return fputs(text, stdout) < 0 || fflush(stdout) != 0
-                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
-                   : 0;
-    }
-    if (file_write(path, text, strlen(text), err) < 0) {
-        return -1;
-    }
-    fprintf(stderr, "  windlass run -f %s does it; windlass check -f %s\n", path, path);
-    return 0;
-}
-
 /* workers: of a training its manifest has them. */
 static int finish(const struct train_request *request, const char *workers, const char *text,
                   int *ret_code, struct error *err) {
-    if (request->save) {
-        return save(request->save, text, err);
-    }
     const struct run_text run = {.manifest = text,
                                  .options = {{"--state", request->state}, {"--workers", workers}},
                                  .restarts = request->restarts};
-    if (run_text_run(&run, ret_code, err) < 0) {
-        return -1;
-    }
-    if (*ret_code == 0) {
-        printf("The same on a cluster: --save job.yaml writes the manifest\n");
-    }
-    return 0;
+    return run_text_run_or_save(&run, request->save, ret_code, err);
 }
 
 /* ---- one training --------------------------------------------------------------------------- */

@@ -240,12 +240,7 @@ static int read_asked(const struct train_request *request, struct work *work, st
                                          json_string(request->optimizer), err) < 0)) {
         return -1;
     }
-    for (size_t i = 0; i < request->sets.count; i++) {
-        if (score_set_word(work->asked, request->sets.values[i], err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
+    return score_set_words(work->asked, &request->sets, err);
 }
 
 static const struct kind_row *find_row(void) {

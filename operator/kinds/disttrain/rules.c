@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a DistTrain. crds/disttrain.yaml has each as CEL with the same
- * message, except those about the paths of a trainer's data, which are too many for CEL. A
+ * message, except those about the paths of a trainer's data, which are too many for CEL, and about
+ * decimals, which CEL does not see (operator/schema.h); of these the schema has the bounds. A
  * trainer's fields and their bounds are those that agent/train reads. The agent itself checks
  * values that depend on the data or the model (its channels, the minimum side of a ResNet). */
 #include "operator/kinds/disttrain/spec.h"
@@ -263,7 +264,7 @@ static int check_source(const json_t *spec, const char *which, struct error *err
     return !cifar || classes == 10 || classes == 100 ? 0 : job_refuse(err, at, "must be 10 or 100");
 }
 
-/* A number with a decimal point is a text; the schema checks its form. */
+/* A decimal is a text here; the schema checks its form. */
 static double number(const json_t *json) {
     return strtod(json_string_value(json) ? json_string_value(json) : "0", NULL);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a Sweep. crds/sweep.yaml has each as CEL with the same message,
- * except those about spec.trial and about duplicate choices. */
+ * except those about spec.trial, about duplicate choices, and about decimals, which CEL does not
+ * see (operator/schema.h). */
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/sweep/spec.h"
 

@@ -41,7 +41,7 @@ spec:
     output: {path: data/out}
 YAML
 sed 's/0.05/true/' "$work/rate.yaml" | "$kubectl" apply --validate=false -f - >"$work/out" 2>&1
-check "a rate that is no number is refused by the server" told learningRate
+check "a rate that is true or false is refused by the server" told learningRate
 "$kubectl" apply --validate=false -f "$work/rate.yaml" >"$work/out" 2>&1
 check "numbers without quotes are not: $(cat "$work/out")" [ "$("$kubectl" get dt rate -o jsonpath='{.spec.trainer.optimizer.learningRate}')" = 0.05 ]
 w diff -f "$work/rate.yaml"

@@ -327,7 +327,7 @@ rank_killed() {
     until_true 60 is_kept shot && pid=$(rank_of shot) && kill -STOP "$pid" && until_true 60 says shot 'Running: step' && kill -9 "$pid"
     result=$?
     wait $run_pid || result=1
-    [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
+    [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+(, accuracy [0-9.]+)?, [0-9.]+ samples/s' &&
         log shot 0 | grep -q '^continues from the checkpoint of step' && log shot 0 | grep -q '^epoch 300 of 300, step 1200: ' &&
         cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 300 of 300'
 }

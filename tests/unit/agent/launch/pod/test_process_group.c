@@ -61,6 +61,39 @@ static void a_megabyte_waits_for_the_next_look(void) {
     close(none);
 }
 
+/* Rulers are left out, of a bar the newest state counts, and what acts on a terminal is shown. */
+static void the_last_line_is_fit_to_be_shown(void) {
+    static const struct {
+        const char *printed, *seen;
+    } rows[] = {
+        {"one\\ntwo\\n----\\n\\n", "two"},
+        {"10%%\\r20%%\\r\\n", "20%"},
+        {"a\\033[31mred\\a \\n", "ared\\x07"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct process_group_end end;
+        char line[PROCESS_GROUP_LINE_MAX];
+        const char *words[] = {"printf", rows[i].printed, NULL};
+        int kept = dup(1), none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        struct process_group *group = process_group_new();
+        fflush(stdout);
+        dup2(none, 1);
+        CHECK_OK(process_group_start(group, 1, words, environ, &err), &err);
+        while (!process_group_poll(group, clock_monotonic_ms(), &end)) {
+            poll(NULL, 0, 5);
+        }
+        fflush(stdout);
+        dup2(kept, 1);
+        process_group_last_line(group, line);
+        CHECK_STR(line, rows[i].seen);
+        process_group_free(group);
+        close(kept);
+        close(none);
+    }
+}
+
 /* Help, and the 40 lines behind it, do not count as work, however slowly they come. */
 static void words_about_a_wrong_command_line_do_not_count(void) {
     static const char script[] = "echo epoch 1; echo 'usage: a FILE'; echo more; : >$0/a;"
@@ -107,6 +140,7 @@ static void words_about_a_wrong_command_line_do_not_count(void) {
 
 int main(void) {
     TEST(a_megabyte_waits_for_the_next_look);
+    TEST(the_last_line_is_fit_to_be_shown);
     TEST(words_about_a_wrong_command_line_do_not_count);
     return TEST_END();
 }

@@ -166,6 +166,7 @@ static const struct {
     {"loss", FIGURES_MS - 100},
     {"losses", FIGURES_MS - 100},
     {"firstLoss", FIGURES_MS - 100},
+    {"lastLine", FIGURES_MS - 100},
     {"accuracy", FIGURES_MS - 100},
     {"samplesPerSecond", -1},
     {"trained", FIGURES_MS - 100},
