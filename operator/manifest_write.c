@@ -92,7 +92,7 @@ static void add_remark(struct writing *writing, const char *field, int depth) {
     while (at && *at) {
         AUTO(text_freep) char *line = x_strndup(at, strcspn(at, "\n"));
         add_indent(writing, depth);
-        add(writing, "# ");
+        add(writing, *line ? "# " : "#");
         add(writing, line);
         add(writing, "\n");
         at += strlen(line);

@@ -1,46 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/import.h"
 
-#include "lib/file.h"
 #include "operator/commands/cli_command.h"
-#include "operator/kinds/kinds.h"
+#include "operator/kinds/import/import_forms.h"
+#include "operator/manifest.h"
 #include "operator/resource.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 1 << 20 };
-
-/* The kind that imports jobs of another system. */
-static const struct kind_row *find_row(void) {
-    const struct kind_row *const *row = kind_rows;
-    while (*row && !(*row)->import) {
-        row++;
-    }
-    return *row;
-}
-
-struct request {
-    const struct kind_row *row;
-    const char *name; /* of the job; NULL: the file's */
-};
-
-static int import(const struct request *request, const char *path, struct error *err) {
-    AUTO(text_freep) char *standard = cli_command_job_name(path);
-    AUTO(text_freep) char *job_text = NULL;
-    AUTO(text_freep) char *text = NULL;
-    AUTO(tree_freep) json_t *job = NULL;
-    AUTO(tree_freep) json_t *object = NULL;
-    size_t size;
-    if (file_read(path, FILE_BYTES_MAX, &job_text, &size, err) < 0) {
+/* The file's documents; JSON is YAML. Owned. */
+static int read_documents(const char *path, json_t **ret_documents, struct error *err) {
+    AUTO(manifest_freep) struct manifest *file = NULL;
+    if (manifest_load(path, &file, err) < 0) {
         return -1;
     }
-    if (tree_parse(job_text, size, FILE_BYTES_MAX, &job, err) < 0 ||
-        request->row->import(job, request->name ? request->name : standard, &text, err) < 0) {
-        return error_context(err, "%s", path);
+    json_t *all = json_array();
+    for (size_t i = 0; i < file->count; i++) {
+        json_array_append(all, file->documents[i].tree);
+    }
+    *ret_documents = all;
+    return 0;
+}
+
+static int import(const char *name, const char *path, struct error *err) {
+    AUTO(text_freep) char *standard = cli_command_job_name(path);
+    AUTO(text_freep) char *text = NULL;
+    AUTO(tree_freep) json_t *documents = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    if (read_documents(path, &documents, err) < 0) {
+        return -1;
     }
     /* The result must be a manifest that a cluster accepts. */
-    if (resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
+    if (import_documents(documents, name, standard, &text, err) < 0 ||
+        resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
         return error_context(err, "%s", path);
     }
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
@@ -50,8 +43,9 @@ static int import(const struct request *request, const char *path, struct error 
 }
 
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    const char *const *name = context;
     (void)ret_code;
-    int result = import(context, words->values[0], err);
+    int result = import(*name, words->values[0], err);
     if (result < 0 && err->kind == ERROR_NOT_FOUND) {
         err->kind = ERROR_INVALID; /* a wrong argument: exit code 2 */
     }
@@ -59,32 +53,32 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
 }
 
 int import_command(int argc, char **argv) {
-    const struct kind_row *row = find_row();
-    struct request request = {.row = row};
-    if (!row) {
-        fprintf(stderr, "windlass import: no kind of this build supports import\n");
-        return 2;
-    }
-    AUTO(text_freep)
-    char *about = x_printf(
-        "Converts a job of Azure Batch AI (job.json) to a %s manifest, on standard output.\n"
-        "Comments in it say what is left to do and what has no counterpart. Keys and passwords\n"
-        "in the file are not copied; the comments say which Secrets to create.",
-        row->loop->name);
-    AUTO(text_freep)
-    char *name_help = x_printf("The %s's name (default: the file's).", row->loop->name);
+    const char *name = NULL;
     const struct command_help help = {
-        .usage = "windlass import job.json [--name NAME]",
-        .about = about,
-        .examples = "windlass import job.json --name cifar > cifar.yaml",
+        .usage = "windlass import FILE [--name NAME]",
+        .about =
+            "Makes a manifest of a job of another system, on standard output. FILE is YAML or\n"
+            "JSON, - is standard input:\n"
+            "  Kubeflow          MPIJob (v1, v2beta1), PyTorchJob, TrainJob\n"
+            "  Katib             Experiment\n"
+            "  Ray               RayJob\n"
+            "  Kubernetes        Job with completionMode: Indexed\n"
+            "  Azure ML          parallel step of a pipeline, batch deployment, ParallelRunConfig\n"
+            "  Azure Batch AI    job.json\n"
+            "Comments in it say what is left to do and what has no counterpart. Keys and "
+            "passwords\n"
+            "in the file are not copied; the comments say which Secrets to create.",
+        .examples = "windlass import mpijob.yaml > job.yaml && windlass check -f job.yaml\n"
+                    "windlass import job.json --name cifar > cifar.yaml",
         .words_min = 1,
         .words_max = 1,
     };
     const struct option options[] = {
-        {"name", 0, OPTION_TEXT, "NAME", name_help, &request.name},
+        {"name", 0, OPTION_TEXT, "NAME", "The job's name (default: its own, or the file's).",
+         &name},
         {0},
     };
     const struct cli_command command = {
-        .name = "import", .help = &help, .options = options, .run = run, .context = &request};
+        .name = "import", .help = &help, .options = options, .run = run, .context = &name};
     return cli_command_run(&command, argc, argv);
 }

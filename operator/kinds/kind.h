@@ -108,9 +108,6 @@ struct kind_row {
     void (*merge_progress)(json_t *status, const json_t *progress);
     /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);
-    /* `windlass import`: converts another system's job (JSON) to the text of a manifest, owned.
-     * NULL: not supported. */
-    int (*import)(const json_t *job, const char *name, char **ret_text, struct error *err);
     /* `windlass batch`: the text of a manifest, owned, of a file of requests. NULL: not supported.
      */
     int (*batch)(const struct kind_batch *batch, char **ret_text, struct error *err);

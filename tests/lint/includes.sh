@@ -7,7 +7,7 @@ bad=0
 # of the folders in it: agent/engine/* are the engine's public headers.
 allow='
 lib                     lib/
-operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/manifest_write.h operator/reference.h operator/resource.h operator/resource_files.h operator/schema.h lib/
+operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/import/import_forms.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/manifest_write.h operator/reference.h operator/resource.h operator/resource_files.h operator/schema.h lib/
 operator/commands/jobs operator/commands/jobs/ operator/commands/cli_command.h operator/commands/remote.h operator/commands/run/run.h operator/kinds/kinds.h operator/kinds/job/ operator/show/ operator/kube/ operator/local/runs/ operator/cluster.h operator/object.h operator/resource_files.h lib/
 operator/commands/status operator/commands/status/ operator/commands/jobs/ operator/commands/cli_command.h operator/commands/remote.h operator/local/runs/ operator/kinds/kinds.h operator/kinds/job/ operator/show/ operator/kube/ operator/cluster.h operator/object.h lib/
 operator/show           operator/show/ operator/object.h lib/
@@ -16,6 +16,7 @@ operator/local/runs     operator/local/runs/ operator/object.h lib/
 operator/kube           operator/kube/ operator/cluster.h operator/operator_metrics.h operator/manifest.h lib/
 operator/control        operator/control/ operator/cluster.h operator/object.h operator/resource_key.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
+operator/kinds/import   operator/kinds/import/ operator/manifest.h operator/manifest_write.h lib/
 operator/kinds          operator/kinds/ operator/control/ operator/show/ operator/embedded.h operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator                operator/ lib/
 agent/engine/graph      agent/engine/graph/ agent/engine/* lib/

@@ -2,7 +2,6 @@
 #include "operator/kinds/disttrain/kind.h"
 
 #include "operator/kinds/disttrain/derived/derived_train.h"
-#include "operator/kinds/disttrain/import/import_job.h"
 #include "operator/kinds/disttrain/local_run.h"
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/reconcile.h"
@@ -40,7 +39,6 @@ const struct kind_row disttrain_row = {
     .ending = &disttrain_ending,
     .read_progress = disttrain_read_numbers,
     .done_column = disttrain_done_column,
-    .import = import_job,
     .train = derived_train,
     .local =
         {

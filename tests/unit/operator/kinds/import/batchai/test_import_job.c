@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every tests/data/batchai/NAME.json becomes NAME.yaml beside it, which a cluster accepts.
  * IMPORT_UPDATE=1 writes them anew. */
-#include "operator/kinds/disttrain/import/import_job.h"
+#include "operator/kinds/import/import_forms.h"
 
 #include "lib/file.h"
 #include "operator/resource.h"
@@ -20,6 +20,11 @@ static char *read_text(const char *path) {
     return text ? text : x_strdup("");
 }
 
+static int make(const json_t *job, const char *name, char **ret_text, struct error *err) {
+    AUTO(tree_freep) json_t *documents = json_pack("[O]", job);
+    return import_documents(documents, name, "job", ret_text, err);
+}
+
 static void check_golden(const char *file) {
     struct error err = {0};
     AUTO(text_freep) char *name = x_strndup(file, strlen(file) - strlen(".json"));
@@ -30,7 +35,7 @@ static void check_golden(const char *file) {
     AUTO(tree_freep) json_t *job = NULL;
     AUTO(tree_freep) json_t *object = NULL;
     CHECK_OK(tree_parse(text, strlen(text), 1 << 20, &job, &err), &err);
-    CHECK_OK(import_job(job, name, &made, &err), &err);
+    CHECK_OK(make(job, name, &made, &err), &err);
     CHECK_OK(resource_parse(file, made, strlen(made), &object, &err), &err);
     CHECK(!strstr(made, "KEEP-ME-OUT")); /* keys, passwords, values of secrets */
     if (getenv("IMPORT_UPDATE")) {
@@ -38,7 +43,7 @@ static void check_golden(const char *file) {
     }
     AUTO(text_freep) char *wanted = read_text(to);
     if (strcmp(made, wanted) != 0) {
-        printf("# %s is no more what comes out of %s:\n%s\n", to, from, made);
+        printf("# %s is not what comes out of %s:\n%s\n", to, from, made);
         test_failures++;
     }
 }
@@ -55,7 +60,7 @@ static void test_goldens(void) {
     if (files) {
         closedir(files);
     }
-    CHECK(count >= 11); /* the two of the issue, mounts, and one of each toolkit */
+    CHECK(count >= 12); /* two real ones, mounts, placeholders, and one of each toolkit */
 }
 
 static void check_refused(const char *text, const char *says) {
@@ -63,15 +68,15 @@ static void check_refused(const char *text, const char *says) {
     char *made = NULL;
     AUTO(tree_freep) json_t *job = json_loads(text, 0, NULL);
     CHECK(job != NULL);
-    CHECK_INT(import_job(job, "job", &made, &err), -1);
+    CHECK_INT(make(job, "job", &made, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, says) != NULL);
     free(made);
 }
 
 static void test_refusals(void) {
-    check_refused("{}", "not a job.json of Batch AI");
-    check_refused("{\"properties\": []}", "not a job.json of Batch AI");
+    check_refused("{}", "not a job that import knows");
+    check_refused("{\"properties\": []}", "not a job that import knows");
     check_refused("{\"properties\": {\"nodeCount\": 0}}", "nodeCount: 1 to 1000");
     check_refused("{\"properties\": {\"nodeCount\": 1001}}", "nodeCount: 1 to 1000");
     check_refused("{\"properties\": {\"nodeCount\": 1}}", "has no toolkit");
@@ -95,14 +100,14 @@ static void test_texts_stay_texts(void) {
         "\"https://x.file.core.windows.net/share\", \"relativeMountPath\": \"afs\"}]}}}",
         0, NULL);
     CHECK(job != NULL);
-    CHECK_OK(import_job(job, "job", &made, &err), &err);
+    CHECK_OK(make(job, "job", &made, &err), &err);
     /* Only the account's name is invalid. */
     CHECK_INT(resource_parse("x", made, strlen(made), &object, &err), -1);
     CHECK(strstr(err.text, "spec.volumes[0].azureFile.secretName") != NULL);
     json_object_del(tree_get(job, "properties"), "mountVolumes");
     text_freep(&made);
     error_clear(&err);
-    CHECK_OK(import_job(job, "job", &made, &err), &err);
+    CHECK_OK(make(job, "job", &made, &err), &err);
     CHECK_OK(resource_parse("x", made, strlen(made), &object, &err), &err);
     CHECK_INT(tree_integer(object, "spec.workers", 0), 1);
     CHECK_STR(tree_text(object, "spec.command[2]", ""), "echo 'a: b' # \n\"${X}\"\n  workers: 7");
@@ -120,7 +125,7 @@ static void test_characters_that_yaml_does_not_allow(void) {
     json_t *job = json_pack("{s:{s:i,s:{s:s},s:[{s:s,s:s}],s:i}}", "properties", "nodeCount", 1,
                             "customToolkitSettings", "commandLine", strange, "environmentVariables",
                             "name", "A", "value", strange, strange, 1);
-    CHECK_OK(import_job(job, "job", &made, &err), &err);
+    CHECK_OK(make(job, "job", &made, &err), &err);
     CHECK_OK(resource_parse("x", made, strlen(made), &object, &err), &err);
     CHECK_STR(tree_text(object, "spec.environment.A", ""), strange);
     CHECK_STR(tree_text(object, "spec.command[2]", ""), strange);

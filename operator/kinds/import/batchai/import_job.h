@@ -3,11 +3,11 @@
  * key or password of the file is copied into it. */
 #pragma once
 
-#include "operator/kinds/disttrain/import/import_notes.h"
+#include "operator/kinds/import/import_notes.h"
 
-/* *ret_text (owned): YAML that a cluster accepts. INVALID: it is not such a job, or has a value
- * that a manifest cannot express (more than 1,000 nodes, for example). */
-NODISCARD int import_job(const json_t *job, const char *name, char **ret_text, struct error *err);
+/* INVALID: it is not such a job, or has a value that a manifest cannot express (more than 1,000
+ * nodes, for example). */
+NODISCARD int import_job(struct import *import, const json_t *job, struct error *err);
 
 /* ---- its parts ---- */
 
@@ -16,6 +16,12 @@ void import_mounts(struct import *import);
 /* VOLUME/path for a path below Batch AI's mount roots; the volume is created when the cluster, and
  * not the job, had mounted it. Owned; NULL: the path is elsewhere. */
 char *import_path(struct import *import, const char *path);
+/* A shell's line in which these paths are $(VOLUME)/path, which `windlass run` knows, too. Owned.
+ */
+char *import_line(struct import *import, const char *line);
 /* import_toolkit.c: sets launcher, command, slotsPerWorker. INVALID: no toolkit, or there
  * are several. */
 NODISCARD int import_toolkit(struct import *import, struct error *err);
+/* import_variables.c: notes the variables of Batch AI in command, prepare and environment that
+ * nothing sets here. */
+void import_variables(struct import *import);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each toolkit of Batch AI knew how to start its program; this file converts that to a command. A
  * shell read the command lines there, and does here, too. */
-#include "operator/kinds/disttrain/import/import_job.h"
+#include "operator/kinds/import/batchai/import_job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +18,17 @@ static void set_slots(struct import *import, int64_t processes) {
 }
 
 static void set_line(struct import *import, const char *field, const char *line) {
-    json_object_set_new(import->spec, field, json_pack("[s, s, s]", "bash", "-c", line));
+    AUTO(text_freep) char *here = import_line(import, line);
+    json_object_set_new(import->spec, field, json_pack("[s, s, s]", "bash", "-c", here));
 }
 
 /* As many processes as requested, or one per node, each in a shell of its own. */
 static void by_mpirun(struct import *import, const json_t *settings, const char *line) {
     int64_t processes = MAX(tree_integer(settings, "processCount", nodes(import)), 1);
+    AUTO(text_freep) char *here = import_line(import, line);
     json_object_set_new(import->spec, "command",
                         json_pack("[s, s, o, s, s, s]", "mpirun", "-np",
-                                  json_sprintf("%lld", (long long)processes), "bash", "-c", line));
+                                  json_sprintf("%lld", (long long)processes), "bash", "-c", here));
     set_slots(import, processes);
 }
 
@@ -112,23 +114,61 @@ static void take_pytorch(struct import *import, const json_t *settings) {
                 "AZ_BATCHAI_PYTORCH_INIT_METHOD as before");
 }
 
-/* TensorFlow's master was a separate process, and so were parameter servers: here all are workers.
- */
+/* Writes `to` for each `from` of *text, which it replaces. */
+static void replace(char **text, const char *from, const char *to) {
+    char *made = x_strdup("");
+    const char *at = *text;
+    for (const char *found; (found = strstr(at, from)); at = found + strlen(from)) {
+        AUTO(text_freep) char *before = made;
+        made = x_printf("%s%.*s%s", before, (int)(found - at), at, to);
+    }
+    AUTO(text_freep) char *before = made;
+    AUTO(text_freep) char *old = *text;
+    *text = x_printf("%s%s", before, at);
+}
+
+/* A line with parameter servers before it. Batch AI started them beside the workers, and both lists
+ * of hosts had ports. In Windlass the list of hosts has none, and the agent fills in its variables
+ * before the shell reads the line: hence other names. Owned. */
+static char *with_servers(const json_t *settings, int64_t servers, const char *line) {
+    AUTO(text_freep) char *server = python_line(settings, "parameterServerCommandLineArgs");
+    char *all = x_printf("(%s) & %s", server, line);
+    replace(&all, "${AZ_BATCHAI_PS_HOSTS}", "$ps_hosts");
+    replace(&all, "$AZ_BATCHAI_PS_HOSTS", "$ps_hosts");
+    replace(&all, "${AZ_BATCHAI_WORKER_HOSTS}", "$worker_hosts");
+    replace(&all, "$AZ_BATCHAI_WORKER_HOSTS", "$worker_hosts");
+    AUTO(text_freep) char *body = all;
+    return x_printf(
+        "at() { echo \"$AZ_BATCHAI_WORKER_HOSTS\" | tr , '\\n' | head -n $1 | sed s/\\$/:$2/ | "
+        "paste -sd, -; }; worker_hosts=$(at 1000 2223); ps_hosts=$(at %lld 2222); "
+        "[ $AZ_BATCHAI_TASK_INDEX -ge %lld ] || %s",
+        (long long)servers, (long long)servers, body);
+}
+
+/* TensorFlow's master was a separate process: here it is the first worker. */
 static void take_tensorflow(struct import *import, const json_t *settings) {
     bool has_master = json_object_get(settings, "masterCommandLineArgs") != NULL;
     bool has_workers = json_object_get(settings, "workerCommandLineArgs") != NULL;
+    bool has_servers = json_object_get(settings, "parameterServerCommandLineArgs") != NULL;
+    int64_t servers = tree_integer(settings, "parameterServerCount", has_servers);
     AUTO(text_freep) char *master = python_line(settings, "masterCommandLineArgs");
     AUTO(text_freep) char *worker = python_line(settings, "workerCommandLineArgs");
     AUTO(text_freep)
     char *both = x_printf("if [ \"$AZ_BATCHAI_TASK_INDEX\" = 0 ]; then %s; fi; %s", master, worker);
+    const char *line = has_master && has_workers ? both : has_workers ? worker : master;
     json_object_set_new(import->spec, "launcher", json_string("None"));
-    set_line(import, "command", has_master && has_workers ? both : has_workers ? worker : master);
-    if (json_object_get(settings, "parameterServerCommandLineArgs") ||
-        json_object_get(settings, "parameterServerCount")) {
-        import_leave_out(import,
-                         "tensorFlowSettings: parameter servers; let the workers add up gradients "
-                         "among themselves (MultiWorkerMirroredStrategy reads TF_CONFIG, or "
-                         "Horovod)");
+    if (has_servers && servers > 0) {
+        AUTO(text_freep) char *all = with_servers(settings, MIN(servers, nodes(import)), line);
+        set_line(import, "command", all);
+        import_note(import, "command",
+                    "the first workers also run a parameter server, as there: it ends with them "
+                    "(ports 2222 and 2223; `windlass run` has one address for all workers, so "
+                    "only a cluster runs it)");
+    } else {
+        set_line(import, "command", line);
+    }
+    if (servers > nodes(import)) {
+        import_leave_out(import, "tensorFlowSettings.parameterServerCount: one a node at most");
     }
     if (tree_integer(settings, "workerCount", nodes(import)) != nodes(import)) {
         import_leave_out(import, "tensorFlowSettings.workerCount: one worker a node");

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/disttrain/import/import_job.h"
-
-#include "lib/buffer.h"
+#include "operator/kinds/import/batchai/import_job.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 20, WORKERS_MAX = 1000 };
+enum { WORKERS_MAX = 1000, GPUS_MAX = 16 };
 
 /* ---- container ---- */
 
@@ -184,7 +182,26 @@ static void take_limits(struct import *import) {
     }
     const char *line = tree_text(import->properties, "jobPreparation.commandLine", NULL);
     if (line) {
-        json_object_set_new(import->spec, "prepare", json_pack("[s, s, s]", "bash", "-c", line));
+        AUTO(text_freep) char *here = import_line(import, line);
+        json_object_set_new(import->spec, "prepare", json_pack("[s, s, s]", "bash", "-c", here));
+    }
+}
+
+/* Batch AI knew the GPUs by the size of the cluster's nodes, which the job does not have. What it
+ * has: a program that is started once per GPU, or an image of a GPU. */
+static void take_gpus(struct import *import) {
+    const char *image = tree_text(import->spec, "image", "");
+    int64_t slots = tree_integer(import->spec, "slotsPerWorker", 1);
+    bool has_gpus = strstr(image, "gpu") || strstr(image, "cuda");
+    if (has_gpus) {
+        json_object_set_new(import->spec, "gpus", json_integer(MIN(slots, GPUS_MAX)));
+    }
+    import_note(import, "gpus", "%s",
+                has_gpus ? "the image is one for GPUs: one for each process, if that is what a "
+                           "node of the cluster had"
+                         : "how many GPUs a node of the cluster had: the job does not say");
+    if (!has_gpus) {
+        json_object_set_new(import->spec, "gpus", json_integer(0));
     }
 }
 
@@ -216,154 +233,26 @@ static void report_unknown(struct import *import) {
     }
 }
 
-/* ---- text ---- */
-
-static int put_lines(struct buffer *text, const json_t *lines, const char *indent,
-                     struct error *err) {
-    for (size_t i = 0; i < json_array_size(lines); i++) {
-        if (buffer_printf(text, err, "%s# %s\n", indent,
-                          json_string_value(json_array_get(lines, i))) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* JSON is valid YAML; a list of objects gets a line for each. */
-static int put_field(struct buffer *text, const char *name, const json_t *value,
-                     struct error *err) {
-    bool is_list = json_is_array(value) && json_is_object(json_array_get(value, 0));
-    if (!is_list) {
-        AUTO(text_freep) char *flow = json_dumps(value, JSON_ENCODE_ANY);
-        return buffer_printf(text, err, "  %s: %s\n", name, flow);
-    }
-    if (buffer_printf(text, err, "  %s:\n", name) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        AUTO(text_freep) char *flow = json_dumps(json_array_get(value, i), 0);
-        if (buffer_printf(text, err, "    - %s\n", flow) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int put_manifest(const struct import *import, struct buffer *text, struct error *err) {
-    static const char *const order[] = {"workers",  "slotsPerWorker",
-                                        "image",    "imagePullSecrets",
-                                        "launcher", "command",
-                                        "prepare",  "inputs",
-                                        "outputs",  "environment",
-                                        "secrets",  "sharedMemory",
-                                        "logs",     "activeDeadlineSeconds",
-                                        "volumes"};
-    if (buffer_printf(
-            text, err,
-            "# Made by `windlass import` of a job.json of Batch AI. Look at each comment: "
-            "it says what is still\n# to be done, or what has no counterpart.\n") < 0) {
-        return -1;
-    }
-    if (json_array_size(import->left_out) > 0 &&
-        (buffer_printf(text, err, "#\n# Left out:\n") < 0 ||
-         put_lines(text, import->left_out, "", err) < 0)) {
-        return -1;
-    }
-    if (buffer_printf(text, err,
-                      "apiVersion: windlass.dev/v1beta1\nkind: DistTrain\nmetadata: {name: %s}\n"
-                      "spec:\n",
-                      import->name) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-        const json_t *value = json_object_get(import->spec, order[i]);
-        if (value && (put_lines(text, json_object_get(import->notes, order[i]), "  ", err) < 0 ||
-                      put_field(text, order[i], value, err) < 0)) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* YAML allows some characters neither in its strings nor in comments, which JSON does (YAML 1.2,
- * 5.1): DEL, U+0080 to U+009F, U+FEFF, U+FFFE, U+FFFF. The number of the one at `at`; 0: none. */
-static unsigned find_unprintable(const char *at, size_t *ret_size) {
-    const unsigned char *bytes = (const unsigned char *)at;
-    *ret_size = bytes[0] == 0x7f ? 1 : bytes[0] == 0xc2 ? 2 : 3;
-    if (bytes[0] == 0x7f) {
-        return 0x7f;
-    }
-    if (bytes[0] == 0xc2) {
-        return bytes[1] < 0xa0 ? bytes[1] : 0;
-    }
-    bool is_mark = bytes[0] == 0xef && bytes[1] == 0xbb && bytes[2] == 0xbf;
-    bool is_none = bytes[0] == 0xef && bytes[1] == 0xbf && bytes[2] >= 0xbe;
-    return is_mark ? 0xfeff : is_none ? 0xff00u | (bytes[2] + 0x40u) : 0;
-}
-
-/* Writes these characters as \uXXXX, which YAML's double quotes read as JSON's do. */
-static int escape_unprintable(const char *text, struct buffer *out, struct error *err) {
-    for (const char *at = text; *at;) {
-        size_t size = strcspn(at, "\x7f\xc2\xef");
-        if (buffer_append(out, at, size, err) < 0) {
-            return -1;
-        }
-        at += size;
-        unsigned number = *at ? find_unprintable(at, &size) : 0;
-        if (*at && (number ? buffer_printf(out, err, "\\u%04x", number)
-                           : buffer_append(out, at, size = 1, err)) < 0) {
-            return -1;
-        }
-        at += *at ? size : 0;
-    }
-    return 0;
-}
-
-static void release(struct import *import) {
-    json_decref(import->spec);
-    json_decref(import->notes);
-    json_decref(import->left_out);
-    json_decref(import->mounts);
-}
-
-int import_job(const json_t *job, const char *name, char **ret_text, struct error *err) {
-    AUTO(release)
-    struct import import = {.properties = json_object_get(job, "properties"),
-                            .name = name,
-                            .spec = json_object(),
-                            .notes = json_object(),
-                            .left_out = json_array(),
-                            .mounts = json_object()};
-    if (!json_is_object(import.properties)) {
-        return error_set(err, ERROR_INVALID,
-                         "properties: missing, this is not a job.json of Batch AI");
-    }
-    int64_t nodes = tree_integer(import.properties, "nodeCount", 0);
+int import_job(struct import *import, const json_t *job, struct error *err) {
+    import->properties = json_object_get(job, "properties");
+    int64_t nodes = tree_integer(import->properties, "nodeCount", 0);
     if (nodes < 1 || nodes > WORKERS_MAX) {
         return error_set(err, ERROR_INVALID, "properties.nodeCount: 1 to %d are possible",
                          WORKERS_MAX);
     }
-    json_object_set_new(import.spec, "workers", json_integer(nodes));
-    import_note(&import, "workers",
-                "gpus: how many a node of the cluster had, if it had any (Batch AI knew by its "
-                "size)");
-    import_mounts(&import);
-    take_container(&import);
-    if (import_toolkit(&import, err) < 0) {
+    json_object_set_new(import->spec, "workers", json_integer(nodes));
+    import_mounts(import);
+    take_container(import);
+    if (import_toolkit(import, err) < 0) {
         return -1;
     }
-    take_folders(&import);
-    take_variables(&import);
-    take_secrets(&import);
-    take_logs(&import);
-    take_limits(&import);
-    report_unknown(&import);
-    AUTO(buffer_release) struct buffer text, escaped;
-    buffer_init(&text, TEXT_MAX);
-    buffer_init(&escaped, 6 * TEXT_MAX);
-    if (put_manifest(&import, &text, err) < 0 || escape_unprintable(text.data, &escaped, err) < 0) {
-        return -1;
-    }
-    *ret_text = buffer_take(&escaped, NULL);
+    take_folders(import);
+    take_variables(import);
+    take_secrets(import);
+    take_logs(import);
+    take_limits(import);
+    take_gpus(import);
+    import_variables(import);
+    report_unknown(import);
     return 0;
 }

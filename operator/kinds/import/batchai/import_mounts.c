@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Batch AI's mounts below $AZ_BATCHAI_MOUNT_ROOT and $AZ_BATCHAI_JOB_MOUNT_ROOT become volumes at
  * /mnt/PATH; both variables are set to that folder. */
-#include "operator/kinds/disttrain/import/import_job.h"
+#include "operator/kinds/import/batchai/import_job.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -77,13 +77,24 @@ static const char *add_claim(struct import *import, const char *path) {
                       json_pack("{s:{s:s}}", "persistentVolumeClaim", "claimName", name));
 }
 
+/* The storage account. In Microsoft's samples <AZURE_BATCHAI_STORAGE_ACCOUNT> is in its place,
+ * which its command line filled in; without a name the URL's host begins with it. Owned. */
+static char *account_of(const json_t *mount) {
+    const char *url = tree_text(mount, "azureFileUrl", ""), *host = strstr(url, "://");
+    AUTO(text_freep)
+    char *first = host ? x_strndup(host + 3, strcspn(host + 3, "./")) : x_strdup("account");
+    const char *account = tree_text(mount, "accountName", first);
+    return x_strdup(*account == '<' || !*account ? "account" : account);
+}
+
 /* The account's key is not copied: the user has to make a Secret of it. */
-static char *note_account(struct import *import, const char *account) {
+static char *note_account(struct import *import, const json_t *mount) {
+    AUTO(text_freep) char *account = account_of(mount);
     char *secret = x_printf("%s-%s", import->name, account);
     import_note(import, "volumes",
                 "kubectl create secret generic %s --from-literal=azurestorageaccountname=%s "
                 "--from-literal=azurestorageaccountkey=KEY",
-                secret, account);
+                secret, strcmp(account, "account") == 0 ? "NAME" : account);
     return secret;
 }
 
@@ -92,7 +103,7 @@ static void add_share(struct import *import, const json_t *mount) {
     const char *host = strstr(url, "://"), *slash = host ? strchr(host + 3, '/') : NULL;
     AUTO(text_freep) char *share = clean(slash ? slash : url);
     AUTO(text_freep)
-    char *secret = note_account(import, tree_text(mount, "accountName", "account"));
+    char *secret = note_account(import, mount);
     json_t *source = json_pack("{s:s, s:s}", "shareName", share, "secretName", secret);
     if (json_object_get(mount, "fileMode") || json_object_get(mount, "directoryMode")) {
         json_object_set_new(
@@ -108,7 +119,7 @@ static void add_share(struct import *import, const json_t *mount) {
 
 static void add_container(struct import *import, const json_t *mount) {
     AUTO(text_freep)
-    char *secret = note_account(import, tree_text(mount, "accountName", "account"));
+    char *secret = note_account(import, mount);
     if (json_object_get(mount, "mountOptions")) {
         import_note(import, "volumes",
                     "%s: mountOptions of blobfuse 1 are not those of blobfuse2, and left out",
@@ -167,6 +178,27 @@ static const char *below_root(const char *path) {
         }
     }
     return NULL;
+}
+
+char *import_line(struct import *import, const char *line) {
+    char *made = x_strdup("");
+    while (*line) {
+        const char *end = line;
+        while (*end && !below_root(end)) {
+            end++;
+        }
+        const char *below = *end ? below_root(end) : NULL;
+        size_t length = below ? (size_t)(below - end) + strcspn(below, " \t\n\"';&|<>$,:=)") : 0;
+        AUTO(text_freep) char *path = x_strndup(end, length);
+        AUTO(text_freep) char *place = below ? import_path(import, path) : NULL;
+        size_t volume = place ? strcspn(place, "/") : 0;
+        AUTO(text_freep) char *before = made;
+        made = place ? x_printf("%s%.*s$(%.*s)%s", before, (int)(end - line), line, (int)volume,
+                                place, place + volume)
+                     : x_printf("%s%.*s%s", before, (int)(end - line), line, path);
+        line = end + length;
+    }
+    return made;
 }
 
 char *import_path(struct import *import, const char *path) {

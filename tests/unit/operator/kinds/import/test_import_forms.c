@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every tests/data/import/NAME.yaml becomes NAME.made beside it, which a cluster accepts.
+ * IMPORT_UPDATE=1 writes them anew. */
+#include "operator/kinds/import/import_forms.h"
+
+#include "lib/file.h"
+#include "operator/manifest.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#define FOLDER "tests/data/import"
+
+static json_t *documents_of(const char *name, const char *text, struct error *err) {
+    AUTO(manifest_freep) struct manifest *file = NULL;
+    json_t *all = json_array();
+    CHECK_OK(manifest_parse(name, text, strlen(text), &file, err), err);
+    for (size_t i = 0; file && i < file->count; i++) {
+        json_array_append(all, file->documents[i].tree);
+    }
+    return all;
+}
+
+static char *read_text(const char *path) {
+    struct error err = {0};
+    char *text = NULL;
+    size_t size;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    return text ? text : x_strdup("");
+}
+
+static void check_golden(const char *file) {
+    struct error err = {0};
+    AUTO(text_freep) char *name = x_strndup(file, strlen(file) - strlen(".yaml"));
+    AUTO(text_freep) char *from = file_join(FOLDER, file);
+    AUTO(text_freep) char *to = x_printf(FOLDER "/%s.made", name);
+    AUTO(text_freep) char *text = read_text(from);
+    AUTO(text_freep) char *made = NULL;
+    AUTO(tree_freep) json_t *documents = documents_of(file, text, &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(import_documents(documents, NULL, name, &made, &err), &err);
+    if (!made) {
+        return;
+    }
+    CHECK_OK(resource_parse(file, made, strlen(made), &object, &err), &err);
+    CHECK(!strstr(made, "KEEP-ME-OUT")); /* values of Secrets */
+    if (getenv("IMPORT_UPDATE")) {
+        CHECK_OK(file_write(to, made, strlen(made), &err), &err);
+    }
+    AUTO(text_freep) char *wanted = read_text(to);
+    if (strcmp(made, wanted) != 0) {
+        printf("# %s is not what comes out of %s:\n%s\n", to, from, made);
+        test_failures++;
+    }
+}
+
+static void test_goldens(void) {
+    int count = 0;
+    DIR *files = opendir(FOLDER);
+    for (struct dirent *file; files && (file = readdir(files));) {
+        if (text_ends(file->d_name, ".yaml")) {
+            check_golden(file->d_name);
+            count++;
+        }
+    }
+    if (files) {
+        closedir(files);
+    }
+    CHECK(count >= 13); /* each form, and both versions of those that have two */
+}
+
+static void check_refused(const char *text, const char *says) {
+    struct error err = {0};
+    AUTO(text_freep) char *made = NULL;
+    AUTO(tree_freep) json_t *documents = documents_of("job.yaml", text, &err);
+    CHECK_INT(import_documents(documents, NULL, "job", &made, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    if (!strstr(err.text, says)) {
+        printf("# %s\n", err.text);
+        test_failures++;
+    }
+}
+
+static void test_refusals(void) {
+    check_refused("kind: Pod\napiVersion: v1",
+                  "not a job that import knows; it knows an MPIJob of Kubeflow");
+    check_refused("kind: MPIJob\napiVersion: example.com/v1", "not a job that import knows");
+    check_refused("kind: MPIJob\napiVersion: kubeflow.org/v1\nspec: {}", "Launcher: missing");
+    check_refused("kind: MPIJob\napiVersion: kubeflow.org/v1\nspec: {mpiReplicaSpecs: {Launcher: "
+                  "{}, Worker: {replicas: 1001}}}",
+                  "Worker.replicas: 1 to 1000 are possible");
+    check_refused("kind: Job\napiVersion: batch/v1\nspec: {completions: 3}",
+                  "spec.completionMode: Indexed is expected");
+    check_refused("kind: RayJob\napiVersion: ray.io/v1\nspec: {}", "spec.entrypoint: missing");
+    check_refused("kind: Experiment\napiVersion: kubeflow.org/v1beta1\nspec: {algorithm: "
+                  "{algorithmName: darts}}",
+                  "algorithmName: darts has no counterpart");
+    check_refused("kind: Experiment\napiVersion: kubeflow.org/v1beta1\nspec: {trialTemplate: "
+                  "{trialSpec: {kind: TFJob}}}",
+                  "trialSpec.kind: TFJob is not supported");
+    check_refused("kind: Experiment\napiVersion: kubeflow.org/v1beta1\nspec: {algorithm: "
+                  "{algorithmName: grid}, parameters: [{name: a, parameterType: double, "
+                  "feasibleSpace: {min: 1, max: 2}}]}",
+                  "spec.parameters[0]: feasibleSpace.step: missing");
+    check_refused("endpoint_name: a\nname: b\nmodel: c", "entry_script: missing");
+    check_refused("jobs: {a: {type: parallel}, b: {type: parallel}}", "has 2 parallel steps");
+    check_refused("kind: RayJob\napiVersion: ray.io/v1\n---\nkind: RayJob\napiVersion: ray.io/v1",
+                  "has several jobs");
+}
+
+/* A job's own name, a given one, and one that a job cannot have. */
+static void test_names(void) {
+    static const char *const rows[][3] = {
+        {"own", NULL, "own"}, {"own", "given", "given"}, {"Not_One", NULL, "job"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(text_freep) char *made = NULL;
+        AUTO(tree_freep)
+        json_t *documents =
+            json_pack("[{s:s, s:s, s:{s:s}, s:{s:s}}]", "apiVersion", "ray.io/v1", "kind", "RayJob",
+                      "metadata", "name", rows[i][0], "spec", "entrypoint", "echo");
+        AUTO(tree_freep) json_t *object = NULL;
+        CHECK_OK(import_documents(documents, rows[i][1], "job", &made, &err), &err);
+        CHECK_OK(resource_parse("x", made, strlen(made), &object, &err), &err);
+        CHECK_STR(tree_text(object, "metadata.name", ""), rows[i][2]);
+    }
+}
+
+int main(void) {
+    TEST(test_goldens);
+    TEST(test_refusals);
+    TEST(test_names);
+    return TEST_END();
+}
