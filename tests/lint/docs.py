@@ -13,7 +13,7 @@ import sys
 LINES_MAX = 200
 GENERATED = ("docs/api.md", "docs/cli.md")
 CELL_MAX = 220
-LISTS = GENERATED + ("docs/benchmarks.md", "docs/benchmarks/", "docs/decisions/", "docs/glossary.md", "docs/soak.md", "docs/style.md", "docs/testing/")
+LISTS = GENERATED + ("docs/tutorials/", "docs/benchmarks.md", "docs/benchmarks/", "docs/decisions/", "docs/glossary.md", "docs/soak.md", "docs/style.md", "docs/testing/")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
 

@@ -171,8 +171,8 @@ static void take_patches(struct import *import, const json_t *spec) {
 
 /* Flux starts a command by itself; MPI is asked to. */
 static void take_flux(struct import *import) {
-    int64_t ranks =
-        tree_integer(import->spec, "workers", 1) * tree_integer(import->spec, "slotsPerWorker", 1);
+    int64_t ranks = tree_integer(import->spec, "workers", 1) *
+                    MAX(tree_integer(import->spec, "slotsPerWorker", 0), 1);
     AUTO(tree_freep) json_t *words = json_incref(json_object_get(import->spec, "command"));
     json_t *made = json_pack("[s, s, o]", "mpirun", "-np", json_sprintf("%lld", (long long)ranks));
     json_array_extend(made, words);

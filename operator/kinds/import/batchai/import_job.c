@@ -191,7 +191,7 @@ static void take_limits(struct import *import) {
  * has: a program that is started once per GPU, or an image of a GPU. */
 static void take_gpus(struct import *import) {
     const char *image = tree_text(import->spec, "image", "");
-    int64_t slots = tree_integer(import->spec, "slotsPerWorker", 1);
+    int64_t slots = MAX(tree_integer(import->spec, "slotsPerWorker", 0), 1);
     bool has_gpus = strstr(image, "gpu") || strstr(image, "cuda");
     if (has_gpus) {
         json_object_set_new(import->spec, "gpus", json_integer(MIN(slots, GPUS_MAX)));
