@@ -1,13 +1,13 @@
 /* prometheus.h: counters, gauges and histograms, exported in Prometheus' text format (text/plain,
  * version 0.0.4). A program has one constant table of families (metrics with their labels); the
  * first use of a combination of label values makes a series. Label values must be few (a kind, a
- * reason, an HTTP status) and never names of objects: a family with PROMETHEUS_SERIES_MAX series
- * counts all further ones under "other". Thread-safe. */
+ * reason, an HTTP status, a namespace) and never names of jobs: a family with
+ * PROMETHEUS_SERIES_MAX series counts all further ones under "other". Thread-safe. */
 #pragma once
 
 #include "lib/base.h"
 
-enum { PROMETHEUS_LABELS_MAX = 3, PROMETHEUS_SERIES_MAX = 64, PROMETHEUS_BOUNDS_MAX = 20 };
+enum { PROMETHEUS_LABELS_MAX = 3, PROMETHEUS_SERIES_MAX = 256, PROMETHEUS_BOUNDS_MAX = 20 };
 
 /* The Content-Type of /metrics. */
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"

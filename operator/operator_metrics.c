@@ -14,6 +14,8 @@
 enum family {
     JOBS_CREATED,
     JOBS_FINISHED,
+    NAMESPACE_CREATED,
+    NAMESPACE_FINISHED,
     JOB_DURATION,
     JOB_FIRST_POD,
     POD_FAILURES,
@@ -45,6 +47,16 @@ static const struct prometheus_family families[] = {
                        PROMETHEUS_COUNTER,
                        {"kind", "result", "reason"},
                        {0}},
+    [NAMESPACE_CREATED] = {"windlass_namespace_jobs_created_total",
+                           "Jobs that the controller has started, by namespace and queue.",
+                           PROMETHEUS_COUNTER,
+                           {"namespace", "queue", "kind"},
+                           {0}},
+    [NAMESPACE_FINISHED] = {"windlass_namespace_jobs_finished_total",
+                            "Jobs that ended, by namespace, queue and result.",
+                            PROMETHEUS_COUNTER,
+                            {"namespace", "queue", "result"},
+                            {0}},
     [JOB_DURATION] = {"windlass_job_duration_seconds",
                       "From a job's creation to its end.",
                       PROMETHEUS_HISTOGRAM,
@@ -182,6 +194,13 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
+/* The queue is in spec, which the cache does not keep of a job that has ended. */
+static void count_namespace(enum family family, const json_t *before, const json_t *after,
+                            const char *value) {
+    const char *queue = tree_text(after, "spec.queue", tree_text(before, "spec.queue", ""));
+    add(family, 1, tree_text(after, "metadata.namespace", ""), queue, value);
+}
+
 /* True: the job has ended with this change. */
 static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     const char *kind = tree_text(after, "kind", "");
@@ -194,6 +213,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
     }
     if (is && !was) {
         add(JOBS_CREATED, 1, kind, NULL, NULL);
+        count_namespace(NAMESPACE_CREATED, before, after, kind);
     }
     if (tree_bool(after, "status.credentials.created", false) &&
         !tree_bool(before, "status.credentials.created", false)) {
@@ -202,6 +222,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
     if (is_final(is)) {
         const char *result = strcmp(tree_text(is, "status", ""), "True") ? "failed" : "succeeded";
         add(JOBS_FINISHED, 1, kind, result, tree_text(is, "reason", ""));
+        count_namespace(NAMESPACE_FINISHED, before, after, result);
         observe(JOB_DURATION, age_s, kind, result);
     }
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.done", "done");

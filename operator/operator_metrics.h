@@ -1,7 +1,8 @@
 /* operator_metrics.h: the controller's metrics, and their text for /metrics. They are global to the
- * process, like the log. Labels are kinds, reasons, verbs and statuses, never the name of a job, a
- * namespace or a user. Thread-safe: the controller's thread counts, the HTTP server's thread
- * (commands/health_server.h) reads. docs/operate/metrics.md lists them. */
+ * process, like the log. Labels are kinds, reasons, verbs and statuses, and in two families the
+ * namespace and the queue; never the name of a job or a user. Thread-safe: the controller's
+ * thread counts, the HTTP server's thread (commands/health_server.h) reads.
+ * docs/operate/metrics.md lists them. */
 #pragma once
 
 #include "lib/tree.h"

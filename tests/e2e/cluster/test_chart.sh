@@ -23,7 +23,7 @@ render --kube-version 1.20 | objects >"$folder/1.20.json"
 render --kube-version 1.36 | objects >"$folder/1.36.json"
 render --kube-version 1.36 --set scope=Namespace | objects >"$folder/namespace.json"
 everything=(--api-versions monitoring.coreos.com/v1 --set networkPolicy.limitEgress=true
-    --set serviceMonitor.enabled=true --set priorityClassName=system-cluster-critical
+    --set serviceMonitor.enabled=true --set prometheusRule.enabled=true --set prometheusRule.runbooks=https://runbooks.test/ --set dashboard.enabled=true --set priorityClassName=system-cluster-critical
     --set 'extraArgs={--no-leader-election}' --set podAnnotations.a=b --set podLabels.c=d
     --set commonLabels.team=blue --set nodeSelector.pool=cpu --set 'tolerations[0].operator=Exists'
     --set agent.image=registry.test/agent:2 --set trainer.image=registry.test/trainer:3 --set trainer.gpuImage=registry.test/trainer-cuda:4 --set 'imagePullSecrets[0].name=key'
@@ -55,6 +55,11 @@ check "two replicas, image, agent and trainer from image.registry" says 1.36.jso
      (.spec.template.spec.containers[0].args | contains(["--agent-image=registry.test:5000/windlass/windlass-agent:0.1.0",
          "--trainer-image=registry.test:5000/windlass/windlass-trainer:0.1.0",
          "--trainer-gpu-image=registry.test:5000/windlass/windlass-trainer-cuda:0.1.0"]))'
+check "alerts with the address of their runbooks" says everything.json '.[] | select(.kind == "PrometheusRule") |
+    [.spec.groups[].rules[]] | length >= 8 and all(.annotations.runbook_url | startswith("https://runbooks.test/#windlass"))'
+check "the dashboard as Grafana's sidecar wants it" says everything.json '.[] | select(.kind == "ConfigMap" and .metadata.labels.grafana_dashboard == "1") |
+    .data["windlass.json"] | fromjson | .panels | length > 10'
+check "neither by default" says 1.36.json 'all(.kind != "PrometheusRule" and .kind != "ConfigMap")'
 check "user 65532, read-only root, probes" says 1.36.json "$pods"' | .[0] | .securityContext.runAsUser == 65532 and
     (.containers[0] | .securityContext.readOnlyRootFilesystem and .livenessProbe.httpGet.path == "/healthz" and
      .readinessProbe.httpGet.path == "/readyz" and .ports[0].containerPort == 8080)'

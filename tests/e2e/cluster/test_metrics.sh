@@ -61,6 +61,51 @@ check "another scheme: 401" [ "$(page -k -u a:b "$secure")" = 401 ]
 check "no other page" [ "$(page -k -H "Authorization: Bearer $prometheus" "https://127.0.0.1:$metrics/healthz")" = 404 ]
 check "nothing without TLS" [ "$(page "http://127.0.0.1:$metrics/metrics")" != 200 ]
 check "nor with TLS 1.2" [ "$(page -k --tls-max 1.2 "$secure")" = 000 ]
+
+##### Debian's Prometheus scrapes it, with the chart's alerts #####################################
+(cd "$folder" && apt-get download -qq prometheus >apt.log 2>&1 && dpkg-deb -x prometheus_*.deb prometheus) ||
+    { sed 's/^/# /' "$folder/apt.log"; echo "not ok Debian's Prometheus comes"; exit 1; }
+promtool=$folder/prometheus/usr/bin/promtool
+printf %s "$prometheus" >"$folder/token"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+cat >"$folder/prometheus.yml" <<CONFIG
+global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [$PWD/charts/windlass/files/alerts.yaml]
+scrape_configs:
+  - {job_name: windlass, scheme: https, tls_config: {insecure_skip_verify: true}, bearer_token_file: $folder/token, static_configs: [{targets: ["127.0.0.1:$metrics"]}]}
+CONFIG
+check "promtool accepts the alerts" "$promtool" check config "$folder/prometheus.yml"
+check "each alert fires where it should, and only there" "$promtool" test rules tests/data/alerts/tests.yaml
+"$folder/prometheus/usr/bin/prometheus" --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/tsdb" --web.listen-address="127.0.0.1:$port" \
+    >"$folder/prometheus.log" 2>&1 &
+controller="$controller $!"
+ask() { curl -s --max-time 20 "http://127.0.0.1:$port/api/v1/$1" "${@:2}"; }
+scraped() { [ "$(ask query --data-urlencode 'query=windlass_build_info' | jq '.data.result | length')" = 1 ]; }
+check "it is scraped with the token" until_true 60 scraped
+evaluated() { ask rules | jq -e '[.data.groups[].rules[].health] | length >= 8 and all(. == "ok")' >/dev/null; }
+check "every alert is evaluated" until_true 60 evaluated
+# Each query of the board is valid, and each metric in it and in the alerts is one that the page has.
+board=charts/windlass/files/dashboard.json
+queries() { jq -r '.panels[].targets[].expr' $board; }
+valid() { while read -r query; do ask query --data-urlencode "query=$query" | jq -e '.status == "success"' >/dev/null || { echo "# $query"; return 1; }; done < <(queries); }
+check "every query of the dashboard is valid" valid
+known() {
+    local name
+    for name in $( (queries; cat charts/windlass/files/alerts.yaml) | grep -oE '\b(windlass|process)_[a-z_]+' | sort -u); do
+        grep -qE "^# TYPE ${name%_bucket} " "$folder/scraped" || { echo "# no metric $name"; return 1; }
+    done
+}
+check "the page is there" eval '[ "$(with "$prometheus")" = 200 ] && cp "$folder/page" "$folder/scraped"'
+check "no metric of the dashboard or the alerts is unknown" known
+loads() { jq -e '.uid and .title and (.schemaVersion >= 30) and ([.panels[].id] | length == (unique | length)) and
+    ([.panels[] | .gridPos | .x + .w <= 24] | all) and ([.panels[].targets[].refId] | all) and (.templating.list[0].type == "datasource")' $board >/dev/null; }
+check "the dashboard is one that Grafana loads" loads
+linked() { # each alert has its section
+    local name
+    for name in $(sed -n 's/^ *- alert: //p' charts/windlass/files/alerts.yaml); do grep -qx "## $name" docs/operate/runbooks.md || return 1; done
+}
+check "each alert has a runbook" linked
+
 # 60 made-up tokens, and meanwhile a reader whose token is known.
 made_up() {
     local i codes=

@@ -63,6 +63,8 @@ static void test_a_job_is_counted_by_what_changes(void) {
         json_decref(old);
     }
     CHECK(told("windlass_jobs_created_total{kind=\"BatchScore\"}") == 1);
+    CHECK(told("windlass_namespace_jobs_finished_total{namespace=\"\",queue=\"\",result="
+               "\"succeeded\"}") == 1);
     CHECK(told("windlass_jobs_finished_total{kind=\"BatchScore\",result=\"succeeded\","
                "reason=\"Completed\"}") == 1);
     CHECK(told("windlass_job_time_to_first_pod_seconds_sum{kind=\"BatchScore\"}") == 20);
