@@ -18,7 +18,7 @@ static int escape(struct buffer *xml, const char *text, struct error *err) {
     return result;
 }
 
-static int write_entry(void *context, const struct blob_entry *entry, struct error *err) {
+static int write_entry(void *context, const struct cloud_entry *entry, struct error *err) {
     struct buffer *xml = context;
     if (!*entry->name || entry->size_bytes < 0) {
         abort();

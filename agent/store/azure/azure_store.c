@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The store of Azure Blob Storage: its table of functions. */
-#include "agent/store/azure/azure_folder.h"
+/* The store of Azure Blob Storage: its tables of functions. */
+#include "agent/store/azure/azure_store.h"
 
-#include "lib/time/clock.h"
+#include "agent/store/azure/blob_list.h"
+#include "lib/text/utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { RANGES_AT_ONCE = 64, READ_AGAIN_MAX = 3, PEEKS_AT_ONCE = 16 };
-
-static void place_free(struct azure_folder *store) {
-    azure_account_free(store->account);
-    azure_place_release(&store->place);
-    free(store);
-}
+enum { NAME_MAX_CHARACTERS = 1024 };
 
 /* Sends a request that changes nothing but needs all the required rights: a reader reads a blob
  * that does not exist; a writer replaces one with a token that no blob has. */
-static int probe_rights(struct azure_account *account, const char *path, bool writes,
-                        int64_t deadline_ms, struct error *err) {
-    struct azure_call call = {.method = "HEAD",
+static int azure_probe(struct cloud_store *store, bool writes, int64_t deadline_ms,
+                       struct error *err) {
+    struct cloud_call call = {.method = "HEAD",
                               .name = ".windlass-probe",
                               .shown = "",
                               .accepts = 404,
                               .deadline_ms = deadline_ms};
     if (writes) {
         call.method = "PUT";
-        call.blob_type = "BlockBlob";
         call.body = "";
         call.if_match = "0x0";
         call.accepts = 412;
     }
     struct error cause = {0};
-    int result = azure_run(account, &call, 1, &cause);
+    int result = cloud_run(store->account, &call, 1, &cause);
     if (strcmp(call.code, "ContainerNotFound") == 0) {
-        return error_set(err, ERROR_NOT_FOUND, "%s: container not found", path);
+        return error_set(err, ERROR_NOT_FOUND, "%s: container not found",
+                         cloud_account_path(store->account));
     }
     if (result < 0) {
         *err = cause;
@@ -42,299 +39,130 @@ static int probe_rights(struct azure_account *account, const char *path, bool wr
     return result;
 }
 
+static void azure_place_free(struct cloud_place *base) {
+    azure_place_release((struct azure_place *)base);
+    free(base);
+}
+
+/* ---- requests and responses ----------------------------------------------------------------- */
+
+static int check_name(const struct cloud_place *place, const char *name, struct error *err) {
+    size_t length = strlen(name), characters = strlen(place->folder) + 1;
+    for (size_t i = 0; i < length; i++) {
+        characters += ((unsigned char)name[i] & 0xC0) != 0x80;
+    }
+    if (length && (utf8_valid_size(name, length) < length || strchr(name, '\\') ||
+                   characters > NAME_MAX_CHARACTERS)) {
+        return error_set(err, ERROR_INVALID,
+                         "not a valid name for Blob Storage: expected UTF-8 of at most %d "
+                         "characters without backslashes",
+                         NAME_MAX_CHARACTERS);
+    }
+    return 0;
+}
+
+/* Whether it is a folder: like in lists (blob_list.c). */
+static void note(const struct cloud_place *place UNUSED, struct cloud_call *call,
+                 const struct http_answer *answer) {
+    const char *code = http_answer_header(answer, "x-ms-error-code");
+    const char *type = http_answer_header(answer, "x-ms-resource-type");
+    const char *mark = http_answer_header(answer, "x-ms-meta-hdi_isfolder");
+    cloud_copy_shown(call->code, sizeof call->code, code, code ? strlen(code) : 0);
+    call->is_folder =
+        (type && strcmp(type, "directory") == 0) || (mark && strcasecmp(mark, "true") == 0);
+    if (strcmp(call->code, "BlobAlreadyExists") == 0) {
+        snprintf(call->hint, sizeof call->hint, ": already exists");
+    }
+}
+
+static bool is_refused(const struct cloud_call *call) {
+    return call->status == 401 || call->status == 403 ||
+           strcmp(call->code, "InvalidAuthenticationInfo") == 0;
+}
+
+static bool is_transient(const struct cloud_call *call UNUSED) {
+    return false;
+}
+
+static enum error_kind kind_of(const struct cloud_call *call) {
+    bool is_create = call->if_none_match != NULL;
+    if (is_refused(call)) {
+        return is_create && strcmp(call->code, "UnauthorizedBlobOverwrite") == 0 ? ERROR_CONFLICT
+                                                                                 : ERROR_DENIED;
+    }
+    switch (call->status) {
+    case 404:
+        return ERROR_NOT_FOUND;
+    case 409:
+        return is_create && strcmp(call->code, "BlobAlreadyExists") == 0 ? ERROR_CONFLICT
+               : strstr(call->code, "Immutable")                         ? ERROR_DENIED
+                                                                         : ERROR_UNAVAILABLE;
+    case 412:
+        return call->if_match || is_create ? ERROR_CONFLICT : ERROR_DENIED; /* or it is leased */
+    case 429:
+    case 503:
+        return ERROR_BUSY;
+    case 400:
+        /* Another writer has written the object meanwhile, which drops the blocks of all others. */
+        return strcmp(call->code, "InvalidBlockList") == 0 ? ERROR_UNAVAILABLE : ERROR_INVALID;
+    case 411:
+    case 413:
+    case 414:
+        return ERROR_INVALID;
+    default:
+        return ERROR_UNAVAILABLE;
+    }
+}
+
+static void page_call(const struct cloud_page *page, struct cloud_call *call) {
+    const struct cloud_parameter all[] = {{"comp", "list"},         {"include", "metadata"},
+                                          {"marker", page->marker}, {"maxresults", page->names},
+                                          {"prefix", page->prefix}, {"restype", "container"}};
+    for (size_t i = 0, used = 0; i < ARRAY_LEN(all); i++) {
+        if (*all[i].value) {
+            call->parameters[used++] = all[i];
+        }
+    }
+}
+
+static const struct cloud_service azure_service = {
+    .read_only = "account is read-only (spec.stores[].readOnly)",
+    .other_order = "accounts with a hierarchical namespace list in another order: name the files "
+                   "in a manifest",
+    .check_name = check_name,
+    .sign = azure_sign,
+    .read_grant = azure_read_grant,
+    .note = note,
+    .is_refused = is_refused,
+    .is_transient = is_transient,
+    .kind_of = kind_of,
+    .page_call = page_call,
+    .read_page = blob_list_read,
+    .put_large = azure_put_blocks,
+    .piece_bytes = azure_block_bytes,
+    .pieces_max = AZURE_BLOCKS_MAX,
+    .piece_call = azure_piece_call,
+    .commit = azure_commit,
+    .probe = azure_probe,
+    .place_free = azure_place_free,
+};
+
 static int azure_open(const char *spec_path, bool writes, struct store **ret_store,
                       struct error *err) {
     struct azure_place place;
     if (azure_place_read(spec_path, &place, err) < 0) {
         return error_context(err, "%.200s", spec_path);
     }
-    struct azure_folder *store = x_calloc(1, sizeof *store);
+    struct azure_place *kept = x_malloc(sizeof *kept);
+    *kept = place;
     AUTO(text_freep)
     char *path = x_printf("az://%s/%s%s%s", place.account, place.container,
-                          *place.folder ? "/" : "", place.folder);
-    store->place = place;
-    store->account = azure_account_new(&store->place, path);
-    if (writes && place.is_read_only) {
-        error_set(err, ERROR_DENIED, "%s: this account is read-only (spec.stores[].readOnly)",
-                  path);
-    } else {
-        (void)probe_rights(store->account, path, writes, /* deadline_ms= */ 0, err);
-    }
-    if (err->kind) {
-        place_free(store);
-        return -1;
-    }
-    *ret_store = &store->base;
-    return 0;
-}
-
-static void azure_free(struct store *base) {
-    place_free((struct azure_folder *)base);
-}
-
-static struct store_abilities azure_features(const struct store *base UNUSED) {
-    return (struct store_abilities){.creates = true, .is_local = false};
-}
-
-static int azure_probe(struct store *base, int timeout_ms, struct error *err) {
-    return probe_rights(azure_of(base), base->path, base->writes, clock_monotonic_ms() + timeout_ms,
-                        err);
-}
-
-/* ---- reading -------------------------------------------------------------------------------- */
-
-static int azure_stat(struct store *base, const char *name, struct store_info *ret_info,
-                      struct error *err) {
-    struct azure_call call = {.method = "HEAD", .name = name};
-    if (azure_run(azure_of(base), &call, 1, err) < 0) {
-        return -1;
-    }
-    if (call.is_folder) {
-        return error_set(err, ERROR_INVALID, "%s/%s: is a folder, not an object", base->path, name);
-    }
-    if (call.size_bytes < 0 || !*call.token) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the response has no size", base->path,
-                         name);
-    }
-    *ret_info = (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};
-    memcpy(ret_info->token, call.token, sizeof call.token);
-    return 0;
-}
-
-/* An object that cannot be there, like one with a name that is too long, is absent:
- * reading it gives the reason. */
-static int note_asked(struct azure_account *account, const struct azure_call *call,
-                      struct store_asked *object, struct error *err) {
-    struct error cause = {0};
-    object->info = (struct store_info){0};
-    object->is_known = true;
-    if (call->status == 404) {
-        return 0;
-    }
-    if (!azure_call_is_good(call)) {
-        azure_refuse(account, call, &cause);
-        *err = cause.kind == ERROR_INVALID ? *err : cause;
-        return cause.kind == ERROR_INVALID ? 0 : -1;
-    }
-    if (!call->is_folder) {
-        object->info.size_bytes = call->size_bytes;
-        object->info.modified_ns = call->modified_ns;
-        memcpy(object->info.token, call->token, sizeof call->token);
-        object->is_known = *call->token;
-    }
-    return 0;
-}
-
-static int azure_ask(struct store *base, struct store_asked *objects, size_t count,
-                     struct error *err) {
-    struct azure_call calls[STORE_ASK_MAX];
-    AUTO(azure_client_givep) struct azure_client *client = NULL;
-    if (azure_client_take(azure_of(base), &client, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++) {
-        calls[i] = (struct azure_call){.method = "HEAD", .name = objects[i].name, .accepts = 404};
-        if (azure_wait(client, PEEKS_AT_ONCE - 1, err) < 0) {
-            return -1;
-        }
-        azure_start(client, &calls[i]);
-    }
-    if (azure_wait(client, 0, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (note_asked(azure_of(base), &calls[i], &objects[i], err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* Reads the bytes of a piece in several requests at once, all of the object with the piece's token.
- * *ret_size_bytes: of the whole object; -1: the piece is beyond its end. */
-static int read_pieces(struct store *base, const char *name, const struct store_piece *piece,
-                       int64_t *ret_size_bytes, struct error *err) {
-    int64_t end = piece->offset + (int64_t)piece->size;
-    *ret_size_bytes = -1;
-    for (int64_t at = piece->offset; at < end;) {
-        struct azure_call calls[RANGES_AT_ONCE];
-        size_t count = 0;
-        for (; count < RANGES_AT_ONCE && at < end; count++) {
-            int64_t size = MIN(AZURE_PIECE_BYTES, end - at);
-            calls[count] = (struct azure_call){.method = "GET",
-                                               .name = name,
-                                               .if_match = piece->token,
-                                               .first_byte = at,
-                                               .range_size = size,
-                                               .into = (char *)piece->data + (at - piece->offset),
-                                               .room = (size_t)size,
-                                               .accepts = 416};
-            at += size;
-        }
-        int result = azure_run(azure_of(base), calls, count, err);
-        for (size_t i = 0; i < count; i++) {
-            if (calls[i].status == 206) {
-                *ret_size_bytes = calls[i].size_bytes;
-            }
-        }
-        if (result < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* Reads a piece in one request, and the object's properties. If the range is empty (416), the size
- * is requested; if the range has bytes by then, everything is repeated. */
-static int read_first(struct store *base, const char *name, const struct store_piece *piece,
-                      struct store_info *ret_info, size_t *ret_size, struct error *err) {
-    for (int again = 0; again < READ_AGAIN_MAX; again++) {
-        struct azure_call call = {.method = "GET",
-                                  .name = name,
-                                  .if_match = piece->token,
-                                  .first_byte = piece->offset,
-                                  .range_size = (int64_t)piece->size,
-                                  .into = piece->data,
-                                  .room = piece->size,
-                                  .accepts = 416};
-        if (azure_run(azure_of(base), &call, 1, err) < 0) {
-            return -1;
-        }
-        if (call.status == 206) {
-            *ret_info =
-                (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};
-            memcpy(ret_info->token, call.token, sizeof call.token);
-            *ret_size = call.received;
-            return 0;
-        }
-        if (azure_stat(base, name, ret_info, err) < 0) {
-            return -1;
-        }
-        if (piece->token && strcmp(piece->token, ret_info->token) != 0) {
-            return error_set(err, ERROR_CONFLICT, "%s/%s: has changed since it was listed",
-                             base->path, name);
-        }
-        if (ret_info->size_bytes <= piece->offset) {
-            *ret_size = 0;
-            return 0;
-        }
-    }
-    return error_set(err, ERROR_UNAVAILABLE, "%s/%s: changes faster than it can be read",
-                     base->path, name);
-}
-
-static int azure_get(struct store *base, const char *name, struct buffer *buffer,
-                     struct store_info *ret_info, struct error *err) {
-    /* Reading one byte more than fits detects a larger object. */
-    size_t room = MIN((size_t)AZURE_PIECE_BYTES, buffer->max - buffer->size + 1), size = 0;
-    AUTO(text_freep) char *first = x_malloc(room);
-    char *rest = NULL;
-    struct store_info info = {0};
-    struct error full = {0};
-    int64_t again_bytes;
-    if (read_first(base, name, &(struct store_piece){0, first, room, NULL}, &info, &size, err) <
-        0) {
-        return -1;
-    }
-    size_t more = (size_t)info.size_bytes - size;
-    if (info.size_bytes > (int64_t)(buffer->max - buffer->size) ||
-        buffer_append(buffer, first, size, &full) < 0 ||
-        (more && buffer_extend(buffer, more, &rest, &full) < 0)) {
-        return error_set(err, ERROR_INVALID, "%s/%s: %lld bytes, larger than the limit of %zu",
-                         base->path, name, (long long)info.size_bytes, buffer->max);
-    }
-    const struct store_piece others = {(int64_t)size, rest, more, info.token};
-    if (more && read_pieces(base, name, &others, &again_bytes, err) < 0) {
-        return -1;
-    }
-    if (ret_info) {
-        *ret_info = info;
-    }
-    return 0;
-}
-
-static int azure_read(struct store *base, const char *name, const struct store_piece *piece,
-                      size_t *ret_size, struct error *err) {
-    struct store_info info = {0};
-    struct store_piece rest = *piece; /* what is not read yet */
-    size_t got = 0;
-    int64_t end = piece->offset + (int64_t)piece->size, size_bytes = -1;
-    if (!piece->size) {
-        return azure_stat(base, name, &info, err) < 0 ? -1 : (*ret_size = 0, 0);
-    }
-    if (!piece->token || piece->size <= (size_t)AZURE_PIECE_BYTES) {
-        rest.size = MIN(piece->size, (size_t)AZURE_PIECE_BYTES);
-        if (read_first(base, name, &rest, &info, &got, err) < 0) {
-            return -1;
-        }
-        end = MIN(end, info.size_bytes);
-        if (got < rest.size || piece->offset + (int64_t)got >= end) {
-            *ret_size = got;
-            return 0;
-        }
-        rest = (struct store_piece){piece->offset + (int64_t)got, (char *)piece->data + got,
-                                    (size_t)(end - piece->offset) - got, info.token};
-    }
-    if (read_pieces(base, name, &rest, &size_bytes, err) < 0) {
-        return -1;
-    }
-    if (size_bytes < 0) { /* the whole piece is after the end, so the token was not checked */
-        struct store_piece byte = *piece;
-        byte.size = 1;
-        byte.token = rest.token;
-        return read_first(base, name, &byte, &info, ret_size, err);
-    }
-    *ret_size = (size_t)(MIN(end, size_bytes) - piece->offset);
-    return 0;
-}
-
-static void azure_peek(struct store *base, struct store_peeked *objects, size_t count) {
-    struct azure_call calls[STORE_PEEK_MAX];
-    AUTO(azure_client_givep) struct azure_client *client = NULL;
-    struct error ignored = {0};
-    if (azure_client_take(azure_of(base), &client, &ignored) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        calls[i] = (struct azure_call){.method = "GET",
-                                       .name = objects[i].name,
-                                       .range_size = (int64_t)objects[i].room,
-                                       .into = objects[i].data,
-                                       .room = objects[i].room};
-        if (azure_wait(client, PEEKS_AT_ONCE - 1, &ignored) < 0) {
-            return;
-        }
-        azure_start(client, &calls[i]);
-    }
-    if (azure_wait(client, 0, &ignored) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        objects[i].size = calls[i].received;
-        objects[i].is_whole =
-            calls[i].status == 206 && calls[i].size_bytes == (int64_t)calls[i].received;
-        memcpy(objects[i].token, calls[i].token, sizeof objects[i].token);
-    }
+                          *place.base.folder ? "/" : "", place.base.folder);
+    return cloud_store_open(&azure_service, &kept->base, path, writes, ret_store, err);
 }
 
 const struct store_ops azure_store_ops = {
     .prefix = "az://",
     .open = azure_open,
-    .free = azure_free,
-    .features = azure_features,
-    .probe = azure_probe,
-    .get = azure_get,
-    .read = azure_read,
-    .stat = azure_stat,
-    .ask = azure_ask,
-    .peek = azure_peek,
-    .put = azure_put,
-    .remove = azure_remove,
-    .list = azure_list,
-    .list_all = azure_list_all,
-    .clear = azure_clear,
-    .upload_open = azure_upload_open,
-    .upload_add = azure_upload_add,
-    .upload_commit = azure_upload_commit,
-    .upload_free = azure_upload_free,
+    CLOUD_STORE_OPS,
 };

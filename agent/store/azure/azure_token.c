@@ -104,7 +104,7 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
                const char *form, struct response *ret_response, struct error *err) {
     AUTO(text_freep) char *host = NULL, *addresses = NULL;
     int port = 0;
-    if (!azure_url_host(url, &host, &port)) {
+    if (!cloud_url_host(url, &host, &port)) {
         return error_set(err, ERROR_INVALID,
                          "AZURE_AUTHORITY_HOST is \"%.80s\", expected https:// and "
                          "a host",
@@ -114,8 +114,8 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
         err->kind = ERROR_UNAVAILABLE; /* the host comes from a variable and may exist */
         return -1;
     }
-    if (azure_check_addresses(host, host, err) < 0 ||
-        azure_check_addresses(host, addresses, err) < 0) {
+    if (cloud_check_addresses(host, host, err) < 0 ||
+        cloud_check_addresses(host, addresses, err) < 0) {
         return -1;
     }
     AUTO(text_freep) char *route = x_printf("%s:%d:%s", host, port, addresses);
@@ -128,7 +128,7 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
                                    .body_size = strlen(form),
                                    .borrows_body = true,
                                    .is_http1 = true,
-                                   .authorities_file = place->authorities_file,
+                                   .authorities_file = place->base.authorities_file,
                                    .resolve = strchr(host, ':') ? NULL : route,
                                    .timeout_ms = TRY_MS,
                                    .bytes_max = TOKEN_BYTES_MAX};

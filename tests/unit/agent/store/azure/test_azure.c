@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of az:// that need no service: an account's address, the signing of requests, the size
  * of blocks. With a service: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
-#include "agent/store/azure/azure_folder.h"
+#include "agent/store/azure/azure_store.h"
 #include "lib/text/base64.h"
 #include "tests/test.h"
 
@@ -60,15 +60,15 @@ static void places(void) {
             continue;
         }
         AUTO(text_freep)
-        char *seen = x_printf("%s|%s|%d|%s|%s|%d|%s", place.endpoint, place.host, place.port,
-                              place.container, place.folder, place.is_read_only,
-                              place.client_id ? place.client_id : "");
+        char *seen = x_printf("%s|%s|%d|%s|%s|%d|%s", place.base.endpoint, place.base.host,
+                              place.base.port, place.container, place.base.folder,
+                              place.base.is_read_only, place.client_id ? place.client_id : "");
         CHECK_STR(seen, rows[i].wanted ? rows[i].wanted : "");
         azure_place_release(&place);
     }
 }
 
-static const char *header_of(const struct azure_signed *request, const char *name) {
+static const char *header_of(const struct cloud_signed *request, const char *name) {
     for (size_t i = 0; request->headers[i]; i++) {
         if (text_starts(request->headers[i], name)) {
             return request->headers[i];
@@ -82,58 +82,57 @@ static const char *header_of(const struct azure_signed *request, const char *nam
 static void signatures(void) {
     struct error err = {0};
     struct azure_place place;
-    struct azure_signed request;
+    struct cloud_signed request;
     setenv("WINDLASS_BLOB_ENDPOINT", "https://127.0.0.1:10000/ACCOUNT", 1);
     setenv("WINDLASS_STORES", "", 1);
     CHECK_OK(azure_place_read("az://films/ins/a b", &place, &err), &err);
-    struct azure_grant key = {.kind = AZURE_KEY};
+    struct cloud_grant key = {.kind = AZURE_KEY};
     CHECK_OK(base64_decode("AAECAwQFBgcICQoLDA0ODw==", &key.bytes, &key.size, &err), &err);
-    struct azure_call put = {.method = "PUT",
+    struct cloud_call put = {.method = "PUT",
                              .name = "x/\xC3\xA4&?.bin",
-                             .blob_type = "BlockBlob",
                              .if_none_match = "*",
                              .body = "hello",
                              .body_size = 5};
-    azure_sign(&place, &put, &key, 1763683200123, &request);
+    azure_sign(&place.base, &put, &key, 1763683200123, &request);
     CHECK_STR(request.url, "https://127.0.0.1:10000/films/ins/a%20b/x/%C3%A4%26%3F.bin");
     CHECK_STR(header_of(&request, "x-ms-date"), "x-ms-date: Fri, 21 Nov 2025 00:00:00 GMT");
     CHECK_STR(header_of(&request, "If-None-Match"), "If-None-Match: *");
     CHECK_STR(header_of(&request, "Authorization"),
               "Authorization: SharedKey films:XHhgNU8VrQa5WKurJGz/+Yh9kWDLOxJXbXgJBPBZwPI=");
-    azure_signed_release(&request);
-    struct azure_call list = {
+    cloud_signed_release(&request);
+    struct cloud_call list = {
         .method = "GET",
         .parameters = {{"comp", "list"}, {"prefix", "a b/"}, {"restype", "container"}}};
-    azure_sign(&place, &list, &key, 1763683200123, &request);
+    azure_sign(&place.base, &list, &key, 1763683200123, &request);
     CHECK_STR(request.url,
               "https://127.0.0.1:10000/films/ins?comp=list&prefix=a%20b%2F&restype=container");
     CHECK_STR(request.shown_url, "https://127.0.0.1:10000/films/ins");
     CHECK_STR(header_of(&request, "Authorization"),
               "Authorization: SharedKey films:ta9NoZ6Rv7ha7fv2lx47k8+IZ6Ae4D6p1WR+NAv36OE=");
-    azure_signed_release(&request);
-    struct azure_grant sas = {
+    cloud_signed_release(&request);
+    struct cloud_grant sas = {
         .kind = AZURE_SAS, .bytes = (char *)(uintptr_t) "sv=1&sig=abc%3D", .size = 15};
-    struct azure_call get = {
+    struct cloud_call get = {
         .method = "GET", .name = "n", .if_match = "0x8", .first_byte = 10, .range_size = 5};
-    azure_sign(&place, &get, &sas, 1763683200123, &request);
+    azure_sign(&place.base, &get, &sas, 1763683200123, &request);
     CHECK_STR(request.url, "https://127.0.0.1:10000/films/ins/a%20b/n?sv=1&sig=abc%3D");
     CHECK_STR(request.shown_url, "https://127.0.0.1:10000/films/ins/a%20b/n");
     CHECK_STR(header_of(&request, "Authorization"), "");
     CHECK_STR(header_of(&request, "Range"), "Range: bytes=10-14");
     CHECK_STR(header_of(&request, "If-Match"), "If-Match: \"0x8\"");
-    azure_signed_release(&request);
-    azure_sign(&place, &get, &key, 1763683200123, &request);
+    cloud_signed_release(&request);
+    azure_sign(&place.base, &get, &key, 1763683200123, &request);
     CHECK_STR(header_of(&request, "Authorization"),
               "Authorization: SharedKey films:or7O0WFgFYgQ8yMcN+r+iw2uF7GreRvUQrf7aR7O5Dw=");
-    azure_signed_release(&request);
-    azure_grant_release(&key);
+    cloud_signed_release(&request);
+    cloud_grant_release(&key);
     azure_place_release(&place);
 }
 
 static void blocks_are_enough(void) {
     int64_t sum = 0;
     for (int64_t i = 0; i < AZURE_BLOCKS_MAX; i++) {
-        CHECK(azure_block_bytes(i) >= AZURE_PIECE_BYTES && azure_block_bytes(i) <= 4000LL << 20);
+        CHECK(azure_block_bytes(i) >= CLOUD_PIECE_BYTES && azure_block_bytes(i) <= 4000LL << 20);
         sum += azure_block_bytes(i);
     }
     CHECK(sum >= STORE_UPLOAD_MAX);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static int collect(void *context, const struct blob_entry *entry, struct error *err) {
+static int collect(void *context, const struct cloud_entry *entry, struct error *err) {
     if (strcmp(entry->name, "refused") == 0) {
         return error_set(err, ERROR_CANCELLED, "enough");
     }

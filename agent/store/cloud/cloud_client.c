@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure/azure_client.h"
+#include "agent/store/cloud/cloud_client.h"
 
-#include "lib/net/http.h"
-#include "lib/text/utf8.h"
+#include "agent/store/cloud/cloud_service.h"
 #include "lib/time/clock.h"
 
 #include <pthread.h>
@@ -28,58 +27,65 @@ enum {
     REFUSAL_BYTES_MAX = 64 << 10,
 };
 
-struct azure_account {
-    const struct azure_place *place;
+struct cloud_account {
+    const struct cloud_service *service;
+    const struct cloud_place *place;
     char *path; /* in messages */
     struct resolver *resolver;
-    struct azure_secret *secret;
+    struct cloud_secret *secret;
     pthread_mutex_t lock; /* guards the fields below */
-    struct azure_client *kept[CLIENTS_KEPT];
+    struct cloud_client *kept[CLIENTS_KEPT];
     int kept_count, connections;
     bool has_answered;
 };
 
 /* An event loop of its own, so that threads do not wait for each other. */
-struct azure_client {
-    struct azure_account *account;
+struct cloud_client {
+    struct cloud_account *account;
     struct http *http;
-    struct azure_call *waiting; /* waiting for their next try */
+    struct cloud_call *waiting; /* waiting for their next try */
     int under_way, most;        /* calls that are not over; the largest number so far */
     uint64_t chance;
 };
 
-struct azure_account *azure_account_new(const struct azure_place *place, const char *shown_path) {
-    struct azure_account *account = x_calloc(1, sizeof *account);
+struct cloud_account *cloud_account_new(const struct cloud_service *service,
+                                        const struct cloud_place *place, const char *shown_path) {
+    struct cloud_account *account = x_calloc(1, sizeof *account);
+    account->service = service;
     account->place = place;
     account->path = x_strdup(shown_path);
     account->resolver = resolver_new(place->name_servers);
-    account->secret = azure_secret_new(place, account->resolver);
+    account->secret = cloud_secret_new(service->read_grant, place, account->resolver);
     pthread_mutex_init(&account->lock, NULL);
     return account;
 }
 
-static void client_free(struct azure_client *client) {
+const char *cloud_account_path(const struct cloud_account *account) {
+    return account->path;
+}
+
+static void client_free(struct cloud_client *client) {
     http_free(client->http);
     free(client);
 }
 
-void azure_account_free(struct azure_account *account) {
+void cloud_account_free(struct cloud_account *account) {
     if (!account) {
         return;
     }
     for (int i = 0; i < account->kept_count; i++) {
         client_free(account->kept[i]);
     }
-    azure_secret_free(account->secret);
+    cloud_secret_free(account->secret);
     resolver_free(account->resolver);
     pthread_mutex_destroy(&account->lock);
     free(account->path);
     free(account);
 }
 
-int azure_client_take(struct azure_account *account, struct azure_client **ret_client,
+int cloud_client_take(struct cloud_account *account, struct cloud_client **ret_client,
                       struct error *err) {
-    struct azure_client *client = NULL;
+    struct cloud_client *client = NULL;
     pthread_mutex_lock(&account->lock);
     if (account->kept_count) {
         client = account->kept[--account->kept_count];
@@ -99,11 +105,11 @@ int azure_client_take(struct azure_account *account, struct azure_client **ret_c
     return 0;
 }
 
-void azure_client_give(struct azure_client *client) {
+void cloud_client_give(struct cloud_client *client) {
     if (!client) {
         return;
     }
-    struct azure_account *account = client->account;
+    struct cloud_account *account = client->account;
     pthread_mutex_lock(&account->lock);
     bool is_kept = client->under_way == 0 && account->kept_count < CLIENTS_KEPT &&
                    account->connections + client->most <= CONNECTIONS_KEPT;
@@ -117,30 +123,29 @@ void azure_client_give(struct azure_client *client) {
     }
 }
 
-void azure_client_givep(struct azure_client **client) {
-    azure_client_give(TAKE(*client));
+void cloud_client_givep(struct cloud_client **client) {
+    cloud_client_give(TAKE(*client));
 }
 
-bool azure_call_is_good(const struct azure_call *call) {
+bool cloud_call_is_good(const struct cloud_call *call) {
     return (call->status >= 200 && call->status < 300) ||
            (call->status && call->status == call->accepts);
 }
 
 /* ---- responses ------------------------------------------------------------------------------ */
 
-/* Copies a header's value, printable and short, since it is shown. */
-static void copy_header(char *copy, size_t room, const char *value) {
-    size_t length = 0;
-    for (; value && *value && length + 1 < room; value++) {
-        if (*value > ' ' && *value < 127) {
-            copy[length++] = *value;
+void cloud_copy_shown(char *copy, size_t room, const char *value, size_t length) {
+    size_t used = 0;
+    for (size_t i = 0; value && i < length && value[i] && used + 1 < room; i++) {
+        if (value[i] > ' ' && value[i] < 127) {
+            copy[used++] = value[i];
         }
     }
-    copy[length] = 0;
+    copy[used] = 0;
 }
 
 /* "bytes 0-99/1234" or "bytes *" "/1234". */
-static int64_t whole_size(const struct azure_call *call, const struct http_answer *answer) {
+static int64_t whole_size(const struct cloud_call *call, const struct http_answer *answer) {
     const char *range = http_answer_header(answer, "Content-Range");
     const char *length = http_answer_header(answer, "Content-Length");
     const char *slash = range ? strrchr(range, '/') : NULL;
@@ -148,21 +153,31 @@ static int64_t whole_size(const struct azure_call *call, const struct http_answe
     return digits && *digits >= '0' && *digits <= '9' ? strtoll(digits, NULL, 10) : -1;
 }
 
-int64_t azure_date_ns(const char *text) {
+const char *cloud_without_quotes(char *text) {
+    size_t length = strlen(text);
+    bool is_quoted = length > 1 && text[0] == '"' && text[length - 1] == '"';
+    text[length - is_quoted] = 0;
+    return text + is_quoted;
+}
+
+int64_t cloud_date_ns(const char *text) {
     struct tm date = {0};
-    return text && strptime(text, "%a, %d %b %Y %H:%M:%S", &date)
-               ? (int64_t)timegm(&date) * 1000000000
-               : 0;
+    const char *end = text ? strptime(text, "%a, %d %b %Y %H:%M:%S", &date) : NULL;
+    if (text && !end) {
+        date = (struct tm){0};
+        end = strptime(text, "%Y-%m-%dT%H:%M:%S", &date);
+    }
+    return end ? (int64_t)timegm(&date) * 1000000000 : 0;
 }
 
 static int clock_difference_s(const struct http_answer *answer) {
-    int64_t told_ns = azure_date_ns(http_answer_header(answer, "Date"));
+    int64_t told_ns = cloud_date_ns(http_answer_header(answer, "Date"));
     int64_t ahead_s = told_ns ? told_ns / 1000000000 - clock_wall_ms() / 1000 : 0;
     return (int)MAX(MIN(ahead_s, 1000000000), -1000000000);
 }
 
 /* A token is sent back unchanged, so it must be a valid one. */
-static void copy_token(struct azure_call *call, const char *value) {
+static void copy_token(struct cloud_call *call, const char *value) {
     size_t length = value ? strlen(value) : 0;
     bool has_quotes = length >= 2 && value[0] == '"' && value[length - 1] == '"';
     if (has_quotes && length - 2 < sizeof call->token && !strpbrk(value, "\\ \t")) {
@@ -171,20 +186,13 @@ static void copy_token(struct azure_call *call, const char *value) {
     }
 }
 
-/* Like in lists (blob_list.c). */
-static bool is_folder(const struct http_answer *answer) {
-    const char *type = http_answer_header(answer, "x-ms-resource-type");
-    const char *mark = http_answer_header(answer, "x-ms-meta-hdi_isfolder");
-    return (type && strcmp(type, "directory") == 0) || (mark && strcasecmp(mark, "true") == 0);
-}
-
-static void note_answer(struct azure_call *call, const struct http_answer *answer) {
+static void note_answer(struct cloud_call *call, const struct http_answer *answer) {
     call->status = answer->status;
-    copy_header(call->code, sizeof call->code, http_answer_header(answer, "x-ms-error-code"));
     copy_token(call, http_answer_header(answer, "ETag"));
     call->size_bytes = whole_size(call, answer);
-    call->modified_ns = azure_date_ns(http_answer_header(answer, "Last-Modified"));
-    call->is_folder = is_folder(answer);
+    call->modified_ns = cloud_date_ns(http_answer_header(answer, "Last-Modified"));
+    const struct cloud_account *account = call->client->account;
+    account->service->note(account->place, call, answer);
     call->clock_off_s = answer->status == 403 ? clock_difference_s(answer) : 0;
     if (call->range_size && answer->status < 300) {
         int64_t wanted = MIN(call->range_size, call->size_bytes - call->first_byte);
@@ -193,15 +201,16 @@ static void note_answer(struct azure_call *call, const struct http_answer *answe
             error_set(&call->err, ERROR_UNAVAILABLE, "the response has other bytes than requested");
         }
     }
+    /* Some servers of S3 read whatever If-Match says. */
+    if (call->if_match && *call->token && strcmp(call->method, "GET") == 0 &&
+        answer->status < 300 && strcmp(call->token, call->if_match) != 0) {
+        call->status = 0;
+        error_clear(&call->err);
+        error_set(&call->err, ERROR_CONFLICT, "has changed since it was listed");
+    }
 }
 
-/* True if the service refused the credentials. */
-static bool is_refused(const struct azure_call *call) {
-    return call->status == 401 || call->status == 403 ||
-           strcmp(call->code, "InvalidAuthenticationInfo") == 0;
-}
-
-static bool is_transient(const struct azure_call *call) {
+static bool is_transient(const struct cloud_call *call) {
     switch (call->status) {
     case 0:
         return call->err.kind == ERROR_UNAVAILABLE || call->err.kind == ERROR_TIMEOUT;
@@ -213,26 +222,26 @@ static bool is_transient(const struct azure_call *call) {
     case 504:
         return true;
     default:
-        return false;
+        return call->client->account->service->is_transient(call);
     }
 }
 
 /* ---- tries ---------------------------------------------------------------------------------- */
 
-static int64_t back_off_ms(struct azure_client *client, const struct azure_call *call) {
+static int64_t back_off_ms(struct cloud_client *client, const struct cloud_call *call) {
     client->chance = client->chance * 6364136223846793005u + 1442695040888963407u;
     int64_t ms = MIN((int64_t)BACK_OFF_MS << (call->tries - 1), (int64_t)BACK_OFF_MS_MAX);
     return ms / 2 + (int64_t)((client->chance >> 33) % (uint64_t)ms);
 }
 
 /* Ends a try: the call is over, or waits for its next try. */
-static void finish_try(struct azure_call *call, int retry_after_s) {
-    struct azure_client *client = call->client;
+static void finish_try(struct cloud_call *call, int retry_after_s) {
+    struct cloud_client *client = call->client;
     int64_t now_ms = clock_monotonic_ms();
     bool again = false;
-    if (is_refused(call) && call->renewals < RENEWALS) {
+    if (client->account->service->is_refused(call) && call->renewals < RENEWALS) {
         call->renewals++;
-        again = azure_secret_renew(client->account->secret, call->generation);
+        again = cloud_secret_renew(client->account->secret, call->generation);
         call->due_ms = now_ms;
     } else if (is_transient(call) && call->tries < TRIES) {
         again = true;
@@ -252,7 +261,7 @@ static void finish_try(struct azure_call *call, int retry_after_s) {
 static void ended(void *context, const struct http_answer *answer, bool is_sent,
                   const struct error *err) {
     (void)is_sent;
-    struct azure_call *call = context;
+    struct cloud_call *call = context;
     if (answer) {
         note_answer(call, answer);
         pthread_mutex_lock(&call->client->account->lock);
@@ -265,7 +274,7 @@ static void ended(void *context, const struct http_answer *answer, bool is_sent,
 }
 
 static int take(void *context, const char *data, size_t size, struct error *err) {
-    struct azure_call *call = context;
+    struct cloud_call *call = context;
     if (size > call->room - call->received) {
         return error_set(err, ERROR_EXHAUSTED, "more than %zu bytes", call->room);
     }
@@ -274,28 +283,10 @@ static int take(void *context, const char *data, size_t size, struct error *err)
     return 0;
 }
 
-/* Refuses names that the service would change or refuse. */
-static int check_name(const struct azure_client *client, const struct azure_call *call,
+static int find_route(struct cloud_client *client, int64_t left_ms, char **ret_route,
                       struct error *err) {
-    const char *folder = client->account->place->folder;
-    size_t length = call->name ? strlen(call->name) : 0, characters = strlen(folder) + 1;
-    for (size_t i = 0; i < length; i++) {
-        characters += ((unsigned char)call->name[i] & 0xC0) != 0x80;
-    }
-    if (length && (utf8_valid_size(call->name, length) < length || strchr(call->name, '\\') ||
-                   characters > AZURE_NAME_MAX)) {
-        return error_set(err, ERROR_INVALID,
-                         "not a valid name for Blob Storage: expected UTF-8 of at most %d "
-                         "characters without backslashes",
-                         AZURE_NAME_MAX);
-    }
-    return 0;
-}
-
-static int find_route(struct azure_client *client, int64_t left_ms, char **ret_route,
-                      struct error *err) {
-    struct azure_account *account = client->account;
-    const struct azure_place *place = account->place;
+    struct cloud_account *account = client->account;
+    const struct cloud_place *place = account->place;
     AUTO(text_freep) char *addresses = NULL;
     if (resolver_find(account->resolver, place->host, (int)MIN(left_ms, (int64_t)RESOLVE_MS),
                       &addresses, err) < 0) {
@@ -310,8 +301,8 @@ static int find_route(struct azure_client *client, int64_t left_ms, char **ret_r
     }
     /* Here, where the addresses are those that are connected to: a name may get others later.
      * libcurl reads a host such as 2852039166 as an address, without asking a resolver. */
-    if (azure_check_addresses(place->host, place->host, err) < 0 ||
-        azure_check_addresses(place->host, addresses, err) < 0) {
+    if (cloud_check_addresses(place->host, place->host, err) < 0 ||
+        cloud_check_addresses(place->host, addresses, err) < 0) {
         return -1;
     }
     /* An IPv6 address in the URL needs no such entry. */
@@ -320,18 +311,19 @@ static int find_route(struct azure_client *client, int64_t left_ms, char **ret_r
     return 0;
 }
 
-static int try_once(struct azure_client *client, struct azure_call *call, struct error *err) {
-    const struct azure_place *place = client->account->place;
-    AUTO(azure_grant_release) struct azure_grant grant = {0};
-    AUTO(azure_signed_release) struct azure_signed request = {0};
+static int try_once(struct cloud_client *client, struct cloud_call *call, struct error *err) {
+    const struct cloud_place *place = client->account->place;
+    AUTO(cloud_grant_release) struct cloud_grant grant = {0};
+    AUTO(cloud_signed_release) struct cloud_signed request = {0};
     AUTO(text_freep) char *route = NULL;
     int64_t left_ms = call->deadline_ms ? MAX(call->deadline_ms - clock_monotonic_ms(), 1) : 0;
-    if (check_name(client, call, err) < 0 ||
-        azure_secret_get(client->account->secret, &grant, err) < 0 ||
+    const struct cloud_service *service = client->account->service;
+    if ((call->name && service->check_name(place, call->name, err) < 0) ||
+        cloud_secret_get(client->account->secret, &grant, err) < 0 ||
         find_route(client, left_ms ? left_ms : INT32_MAX, &route, err) < 0) {
         return -1;
     }
-    azure_sign(place, call, &grant, clock_wall_ms(), &request);
+    service->sign(place, call, &grant, clock_wall_ms(), &request);
     call->generation = grant.generation;
     call->received = 0;
     /* There is no response before the whole body has arrived. */
@@ -358,17 +350,18 @@ static int try_once(struct azure_client *client, struct azure_call *call, struct
     return http_start(client->http, &wanted, NULL, err);
 }
 
-static void begin_try(struct azure_client *client, struct azure_call *call) {
+static void begin_try(struct cloud_client *client, struct cloud_call *call) {
     call->tries++;
     call->status = 0;
-    call->code[0] = 0;
+    call->code[0] = call->hint[0] = 0;
+    call->is_ours = false;
     call->err = (struct error){0};
     if (try_once(client, call, &call->err) < 0) {
         finish_try(call, 0);
     }
 }
 
-void azure_start(struct azure_client *client, struct azure_call *call) {
+void cloud_start(struct cloud_client *client, struct cloud_call *call) {
     call->client = client;
     call->is_over = false;
     call->tries = call->renewals = 0;
@@ -379,11 +372,11 @@ void azure_start(struct azure_client *client, struct azure_call *call) {
 }
 
 /* Starts the calls that are due; returns the milliseconds until the next one is due, -1: none. */
-static int64_t start_due(struct azure_client *client) {
+static int64_t start_due(struct cloud_client *client) {
     int64_t now_ms = clock_monotonic_ms(), next_ms = -1;
-    struct azure_call *waiting = TAKE(client->waiting);
+    struct cloud_call *waiting = TAKE(client->waiting);
     while (waiting) {
-        struct azure_call *call = waiting;
+        struct cloud_call *call = waiting;
         waiting = call->next;
         if (call->due_ms <= now_ms) {
             begin_try(client, call); /* and may wait again */
@@ -398,12 +391,12 @@ static int64_t start_due(struct azure_client *client) {
     return next_ms;
 }
 
-int azure_look(struct azure_client *client, struct error *err) {
+int cloud_look(struct cloud_client *client, struct error *err) {
     start_due(client);
     return http_count(client->http) ? http_wait(client->http, 0, err) : 0;
 }
 
-int azure_wait(struct azure_client *client, int most, struct error *err) {
+int cloud_wait(struct cloud_client *client, int most, struct error *err) {
     while (client->under_way > most) {
         int64_t wait_ms = start_due(client);
         if (client->under_way > most && http_wait(client->http, (int)MIN(wait_ms, 1000), err) < 0) {
@@ -413,22 +406,22 @@ int azure_wait(struct azure_client *client, int most, struct error *err) {
     return 0;
 }
 
-int azure_run(struct azure_account *account, struct azure_call *calls, size_t count,
+int cloud_run(struct cloud_account *account, struct cloud_call *calls, size_t count,
               struct error *err) {
-    AUTO(azure_client_givep) struct azure_client *client = NULL;
-    if (azure_client_take(account, &client, err) < 0) {
+    AUTO(cloud_client_givep) struct cloud_client *client = NULL;
+    if (cloud_client_take(account, &client, err) < 0) {
         return -1;
     }
     size_t seen = 0; /* calls before this one are over */
     for (size_t started = 0; seen < count;) {
         if (started < count && client->under_way < AT_ONCE) {
-            azure_start(client, &calls[started++]);
-        } else if (azure_wait(client, client->under_way - 1, err) < 0) {
+            cloud_start(client, &calls[started++]);
+        } else if (cloud_wait(client, client->under_way - 1, err) < 0) {
             return -1;
         }
         for (; seen < started && calls[seen].is_over; seen++) {
-            if (!azure_call_is_good(&calls[seen])) {
-                return azure_refuse(account, &calls[seen], err);
+            if (!cloud_call_is_good(&calls[seen])) {
+                return cloud_refuse(account, &calls[seen], err);
             }
         }
     }
@@ -437,48 +430,16 @@ int azure_run(struct azure_account *account, struct azure_call *calls, size_t co
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static enum error_kind kind_of(const struct azure_call *call) {
-    bool is_create = call->if_none_match != NULL;
-    if (is_refused(call)) {
-        return is_create && strcmp(call->code, "UnauthorizedBlobOverwrite") == 0 ? ERROR_CONFLICT
-                                                                                 : ERROR_DENIED;
-    }
-    switch (call->status) {
-    case 404:
-        return ERROR_NOT_FOUND;
-    case 409:
-        return is_create && strcmp(call->code, "BlobAlreadyExists") == 0 ? ERROR_CONFLICT
-               : strstr(call->code, "Immutable")                         ? ERROR_DENIED
-                                                                         : ERROR_UNAVAILABLE;
-    case 412:
-        return call->if_match || is_create ? ERROR_CONFLICT : ERROR_DENIED; /* or it is leased */
-    case 429:
-    case 503:
-        return ERROR_BUSY;
-    case 400:
-        /* Another writer has written the object meanwhile, which drops the blocks of all others. */
-        return strcmp(call->code, "InvalidBlockList") == 0 ? ERROR_UNAVAILABLE : ERROR_INVALID;
-    case 411:
-    case 413:
-    case 414:
-        return ERROR_INVALID;
-    default:
-        return ERROR_UNAVAILABLE;
-    }
-}
-
-static const char *hint(const struct azure_call *call, char *room, size_t size) {
+static const char *hint(const struct cloud_call *call, char *room, size_t size) {
     if (call->status == 403 && abs(call->clock_off_s) > 300) {
         snprintf(room, size, ": this machine's clock is %d s %s", abs(call->clock_off_s),
                  call->clock_off_s > 0 ? "behind" : "ahead");
         return room;
     }
-    return call->status == 412 && call->if_match          ? ": has changed since it was listed"
-           : strcmp(call->code, "BlobAlreadyExists") == 0 ? ": already exists"
-                                                          : "";
+    return call->status == 412 && call->if_match ? ": has changed since it was listed" : call->hint;
 }
 
-int azure_refuse(const struct azure_account *account, const struct azure_call *call,
+int cloud_refuse(const struct cloud_account *account, const struct cloud_call *call,
                  struct error *err) {
     const char *shown = call->shown ? call->shown : call->name;
     shown = shown ? shown : "";
@@ -491,7 +452,7 @@ int azure_refuse(const struct azure_account *account, const struct azure_call *c
         return error_set(err, call->err.kind ? call->err.kind : ERROR_BUG, "%.150s: %.300s%s", path,
                          call->err.text, tries);
     }
-    return error_set(err, kind_of(call), "%.300s: the storage answered %d%s%s%s%s", path,
-                     call->status, *call->code ? " " : "", call->code,
-                     hint(call, room, sizeof room), tries);
+    return error_set(err, account->service->kind_of(call),
+                     "%.300s: the storage answered %d%s%s%s%s", path, call->status,
+                     *call->code ? " " : "", call->code, hint(call, room, sizeof room), tries);
 }

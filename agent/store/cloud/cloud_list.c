@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pages of List Blobs, 5,000 names each. The service lists in the order of the names' bytes, but
- * for accounts with a hierarchical namespace, where "a/b" comes before "a.txt": names out of order
- * are refused, since a listing that continues after a name would miss others. */
-#include "agent/store/azure/azure_folder.h"
-#include "agent/store/azure/blob_list.h"
+/* Pages of a service's listing. Services list in the order of the names' bytes, but for accounts
+ * with a hierarchical namespace and directory buckets, where "a/b" comes before "a.txt": names out
+ * of order are refused, since a listing that continues after a name would miss others. */
+#include "agent/store/cloud/cloud_service.h"
 #include "lib/text/utf8.h"
 
 #include <assert.h>
@@ -58,7 +57,7 @@ static int pass_hidden(struct listing *listing, char *name, const char *part, st
 }
 
 /* Why a blob cannot be read under its name (store.c refuses it); NULL: it can. */
-static const char *find_fault(const struct blob_entry *entry, const char *name) {
+static const char *find_fault(const struct cloud_entry *entry, const char *name) {
     size_t length = strlen(name), parts = 1;
     for (const char *at = name; *at; at++) {
         parts += *at == '/';
@@ -83,7 +82,7 @@ static size_t size_to_show(const char *name) {
 }
 
 /* Passes on a blob that comes after those before it. */
-static int pass_blob(struct listing *listing, const struct blob_entry *entry, const char *name,
+static int pass_blob(struct listing *listing, const struct cloud_entry *entry, const char *name,
                      const char *fault, struct error *err) {
     struct store_info info = {0};
     if (fault) {
@@ -92,7 +91,7 @@ static int pass_blob(struct listing *listing, const struct blob_entry *entry, co
         info.fault = listing->fault;
     } else {
         info.size_bytes = entry->size_bytes;
-        info.modified_ns = azure_date_ns(entry->modified);
+        info.modified_ns = cloud_date_ns(entry->modified);
         snprintf(info.token, sizeof info.token, "%s",
                  strlen(entry->token) < sizeof info.token ? entry->token : "");
     }
@@ -101,13 +100,13 @@ static int pass_blob(struct listing *listing, const struct blob_entry *entry, co
     return result < 0 ? -1 : 0;
 }
 
-static int pass_entry(void *context, const struct blob_entry *entry, struct error *err) {
+static int pass_entry(void *context, const struct cloud_entry *entry, struct error *err) {
     struct listing *listing = context;
     const char *path = listing->store->path;
     size_t length = strlen(entry->name);
     if (!text_starts(entry->name, listing->prefix)) {
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: not a list of blobs: other names than requested", path);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: other names than requested",
+                         path);
     }
     /* Portals and mounts mark an empty folder with a blob that is empty, too. */
     bool is_mark = entry->size_bytes == 0 && (entry->is_folder || entry->name[length - 1] == '/');
@@ -128,10 +127,8 @@ static int pass_entry(void *context, const struct blob_entry *entry, struct erro
     }
     if (strcmp(name, listing->last) <= 0) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "%s: the storage lists \"%.80s\" after \"%.80s\"; accounts with a "
-                         "hierarchical namespace list in another order: name the files in a "
-                         "manifest",
-                         path, name, listing->last);
+                         "%s: the storage lists \"%.80s\" after \"%.80s\"; %s", path, name,
+                         listing->last, cloud_service_of(listing->store)->other_order);
     }
     snprintf(listing->last, sizeof listing->last, "%s", name);
     return pass_blob(listing, entry, name, fault, err);
@@ -139,31 +136,29 @@ static int pass_entry(void *context, const struct blob_entry *entry, struct erro
 
 /* Reads a page from *marker on ("": the first), and sets *marker to the next page (NULL: none). */
 static int read_page(struct listing *listing, int names, char **marker, struct error *err) {
-    char count[16];
-    snprintf(count, sizeof count, "%d", names);
-    struct azure_parameter all[] = {
-        {"comp", "list"},      {"include", "metadata"},     {"marker", *marker},
-        {"maxresults", count}, {"prefix", listing->prefix}, {"restype", "container"}};
-    struct azure_call call = {.method = "GET", .into = listing->page, .room = PAGE_BYTES_MAX};
-    for (size_t i = 0, used = 0; i < ARRAY_LEN(all); i++) {
-        if (*all[i].value) {
-            call.parameters[used++] = all[i];
-        }
-    }
-    if (azure_run(azure_of(listing->store), &call, 1, err) < 0) {
+    const struct cloud_service *service = cloud_service_of(listing->store);
+    const char *folder = ((struct cloud_store *)listing->store)->place->folder;
+    AUTO(text_freep)
+    char *after =
+        listing->after ? x_printf("%s%s%s", folder, *folder ? "/" : "", listing->after) : NULL;
+    struct cloud_page page = {.prefix = listing->prefix, .marker = *marker, .after = after};
+    snprintf(page.names, sizeof page.names, "%d", names);
+    struct cloud_call call = {.method = "GET", .into = listing->page, .room = PAGE_BYTES_MAX};
+    service->page_call(&page, &call);
+    if (cloud_run(cloud_of(listing->store), &call, 1, err) < 0) {
         listing->is_too_large = call.err.kind == ERROR_EXHAUSTED;
         return -1;
     }
     const char *next = NULL;
     struct error cause = {0};
-    if (blob_list_read(listing->page, call.received, pass_entry, listing, &next, &cause) < 0) {
+    if (service->read_page(listing->page, call.received, pass_entry, listing, &next, &cause) < 0) {
         *err = cause;
         return text_starts(cause.text, "not a list")
                    ? error_context(err, "%s", listing->store->path)
                    : -1;
     }
     if (strlen(next) > MARKER_BYTES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list of blobs: the marker is too long",
+        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: the marker is too long",
                          listing->store->path);
     }
     free(*marker);
@@ -172,7 +167,7 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
 }
 
 static int list_pages(struct listing *listing, const char *prefix, struct error *err) {
-    const char *folder = ((struct azure_folder *)listing->store)->place.folder;
+    const char *folder = ((struct cloud_store *)listing->store)->place->folder;
     AUTO(text_freep) char *whole = x_printf("%s%s%s", folder, *folder ? "/" : "", prefix);
     AUTO(text_freep) char *page = x_malloc(PAGE_BYTES_MAX), *marker = x_strdup("");
     listing->folder_size = *folder ? strlen(folder) + 1 : 0;
@@ -198,13 +193,13 @@ static int list_pages(struct listing *listing, const char *prefix, struct error 
     return 0;
 }
 
-int azure_list(struct store *base, const char *prefix, const char *after, store_each *each,
+int cloud_list(struct store *base, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err) {
     struct listing listing = {.store = base, .after = after, .each = each, .context = context};
     return list_pages(&listing, prefix, err);
 }
 
-int azure_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
+int cloud_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
                    void *context, struct error *err) {
     struct listing listing = {
         .store = base, .after = after, .wants_all = true, .each = each, .context = context};
