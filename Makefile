@@ -226,8 +226,8 @@ $(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device 
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
 # Shared by these tests: a real store whose calls fail by a seed.
-$(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/log/test_commit unit/agent/score/coordinator/test_summary unit/agent/score/coordinator/test_outputs unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/input/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
-$(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
+$(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_store_s3 conformance/test_commit_race unit/agent/score/log/test_commit unit/agent/score/coordinator/test_summary unit/agent/score/coordinator/test_outputs unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/input/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
+$(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure test_store_s3): $(OBJ)/tests/conformance/store_suite.c.o
 # A device with memory apart from the host's; stand-ins of NVIDIA's libraries look it up.
 $(BUILD)/tests/conformance/test_train_device $(BUILD)/tests/unit/agent/engine/run/test_session: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic

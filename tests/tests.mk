@@ -24,12 +24,13 @@ endif
 LANES := $(shell expr 2 '*' $$(nproc))
 check: all unit-programs
 	@BUILD=$(BUILD) tests/run.sh --lanes $(LANES) $(LINT) $(filter-out $(BUILD)/emulated/%,$(UNIT_PROGRAMS))
-# The real API servers, built once per machine: about 15 minutes, with lines of progress; and Azurite.
+# The real API servers, built once per machine: about 15 minutes, with lines of progress; Azurite and Ceph.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
 	@tests/cluster/get-clients.sh >/dev/null
 	@tests/cluster/build-crd-server.sh >/dev/null
 	@tests/azurite/get.sh >/dev/null
+	@tests/s3/get.sh >/dev/null
 unit: unit-programs
 	@BUILD=$(BUILD) tests/run.sh --lanes $(LANES) $(UNIT_PROGRAMS)
 sanitize:

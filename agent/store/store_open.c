@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The first kind with a matching prefix is used; volumes match every path, so they are last. */
-static const struct store_ops *const kinds[] = {&azure_store_ops, &path_store_ops};
+static const struct store_ops *const kinds[] = {&azure_store_ops, &s3_store_ops, &path_store_ops};
 
 /* NULL: unknown kind of path. */
 static const struct store_ops *find_kind(const char *spec_path) {
@@ -24,9 +24,11 @@ int store_open(const char *spec_path, bool writes, struct store **ret_store, str
     const struct store_ops *kind = find_kind(spec_path);
     struct store *store = NULL;
     if (!kind) {
-        return error_set(err, ERROR_INVALID,
-                         "\"%.80s\": VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path is expected",
-                         spec_path);
+        return error_set(
+            err, ERROR_INVALID,
+            "\"%.80s\": VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path or s3://BUCKET/path "
+            "is expected",
+            spec_path);
     }
     if (kind->open(spec_path, writes, &store, err) < 0) {
         return -1;

@@ -60,4 +60,4 @@ struct store_upload {
 /* For kinds that wrap another store (a test's): what store_open does after a kind's open. */
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes);
 
-extern const struct store_ops path_store_ops, azure_store_ops;
+extern const struct store_ops path_store_ops, azure_store_ops, s3_store_ops;

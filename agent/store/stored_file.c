@@ -6,15 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An account or a container of az:// may have this name, too, but is not a folder. */
-const char *stored_file_find_latest(const char *spec_path) {
-    const char *folders = spec_path;
-    if (!store_is_local(spec_path)) {
-        const char *place = strstr(spec_path, "://");
-        const char *container = place ? strchr(place + 3, '/') : NULL;
-        folders = container ? strchr(container + 1, '/') : NULL;
+const char *stored_file_below_container(const char *spec_path) {
+    const char *place = strstr(spec_path, "://");
+    if (!place) {
+        return NULL;
     }
-    return folders ? strstr(folders, "/" REGISTERED_LATEST "/") : NULL;
+    const char *slash = place + strlen("://");
+    slash += strcspn(slash, "/");
+    if (*slash && !text_starts(spec_path, "s3://")) {
+        slash += 1 + strcspn(slash + 1, "/"); /* an account has containers */
+    }
+    return slash;
+}
+
+/* A container or a bucket may have this name, too, but is not a folder. */
+const char *stored_file_find_latest(const char *spec_path) {
+    const char *below = stored_file_below_container(spec_path);
+    return strstr(below ? below : spec_path, "/" REGISTERED_LATEST "/");
 }
 
 int stored_file_path(const char *spec_path, char **ret_path, struct error *err) {

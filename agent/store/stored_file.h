@@ -8,6 +8,10 @@
 
 #include "agent/store/store.h"
 
+/* What follows the container of az://ACCOUNT/CONTAINER/path or the bucket of s3://BUCKET/path,
+ * "/path" or ""; NULL: a path of a volume. Pure, borrowed. */
+const char *stored_file_below_container(const char *spec_path);
+
 struct stored_file {
     struct store *store; /* the folder it is in; owned */
     char *name;          /* the last part of the path */

@@ -215,6 +215,9 @@ async def one_request(reader, writer, upstream):
             "127.0.0.1", int(upstream_port), ssl=client_context, limit=LINE_MAX
         )
     up_reader, up_writer = upstream["reader"], upstream["writer"]
+    if row.get("without"):
+        headers = [(n, v) for n, v in headers if n.lower() != row["without"]]
+        count("without")
     up_writer.write(head_bytes(first, headers) + body)
     await up_writer.drain()
     if row.get("cutBefore"):  # the server has handled it, the answer is lost

@@ -10,6 +10,7 @@
 #   stallSeconds                                              waits first, in seconds
 #   untilChanged: true                                        with it: at most until the faults are written again
 #   cutBefore: true                                           the server handles the request, the answer is lost
+#   without: "if-none-match"                                  the server gets no such header
 #   cutInside: true                                           the answer is cut in the middle of its body
 #   lastModified: "Mon, 23 Nov 2026 10:00:00 GMT"             every blob has this time
 #   lateSeconds: N                                        each piece of a watch comes so much later

@@ -2,6 +2,7 @@
 #include "agent/data/source/source.h"
 
 #include "agent/data/source/name_pattern.h"
+#include "agent/store/stored_file.h"
 #include "lib/text/utf8.h"
 
 #include <stdlib.h>
@@ -14,12 +15,9 @@ void source_release(struct source *source) {
 
 /* The length of the folder's part of the path; 0: it has no folder above it. */
 static size_t folder_length(const char *spec_path) {
-    const char *slash = strrchr(spec_path, '/'), *lowest = spec_path;
-    if (text_starts(spec_path, "az://")) { /* az://ACCOUNT/CONTAINER is the topmost folder */
-        lowest = strchr(spec_path + strlen("az://"), '/');
-        lowest = lowest ? strchr(lowest + 1, '/') : NULL;
-    }
-    return slash && lowest && slash >= lowest && slash[1] ? (size_t)(slash - spec_path) : 0;
+    const char *slash = strrchr(spec_path, '/'), *below = stored_file_below_container(spec_path);
+    const char *lowest = below ? below : spec_path; /* a container is the topmost folder */
+    return slash && slash >= lowest && slash[1] ? (size_t)(slash - spec_path) : 0;
 }
 
 /* 1: a file; 0: not a file, or unknown; -1: the storage failed. */

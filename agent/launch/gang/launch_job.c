@@ -5,6 +5,7 @@
 #include "agent/launch/pod/variables.h"
 #include "agent/launch/rank/metric_line.h"
 #include "agent/store/path.h"
+#include "agent/store/store.h"
 #include "lib/environment.h"
 #include "lib/file.h"
 #include "lib/net/tls.h"
@@ -249,11 +250,11 @@ static int read_command(struct launch_job *job, struct error *err) {
 }
 
 /* A trainer's logs are stored next to its output, unless spec.logs is set or the output is in a
- * Blob container. */
+ * store. */
 static int read_logs(struct launch_job *job, struct error *err) {
     const char *given = tree_text(job->spec, "logs.path", NULL);
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);
-    bool is_beside = !given && output && !text_starts(output, "az://");
+    bool is_beside = !given && output && store_is_local(output);
     job->logs_location = given ? x_strdup(given) : is_beside ? x_printf("%s/logs", output) : NULL;
     if (job->logs_location && path_make_folder(job->logs_location, NULL, &job->logs, err) < 0) {
         return error_context(err, given ? "spec.logs.path" : "spec.trainer.output.path");

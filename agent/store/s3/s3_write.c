@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Uploads in parts. Where the server cannot make an object of parts once, an upload waits in a file
+ * of $TMPDIR until its commit says how it is meant: one request makes it once; parts replace. */
+#include "agent/store/s3/s3_store.h"
+
+#include "agent/store/cloud/xml.h"
+#include "lib/buffer.h"
+#include "lib/temporary_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PUT_BYTES_MAX ((int64_t)5 << 30) /* of one request, the service's limit */
+#define SPOOL_PART_BYTES ((int64_t)64 << 20)
+
+enum {
+    ANSWER_BYTES_MAX = 64 << 10,
+    LIST_BYTES_MAX = 4 << 20,
+    PARTS_AT_ONCE = 4,
+};
+
+typedef char s3_tag[STORE_TOKEN_MAX];
+
+struct parts {
+    char *id;     /* of the upload; NULL: it is over, or waits in a file */
+    s3_tag *tags; /* of each part */
+    int64_t room;
+};
+
+int64_t s3_part_bytes(int64_t index) {
+    int64_t pieces = index < 2000 ? 1 : index < 6000 ? 8 : 20;
+    return pieces * CLOUD_PIECE_BYTES;
+}
+
+/* ---- parts of an upload --------------------------------------------------------------------- */
+
+int s3_begin(struct cloud_upload *upload, struct error *err) {
+    struct cloud_store *store = (struct cloud_store *)upload->base.store;
+    int completes = s3_completes_exclusively(store, err);
+    char *id = NULL;
+    if (completes < 0 ||
+        (completes && s3_begin_parts(&store->base, upload->name, upload->nonce, &id, err) < 0)) {
+        return -1;
+    }
+    if (!completes) {
+        upload->spool = temporary_file_open(err);
+        if (!upload->spool) {
+            return error_context(err, "%s/%s", store->base.path, upload->name);
+        }
+    }
+    struct parts *parts = x_calloc(1, sizeof *parts);
+    parts->id = id;
+    upload->own = parts;
+    return 0;
+}
+
+static void set_part_call(struct cloud_piece *piece, const char *name, const char *id) {
+    snprintf(piece->id, sizeof piece->id, "%lld", (long long)piece->index + 1);
+    piece->call = (struct cloud_call){
+        .method = "PUT", .name = name, .parameters = {{"partNumber", piece->id}, {"uploadId", id}}};
+}
+
+void s3_piece_call(struct cloud_upload *upload, int64_t index UNUSED, struct cloud_piece *piece) {
+    const struct parts *parts = upload->own;
+    set_part_call(piece, upload->name, parts->id);
+    piece->call.body = piece->data;
+    piece->call.body_size = upload->filled;
+}
+
+void s3_piece_done(struct cloud_upload *upload, const struct cloud_piece *piece) {
+    struct parts *parts = upload->own;
+    if (piece->index >= parts->room) {
+        int64_t room = MAX(piece->index + 1, 2 * parts->room);
+        parts->tags = x_realloc_array(parts->tags, (size_t)room, sizeof *parts->tags);
+        memset(parts->tags + parts->room, 0, (size_t)(room - parts->room) * sizeof *parts->tags);
+        parts->room = room;
+    }
+    memcpy(parts->tags[piece->index], piece->call.token, sizeof *parts->tags);
+}
+
+void s3_abandon(struct cloud_upload *upload) {
+    struct parts *parts = upload->own;
+    if (!parts) {
+        return;
+    }
+    if (parts->id) {
+        s3_abort_parts(upload->base.store, upload->name, parts->id);
+    }
+    free(parts->id);
+    free(parts->tags);
+    free(TAKE(upload->own));
+}
+
+/* ---- the end of an upload ------------------------------------------------------------------- */
+
+/* A request whose response was lost is repeated, and then there is no such upload. Its object has
+ * our nonce if the first one succeeded. */
+static int find_ours(struct cloud_upload *upload, enum store_put_mode how, struct error *err) {
+    struct store *base = upload->base.store;
+    struct cloud_call call = {
+        .method = "HEAD", .name = upload->name, .nonce = upload->nonce, .accepts = 404};
+    if (cloud_run(cloud_of(base), &call, 1, err) < 0) {
+        return -1;
+    }
+    bool is_others = call.status != 404 && how == STORE_CREATE;
+    return call.is_ours
+               ? 0
+               : error_set(err, is_others ? ERROR_CONFLICT : ERROR_UNAVAILABLE, "%s/%s: %s",
+                           base->path, upload->name,
+                           is_others ? "already exists" : "the upload has ended without it");
+}
+
+struct verdict {
+    char code[CLOUD_CODE_MAX];
+};
+
+static int read_code(void *context, const struct xml_path *path, char *text,
+                     struct error *err UNUSED) {
+    struct verdict *verdict = context;
+    if (xml_is_at(path, "Error/Code")) {
+        cloud_copy_shown(verdict->code, sizeof verdict->code, text, strlen(text));
+    }
+    return 0;
+}
+
+/* 200 is said before the server begins, so what counts is the text. */
+static int read_end(struct cloud_upload *upload, char *text, size_t size, struct error *err) {
+    struct verdict verdict = {0};
+    struct error cause = {0};
+    const struct xml_visitor failure = {.root = "Error",
+                                        .refusal = "the response is neither",
+                                        .leaf = read_code,
+                                        .context = &verdict};
+    AUTO(text_freep) char *copy = x_strndup(text, size);
+    if (xml_read(copy, strlen(copy), &failure, &cause) == 0) {
+        bool is_there = strcmp(verdict.code, "PreconditionFailed") == 0;
+        return error_set(err, is_there ? ERROR_CONFLICT : ERROR_UNAVAILABLE,
+                         "%s/%s: the storage answered %s at the end of the upload",
+                         upload->base.store->path, upload->name, verdict.code);
+    }
+    return memmem(text, size, "CompleteMultipartUploadResult>", 30)
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "%s/%s: the response to the upload is cut off",
+                           upload->base.store->path, upload->name);
+}
+
+static int complete(struct cloud_upload *upload, int64_t count, enum store_put_mode how,
+                    struct error *err) {
+    struct parts *parts = upload->own;
+    struct store *base = upload->base.store;
+    AUTO(buffer_release) struct buffer list;
+    struct error full = {0};
+    buffer_init(&list, LIST_BYTES_MAX);
+    int result = buffer_printf(&list, &full, "<CompleteMultipartUpload>");
+    for (int64_t i = 0; i < count && result == 0; i++) {
+        result = buffer_printf(&list, &full,
+                               "<Part><PartNumber>%lld</PartNumber><ETag>\"%s\"</ETag></Part>",
+                               (long long)i + 1, parts->tags[i]);
+    }
+    if (result < 0 || buffer_printf(&list, &full, "</CompleteMultipartUpload>") < 0) {
+        return error_set(err, ERROR_BUG, "%s/%s: %s", base->path, upload->name, full.text);
+    }
+    AUTO(text_freep) char *answer = x_malloc(ANSWER_BYTES_MAX);
+    struct cloud_call call = {.method = "POST",
+                              .name = upload->name,
+                              .parameters = {{"uploadId", parts->id}},
+                              .if_none_match = how == STORE_CREATE ? "*" : NULL,
+                              .body = list.data,
+                              .body_size = list.size,
+                              .into = answer,
+                              .room = ANSWER_BYTES_MAX,
+                              .accepts = 404};
+    if (cloud_run(cloud_of(base), &call, 1, err) < 0) {
+        return -1;
+    }
+    result = call.status == 404 ? find_ours(upload, how, err)
+                                : read_end(upload, answer, call.received, err);
+    if (result == 0) {
+        free(TAKE(parts->id));
+    }
+    return result;
+}
+
+/* Sends the whole file in parts. */
+static int send_parts(struct cloud_upload *upload, const char *data, int64_t size,
+                      enum store_put_mode how, struct error *err) {
+    struct parts *parts = upload->own;
+    int64_t count = 0;
+    if (s3_begin_parts(upload->base.store, upload->name, upload->nonce, &parts->id, err) < 0) {
+        return -1;
+    }
+    for (int64_t at = 0; at < size;) {
+        struct cloud_piece pieces[PARTS_AT_ONCE];
+        struct cloud_call calls[PARTS_AT_ONCE];
+        size_t used = 0;
+        for (; used < PARTS_AT_ONCE && at < size; used++) {
+            pieces[used].index = count++;
+            set_part_call(&pieces[used], upload->name, parts->id);
+            calls[used] = pieces[used].call;
+            calls[used].body = data + at;
+            calls[used].body_size = (size_t)MIN(SPOOL_PART_BYTES, size - at);
+            at += (int64_t)calls[used].body_size;
+        }
+        if (cloud_run(cloud_of(upload->base.store), calls, used, err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < used; i++) {
+            pieces[i].call = calls[i];
+            s3_piece_done(upload, &pieces[i]);
+        }
+    }
+    return complete(upload, count, how, err);
+}
+
+static int commit_file(struct cloud_upload *upload, enum store_put_mode how, struct error *err) {
+    struct store *base = upload->base.store;
+    int64_t size = upload->base.size_bytes;
+    if (how == STORE_CREATE && size > PUT_BYTES_MAX) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%s/%s: %lld bytes: the server makes an object of parts twice "
+                         "(If-None-Match: * of CompleteMultipartUpload), and of one request at "
+                         "most %lld",
+                         base->path, upload->name, (long long)size, (long long)PUT_BYTES_MAX);
+    }
+    if (how == STORE_REPLACE && size > S3_PARTS_MAX * SPOOL_PART_BYTES) {
+        return error_set(err, ERROR_INVALID, "%s/%s: more than %d parts", base->path, upload->name,
+                         S3_PARTS_MAX);
+    }
+    char *data = fflush(upload->spool) == 0
+                     ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fileno(upload->spool), 0)
+                     : MAP_FAILED;
+    if (data == MAP_FAILED) {
+        return error_from_errno(err, errno, "%s/%s: its copy in $TMPDIR", base->path, upload->name);
+    }
+    int result = how == STORE_CREATE
+                     ? cloud_put_whole(base, upload->name, data, (size_t)size, how, err)
+                     : send_parts(upload, data, size, how, err);
+    munmap(data, (size_t)size);
+    return result;
+}
+
+int s3_commit(struct cloud_upload *upload, enum store_put_mode how, struct error *err) {
+    return upload->spool ? commit_file(upload, how, err)
+                         : complete(upload, upload->pieces, how, err);
+}
