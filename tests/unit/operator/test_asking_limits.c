@@ -97,7 +97,7 @@ static void begin(api_hook *hook, const char *plural, const char *manifest) {
 
 /* ---- the status ---- */
 
-/* Each second there is something new to say, and nobody may say it: no more tries than there would
+/* Each second there is something new to say, and it is refused: no more tries than there would
  * be writes. When it may be said again, what is true then is there soon. */
 static void test_a_status_is_refused_for_ten_minutes(void) {
     enum { SECONDS = 600, MOST = 10 + SECONDS / 15 + 2, SOON_MS = 20000 };

@@ -203,7 +203,7 @@ static int64_t can_wait_ms(const struct reconcile *request,
 }
 
 /* After a failure. What is new since that try takes the next turn for which the allowance has room;
- * figures are no news: they go on at leisure where the rest is stored, and else wait with it. */
+ * figures do not count: they go on at leisure where the rest is stored, and else wait with it. */
 static bool may_try_again(struct reconcile *request, const struct status_write_record *record,
                           const json_t *status) {
     enum urgency urgency = urgency_of(record->tried, status);

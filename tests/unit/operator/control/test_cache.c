@@ -378,8 +378,8 @@ static void what_is_read_is_shared(void) {
     cache_free(cache);
 }
 
-/* A job of 300 pods: all are read, and a bounded number of trees stays in memory, whoever still
- * reads the others. */
+/* A job of 300 pods: all are read, and a bounded number of trees stays in memory beside
+ * those that the caller still reads. */
 static void of_many_few_stay_parsed(void) {
     enum { PODS = 300, KEPT_MAX = 128 };
     struct cache *cache = cache_new();
