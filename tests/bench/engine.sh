@@ -10,5 +10,5 @@ python3 tests/bench/make_trees.py "$models"
 cp examples/style-transfer/data/model/starry.onnx "$models/"
 mkdir -p build/bench/node_modules
 [ -d build/bench/node_modules/onnxruntime-node ] || ln -sfn "$(tests/onnxruntime.sh)" build/bench/node_modules/onnxruntime-node
-node tests/bench/compare.cjs build/windlass-agent build/bench \
+node tests/bench/peers/compare.cjs build/windlass-agent build/bench \
     --threads "${THREADS:-2}" --rounds "${ROUNDS:-5}" --only "${ONLY:-}"

@@ -106,10 +106,9 @@ static enum ledger_decision report(struct dispatcher *dispatcher, const struct l
 /* A mini-batch whose description is too long for a message counts as a failed try. */
 static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
     struct connection *connection = dispatcher->connection_of[lease->worker];
-    struct prepared_job *prepared = dispatcher->prepared;
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;
-    int described = prepared_work(prepared, lease->first, lease->cells, &text, &err);
+    int described = prepared_work(dispatcher->prepared, lease->first, lease->cells, &text, &err);
     if (described < 0 && err.kind != ERROR_EXHAUSTED) {
         note_failure(dispatcher, -1, &err); /* the list is truncated: the job cannot continue */
         return;
@@ -119,7 +118,7 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
                                 .first = lease->first,
                                 .cells = lease->cells,
                                 .try = lease->try};
-    connection->leases.workers = dispatcher->worker_count;
+    connection->leases.workers = ledger_read_counts(ledger_of(dispatcher)).workers;
     int added = text ? message_batch_lease(&connection->leases, &row, text) : -1;
     if (added == 0) {
         send_batch(connection, &connection->leases);
@@ -268,7 +267,6 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         int64_t retried = ledger_read_counts(ledger_of(dispatcher)).cells.retried;
         ledger_leave(ledger_of(dispatcher), connection->worker);
         dispatcher->connection_of[connection->worker] = NULL;
-        dispatcher->worker_count--;
         connection->worker = -1;
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
@@ -335,7 +333,6 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
         dispatcher->connection_of_count = count;
     }
     dispatcher->connection_of[connection->worker] = connection;
-    dispatcher->worker_count++;
     int64_t epoch = journal_of(dispatcher)->epoch;
     message_batch_init(&connection->leases, MESSAGE_LEASES, epoch);
     message_batch_init(&connection->committed, MESSAGE_COMMITTED, epoch);

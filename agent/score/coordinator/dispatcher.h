@@ -26,7 +26,6 @@ struct dispatcher {
     struct connection *connections;
     struct connection **connection_of; /* by worker index; NULL: not connected */
     size_t connection_of_count;
-    int worker_count; /* of them that are connected */
     bool is_closed;       /* a worker that connects now gets DONE */
     bool grants;          /* leases are granted */
     int64_t publishing;   /* committed leases whose files workers are publishing */

@@ -69,7 +69,7 @@ NODISCARD int pool_await(struct pool *pool, const atomic_bool *ends, struct erro
 /* Sends the request, again where that helps, and blocks until ask->end says how it ended. Any
  * thread. */
 void pool_send(struct pool *pool, struct pool_ask *ask);
-/* The limits per minute are shared by so many workers (1 until this is called). Any thread. */
+/* The limits per minute are shared by this many workers (1 at first). Any thread. */
 void pool_share(struct pool *pool, int workers);
 /* Returns the answer's share of the bounded memory; call it when the answer and what was made of it
  * are freed. *held becomes 0. Any thread. */

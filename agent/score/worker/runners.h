@@ -52,7 +52,7 @@ void runners_cancel(struct runners *runners, int64_t lease);
 void runners_forget(struct runners *runners);
 /* What the scorers have cost so far: scorer.h; owned by the caller. NULL: nothing is counted. */
 json_t *runners_metrics(const struct runners *runners);
-/* So many workers share what the job may use: scorer.h. */
+/* The number of workers that share the job's limits: scorer.h. */
 void runners_share(const struct runners *runners, int workers);
 /* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count);

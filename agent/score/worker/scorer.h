@@ -89,8 +89,8 @@ struct scorer_kind {
     /* What the scorers of this worker have cost so far (request_metrics.h); owned by the caller.
      * Any thread, of the first scorer. NULL: nothing that is counted. */
     json_t *(*metrics)(const struct scorer *scorer);
-    /* So many workers are at work on the job: limits of the job are shared with them. Any thread,
-     * of the first scorer. NULL: there are none. */
+    /* The number of workers that share the job's limits. Any thread, of the first scorer. NULL:
+     * there are no limits. */
     void (*share)(const struct scorer *scorer, int workers);
     void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started;
                                             accepts NULL */

@@ -44,7 +44,7 @@ said() { [ "$(jq -r .response.body.choices[0].message.content "$out/output.jsonl
 pem="      authority: |
 $authority"
 job direct "https://127.0.0.1:$port" "$pem
-      headers: {X-Said: hello, X-Empty: ''}"
+      headers: {X-Wanted: hello, X-Empty: ''}"
 check "a server of an authority of its own answers, and hears a header" [ $? = 0 ]
 check "each time" said hello
 https_proxy=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 job behind https://llm.test:8443/v1 "$pem
@@ -54,6 +54,6 @@ check "and is asked there" said nothing
 check "by that name" grep -q '^CONNECT llm.test:8443 ' "$work/connects"
 job unknown "https://127.0.0.1:$port" ""
 check "without its authority nothing is sent" [ $? = 1 ]
-check "and the reason is told" grep -qi 'certificate' "$work/unknown.said"
+check "and the reason is in the log" grep -qi 'certificate' "$work/unknown.said"
 [ $failures -eq 0 ] || tail -qn 4 "$work"/*.said "$work"/*.state/*.log | cut -c1-300 | sed 's/^/# /'
 exit $((failures > 0))

@@ -4,7 +4,7 @@
     tls_server.py CERTIFICATE KEY
 
 Prints the port of the server and that of the proxy. The server answers each POST with a chat completion that
-repeats the header X-Said of the request. The proxy knows CONNECT alone; it leads to the server, whatever name it is
+repeats the header X-Wanted of the request. The proxy knows CONNECT alone; it leads to the server, whatever name it is
 asked for, and answers 403 to all else."""
 import asyncio
 import json
@@ -29,7 +29,7 @@ async def answer(reader, writer):
         if not first:
             break
         await reader.readexactly(int(headers.get("content-length", 0)))
-        message = {"role": "assistant", "content": headers.get("x-said", "nothing")}
+        message = {"role": "assistant", "content": headers.get("x-wanted", "nothing")}
         body = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         await writer.drain()

@@ -8,7 +8,7 @@ const {execFileSync, spawnSync} = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
-const {median, tensorFile, readTensor, relativeDifference} = require('./tensors.cjs');
+const {median, tensorFile, readTensor, relativeDifference} = require('../tensors.cjs');
 
 const [agent, directory, ...rest] = process.argv.slice(2);
 const option = (name, fallback) => {
