@@ -85,6 +85,17 @@ static int find_only(const json_t *documents, const json_t **ret_object, struct 
     return 0;
 }
 
+static int fill_trial(struct import *trial, const json_t *object, struct error *err) {
+    const struct import_form *form = import_find(object);
+    if (!form || strcmp(form->made, "DistTrain") != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "kind: %.60s is not supported; Job, MPIJob, PyTorchJob, TrainJob and "
+                         "RayJob are",
+                         tree_text(object, "kind", "none"));
+    }
+    return form->fill(trial, object, err);
+}
+
 int import_documents(const json_t *documents, const char *name, const char *fallback,
                      char **ret_text, struct error *err) {
     const json_t *object = NULL;
@@ -96,6 +107,7 @@ int import_documents(const json_t *documents, const char *name, const char *fall
     AUTO(import_release) struct import import;
     import_init(&import, name ? name : own ? own : fallback);
     import.documents = documents;
+    import.fill_trial = fill_trial;
     for (size_t i = 0; i < json_array_size(documents); i++) {
         const json_t *one = json_array_get(documents, i);
         if (one != object && !text_ends(tree_text(one, "kind", ""), "TrainingRuntime")) {

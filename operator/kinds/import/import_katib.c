@@ -2,7 +2,6 @@
 /* Experiment of Katib (kubeflow.org/v1beta1): a Sweep, whose trial is made as the job in
  * trialTemplate is. */
 #include "operator/kinds/import/import_katib.h"
-#include "operator/kinds/import/import_forms.h"
 #include "operator/kinds/import/import_kubeflow.h"
 #include "operator/kinds/import/import_policy.h"
 
@@ -205,21 +204,15 @@ static int take_trial(struct import *import, const json_t *template, struct erro
                          "spec.trialTemplate.trialSpec: missing; put the template of the ConfigMap "
                          "in its place");
     }
-    const struct import_form *form = import_find(given);
     bool is_job = strcmp(kind, "Job") == 0;
-    if (!is_job && (!form || strcmp(form->made, "DistTrain") != 0)) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.trialTemplate.trialSpec.kind: %.60s is not supported; Job, MPIJob, "
-                         "PyTorchJob, TrainJob and RayJob are",
-                         kind);
-    }
     AUTO(tree_freep) json_t *object = json_deep_copy(given);
     AUTO(import_release) struct import trial;
     import_init(&trial, import->name);
     trial.documents = import->documents;
     trial.prefix = "trialSpec.";
     fill_in_all(import, parameters, object);
-    if ((is_job ? import_single(&trial, object, err) : form->fill(&trial, object, err)) < 0) {
+    if ((is_job ? import_single(&trial, object, err) : import->fill_trial(&trial, object, err)) <
+        0) {
         return error_context(err, "spec.trialTemplate.trialSpec");
     }
     if (json_object_get(json_object_get(import->spec, "algorithm"), "population")) {

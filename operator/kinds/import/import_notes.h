@@ -11,7 +11,9 @@ struct import {
     const json_t *documents;  /* all documents of the file; NULL: there is but one */
     const char *name;         /* of the job, and the prefix of its Secrets' names */
     const char *prefix;       /* of what is left out: "trialSpec."; NULL: none */
-    json_t *metadata;         /* owned, as all below; without the name */
+    /* Fills in a DistTrain of another object: a trial's (import_forms.c). */
+    int (*fill_trial)(struct import *trial, const json_t *object, struct error *err);
+    json_t *metadata; /* owned, as all below; without the name */
     json_t *spec;
     json_t *notes;    /* {FIELD of spec: [line, ...]}: comments above it */
     json_t *left_out; /* [line, ...]: fields without counterpart */

@@ -99,7 +99,7 @@ static void test_refusals(void) {
                   "algorithmName: darts has no counterpart");
     check_refused("kind: Experiment\napiVersion: kubeflow.org/v1beta1\nspec: {trialTemplate: "
                   "{trialSpec: {kind: TFJob}}}",
-                  "trialSpec.kind: TFJob is not supported");
+                  "trialSpec: kind: TFJob is not supported");
     check_refused("kind: Experiment\napiVersion: kubeflow.org/v1beta1\nspec: {algorithm: "
                   "{algorithmName: grid}, parameters: [{name: a, parameterType: double, "
                   "feasibleSpace: {min: 1, max: 2}}]}",
