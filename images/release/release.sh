@@ -2,9 +2,12 @@
 # `make release`: all that a release consists of, in build/release/VERSION. The same commit gives the same bytes, in any
 # folder, on any machine with the packages of images/packages.lock (Debian 12).
 #   release.sh make [PART...]    PART: programs, chart, images (default: all three)
-#   release.sh publish           pushes images and signatures to $REGISTRY (skopeo login first)
+#   release.sh publish [PART...] pushes images and signatures, and the chart, to $REGISTRY (skopeo login and helm registry
+#                                login first). PART: images, chart (default: both)
 # KEY       the key that signs (images/release/sign.sh key); without it nothing is signed
 # REGISTRY  the registry that the images will be in, which the signatures name (default localhost)
+# DOWNLOADS the address that the files of this folder will have; without it there is no krew.yaml, which names it
+# PLAIN_HTTP=1  the registry has no TLS: for a test
 # IMAGES    which images (default: operator agent trainer)
 # PROGRAMS  which programs (default: windlass windlass-agent windlass-shim windlass-trainer)
 # LOCK=     (empty) builds images of any packages that the mirror has; the release cannot be repeated then
@@ -49,18 +52,74 @@ make_programs() {
     [ ! -e "$work/$folder/bin/windlass" ] || ln -s windlass "$work/$folder/bin/kubectl-windlass"
     cp LICENSE SECURITY.md "$work/$folder/"
     pack "$work" "$folder" | gzip -n9 >"$to/$folder.tar.gz"
+    [ ! -e "$work/$folder/bin/windlass" ] || make_package "$work/$folder"
+    [ -z "${DOWNLOADS:-}" ] || make_krew "$folder"
+}
+# A package for Debian 12 of windlass and what `windlass run` starts. It depends on the packages of the libraries that these
+# programs load.
+make_package() { # FOLDER OF THE PROGRAMS
+    local root=$work/package library files=() programs=("$1"/bin/windlass*) depends
+    rm -rf "$root"
+    mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/doc/windlass"
+    cp -P "${programs[@]}" "$root/usr/bin/"
+    cp LICENSE "$root/usr/share/doc/windlass/copyright"
+    ln -s windlass "$root/usr/bin/kubectl-windlass"
+    # A file has up to three names (/usr is merged), and dpkg knows one of them.
+    for library in $(images/libraries.sh "${programs[@]}" | sort -u); do files+=("$library" "${library#/usr}" "$(realpath "$library")"); done
+    depends=$({ dpkg-query -S "${files[@]}" 2>/dev/null || true; } | cut -d: -f1 | sort -u | paste -sd, | sed 's/,/, /g')
+    cat >"$root/DEBIAN/control" <<CONTROL
+Package: windlass
+Version: $version
+Architecture: $arch
+Maintainer: The Windlass authors <windlass@localhost>
+Section: science
+Priority: optional
+Depends: $depends
+Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)
+Description: deep-learning batch jobs on Kubernetes or on this machine
+ BatchScore puts frames, files, rows or texts through an ONNX network or a program, DistTrain trains in several workers,
+ Sweep tries many settings. The same manifest runs here (windlass run) and on a cluster (kubectl apply).
+CONTROL
+    chmod -R go+rX,go-w "$root"
+    find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+    dpkg-deb --root-owner-group -Zgzip -z9 --build "$root" "$to/windlass_${version}_$arch.deb" >/dev/null
+}
+# For `kubectl krew install --manifest=krew.yaml`.
+make_krew() { # FOLDER IN THE TARBALL
+    cat >"$to/krew.yaml" <<KREW
+apiVersion: krew.googlecontainertools.github.com/v1alpha2
+kind: Plugin
+metadata:
+  name: windlass
+spec:
+  version: v$version
+  shortDescription: Deep-learning batch jobs, their state, logs and results
+  description: |
+    Checks, explains and runs manifests of BatchScore, DistTrain and Sweep, and shows the jobs of a cluster.
+  platforms:
+    - selector:
+        matchLabels: {os: linux, arch: $arch}
+      uri: $DOWNLOADS/$1.tar.gz
+      sha256: $(sha256sum <"$to/$1.tar.gz" | cut -d' ' -f1)
+      bin: windlass
+      files:
+        - {from: $1/bin/*, to: .}
+        - {from: $1/LICENSE, to: .}
+KREW
 }
 bill_of_program() { # NAME FILE
     local archives=()
     [ "$1" != windlass-shim ] || mapfile -t archives < <(make -s CUDA=0 shim-archives)
     python3 "$here/sbom.py" program "$1" "$version" "$2" "${archives[@]}"
 }
-# As `helm package` makes it, but with sorted names and one time.
+# As `helm package` makes it, but with sorted names and one time; and its images come from the registry of the release, so that
+# `helm install windlass oci://REGISTRY/windlass` needs no value.
 make_chart() {
     local work=$root/build/release/chart name
     rm -rf "$work"
     mkdir -p "$work"
     cp -r charts/windlass "$work/windlass"
+    [ "$registry" = localhost ] || sed -i "s#^  registry: \"\"#  registry: \"$registry\"#" "$work/windlass/values.yaml"
     name=$(sed -n 's/^version: *//p' charts/windlass/Chart.yaml)
     pack "$work" windlass | gzip -n9 >"$to/windlass-chart-$name.tgz"
 }
@@ -83,9 +142,18 @@ make_provenance() {
     "$here/provenance.py" statement "$version" "$to" "$root/build/release/layouts" RELEASE="$*" "${settings[@]}" >"$made"
     mv "$made" "$to/provenance.json"
 }
-publish() {
+publish_chart() {
+    local chart
+    command -v helm >/dev/null || fail "helm is missing: https://helm.sh/docs/intro/install"
+    chart=$(find "$to" -name 'windlass-chart-*.tgz')
+    [ -n "$chart" ] || fail "the chart is not built: make release"
+    tar -xzOf "$chart" windlass/values.yaml | grep -qxF "  registry: \"$registry\"" ||
+        fail "the chart was made for another registry: make release REGISTRY=$registry"
+    say "pushing oci://$registry/windlass:$version"
+    helm push ${PLAIN_HTTP:+--plain-http} "$chart" "oci://$registry" >&2
+}
+publish_images() {
     local name layout signature image
-    [ "$registry" != localhost ] || fail "where to? make publish REGISTRY=registry.example.com/team"
     command -v skopeo >/dev/null || fail "skopeo is missing: apt-get install skopeo"
     for name in "${images[@]}"; do
         layout=$root/build/release/layouts/windlass-$name signature=$root/build/release/signatures/windlass-$name
@@ -119,6 +187,15 @@ make)
     fi
     say "the release is in ${to#"$root/"}: $(find "$to" -type f | wc -l) files"
     ;;
-publish) publish ;;
+publish)
+    [ "$registry" != localhost ] || fail "where to? make publish REGISTRY=registry.example.com/team"
+    [[ " $* " != *" programs "* ]] || set -- images chart # the default of `make`
+    for part in "$@"; do
+        case $part in
+        chart | images) "publish_$part" ;;
+        *) fail "'$part' is neither images nor chart" ;;
+        esac
+    done
+    ;;
 *) fail "'$what' is neither make nor publish" ;;
 esac

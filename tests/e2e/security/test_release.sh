@@ -205,6 +205,48 @@ check "cosign verifies the image" eval 'verified "$work/release.pub" || { sed "s
 mkdir "$work/others"
 images/release/sign.sh key "$work/others"
 check "but not with another key" eval '! verified "$work/others/release.pub"'
+
+##### the chart in the registry, the package, krew ################################################
+bin=$(tests/cluster/get-clients.sh) || exit 3
+export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
+release_of() { (cd "$first" && PATH=$bin:$PATH REGISTRY=$host/team PLAIN_HTTP=1 images/release/release.sh "$@") >"$work/said" 2>&1; }
+other_registry() { ! release_of publish chart && grep -q "made for another registry" "$work/said"; }
+check "a chart for another registry is not pushed" other_registry
+cp -r "$one" "$work/kept"
+check "the chart is made for a registry" release_of make chart
+check "and pushed" eval 'release_of publish chart || { sed "s/^/# /" "$work/said"; false; }'
+from_registry() {
+    "$bin/helm" template windlass "oci://$host/team/windlass" --version "$version" --plain-http -n windlass >"$work/rendered" 2>"$work/said" ||
+        { sed 's/^/# /' "$work/said"; return 1; }
+    grep -q "image: \"\?$host/team/windlass-operator:$version" "$work/rendered" && [ "$(grep -c '^kind: CustomResourceDefinition' "$work/rendered")" = 3 ]
+}
+check "helm takes it by oci:// without a value, its images from there" from_registry
+rm -rf "$one" && mv "$work/kept" "$one"
+package=$one/windlass_${version}_$arch.deb
+installable() { # every dependency is a package of this Debian
+    local name
+    for name in $(dpkg-deb -f "$package" Depends | tr -d ,); do apt-cache show "$name" >/dev/null 2>&1 || { echo "# no $name"; return 1; }; done
+    [ "$(dpkg-deb -f "$package" Depends | tr -d , | wc -w)" -ge 3 ] && [ "$(dpkg-deb -f "$package" Version)" = "$version" ]
+}
+check "the package names what it needs" installable
+unpacked() {
+    dpkg-deb -x "$package" "$work/package" && [ "$("$work/package/usr/bin/windlass" --version)" = "windlass $version" ] &&
+        [ "$(readlink "$work/package/usr/bin/kubectl-windlass")" = windlass ] && [ -s "$work/package/usr/share/doc/windlass/copyright" ] &&
+        dpkg-deb -c "$package" | awk '$2 != "root/root" { bad = 1 } END { exit bad }'
+}
+check "and has the programs, all of root" unpacked
+krew() {
+    (cd "$first" && export PROGRAMS=windlass DOWNLOADS=https://downloads.test/v1 && images/release/release.sh make programs) >"$work/said" 2>&1 || return 1
+    python3 - "$one/krew.yaml" "$(sha256sum <"$tarball" | cut -d' ' -f1)" <<'P'
+import sys, yaml
+plugin = yaml.safe_load(open(sys.argv[1]))
+platform, = plugin["spec"]["platforms"]
+assert plugin["kind"] == "Plugin" and plugin["metadata"]["name"] == "windlass" and plugin["spec"]["version"].startswith("v")
+assert platform["sha256"] == sys.argv[2] and platform["uri"].startswith("https://downloads.test/v1/windlass-") and platform["bin"] == "windlass"
+assert all(set(file) == {"from", "to"} for file in platform["files"])
+P
+}
+check "krew's manifest names the tarball and its digest" krew
 not_p256() {
     openssl genpkey -algorithm RSA -out "$work/rsa.key" 2>/dev/null
     ! images/release/sign.sh file "$work/rsa.key" "$work/x" 2>"$work/said" && grep -q "a key of P-256" "$work/said"
