@@ -122,7 +122,7 @@ check "one request in nine answered 500, lost, or cut: as if there were no fault
 overwrites() {
     local code
     faults '[{"without": "if-none-match"}]'
-    store get $here held && says 2 "unsupported: $here: the server at ${WINDLASS_S3_ENDPOINT#https://} overwrites an object that is to be made once (If-None-Match: *)" put $here x
+    store get $here held && says 3 "unsupported: $here: the server at ${WINDLASS_S3_ENDPOINT#https://} overwrites an object that is to be made once (If-None-Match: *)" put $here x
     code=$?
     faults '[]'
     store put $here x </dev/null && return $code
