@@ -44,7 +44,7 @@ check() {
                 case $needed in ld-linux*) continue ;; esac # the loader itself, elsewhere
                 found=
                 for place in "$libraries" "$@"; do [ ! -e "$place/$needed" ] || found=1; done
-                [ -n "$found" ] || { echo "cuda-libraries.sh: $file needs $needed, which the image has not" >&2; missing=1; }
+                [ -n "$found" ] || { echo "cuda-libraries.sh: $file needs $needed, which the image lacks" >&2; missing=1; }
             done
         done
     done

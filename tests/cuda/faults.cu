@@ -7,7 +7,7 @@
 
 enum { COUNT = 256 };
 
-/* ---- one kernel, on 512 numbers in x and in y -------------------------------------------------- */
+/* ---- one kernel, on 512 numbers in x and in y ------------------------------------------------ */
 
 #define SHARED __shared__ float shared[COUNT]
 typedef void kernel_function(const float *x, float *y, bool is_planted);
@@ -148,7 +148,7 @@ static void launch(cudaStream_t stream, unsigned blocks, kernel_function *kernel
     (void)cudaLaunchKernelEx(&config, kernel, x, y, is_planted);
 }
 
-/* ---- the order of streams ---------------------------------------------------------------------- */
+/* ---- the order of streams -------------------------------------------------------------------- */
 
 static const size_t numbers = 2 * COUNT, bytes = numbers * sizeof(float);
 /* One block of memory has x and y, as the values of a network do, with others around them. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tells the emulated GPU what each step may touch: the linker puts these functions around the
+/* Shows the emulated GPU what each step may touch: the linker puts these functions around the
  * engine's own (--wrap). */
 #include "agent/engine/device/cuda/channels_last.h"
 #include "agent/engine/device/cuda/task.h"

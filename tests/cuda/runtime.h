@@ -12,7 +12,7 @@
 EMULATED void emulated_enqueue(void *stream, std::function<void()> work);
 /* For such work, while it is done: it reads, or writes, these bytes. */
 EMULATED void emulated_touch(const void *at, size_t size, bool is_write);
-/* Bytes of the device's memory from here to the end of their allocation; 0: it is none. */
+/* Bytes of the device's memory from here to the end of their allocation; 0: it is not one. */
 EMULATED size_t emulated_room(const void *at);
 /* Why a library refuses a call: what its manual forbids is a fault, whatever the caller does then.
  */

@@ -171,7 +171,8 @@ static int add(const struct kind_vary *vary, const struct schema *made, json_t *
 /* What the training reports: a trainer its accuracy, if it has classes and test data. */
 static int find_metric(const struct kind_sweep *sweep, const json_t *spec, const char **ret_metric,
                        const char **ret_goal, struct error *err) {
-    bool has_loss = strcmp(tree_text(spec, "trainer.loss", "CrossEntropy"), "CrossEntropy") != 0 ||
+    const char *loss = json_string_value(tree_get(spec, "trainer.loss")); /* NULL: the default */
+    bool has_loss = (loss && strcmp(loss, "CrossEntropy") != 0) ||
                     tree_get(spec, "trainer.losses") || !tree_get(spec, "trainer.data.test");
     const char *own = tree_text(spec, "metrics.objective", NULL);
     const char *standard = own                                 ? own
