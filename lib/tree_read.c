@@ -106,7 +106,12 @@ static json_t *read_number(struct reader *reader) {
     if (is_integer && (!has_zero || digits == 1)) {
         return json_integer(is_negative ? -value : value);
     }
-    return json_loadb(begin, (size_t)(at - begin), JSON_DECODE_ANY, NULL);
+    size_t size = (size_t)(at - begin);
+    json_t *number = json_loadb(begin, size, JSON_DECODE_ANY, NULL);
+    /* Go writes 1e20 as an integer of 21 digits, which jansson refuses: one such number in an
+     * object of anybody must not end the list of all. */
+    return number ? number
+                  : json_loadb(begin, size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
 static bool read_member(struct reader *reader, json_t *object, int depth) {

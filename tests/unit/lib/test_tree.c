@@ -64,6 +64,9 @@ static bool check_loaded(const char *text, size_t size) {
     json_error_t wanted_problem, problem;
     AUTO(tree_freep) json_t *wanted = json_loadb(text, size, JSON_ALLOW_NUL, &wanted_problem);
     AUTO(tree_freep) json_t *tree = tree_load(text, size, &problem);
+    if (!wanted && strstr(wanted_problem.text, "too big")) {
+        return false; /* test_large_integers_are_reals */
+    }
     AUTO(text_freep) char *wanted_text = tree_compact(wanted);
     AUTO(text_freep) char *tree_text = tree_compact(tree);
     CHECK_STR(tree_text, wanted_text); /* with the same order */
@@ -86,7 +89,6 @@ static const char *const loaded[] = {
     "9223372036854775808]",
     "{\"\\u0061\":1,\"a\\n\":2,\"\":3}",
     "[[[[[[]]]],{\"a\":[{}]}]]",
-    "[9223372036854775808]",
     "[01]",
     "[1e999]",
     "[\"\\ud800\"]",
@@ -115,6 +117,17 @@ static const char *const loaded[] = {
     "{",
     "]",
 };
+
+/* As Go writes 1e20: in an object of anybody it must not end the list of all. */
+static void test_large_integers_are_reals(void) {
+    static const char text[] = "{\"a\":[100000000000000000000,-9223372036854775809,7]}";
+    json_error_t problem;
+    AUTO(tree_freep) json_t *tree = tree_load(text, strlen(text), &problem);
+    json_t *list = json_object_get(tree, "a");
+    CHECK(json_real_value(json_array_get(list, 0)) == 1e20);
+    CHECK(json_real_value(json_array_get(list, 1)) == -9223372036854775809.0);
+    CHECK_INT(json_integer_value(json_array_get(list, 2)), 7);
+}
 
 static void test_loaded_as_by_jansson(void) {
     int trees = 0;
@@ -195,6 +208,7 @@ static void test_canonical_is_stable(void) {
 }
 
 int main(void) {
+    TEST(test_large_integers_are_reals);
     TEST(test_loaded_as_by_jansson);
     TEST(test_loaded_as_by_jansson_from_any_bytes);
     TEST(test_paths);
