@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Opening a model and its first answer, in our engine and in onnxruntime-node 1.30.0, by turns, each time in a new
 # process: times and peak memory. Ours is the whole process, with its output in a file; theirs begins behind
-# node's own start. THREADS=1 and ROUNDS=9 change the numbers of threads and of rounds; ONLY=bert selects networks.
+# node's own start. THREADS=1 and ROUNDS=9 change the numbers of threads and of rounds; ONLY="bert_base resnet18" selects networks.
 cd "$(dirname "$0")/../.." || exit 3
 set -e
 (. tests/cluster/lib.sh && need_packages python3-torch python3-torchvision python3-onnx python3-numpy time)

@@ -473,6 +473,32 @@ static void test_fusion_avx512(void) {
     check_isa(ISA_AVX512);
 }
 
+// Packed weights are kept for all shapes, but a single pixel has phases of its own.
+static void test_one_device_for_two_shapes(void) {
+    static const struct size sizes[] = {{1, 1, 1}, {1, 4, 4}, {2, 1, 3}, {1, 1, 1}};
+    struct network net;
+    struct error err = {0};
+    struct device *devices[2] = {NULL};
+    network_init(&net, 13);
+    int x = picture(&net, sizes[0], 16);
+    network_output(&net, transposed_conv(&net, x, (struct layer){20, 16, 4, 2, 0}, 0));
+    CHECK_OK(device_open("cpu", 1, &devices[0], &err), &err);
+    CHECK_OK(device_open("reference", 1, &devices[1], &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct tensor seen[2] = {{.data = NULL}};
+        net.values[x].shape = (struct shape){4, {sizes[i].n, 16, sizes[i].h, sizes[i].w}};
+        for (int k = 0; k < 2; k++) {
+            CHECK_OK(network_run(&net, devices[k], 1, &seen[k], &err), &err);
+        }
+        CHECK(difference(&seen[0], &seen[1]) <= 1e-4);
+        tensor_release(&seen[0]);
+        tensor_release(&seen[1]);
+    }
+    device_close(devices[0]);
+    device_close(devices[1]);
+    arena_release(&net.graph.arena);
+}
+
 // The plan has this number of steps with a node; the name of each kernel matches the pattern.
 static void check_steps(build_function *build, struct size size, const char *kernel, int count) {
     struct network net;
@@ -521,6 +547,7 @@ int main(void) {
     TEST(test_fusion_plain);
     TEST(test_fusion_avx2);
     TEST(test_fusion_avx512);
+    TEST(test_one_device_for_two_shapes);
     TEST(test_style_network_is_fused);
     TEST(test_pairs_are_one_step);
     TEST(test_rows_belong_to_the_product);

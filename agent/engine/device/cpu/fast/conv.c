@@ -214,17 +214,17 @@ static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int 
 static void run_unit(void *context, int index, int thread) {
     const struct conv_pass *run = context;
     const struct conv *conv = run->conv;
-    int parts = conv->block_units / conv->bundles, bundle = index / parts % conv->bundles;
-    int groups = conv->weights->planar ? conv->shape.channels_in
-                                       : conv_blocks(conv, conv->shape.channels_in) / conv->bundles;
-    struct conv_unit unit = {.group = bundle * groups, .group_end = (bundle + 1) * groups};
+    int parts = conv->block_units / conv->groups, group = index / parts % conv->groups;
+    int ins = conv->weights->planar ? conv->shape.channels_in
+                                    : conv_blocks(conv, conv->shape.channels_in) / conv->groups;
+    struct conv_unit unit = {.group = group * ins, .group_end = (group + 1) * ins};
     conv_unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
     if (conv->weights->algorithm == CONV_DEPTHWISE) { // it reads the same blocks that it writes
         unit.group = unit.block;
         unit.group_end = unit.block_end;
     }
-    bool whole = conv->rows <= conv->row_group && // and of all the bundle's blocks
+    bool whole = conv->rows <= conv->row_group && // and of all the group's blocks
                  conv->weights->algorithm != CONV_DEPTHWISE;
     int place = whole ? index / parts : -1;
     bool held = whole && run->held[thread] == place;

@@ -75,7 +75,7 @@ struct conv {
      * column_units, row_units and block_units parts, which begin at multiples of a step; columns,
      * rows and blocks are the sizes of the largest part. */
     int threads, units, columns, rows, blocks, column_units, row_units, block_units;
-    int bundles; /* a part of the blocks is within one of them */
+    int groups; /* a part of the blocks is within one of them */
     int column_step, row_step;
     int row_group;             /* output rows computed from one filling of the window */
     int window_w, window_rows; /* of the window, in pixels */

@@ -83,13 +83,13 @@ const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
     return is ? &ops->winograd[algorithm - CONV_WINOGRAD] : NULL;
 }
 
-// Blocks of input, and of output channels of a bundle.
-static int bundle_ins(const struct conv *conv) {
-    return blocks_of(conv->ops, conv->shape.channels_in) / conv->bundles;
+// Blocks of input, and of output channels of a group.
+static int group_ins(const struct conv *conv) {
+    return blocks_of(conv->ops, conv->shape.channels_in) / conv->groups;
 }
 
-static int bundle_outs(const struct conv *conv) {
-    return blocks_of(conv->ops, conv->shape.channels_out) / conv->bundles;
+static int group_outs(const struct conv *conv) {
+    return blocks_of(conv->ops, conv->shape.channels_out) / conv->groups;
 }
 
 // Lists the runs of a phase behind those before; returns its number of runs.
@@ -102,7 +102,7 @@ static int plan_phase(struct conv *conv, int index, ptrdiff_t *runs) {
     size_t group =
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
     enum conv_algorithm algorithm = conv->weights->algorithm;
-    int groups = algorithm == CONV_DEPTHWISE ? 1 : planar ? s->channels_in : bundle_ins(conv);
+    int groups = algorithm == CONV_DEPTHWISE ? 1 : planar ? s->channels_in : group_ins(conv);
     bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // run_length counts pixels
     const struct conv_taps y = conv_taps_h(s, index / wide), x = conv_taps_w(s, index % wide);
     // The kernel's columns are adjacent unless it is dilated.
@@ -130,7 +130,7 @@ static int plan_phase(struct conv *conv, int index, ptrdiff_t *runs) {
 static void plan_runs(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     bool planar = conv->weights->planar;
-    int groups = planar ? s->channels_in : bundle_ins(conv), phases = conv_phase_count(s);
+    int groups = planar ? s->channels_in : group_ins(conv), phases = conv_phase_count(s);
     conv->pixel = (planar ? 1 : (size_t)conv->ops->block) * (size_t)s->stride_w;
     conv->phases = x_calloc((size_t)phases, sizeof *conv->phases);
     conv->runs = x_calloc((size_t)(groups * s->kernel_h * s->kernel_w), sizeof *conv->runs);
@@ -169,8 +169,7 @@ static int wide_of(const struct conv *conv) {
 static void size_units(struct conv *conv) {
     conv->columns = part_size(wide_of(conv), conv->column_step, conv->column_units);
     conv->rows = part_size(conv->span, conv->row_step, conv->row_units);
-    conv->blocks =
-        part_size(bundle_outs(conv), DIRECT_BLOCKS_MAX, conv->block_units / conv->bundles);
+    conv->blocks = part_size(group_outs(conv), DIRECT_BLOCKS_MAX, conv->block_units / conv->groups);
     conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
 }
 
@@ -217,8 +216,8 @@ static void balance(struct conv *conv, int *parts, int least, int most,
 
 // Divides the blocks into about `wanted` parts.
 static void divide_to(struct conv *conv, int wanted) {
-    int of_bundle = divide_up(wanted, conv->bundles);
-    conv->block_units = conv->bundles * parts_of(bundle_outs(conv), DIRECT_BLOCKS_MAX, of_bundle);
+    int of_group = divide_up(wanted, conv->groups);
+    conv->block_units = conv->groups * parts_of(group_outs(conv), DIRECT_BLOCKS_MAX, of_group);
 }
 
 static void divide_flat_blocks(struct conv *conv) {
@@ -229,7 +228,7 @@ static void divide_flat_blocks(struct conv *conv) {
 // 1x1 without stride, read in place: the activation is one long row.
 static void plan_flat(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS * conv->bundles / s->channels_in, 56);
+    int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS * conv->groups / s->channels_in, 56);
     conv->column_step = 14;
     int parts = parts_of(pixels, 14, divide_up(pixels, fit));
     conv->column_units = parts;
@@ -264,8 +263,8 @@ static void divide_blocks(struct conv *conv) {
 
 static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int lanes = conv->weights->planar ? s->channels_in : bundle_ins(conv) * conv->ops->block;
-    size_t weights = conv->weights->count / (size_t)conv->bundles;
+    int lanes = conv->weights->planar ? s->channels_in : group_ins(conv) * conv->ops->block;
+    size_t weights = conv->weights->count / (size_t)conv->groups;
     int wide = wide_of(conv);
     int64_t per_pixel = (int64_t)lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
     int fit = (int)MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
@@ -349,8 +348,8 @@ static void plan_winograd(struct conv *conv) {
 }
 
 void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit) {
-    int outs = bundle_outs(conv), wide = wide_of(conv), parts = conv->block_units / conv->bundles;
-    int block = index % parts, first = index / parts % conv->bundles * outs;
+    int outs = group_outs(conv), wide = wide_of(conv), parts = conv->block_units / conv->groups;
+    int block = index % parts, first = index / parts % conv->groups * outs;
     unit->block = first + part_begin(outs, DIRECT_BLOCKS_MAX, parts, block);
     unit->block_end = first + part_begin(outs, DIRECT_BLOCKS_MAX, parts, block + 1);
     index /= conv->block_units;
@@ -369,7 +368,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
     conv->threads = threads;
-    conv->bundles = conv_bundles(conv->ops, s);
+    conv->groups = MAX(s->groups, 1);
     conv->winograd = conv_winograd(conv->ops, algorithm);
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar;

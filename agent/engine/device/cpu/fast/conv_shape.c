@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/fast/conv_shape.h"
 
-// Beyond BUNDLE_MAX groups that share blocks most of the work would be for zeros.
-enum { BUNDLE_MAX = 4 };
-
-// The number of groups of a bundle.
-static int bundle_size(const struct vector_ops *ops, const struct conv_shape *s) {
-    int size = 1, ins = s->channels_in / s->groups, outs = s->channels_out / s->groups;
-    while (ins * size % ops->block != 0 || outs * size % ops->block != 0) {
-        size *= 2;
-    }
-    return size;
-}
-
-int conv_bundles(const struct vector_ops *ops, const struct conv_shape *s) {
-    return s->groups > 1 ? s->groups / bundle_size(ops, s) : 1;
-}
-
 bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
-    int size = bundle_size(ops, s);
-    return size <= BUNDLE_MAX && s->groups % size == 0;
+    return s->channels_in / s->groups % ops->block == 0 &&
+           s->channels_out / s->groups % ops->block == 0;
 }
 
 // Transposed convolutions as phases: input x of stride u and element k of the kernel add to output

@@ -26,10 +26,8 @@ struct conv_shape {
     int crop_top, crop_left; /* pads of the node: outputs that are left out */
 };
 
-/* Groups are computed in bundles, the smallest number of them whose channels, in and out, fill
- * whole blocks; the weights between the groups of a bundle are zeros. */
-int conv_bundles(const struct vector_ops *ops, const struct conv_shape *shape);
-/* Whether there are whole bundles, and few zeros. */
+/* Whether a group's channels, in and out, fill whole blocks: with zeros for those of other groups
+ * an infinite value would spoil these. */
 bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
 /* Computes extent and out; false if the kernel or a reflection does not fit the activation. Of a
  * transposed convolution: computes pads and extents from the other fields, out included; false if

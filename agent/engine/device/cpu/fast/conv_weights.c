@@ -36,9 +36,7 @@ static size_t index_of(const struct conv_shape *s, bool transposed, int o, int i
 
 static float weight_at(const struct conv_shape *s, const struct conv_source *source, int o, int i,
                        int ky, int kx) {
-    int groups = MAX(s->groups, 1);
-    if (o >= s->channels_out || i >= s->channels_in ||
-        o / (s->channels_out / groups) != i / (s->channels_in / groups)) {
+    if (o >= s->channels_out || i >= s->channels_in) {
         return 0;
     }
     return source->weights[index_of(s, source->transposed, o, i, ky, kx)] *
@@ -58,15 +56,10 @@ struct packed {
 static void pack_lanes(const struct conv_shape *s, const struct conv_source *source,
                        const struct packed *part, struct tap tap, float *to) {
     int o = part->out;
-    if (s->groups > 1) {
-        for (int lane = 0; lane < part->lanes; lane++) {
-            to[lane] = weight_at(s, source, o + lane, tap.channel, tap.y, tap.x);
-        }
-        return;
-    }
     int real = tap.channel < s->channels_in ? MIN(s->channels_out - o, part->lanes) : 0;
     size_t taps = (size_t)(s->kernel_h * s->kernel_w);
-    size_t step = source->transposed ? taps : (size_t)s->channels_in * taps;
+    size_t ins = (size_t)(s->channels_in / MAX(s->groups, 1));
+    size_t step = source->transposed ? taps : ins * taps;
     const float *from = source->weights;
     from += real > 0 ? index_of(s, source->transposed, o, tap.channel, tap.y, tap.x) : 0;
     for (int lane = 0; lane < real; lane++) {
@@ -136,21 +129,21 @@ static float *pack_phase(const struct conv_shape *s, const struct conv_source *s
     return to;
 }
 
-// [bundle][block pair][phase]
+// [group][block pair][phase]
 static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
                         const struct conv_source *source, float *to) {
-    int b = ops->block, inner = planar ? 1 : b, bundles = conv_bundles(ops, s);
-    int ins = round_up(s->channels_in, inner) / bundles;
-    int outs = round_up(s->channels_out, b) / bundles;
+    int b = ops->block, inner = planar ? 1 : b, groups = MAX(s->groups, 1);
+    int ins = round_up(s->channels_in, inner) / groups;
+    int outs = round_up(s->channels_out, b) / groups;
     int wide = MAX(s->up_w, 1);
     if (s->kernel_h * s->kernel_w == 1 && s->groups <= 1) {
         pack_matrix(&(struct matrix){b, s, source}, ins, to);
         return;
     }
-    for (int o = 0, lanes; o < outs * bundles; o += lanes) {
-        int bundle = o / outs;
-        lanes = MIN(DIRECT_BLOCKS_MAX * b, (bundle + 1) * outs - o);
-        const struct packed part = {o, lanes, bundle * ins, (bundle + 1) * ins, inner};
+    for (int o = 0, lanes; o < outs * groups; o += lanes) {
+        int group = o / outs;
+        lanes = MIN(DIRECT_BLOCKS_MAX * b, (group + 1) * outs - o);
+        const struct packed part = {o, lanes, group * ins, (group + 1) * ins, inner};
         for (int phase = 0; phase < conv_phase_count(s); phase++) {
             const struct conv_taps y = conv_taps_h(s, phase / wide),
                                    x = conv_taps_w(s, phase % wide);
@@ -266,7 +259,7 @@ static size_t packed_count(const struct vector_ops *ops, const struct conv_shape
     case CONV_DIRECT:
         break;
     }
-    return ins / (size_t)conv_bundles(ops, s) * outs * taps;
+    return ins / (size_t)MAX(s->groups, 1) * outs * taps;
 }
 
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,

@@ -17,7 +17,8 @@ enum conv_algorithm {
 const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
                                          enum conv_algorithm algorithm);
 
-/* Weights in the order in which an algorithm reads them. Independent of n, h and w. */
+/* Weights in the order in which an algorithm reads them. Independent of n, h and
+ * w, but for a transposed convolution (weights_cache.h). */
 struct conv_weights {
     enum conv_algorithm algorithm;
     bool planar; /* the input is planar; see conv_reads_planar */

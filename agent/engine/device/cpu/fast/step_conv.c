@@ -22,8 +22,14 @@ void step_conv_free(void *state) {
 
 static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
                                               enum conv_algorithm algorithm, bool planar) {
-    struct weights_key key = {
-        step->node, step->source.weights, step->source.bias, step->norm_key, algorithm, planar};
+    const struct conv_shape *s = &step->shape;
+    struct weights_key key = {.node = step->node,
+                              .weights = step->source.weights,
+                              .bias = step->source.bias,
+                              .norm = step->norm_key,
+                              .algorithm = algorithm,
+                              .planar = planar,
+                              .order = {s->up_h, s->up_w, s->crop_top, s->crop_left}};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (!weights) {
         weights = conv_weights_new(cpu->vectors, &step->shape, algorithm, planar, &step->source);

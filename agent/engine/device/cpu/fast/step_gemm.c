@@ -48,7 +48,11 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
                                                  const struct gemm_step *gemm) {
     const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
     const float *bias = bias_slot < 0 ? NULL : schedule->slots[bias_slot].constant;
-    struct weights_key key = {step->node, b->constant, bias, NULL, CONV_DIRECT, true};
+    struct weights_key key = {.node = step->node,
+                              .weights = b->constant,
+                              .bias = bias,
+                              .algorithm = CONV_DIRECT,
+                              .planar = true};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (weights) {
         return weights;

@@ -2,6 +2,7 @@
 #include "agent/engine/device/cpu/fast/weights_cache.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct entry {
     struct weights_key key;
@@ -34,7 +35,8 @@ struct conv_weights *weights_cache_get(const struct weights_cache *cache,
         const struct weights_key *other = &cache->entries[i].key;
         if (other->node == key->node && other->weights == key->weights &&
             other->bias == key->bias && other->norm == key->norm &&
-            other->algorithm == key->algorithm && other->planar == key->planar) {
+            other->algorithm == key->algorithm && other->planar == key->planar &&
+            memcmp(other->order, key->order, sizeof key->order) == 0) {
             return cache->entries[i].weights;
         }
     }

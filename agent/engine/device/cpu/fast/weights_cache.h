@@ -10,6 +10,9 @@ struct weights_key {
     const void *weights, *bias, *norm;
     enum conv_algorithm algorithm;
     bool planar;
+    /* Of a transposed convolution: up_h, up_w, crop_top, crop_left, on which the order of the
+     * kernel's elements depends; else zeros. They may depend on the input's shape. */
+    int order[4];
 };
 struct weights_cache *weights_cache_new(void);
 void weights_cache_free(struct weights_cache *cache);

@@ -74,7 +74,11 @@ static const struct conv_weights *packed(struct cpu_device *cpu, const struct st
                                          bool is_recurrence) {
     // One constant may be W and R.
     const void *which = is_recurrence ? source->weights : NULL;
-    struct weights_key key = {step->node, source->weights, NULL, which, CONV_DIRECT, true};
+    struct weights_key key = {.node = step->node,
+                              .weights = source->weights,
+                              .norm = which,
+                              .algorithm = CONV_DIRECT,
+                              .planar = true};
     struct conv_weights *made = weights_cache_get(cpu->weights, &key);
     if (!made) {
         struct conv_shape shape = {
