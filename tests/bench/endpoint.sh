@@ -29,17 +29,24 @@ start_server() { # LATENCY
 }
 ticks() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }
 each_ms() { awk -v s="$1" -v n="$2" 'BEGIN { printf "%.4f", s * 1000 / n }'; }
+# A process and all below it.
+family() { # PID
+    local child
+    echo "$1"
+    for child in $(pgrep -P "$1"); do family "$child"; done
+}
 # Until the job ends, the largest memory of its worker, MiB.
 watch_worker() {
     local most=0 pid now
     while kill -0 "$1" 2>/dev/null; do
-        for pid in $(pgrep -P "$1"); do
+        for pid in $(family "$1"); do
             grep -qsF WINDLASS_COORDINATOR= "/proc/$pid/environ" || continue
             now=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) || now=
             if [ "${now:-0}" -gt "$most" ]; then most=$now; fi
         done
         sleep 0.5
     done
+    [ "$most" -gt 0 ] || { echo "endpoint.sh: no worker was seen" >&2; return 1; }
     echo $((most >> 10))
 }
 rows=()
@@ -64,7 +71,7 @@ M
     before=$(ticks)
     { time build/windlass run -f "$work/job.yaml" --workers 1 --state "$work/state" >"$work/log" 2>&1; } 2>"$work/times" &
     local job=$!
-    memory=$(watch_worker "$job")
+    memory=$(watch_worker "$job") || exit 1
     wait "$job" || { tail -20 "$work/log" >&2; exit 1; }
     after=$(ticks)
     [ "$(jq .requests.answers "$work/data/out/summary.json")" = "$COUNT" ] || { echo "endpoint.sh: not $COUNT answers" >&2; exit 1; }
