@@ -105,6 +105,14 @@ static const struct ending_advice common[] = {
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
+/* What the agent says of an output that another run has begun (ANEW_HINT of its coordinator, and the
+ * trainer's) has this word, and is no fault of the input. */
+static const char anew_word[] = "rerun with --restart";
+static const struct ending_advice anew = {
+    "InputInvalid",
+    "run again with --restart, which begins anew, or undo the change, or choose another output", 2,
+    false, false};
+
 /* The row of that reason, or the last row, whose reason is NULL. */
 static const struct ending_advice *find_advice(const struct ending_advice *rows,
                                                const char *reason) {
@@ -114,12 +122,21 @@ static const struct ending_advice *find_advice(const struct ending_advice *rows,
     return rows;
 }
 
+static const struct ending_advice *advice_of(const struct ending_kind *kind,
+                                             const json_t *condition) {
+    const char *reason = tree_text(condition, "reason", "");
+    if (strcmp(reason, anew.reason) == 0 && strstr(tree_text(condition, "message", ""), anew_word)) {
+        return &anew;
+    }
+    const struct ending_advice *own = kind->advices ? find_advice(kind->advices, reason) : NULL;
+    return own && own->reason ? own : find_advice(common, reason);
+}
+
 static int print_failure(const struct ending *ending) {
     const json_t *condition = object_succeeded(ending->status);
     const char *reason = tree_text(condition, "reason", "");
     const struct ending_kind *kind = ending->kind;
-    const struct ending_advice *own = kind->advices ? find_advice(kind->advices, reason) : NULL;
-    const struct ending_advice *advice = own && own->reason ? own : find_advice(common, reason);
+    const struct ending_advice *advice = advice_of(kind, condition);
     fprintf(stderr, "windlass: %s failed: %s\n", ending->name,
             tree_text(condition, "message", reason));
     int64_t total = tree_integer(ending->status, "items.total", 0);

@@ -64,6 +64,30 @@ static void each_reason_has_its_advice(void) {
     }
 }
 
+/* An output that another run has begun is not "correct the input". */
+static void another_run_asks_for_a_restart(void) {
+    static const char anew[] =
+        "spec.output.path: out holds the results of job s, started with a different spec: "
+        "spec.scorer.onnx.path: was a, is b: rerun with --restart (annotation "
+        "windlass.dev/restart), or choose another output";
+    static const struct {
+        const char *message, *next;
+    } rows[] = {
+        {anew, "\n  next: run again with --restart, which begins anew, or undo the change, or "
+               "choose another output\n"},
+        {"spec.input.video.path: data/x.mp4 is not there",
+         "\n  next: correct the input, or its path in the manifest, and run again\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[1000];
+        int code;
+        AUTO(tree_freep) json_t *status = failed("InputInvalid", rows[i].message);
+        told("BatchScore", status, &code, text, sizeof text);
+        CHECK(strstr(text, rows[i].next) != NULL);
+        CHECK_INT(code, 2);
+    }
+}
+
 /* Its pods say what is printed; the last lines of a program stay lines. */
 static void a_terminal_obeys_no_message(void) {
     char text[1000];
@@ -80,6 +104,7 @@ static void a_terminal_obeys_no_message(void) {
 
 int main(void) {
     TEST(a_terminal_obeys_no_message);
+    TEST(another_run_asks_for_a_restart);
     TEST(each_reason_has_its_advice);
     return TEST_END();
 }
