@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# docs/tutorials: the lines with $ of each page, in their order, in a folder that looks like the top of the repository. One page a day
-# (or that of SOAK_SEED), in a soak all. TUTORIALS="mpi sweep": only these.
+# docs/tutorials: the lines with $ of each page, in their order, in a folder that looks like the top of the repository, and a line that
+# each page is about. One page a day (or that of SOAK_SEED), in a soak all. TUTORIALS="mpi sweep": only these.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -8,6 +8,14 @@ root=$PWD build=$(realpath "${BUILD:-build}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME=$work/home
+declare -A shows=(
+    [embeddings]='^    [01]\.[0-9]+  [a-z0-9+.-]+: .*game'
+    [film]='^cockatoo\.mp4$'
+    [mpi]='^rank 3 of 4$'
+    [photos]='"item":"broken\.jpg","cause":"[^"]*: has an unknown format'
+    [sweep]='^    rates-[0-9]+ +Stopped +#'
+    [table]='^P999,twelve$'
+)
 # The commands of a page, with what follows a line <<'END' up to its end.
 commands_of() { # PAGE
     awk '
@@ -29,6 +37,8 @@ for page in docs/tutorials/*.md; do
     timeout 600 bash -e -o pipefail commands >log 2>&1 </dev/null
     code=$?
     check "tutorial $name runs as written" [ $code -eq 0 ]
+    check "and shows ${shows[$name]:?}" grep -qE "${shows[$name]}" log
+    [ "$name" != film ] || check "and leaves the full film's output free" [ ! -e examples/style-transfer/data/painted ]
     [ $code -eq 0 ] || tail -n 15 log | sed 's/^/# /'
     cd "$root" || exit 3
 done
