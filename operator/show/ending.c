@@ -105,9 +105,9 @@ static const struct ending_advice common[] = {
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
-/* What the agent says of an output that another run has begun (ANEW_HINT of its coordinator, and the
- * trainer's) has this word, and is no fault of the input. */
-static const char anew_word[] = "rerun with --restart";
+/* The agent's message has these words if the output belongs to another run (ANEW_HINT of its
+ * coordinator; the trainer's). Then the input need not be corrected. */
+static const char anew_words[] = "rerun with --restart";
 static const struct ending_advice anew = {
     "InputInvalid",
     "run again with --restart, which begins anew, or undo the change, or choose another output", 2,
@@ -125,7 +125,8 @@ static const struct ending_advice *find_advice(const struct ending_advice *rows,
 static const struct ending_advice *advice_of(const struct ending_kind *kind,
                                              const json_t *condition) {
     const char *reason = tree_text(condition, "reason", "");
-    if (strcmp(reason, anew.reason) == 0 && strstr(tree_text(condition, "message", ""), anew_word)) {
+    if (strcmp(reason, anew.reason) == 0 &&
+        strstr(tree_text(condition, "message", ""), anew_words)) {
         return &anew;
     }
     const struct ending_advice *own = kind->advices ? find_advice(kind->advices, reason) : NULL;
