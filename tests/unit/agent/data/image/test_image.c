@@ -352,6 +352,31 @@ static void odd_headers_hide_no_damage(void) {
     picture_release(&picture);
 }
 
+/* Of a progressive JPEG whose scans come in a wrong order the picture may be whole, as here, where
+ * the first scan comes twice; libjpeg warns of it as of damage, so it counts as that. */
+static void scans_out_of_order_are_refused(void) {
+    struct error err = {0};
+    struct picture picture, seen = {0};
+    uint8_t *jpeg = NULL;
+    size_t size = 0;
+    picture_init(&picture, 64, 48);
+    fill(&picture);
+    setenv("TJ_PROGRESSIVE", "1", 1);
+    CHECK_OK(image_encode(&picture, IMAGE_JPEG, &jpeg, &size, &err), &err);
+    unsetenv("TJ_PROGRESSIVE");
+    picture_release(&picture);
+    uint8_t *scan = marker(jpeg, size, 0xDA);
+    const uint8_t *next = marker(scan, size - (size_t)(scan - jpeg), 0xC4);
+    CHECK(next != NULL);
+    const struct change twice = {(size_t)(next - jpeg), 0, (const char *)scan,
+                                 (size_t)(next - scan), false};
+    CHECK(!decodes(jpeg, size, &twice, &seen));
+    const struct change same = {0, 0, "", 0, true};
+    CHECK(decodes(jpeg, size, &same, &seen));
+    picture_release(&seen);
+    free(jpeg);
+}
+
 /* Headers that claim a huge picture are refused before memory is allocated. */
 static void huge_pictures_are_refused(void) {
     struct error err = {0};
@@ -376,6 +401,7 @@ int main(void) {
     TEST(damaged_jpegs_are_refused);
     TEST(cut_jpegs_are_refused);
     TEST(odd_headers_hide_no_damage);
+    TEST(scans_out_of_order_are_refused);
     TEST(huge_pictures_are_refused);
     return TEST_END();
 }
