@@ -1,8 +1,9 @@
 /* watch.h: what the emulated GPU sees of its memory: races between threads, blocks and streams,
  * accesses outside of a step's operands, shared memory that no thread wrote, memory that was freed,
  * and wrong alignment. It knows by clocks which work comes before which, so it sees a race in
- * whatever order the work was done (but for those that docs/cuda.md names). Kernels that are compiled with -fsanitize=thread report each
- * access here; copies and libraries report theirs as ranges. */
+ * whatever order the work was done (but for those that docs/cuda.md names). Kernels that are
+ * compiled with -fsanitize=thread report each access here; copies and libraries report theirs as
+ * ranges. */
 #pragma once
 
 #include <functional>
