@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TRIES_MAX = 100, WORKERS_MAX = 1000 };
+enum { TRIES_MAX = 100, WORKERS_MAX = 1000, SECONDS_MAX = 86400 };
 
 static const struct import_field of_job[] = {
     {"template", NULL},
@@ -31,7 +31,7 @@ int import_single(struct import *import, const json_t *object, struct error *err
                                    .where = "template.",
                                    .has_program = true,
                                    .has_place = true};
-    if (tree_integer(spec, "completions", 1) != 1) {
+    if (import_integer(import, spec, "completions", 1) != 1) {
         return error_set(err, ERROR_INVALID, "spec.completions: 1 is expected");
     }
     import_metadata(import, object);
@@ -138,24 +138,25 @@ static void add_work(struct import *import, int64_t completions) {
 }
 
 static void take_limits(struct import *import, const json_t *spec) {
-    int64_t tries =
-        tree_integer(spec, "backoffLimitPerIndex", tree_integer(spec, "backoffLimit", 6));
+    int64_t tries = import_integer(import, spec, "backoffLimit", 6);
+    int64_t seconds = import_integer(import, spec, "activeDeadlineSeconds", SECONDS_MAX);
+    tries = import_integer(import, spec, "backoffLimitPerIndex", tries);
     json_t *retry = tree_ensure_object(import->spec, "retry");
     tries = MAX(0, MIN(tries, TRIES_MAX - 1)) + 1;
     json_object_set_new(import->spec, "miniBatchSize", json_integer(1));
     json_object_set_new(retry, "maxTries", json_integer(tries));
-    json_object_set_new(retry, "timeoutSeconds",
-                        json_integer(tree_integer(spec, "activeDeadlineSeconds", 86400)));
-    import_note(import, "retry", "timeoutSeconds is for one index");
+    json_object_set_new(retry, "timeoutSeconds", json_integer(MIN(seconds, SECONDS_MAX)));
+    import_note(import, "retry", "timeoutSeconds is for one index%s",
+                seconds > SECONDS_MAX ? ", and at most a day" : "");
     if (json_object_get(spec, "backoffLimitPerIndex")) {
         json_object_set_new(import->spec, "errorThreshold",
-                            json_integer(tree_integer(spec, "maxFailedIndexes", -1)));
+                            json_integer(import_integer(import, spec, "maxFailedIndexes", -1)));
     }
 }
 
 int import_indexed(struct import *import, const json_t *object, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
-    int64_t completions = tree_integer(spec, "completions", 0);
+    int64_t completions = import_integer(import, spec, "completions", 0);
     if (strcmp(tree_text(spec, "completionMode", ""), "Indexed") != 0 || completions < 1 ||
         completions > INT32_MAX) {
         return error_set(err, ERROR_INVALID,
@@ -166,11 +167,11 @@ int import_indexed(struct import *import, const json_t *object, struct error *er
                                    .where = "template.",
                                    .has_program = true,
                                    .has_place = true};
-    int64_t workers = MAX(1, tree_integer(spec, "parallelism", 1));
+    int64_t workers = import_integer(import, spec, "parallelism", 1);
     import_metadata(import, object);
     import_take_pod(import, &pod);
     import_policy(import, spec, "spec.", of_job);
-    place_fields(import, MIN(MIN(workers, completions), WORKERS_MAX));
+    place_fields(import, MAX(1, MIN(MIN(workers, completions), WORKERS_MAX)));
     take_limits(import, spec);
     add_work(import, completions);
     return 0;

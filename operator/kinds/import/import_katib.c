@@ -242,7 +242,7 @@ static void take_collector(struct import *import, const json_t *collector) {
 
 static void take_count(struct import *import, const json_t *spec, const char *from, const char *to,
                        int64_t most) {
-    int64_t count = tree_integer(spec, from, -1);
+    int64_t count = import_integer(import, spec, from, -1);
     if (count >= 0) {
         json_object_set_new(import->spec, to, json_integer(MIN(count, most)));
     }

@@ -57,7 +57,7 @@ int import_mpi(struct import *import, const json_t *object, struct error *err) {
     const json_t *launcher = tree_get(spec, "mpiReplicaSpecs.Launcher");
     const json_t *worker = tree_get(spec, "mpiReplicaSpecs.Worker");
     bool leads = tree_bool(spec, "runLauncherAsWorker", false);
-    int64_t workers = worker ? tree_integer(worker, "replicas", 1) + leads : 1;
+    int64_t workers = worker ? import_integer(import, worker, "replicas", 1) + leads : 1;
     if (!launcher) {
         return error_set(err, ERROR_INVALID, "spec.mpiReplicaSpecs.Launcher: missing");
     }

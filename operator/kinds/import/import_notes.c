@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/import/import_notes.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_MAX_BYTES = 400 };
@@ -86,6 +88,23 @@ char *import_scalar(const json_t *value) {
            : json_is_number(value) || json_is_boolean(value)
                ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
                : NULL;
+}
+
+int64_t import_integer(struct import *import, const json_t *object, const char *path,
+                       int64_t fallback) {
+    const json_t *value = tree_get(object, path);
+    AUTO(text_freep) char *text = import_scalar(value);
+    char *end = text;
+    errno = 0;
+    long long number = text ? strtoll(text, &end, 10) : 0;
+    if (text && end != text && !*end && errno == 0) {
+        return MIN(MAX(number, INT64_MIN / 4), INT64_MAX / 4);
+    }
+    if (value && !json_is_null(value)) {
+        import_leave_out(import, "%s: %.100s is not a whole number: as if it were %lld", path,
+                         text ? text : "it", (long long)fallback);
+    }
+    return fallback;
 }
 
 json_t *import_words(const json_t *list) {

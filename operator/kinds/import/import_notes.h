@@ -44,6 +44,10 @@ void import_report(struct import *import, const json_t *object, const char *wher
 
 /* A text, a number or a boolean as text; owned; NULL: anything else. */
 char *import_scalar(const json_t *value);
+/* A whole number, which may be written as text. Anything else that is there is left out, and the
+ * fallback counts. At most a quarter of int64_t's range: a few may be added. */
+int64_t import_integer(struct import *import, const json_t *object, const char *path,
+                       int64_t fallback);
 /* A list of texts, with numbers as texts; owned. */
 json_t *import_words(const json_t *list);
 /* Sets spec.FIELD to a copy of the value, unless there is none. */

@@ -116,11 +116,15 @@ void import_environment(struct import *import, const json_t *list, const char *w
 
 /* ---- resources ---- */
 
-static int64_t take_gpus(json_t *resources) {
+static int64_t take_gpus(struct import *import, json_t *resources) {
     AUTO(text_freep) char *count = import_scalar(json_object_get(resources, GPU));
     int64_t gpus = 0;
-    for (const char *at = count; at && isdigit((unsigned char)*at) && gpus <= GPUS_MAX; at++) {
+    const char *at = count ? count : "";
+    for (; isdigit((unsigned char)*at) && gpus <= GPUS_MAX; at++) {
         gpus = gpus * 10 + *at - '0';
+    }
+    if (count && !isdigit((unsigned char)*count)) {
+        import_leave_out(import, "resources.%s: %.100s is not a whole number", GPU, count);
     }
     json_object_del(resources, GPU);
     return gpus;
@@ -138,7 +142,7 @@ void import_resources(struct import *import, const json_t *resources) {
             AUTO(text_freep) char *text = import_scalar(value);
             json_object_set_new(part, name, json_string(text ? text : ""));
         }
-        int64_t here = take_gpus(part);
+        int64_t here = take_gpus(import, part);
         gpus = MAX(gpus, here);
         if (json_object_size(part) > 0) {
             json_object_set(made, parts[i], part);

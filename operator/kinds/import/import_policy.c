@@ -79,7 +79,7 @@ void import_policy(struct import *import, const json_t *policy, const char *wher
     import_set(import, "ttlSecondsAfterFinished",
                json_object_get(policy, "ttlSecondsAfterFinished"));
     if (json_object_get(policy, "backoffLimit")) {
-        int64_t limit = tree_integer(policy, "backoffLimit", 0);
+        int64_t limit = import_integer(import, policy, "backoffLimit", 0);
         json_object_set_new(tree_ensure_object(import->spec, "restart"), "maxRestarts",
                             json_integer(MAX(0, MIN(limit, RESTARTS_MAX))));
     }

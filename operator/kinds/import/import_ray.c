@@ -66,7 +66,8 @@ int import_rayjob(struct import *import, const json_t *object, struct error *err
     int64_t workers = 1;
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *group = json_array_get(groups, i);
-        int64_t replicas = tree_integer(group, "replicas", tree_integer(group, "minReplicas", 0));
+        int64_t replicas = import_integer(import, group, "minReplicas", 0);
+        replicas = import_integer(import, group, "replicas", replicas);
         workers += MAX(0, MIN(replicas, INT32_MAX));
         AUTO(text_freep) char *where = x_printf("workerGroupSpecs[%zu].", i);
         import_report(import, group, where, of_group);

@@ -46,9 +46,9 @@ static void take_elastic(struct import *import, const json_t *policy) {
     };
     import_set(import, "minWorkers", json_object_get(policy, "minReplicas"));
     if (json_object_get(policy, "maxRestarts")) {
-        int64_t restarts = MIN(MAX(tree_integer(policy, "maxRestarts", 0), 0), RESTARTS_MAX);
+        int64_t restarts = import_integer(import, policy, "maxRestarts", 0);
         json_object_set_new(tree_ensure_object(import->spec, "restart"), "maxRestarts",
-                            json_integer(restarts));
+                            json_integer(MIN(MAX(restarts, 0), RESTARTS_MAX)));
     }
     import_report(import, policy, "elasticPolicy.", fields);
 }
@@ -79,8 +79,8 @@ int import_pytorch(struct import *import, const json_t *object, struct error *er
     const json_t *spec = json_object_get(object, "spec");
     const json_t *master = tree_get(spec, "pytorchReplicaSpecs.Master");
     const json_t *worker = tree_get(spec, "pytorchReplicaSpecs.Worker");
-    int64_t workers = (master ? tree_integer(master, "replicas", 1) : 0) +
-                      (worker ? tree_integer(worker, "replicas", 1) : 0);
+    int64_t workers = (master ? import_integer(import, master, "replicas", 1) : 0) +
+                      (worker ? import_integer(import, worker, "replicas", 1) : 0);
     if (import_workers(import, workers, "spec.pytorchReplicaSpecs: replicas", err) < 0) {
         return -1;
     }
@@ -224,8 +224,8 @@ int import_trainjob(struct import *import, const json_t *object, struct error *e
     const json_t *spec = json_object_get(object, "spec");
     const json_t *trainer = json_object_get(spec, "trainer");
     const json_t *runtime = find_runtime(import, tree_text(spec, "runtimeRef.name", ""));
-    int64_t nodes =
-        tree_integer(trainer, "numNodes", tree_integer(runtime, "mlPolicy.numNodes", 1));
+    int64_t usual = import_integer(import, runtime, "mlPolicy.numNodes", 1);
+    int64_t nodes = import_integer(import, trainer, "numNodes", usual);
     if (import_workers(import, nodes, "spec.trainer.numNodes", err) < 0) {
         return -1;
     }

@@ -110,6 +110,36 @@ static void test_refusals(void) {
                   "has several jobs");
 }
 
+static void check_made(const char *text, const char *has, const char *has_not) {
+    struct error err = {0};
+    AUTO(text_freep) char *made = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    AUTO(tree_freep) json_t *documents = documents_of("job.yaml", text, &err);
+    CHECK_OK(import_documents(documents, NULL, "job", &made, &err), &err);
+    if (made) {
+        CHECK_OK(resource_parse("job.yaml", made, strlen(made), &object, &err), &err);
+    }
+    if (!made || !strstr(made, has) || (has_not && strstr(made, has_not))) {
+        printf("# %s:\n%s\n", has, made ? made : "nothing");
+        test_failures++;
+    }
+}
+
+#define POD "{spec: {containers: [{name: a, image: b, command: [c]}]}}"
+
+/* A parameter of a trial is text, wherever it stands. */
+static void test_numbers(void) {
+    check_made("kind: PyTorchJob\napiVersion: kubeflow.org/v1\nspec: {pytorchReplicaSpecs: "
+               "{Worker: {replicas: $(n), template: " POD "}}}",
+               "# replicas: $(n) is not a whole number: as if it were 1\n", NULL);
+    check_made("kind: PyTorchJob\napiVersion: kubeflow.org/v1\nspec: {pytorchReplicaSpecs: "
+               "{Worker: {replicas: \"3\", template: " POD "}}}",
+               "workers: 3\n", "whole number");
+    check_made("kind: MPIJob\napiVersion: kubeflow.org/v1\nspec: {mpiReplicaSpecs: {Launcher: "
+               "{template: " POD "}, Worker: {replicas: 2x, template: " POD "}}}",
+               "# replicas: 2x is not a whole number: as if it were 1\n", NULL);
+}
+
 /* A job's own name, a given one, and one that a job cannot have. */
 static void test_names(void) {
     static const char *const rows[][3] = {
@@ -131,6 +161,7 @@ static void test_names(void) {
 int main(void) {
     TEST(test_goldens);
     TEST(test_refusals);
+    TEST(test_numbers);
     TEST(test_names);
     return TEST_END();
 }
