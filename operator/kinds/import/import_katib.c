@@ -195,6 +195,19 @@ static void add_checkpoint(struct import *trial) {
                 claim);
 }
 
+static const char own_rules[] = "a trial ends as its program does, and stays as its job does";
+
+static const struct import_field of_template[] = {
+    {"trialSpec", NULL},
+    {"trialParameters", NULL},
+    {"primaryContainerName", "the container with the program is the only one"},
+    {"primaryPodLabels", "the output of the first worker has the metrics"},
+    {"successCondition", own_rules},
+    {"failureCondition", own_rules},
+    {"retain", own_rules},
+    {0},
+};
+
 static int take_trial(struct import *import, const json_t *template, struct error *err) {
     const json_t *given = json_object_get(template, "trialSpec");
     const json_t *parameters = json_object_get(template, "trialParameters");
@@ -224,6 +237,7 @@ static int take_trial(struct import *import, const json_t *template, struct erro
         json_object_del(import->spec, of_trial[i]);
     }
     take_notes(import, &trial);
+    import_report(import, template, "trialTemplate.", of_template);
     json_object_set(import->spec, "trial", trial.spec);
     return 0;
 }

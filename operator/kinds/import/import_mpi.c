@@ -74,6 +74,8 @@ int import_mpi(struct import *import, const json_t *object, struct error *err) {
          .has_program = true}};
     import_take_pod(import, &pods[0]);
     import_take_pod(import, &pods[1]);
+    import_replica(import, worker, "Worker.");
+    import_replica(import, launcher, "Launcher.");
     if (tree_get(worker, "template.spec.containers[0].command")) {
         import_leave_out(import, "Worker.command: no sshd is needed");
     }

@@ -2,9 +2,10 @@
 #include "operator/kinds/import/import_pod.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { GPUS_MAX = 16, WORDS_MAX = 64 };
+enum { GPUS_MAX = 16, WORDS_MAX = 64, AGAIN_MAX = 32 };
 
 #define GPU "nvidia.com/gpu"
 
@@ -171,30 +172,55 @@ static bool is_plain(const json_t *volume, const json_t *mount) {
            !strchr(tree_text(volume, "name", ""), '.');
 }
 
-static void add_plain(struct import *import, const json_t *volume, const json_t *mount) {
-    json_t *list = json_object_get(import->spec, "volumes");
-    const char *name = tree_text(volume, "name", "");
+/* The name of another volume of the same claim or folder; owned; NULL: there are too many. */
+static char *name_again(const json_t *list, const char *name) {
+    AUTO(text_freep) char *own = x_strdup(name);
+    for (int i = 2; tree_find(list, "name", own); i++) {
+        free(TAKE(own));
+        if (i > AGAIN_MAX) {
+            return NULL;
+        }
+        own = x_printf("%.36s-%d", name, i);
+    }
+    return TAKE(own);
+}
+
+/* {persistentVolumeClaim} or {nfs}; owned. */
+static json_t *source_of(const json_t *volume) {
     const json_t *claim = json_object_get(volume, "persistentVolumeClaim");
     const json_t *nfs = json_object_get(volume, "nfs");
-    bool is_read = tree_bool(mount, "readOnly", false) || tree_bool(claim, "readOnly", false) ||
-                   tree_bool(nfs, "readOnly", false);
+    return claim ? json_pack("{s:{s:s}}", "persistentVolumeClaim", "claimName",
+                             tree_text(claim, "claimName", ""))
+                 : json_pack("{s:{s:s, s:s}}", "nfs", "server", tree_text(nfs, "server", ""),
+                             "path", tree_text(nfs, "path", ""));
+}
+
+static void add_plain(struct import *import, const json_t *volume, const json_t *mount,
+                      const char *where) {
+    const char *name = tree_text(volume, "name", ""), *path = tree_text(mount, "mountPath", "");
+    AUTO(tree_freep) json_t *source = source_of(volume);
+    bool is_read = tree_bool(mount, "readOnly", false) ||
+                   tree_bool(volume, "persistentVolumeClaim.readOnly", false) ||
+                   tree_bool(volume, "nfs.readOnly", false);
+    json_t *list = json_object_get(import->spec, "volumes");
     if (!list) {
         list = json_array();
         json_object_set_new(import->spec, "volumes", list);
     }
-    if (tree_find(list, "name", name)) {
-        return;
+    const json_t *there = tree_find(list, "mountPath", path);
+    AUTO(tree_freep) json_t *other = there ? source_of(there) : NULL;
+    AUTO(text_freep) char *own = there ? NULL : name_again(list, name);
+    if (own) {
+        json_t *made = json_pack("{s:s, s:s}", "name", own, "mountPath", path);
+        if (is_read) {
+            json_object_set_new(made, "readOnly", json_true());
+        }
+        json_object_update(made, source);
+        json_array_append_new(list, made);
+    } else if (!there || !json_equal(source, other)) {
+        import_leave_out(import, "%svolumeMounts: %.80s at %.200s: %s", where, name, path,
+                         there ? "another is there" : "it is mounted too often");
     }
-    json_t *made =
-        json_pack("{s:s, s:s}", "name", name, "mountPath", tree_text(mount, "mountPath", ""));
-    if (is_read) {
-        json_object_set_new(made, "readOnly", json_true());
-    }
-    json_object_set_new(made, claim ? "persistentVolumeClaim" : "nfs",
-                        claim ? json_pack("{s:s}", "claimName", tree_text(claim, "claimName", ""))
-                              : json_pack("{s:s, s:s}", "server", tree_text(nfs, "server", ""),
-                                          "path", tree_text(nfs, "path", "")));
-    json_array_append_new(list, made);
 }
 
 static bool is_shared_memory(const json_t *volume, const json_t *mount) {
@@ -211,7 +237,7 @@ static void add_mount(struct import *import, const json_t *volumes, const json_t
     } else if (is_shared_memory(volume, mount)) {
         import_set(import, "sharedMemory", tree_get(volume, "emptyDir.sizeLimit"));
     } else if (is_plain(volume, mount)) {
-        add_plain(import, volume, mount);
+        add_plain(import, volume, mount, where);
     } else {
         json_t *list = template_list(import, "volumes");
         if (!tree_find(list, "name", tree_text(volume, "name", ""))) {
@@ -274,7 +300,8 @@ static const struct import_field of_container[] = {
     {0},
 };
 
-static void take_place(struct import *import, const json_t *spec, const json_t *container) {
+static void take_place(struct import *import, const struct import_pod *pod, const json_t *spec,
+                       const json_t *container) {
     static const char *const fields[] = {"nodeSelector", "tolerations", "serviceAccountName",
                                          "priorityClassName", "imagePullSecrets"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -291,10 +318,46 @@ static void take_place(struct import *import, const json_t *spec, const json_t *
                                 json_deep_copy(value));
         }
     }
-    if (json_object_get(container, "image") || !json_object_get(import->spec, "image")) {
+    if (json_object_get(container, "image") ||
+        (!pod->is_change && !json_object_get(import->spec, "image"))) {
         import_image(import, tree_text(container, "image", NULL));
     }
     import_resources(import, json_object_get(container, "resources"));
+}
+
+/* All pods of a job are alike, so another's place is left out where it differs. */
+static void leave_out_place(struct import *import, const struct import_pod *pod,
+                            const json_t *spec) {
+    const json_t *taken = tree_get(import->spec, "template.spec");
+    for (const struct import_field *field = of_pod; field->name; field++) {
+        const json_t *value = json_object_get(spec, field->name);
+        const json_t *own = json_object_get(import->spec, field->name);
+        bool is_lists =
+            strcmp(field->name, "containers") == 0 || strcmp(field->name, "volumes") == 0;
+        own = own ? own : json_object_get(taken, field->name);
+        if (value && !field->why && !is_lists && !(own && json_equal(value, own))) {
+            import_leave_out(import, "%s%s: all pods are alike, and have the others'", pod->where,
+                             field->name);
+        }
+    }
+}
+
+/* Volumes that the containers before the program mount, for which the program's mounts made none.
+ */
+static void add_first_volumes(struct import *import, const json_t *spec) {
+    const json_t *containers = json_object_get(spec, "initContainers"), *container, *mount;
+    size_t i, k;
+    json_array_foreach(containers, i, container) {
+        json_array_foreach(json_object_get(container, "volumeMounts"), k, mount) {
+            const char *name = tree_text(mount, "name", "");
+            const json_t *volume = tree_find(json_object_get(spec, "volumes"), "name", name);
+            json_t *list = template_list(import, "volumes");
+            if (volume && !tree_find(list, "name", name) &&
+                !tree_find(json_object_get(import->spec, "volumes"), "name", name)) {
+                json_array_append_new(list, json_deep_copy(volume));
+            }
+        }
+    }
 }
 
 static void take_container(struct import *import, const struct import_pod *pod,
@@ -347,7 +410,12 @@ void import_take_pod(struct import *import, const struct import_pod *pod) {
     import_report(import, container, within, of_container);
     take_metadata(import, json_object_get(pod->template, "metadata"));
     if (pod->has_place) {
-        take_place(import, spec, container);
+        take_place(import, pod, spec, container);
+    } else {
+        leave_out_place(import, pod, spec);
     }
     take_container(import, pod, container);
+    if (pod->has_place) {
+        add_first_volumes(import, spec);
+    }
 }

@@ -9,6 +9,7 @@ struct import_pod {
     const char *container;  /* the one with the program; NULL: the first */
     bool has_program;       /* its command becomes spec.command */
     bool has_place;         /* its image, resources and scheduling become the job's */
+    bool is_change;         /* of a pod that another template has: it needs no image */
 };
 
 /* Environment and volumes are added in any case: a second pod of the same job adds to the first. */

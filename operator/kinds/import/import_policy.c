@@ -92,6 +92,16 @@ void import_policy(struct import *import, const json_t *policy, const char *wher
     import_report(import, rest, where, others ? others : none);
 }
 
+void import_replica(struct import *import, const json_t *replica, const char *where) {
+    static const struct import_field fields[] = {
+        {"replicas", NULL},
+        {"template", NULL},
+        {"restartPolicy", "restart and retry say what follows when a program ends"},
+        {0},
+    };
+    import_report(import, replica, where, fields);
+}
+
 int import_workers(struct import *import, int64_t workers, const char *where, struct error *err) {
     if (workers < 1 || workers > WORKERS_MAX) {
         return error_set(err, ERROR_INVALID, "%s: 1 to %d are possible", where, WORKERS_MAX);

@@ -9,6 +9,8 @@ void import_metadata(struct import *import, const json_t *object);
  * in what is left out. Others must be in the table, which may be NULL. */
 void import_policy(struct import *import, const json_t *policy, const char *where,
                    const struct import_field *others);
+/* One of a job's replica specs, which has a pod template. where: "Worker." */
+void import_replica(struct import *import, const json_t *replica, const char *where);
 /* Replicas, from 1 to 1,000. INVALID: others. */
 NODISCARD int import_workers(struct import *import, int64_t workers, const char *where,
                              struct error *err);

@@ -99,6 +99,8 @@ int import_pytorch(struct import *import, const json_t *object, struct error *er
     for (size_t i = worker ? 0 : 1; i < (size_t)(master ? 2 : 1); i++) {
         import_take_pod(import, &pods[i]);
     }
+    import_replica(import, worker, "Worker.");
+    import_replica(import, master, "Master.");
     compare_programs(import, master, worker);
     take_elastic(import, json_object_get(spec, "elasticPolicy"));
     take_processes(import, json_object_get(spec, "nprocPerNode"), "nprocPerNode");
@@ -122,8 +124,20 @@ static const json_t *find_runtime(const struct import *import, const char *name)
     return NULL;
 }
 
+/* The container whose program the trainer's command stands for: the launcher's, where there is one,
+ * else the node's. */
+static const json_t *program_of(const json_t *runtime) {
+    const json_t *jobs = tree_get(runtime, "template.spec.replicatedJobs");
+    const json_t *launcher = tree_find(jobs, "name", "launcher");
+    const json_t *job = launcher ? launcher : tree_find(jobs, "name", "node");
+    const json_t *containers = tree_get(job, "template.spec.template.spec.containers");
+    const json_t *node = tree_find(containers, "name", "node");
+    return node ? node : json_array_get(containers, 0);
+}
+
 /* The pods of the job `node` in replicatedJobs, which has the trainer. */
-static void take_replicated(struct import *import, const json_t *template, const char *where) {
+static void take_replicated(struct import *import, const json_t *template, const char *where,
+                            bool is_change) {
     const json_t *jobs = tree_get(template, "spec.replicatedJobs");
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *job = json_array_get(jobs, i);
@@ -136,7 +150,8 @@ static void take_replicated(struct import *import, const json_t *template, const
         const struct import_pod pod = {.template = tree_get(job, "template.spec.template"),
                                        .where = where,
                                        .container = name,
-                                       .has_place = true};
+                                       .has_place = true,
+                                       .is_change = is_change};
         import_take_pod(import, &pod);
     }
     const json_t *metadata = json_object_get(template, "metadata");
@@ -149,23 +164,41 @@ static void take_replicated(struct import *import, const json_t *template, const
     }
 }
 
+/* What one override changes in the pods of the jobs `targets`; without a list: in all. */
+static void take_override(struct import *import, const json_t *template, const json_t *targets,
+                          const char *list) {
+    AUTO(text_freep) char *where = x_printf("%s.", list);
+    const struct import_pod pod = {
+        .template = template, .where = where, .has_place = true, .is_change = true};
+    if (json_array_size(targets) == 0 || tree_find(targets, "name", "node")) {
+        import_take_pod(import, &pod);
+    }
+    for (size_t i = 0; i < json_array_size(targets); i++) {
+        const char *name = tree_text(json_array_get(targets, i), "name", "");
+        if (strcmp(name, "node") != 0) {
+            import_leave_out(import, "%s: of %.60s", list, name);
+        }
+    }
+}
+
 static void take_patches(struct import *import, const json_t *spec) {
     const json_t *patches = json_object_get(spec, "runtimePatches");
     for (size_t i = 0; i < json_array_size(patches); i++) {
         take_replicated(import,
                         tree_get(json_array_get(patches, i), "trainingRuntimeSpec.template"),
-                        "runtimePatches.");
+                        "runtimePatches.", true);
     }
     static const char *const lists[] = {"podTemplateOverrides", "podSpecOverrides"};
-    for (size_t i = 0; i < 2 * ARRAY_LEN(lists); i++) {
-        const json_t *one = json_array_get(json_object_get(spec, lists[i % 2]), i / 2);
-        const struct import_pod pod = {.template = one, .where = lists[i % 2], .has_place = true};
-        const char *target = tree_text(one, "targetJobs[0].name", "node");
-        if (one && strcmp(target, "node") == 0) {
-            import_take_pod(import, &pod);
-        } else if (one) {
-            import_leave_out(import, "%s: of %.60s", lists[i % 2], target);
-        }
+    const json_t *one;
+    size_t i;
+    json_array_foreach(json_object_get(spec, lists[0]), i, one) {
+        take_override(import, one, json_object_get(one, "targetJobs"), lists[0]);
+    }
+    json_array_foreach(json_object_get(spec, lists[1]), i, one) { /* fields of a pod's spec */
+        AUTO(tree_freep) json_t *fields = json_copy((json_t *)one);
+        json_object_del(fields, "targetJobs");
+        AUTO(tree_freep) json_t *template = json_pack("{s:O}", "spec", fields);
+        take_override(import, template, json_object_get(one, "targetJobs"), lists[1]);
     }
 }
 
@@ -186,7 +219,7 @@ static void take_runtime(struct import *import, const json_t *spec, const json_t
                   strstr(name, "deepspeed") || strstr(name, "mlx") || strstr(name, "flux");
     json_object_set_new(import->spec, "launcher", json_string(is_mpi ? "MPI" : "Torchrun"));
     if (runtime) {
-        take_replicated(import, json_object_get(runtime, "template"), "runtime.");
+        take_replicated(import, json_object_get(runtime, "template"), "runtime.", false);
         take_processes(import, tree_get(runtime, "mlPolicy.torch.numProcPerNode"),
                        "numProcPerNode");
         take_processes(import, tree_get(runtime, "mlPolicy.mpi.numProcPerNode"), "numProcPerNode");
@@ -236,7 +269,11 @@ int import_trainjob(struct import *import, const json_t *object, struct error *e
     if (image || !json_object_get(import->spec, "image")) {
         import_image(import, image);
     }
-    import_program(import, json_object_get(trainer, "command"), json_object_get(trainer, "args"));
+    const json_t *standard = program_of(runtime);
+    const json_t *command = json_object_get(trainer, "command");
+    const json_t *arguments = json_object_get(trainer, "args");
+    import_program(import, command ? command : json_object_get(standard, "command"),
+                   arguments ? arguments : json_object_get(standard, "args"));
     import_environment(import, json_object_get(trainer, "env"), "trainer.");
     import_resources(import, json_object_get(trainer, "resourcesPerNode"));
     take_processes(import, json_object_get(trainer, "numProcPerNode"), "numProcPerNode");

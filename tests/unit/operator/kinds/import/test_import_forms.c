@@ -140,6 +140,43 @@ static void test_numbers(void) {
                "# replicas: 2x is not a whole number: as if it were 1\n", NULL);
 }
 
+#define CLAIM                                                                                      \
+    "volumes: [{name: data, persistentVolumeClaim: {claimName: x}}, {name: rest, emptyDir: {}}]"
+
+/* A claim at two paths; a volume that only the container before the program mounts. */
+static void test_volumes(void) {
+    static const char job[] =
+        "kind: PyTorchJob\napiVersion: kubeflow.org/v1\nspec: {pytorchReplicaSpecs: {Worker: "
+        "{restartPolicy: OnFailure, template: {spec: {containers: [{name: a, image: b, command: "
+        "[c], volumeMounts: [{name: data, mountPath: /one}, {name: data, mountPath: /two}]}], "
+        "initContainers: [{name: i, image: b, volumeMounts: [{name: rest, mountPath: /rest}, "
+        "{name: data, mountPath: /data}]}], " CLAIM "}}}, Master: {template: {spec: "
+        "{nodeSelector: {a: b}, containers: [{name: a, image: b, command: [c]}]}}}}}";
+    check_made(job, "{name: data-2, mountPath: /two, persistentVolumeClaim: {claimName: x}}", NULL);
+    check_made(job, "- {name: rest, emptyDir: {}}", "- {name: data, persistentVolumeClaim");
+    check_made(job, "# Worker.restartPolicy: restart and retry", NULL);
+    check_made(job, "# Master.nodeSelector: all pods are alike", NULL);
+}
+
+#define TRAINJOB                                                                                   \
+    "kind: ClusterTrainingRuntime\napiVersion: trainer.kubeflow.org/v1alpha1\nmetadata: {name: "   \
+    "r}\nspec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: "      \
+    "{spec: {containers: [{name: node, image: b, command: [python3, own.py]}]}}}}}]}}}\n---\n"     \
+    "kind: TrainJob\napiVersion: trainer.kubeflow.org/v1alpha1\nspec: {runtimeRef: {name: r}, "
+
+static void test_overrides(void) {
+    check_made(TRAINJOB "trainer: {numNodes: 2}}", "command: [python3, own.py]", "NAME-THE");
+    check_made(TRAINJOB "trainer: {args: [x]}}", "command: [python3, own.py, x]", "NAME-THE");
+    check_made(TRAINJOB "podSpecOverrides: [{targetJobs: [{name: node}], nodeSelector: {a: b}}]}",
+               "nodeSelector: {a: b}", "NAME-THE");
+    static const char three[] =
+        TRAINJOB "podTemplateOverrides: [{spec: {priorityClassName: c}}, {targetJobs: [{name: "
+                 "other}], spec: {}}, {spec: {serviceAccountName: third}}]}";
+    check_made(three, "serviceAccountName: third", "NAME-THE");
+    check_made(three, "# podTemplateOverrides: of other", NULL);
+    check_made(three, "priorityClassName: c", NULL);
+}
+
 /* A job's own name, a given one, and one that a job cannot have. */
 static void test_names(void) {
     static const char *const rows[][3] = {
@@ -162,6 +199,8 @@ int main(void) {
     TEST(test_goldens);
     TEST(test_refusals);
     TEST(test_numbers);
+    TEST(test_volumes);
+    TEST(test_overrides);
     TEST(test_names);
     return TEST_END();
 }
