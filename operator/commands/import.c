@@ -65,9 +65,9 @@ int import_command(int argc, char **argv) {
             "  Kubernetes        Job with completionMode: Indexed\n"
             "  Azure ML          parallel step of a pipeline, batch deployment, ParallelRunConfig\n"
             "  Azure Batch AI    job.json\n"
-            "Comments in it say what is left to do and what has no counterpart. Keys and "
-            "passwords\n"
-            "in the file are not copied; the comments say which Secrets to create.",
+            "Comments in it say what is left to do and what has no counterpart. Values of\n"
+            "Secrets are not copied; the comments say which to create. Variables are, so look for\n"
+            "keys and passwords in them.",
         .examples = "windlass import mpijob.yaml > job.yaml && windlass check -f job.yaml\n"
                     "windlass import job.json --name cifar > cifar.yaml",
         .words_min = 1,

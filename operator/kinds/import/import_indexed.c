@@ -6,6 +6,7 @@
 #include "operator/kinds/import/import_pod.h"
 #include "operator/kinds/import/import_policy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { TRIES_MAX = 100, WORKERS_MAX = 1000, SECONDS_MAX = 86400 };
@@ -105,36 +106,53 @@ static void place_fields(struct import *import, int64_t workers) {
     move(import->notes, "image", import->notes, "scorer.command.image");
     move(import->notes, "command", import->notes, "scorer.command.command");
     move(import->notes, "gpus", import->notes, "workers.gpus");
+    move(import->notes, "environment", import->notes, "scorer.command.environment");
     json_object_set_new(spec, "scorer", json_pack("{s:o}", "command", command));
     json_object_set_new(spec, "workers", pods);
-    static const char *const only_there[] = {"sharedMemory", "gang", "queue", "restart"};
+    static const char *const only_there[] = {"sharedMemory", "gang", "queue"};
     for (size_t i = 0; i < ARRAY_LEN(only_there); i++) {
         if (json_object_del(spec, only_there[i]) == 0) {
             import_leave_out(import, "%s: a BatchScore has no such field", only_there[i]);
         }
     }
+    json_object_del(spec, "restart"); /* of backoffLimit, which retry has */
+}
+
+/* A name that no volume of the pod has; owned. */
+static char *free_name(const struct import *import) {
+    const json_t *plain = json_object_get(import->spec, "volumes");
+    const json_t *others = tree_get(import->spec, "workers.template.spec.volumes");
+    char *name = x_strdup("work");
+    for (int i = 2; i < 100 && (tree_find(plain, "name", name) || tree_find(others, "name", name));
+         i++) {
+        free(name);
+        name = x_printf("work-%d", i);
+    }
+    return name;
 }
 
 /* The indices as files of a claim, and a folder for what the job leaves. */
 static void add_work(struct import *import, int64_t completions) {
     AUTO(text_freep) char *claim = x_printf("%s-work", import->name);
+    AUTO(text_freep) char *name = free_name(import);
     json_t *volumes = json_object_get(import->spec, "volumes");
     if (!volumes) {
         volumes = json_array();
         json_object_set_new(import->spec, "volumes", volumes);
     }
-    json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", "work",
+    json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", name,
                                              "persistentVolumeClaim", "claimName", claim));
     json_object_set_new(import->spec, "input",
-                        json_pack("{s:{s:s}}", "files", "path", "work/indices"));
-    json_object_set_new(import->spec, "output",
-                        json_pack("{s:s, s:s}", "path", "work/done", "mode", "SummaryOnly"));
+                        json_pack("{s:{s:o}}", "files", "path", json_sprintf("%s/indices", name)));
+    json_object_set_new(
+        import->spec, "output",
+        json_pack("{s:o, s:s}", "path", json_sprintf("%s/done", name), "mode", "SummaryOnly"));
     import_note(
         import, "input",
         "an item is an index. Make the files in the volume once: mkdir indices; cd indices; "
         "touch $(seq 0 %lld)",
         (long long)completions - 1);
-    import_note(import, "volumes", "work: make a claim %s that all nodes can mount", claim);
+    import_note(import, "volumes", "%s: make a claim %s that all nodes can mount", name, claim);
 }
 
 static void take_limits(struct import *import, const json_t *spec) {

@@ -6,6 +6,9 @@
 #include "operator/kinds/import/import_batch.h"
 #include "operator/kinds/import/import_pod.h"
 
+#include "lib/file.h"
+
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +72,12 @@ static const json_t *find_step(const json_t *object, size_t *ret_count) {
 
 bool import_is_parallel(const json_t *object) {
     size_t count;
+    const char *type = tree_text(object, "type", "");
+    bool is_batch = json_object_get(object, "settings") ||
+                    json_object_get(object, "mini_batch_size") || strcmp(type, "batch") == 0 ||
+                    strcmp(type, "model") == 0; /* an online deployment has none of them */
     return is_step(object) || find_step(object, &count) ||
-           json_object_get(object, "endpoint_name") ||
+           (json_object_get(object, "endpoint_name") && is_batch) ||
            json_is_object(json_object_get(object, "parallel_run_config")) ||
            (json_object_get(object, "entry_script") &&
             FIND(object, "output_action", "mini_batch_size", "node_count"));
@@ -78,12 +85,31 @@ bool import_is_parallel(const json_t *object) {
 
 /* ---- the program ---- */
 
-/* The module of "src/score.py"; owned; NULL: not a Python file. */
+/* The module of "src/score.py"; owned; NULL: not a Python file, or of a name that no module has. */
 static char *module_of(const char *script) {
-    const char *slash = strrchr(script, '/'), *base = slash ? slash + 1 : script;
-    return text_ends(base, ".py") && strlen(base) > 3 && !strpbrk(base, "'\"\\ \n$")
+    const char *base = file_basename(script);
+    return text_ends(base, ".py") && strlen(base) > 3 && !strpbrk(script, "'\"\\ \n$:") &&
+                   strchr(base, '.') == base + strlen(base) - 3
                ? x_strndup(base, strlen(base) - 3)
                : NULL;
+}
+
+/* What makes it `script`: import takes no name with a "-", importlib does; owned. */
+static char *line_of(const char *module, bool is_table) {
+    bool is_name = !isdigit((unsigned char)*module);
+    for (const char *at = module; *at; at++) {
+        is_name &= isalnum((unsigned char)*at) || *at == '_';
+    }
+    AUTO(text_freep)
+    char *import =
+        is_name ? x_printf("import windlass, %s as script%s", module, is_table ? ", pandas" : "")
+                : x_printf("import importlib, windlass%s\nscript = "
+                           "importlib.import_module('%s')",
+                           is_table ? ", pandas" : "", module);
+    return x_printf("%s\nwindlass.serve(%s, lambda arguments: getattr(script, 'init', lambda: "
+                    "None)())",
+                    import,
+                    is_table ? "lambda rows: script.run(pandas.DataFrame(rows))" : "script.run");
 }
 
 /* Splits program_arguments at spaces; what only Azure's own runner reads is left out. */
@@ -144,12 +170,7 @@ static int take_program(struct import *import, const json_t *job, bool is_table,
                          "entry_script: missing, or not a Python file: a model of MLflow without a "
                          "script is not supported; export it to ONNX and use windlass score");
     }
-    AUTO(text_freep)
-    char *line =
-        x_printf("import windlass, %s as script%s\nwindlass.serve(%s, lambda arguments: "
-                 "getattr(script, 'init', lambda: None)())",
-                 module, is_table ? ", pandas" : "",
-                 is_table ? "lambda rows: script.run(pandas.DataFrame(rows))" : "script.run");
+    AUTO(text_freep) char *line = line_of(module, is_table);
     const char *arguments = text_of(FIND(job, "program_arguments"));
     AUTO(tree_freep) json_t *words = json_pack("[s, s, s]", "python3", "-c", line);
     AUTO(tree_freep) json_t *more = arguments_of(import, arguments ? arguments : "");
@@ -157,13 +178,17 @@ static int take_program(struct import *import, const json_t *job, bool is_table,
     json_array_extend(words, more);
     json_t *command = json_pack("{s:O}", "command", words);
     json_t *variables = tree_ensure_object(command, "environment");
-    json_object_set_new(variables, "PYTHONPATH", json_string("$(work)/code"));
+    int folder = (int)(file_basename(script) - script);
+    json_object_set_new(variables, "PYTHONPATH",
+                        folder ? json_sprintf("$(work)/code/%.*s:$(work)/code", folder - 1, script)
+                               : json_string("$(work)/code"));
     json_object_set_new(variables, "AZUREML_MODEL_DIR", json_string("$(work)/model"));
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)FIND(job, "environment_variables"), name, value) {
         AUTO(text_freep) char *text = import_scalar(value);
         json_object_set_new(variables, name, json_string(text ? text : ""));
+        import_note_secret(import, "scorer.command.environment", name);
     }
     json_object_set_new(import->spec, "scorer", json_pack("{s:o}", "command", command));
     import_note(import, "scorer.command.command",
@@ -307,6 +332,8 @@ static const struct import_field of_job[] = {
     {"partition_keys", NULL},
     {"allowed_failed_count", NULL},
     {"resources", NULL},
+    {"instance_count", NULL},
+    {"instance_type", NULL},
     {"model", "put its files into model in the volume"},
     {"source_directory", "put its files into code in the volume"},
     {"inputs", "the one of input_data is data in the volume, others are folders beside it"},

@@ -80,6 +80,19 @@ static bool is_variable(const char *name) {
     return is_name && !text_starts(name, "WINDLASS_") && strcmp(name, "POD_IP") != 0;
 }
 
+void import_note_secret(struct import *import, const char *field, const char *variable) {
+    static const char *const names[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcasestr(variable, names[i])) {
+            import_note(import, field,
+                        "%.80s: its value is in this file, as it was in the other; a key or a "
+                        "password belongs in a Secret",
+                        variable);
+            return;
+        }
+    }
+}
+
 static void add_variable(struct import *import, const json_t *variable) {
     const char *name = tree_text(variable, "name", "");
     const json_t *secret = tree_get(variable, "valueFrom.secretKeyRef");
@@ -100,6 +113,7 @@ static void add_variable(struct import *import, const json_t *variable) {
         AUTO(text_freep) char *value = import_scalar(json_object_get(variable, "value"));
         json_object_set_new(tree_ensure_object(import->spec, "environment"), name,
                             json_string(value ? value : ""));
+        import_note_secret(import, "environment", name);
     }
 }
 

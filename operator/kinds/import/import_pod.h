@@ -17,6 +17,8 @@ void import_take_pod(struct import *import, const struct import_pod *pod);
 
 /* The parts for jobs without a pod template. */
 void import_environment(struct import *import, const json_t *list, const char *where);
+/* Notes at that field that a variable with such a name may be a key or a password. */
+void import_note_secret(struct import *import, const char *field, const char *variable);
 void import_resources(struct import *import, const json_t *resources);
 void import_program(struct import *import, const json_t *command, const json_t *arguments);
 /* Notes what an image must be able to do without. */

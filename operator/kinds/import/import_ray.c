@@ -48,6 +48,35 @@ static const struct import_field of_group[] = {
     {0},
 };
 
+static const struct import_field of_cluster[] = {
+    {"headGroupSpec", NULL},
+    {"workerGroupSpecs", NULL},
+    {"rayVersion", "the image has its own"},
+    {"enableInTreeAutoscaling", "workers says how many there are"},
+    {"autoscalerOptions", "workers says how many there are"},
+    {0},
+};
+
+/* The head's variables and volumes become those of all pods; the rest of it is the workers'. */
+static void take_head(struct import *import, const json_t *head, const json_t *group) {
+    static const char *const fields[] = {"image", "resources"};
+    const json_t *one = json_array_get(tree_get(head, "template.spec.containers"), 0);
+    const json_t *other = json_array_get(tree_get(group, "spec.containers"), 0);
+    const struct import_pod pod = {.template = json_object_get(head, "template"),
+                                   .where = "headGroupSpec."};
+    import_report(import, head, "headGroupSpec.", of_group);
+    if (!group) {
+        return; /* the head is the only pod, whose place was taken */
+    }
+    import_take_pod(import, &pod);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        const json_t *a = json_object_get(one, fields[i]), *b = json_object_get(other, fields[i]);
+        if (a && !(b && json_equal(a, b))) {
+            import_leave_out(import, "headGroupSpec.%s: the head has the workers'", fields[i]);
+        }
+    }
+}
+
 /* Working folder and packages, which Ray installs when the program connects. */
 static void take_runtime(struct import *import, const char *yaml) {
     if (yaml) {
@@ -86,6 +115,8 @@ int import_rayjob(struct import *import, const json_t *object, struct error *err
         .template = group ? group : head, .where = "pod.", .has_place = true};
     import_metadata(import, object);
     import_take_pod(import, &pod);
+    take_head(import, json_object_get(cluster, "headGroupSpec"), group);
+    import_report(import, cluster, "rayClusterSpec.", of_cluster);
     json_object_set_new(import->spec, "launcher", json_string("None"));
     json_object_set_new(import->spec, "command",
                         json_pack("[s, s, s, s, s]", "bash", "-c", script, "ray", entry));

@@ -104,7 +104,11 @@ static void test_refusals(void) {
                   "{algorithmName: grid}, parameters: [{name: a, parameterType: double, "
                   "feasibleSpace: {min: 1, max: 2}}]}",
                   "spec.parameters[0]: feasibleSpace.step: missing");
-    check_refused("endpoint_name: a\nname: b\nmodel: c", "entry_script: missing");
+    check_refused("endpoint_name: a\nname: b\nmodel: c\ntype: batch", "entry_script: missing");
+    check_refused("endpoint_name: a\nname: b\nmodel: c\ninstance_count: 2\ncode_configuration: "
+                  "{scoring_script: s.py}",
+                  "not a job that import knows");
+    check_refused("endpoint_name: a\ntype: batch\nentry_script: a.b.py", "entry_script: missing");
     check_refused("jobs: {a: {type: parallel}, b: {type: parallel}}", "has 2 parallel steps");
     check_refused("kind: RayJob\napiVersion: ray.io/v1\n---\nkind: RayJob\napiVersion: ray.io/v1",
                   "has several jobs");
@@ -177,6 +181,51 @@ static void test_overrides(void) {
     check_made(three, "priorityClassName: c", NULL);
 }
 
+static void test_ray_head(void) {
+    static const char job[] =
+        "kind: RayJob\napiVersion: ray.io/v1\nspec: {entrypoint: e, rayClusterSpec: {rayVersion: "
+        "'2', enableInTreeAutoscaling: true, headGroupSpec: {serviceType: x, template: {spec: "
+        "{tolerations: [{key: a}], containers: [{name: h, image: head, env: [{name: A, value: b}], "
+        "resources: {limits: {cpu: 1}}}]}}}, workerGroupSpecs: [{replicas: 1, template: " POD
+        "}]}}";
+    static const char *const lines[] = {"# headGroupSpec.image: the head has",
+                                        "# headGroupSpec.resources: the head has",
+                                        "# headGroupSpec.serviceType: it has no",
+                                        "# headGroupSpec.tolerations: all pods",
+                                        "# rayClusterSpec.rayVersion: the image has",
+                                        "# rayClusterSpec.enableInTreeAutoscaling: ",
+                                        "environment: {A: b}",
+                                        "image: b\n"};
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        check_made(job, lines[i], NULL);
+    }
+}
+
+#define INDEXED "kind: Job\napiVersion: batch/v1\nspec: {completionMode: Indexed, completions: 3, "
+
+static void test_indexed(void) {
+    static const char job[] =
+        INDEXED "activeDeadlineSeconds: 172800, backoffLimit: 3, template: {spec: {containers: "
+                "[{name: a, image: b, command: [c], env: [{name: API_KEY, value: d}], "
+                "volumeMounts: [{name: work, mountPath: /w}]}], volumes: [{name: work, emptyDir: "
+                "{}}]}}}";
+    check_made(job, "retry: {maxTries: 4, timeoutSeconds: 86400}", "restart: a BatchScore has");
+    check_made(job, "# timeoutSeconds is for one index, and at most a day", NULL);
+    check_made(job, "files: {path: work-2/indices}", NULL);
+    check_made(job, "# API_KEY: its value is in this file", NULL);
+}
+
+static void test_scripts(void) {
+    check_made("type: parallel\ntask: {entry_script: src/my-score.py}\nmini_batch_size: 1",
+               "script = importlib.import_module('my-score')\\nwindlass.serve(", "as script");
+    check_made("type: parallel\ntask: {entry_script: src/score.py}\nmini_batch_size: 1\n"
+               "instance_count: 3\nenvironment_variables: {PASSWORD: x}",
+               "PYTHONPATH: \"$(work)/code/src:$(work)/code\"", "instance_count");
+    check_made("type: parallel\ntask: {entry_script: s.py}\nmini_batch_size: 1\n"
+               "environment_variables: {PASSWORD: x}",
+               "# PASSWORD: its value is in this file", NULL);
+}
+
 /* A job's own name, a given one, and one that a job cannot have. */
 static void test_names(void) {
     static const char *const rows[][3] = {
@@ -201,6 +250,9 @@ int main(void) {
     TEST(test_numbers);
     TEST(test_volumes);
     TEST(test_overrides);
+    TEST(test_ray_head);
+    TEST(test_indexed);
+    TEST(test_scripts);
     TEST(test_names);
     return TEST_END();
 }
