@@ -2,6 +2,7 @@
 #include "operator/kinds/sweep/derived/derived_sweep.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +84,14 @@ static bool is_whole(const char *text) {
     return *digits && !digits[strspn(digits, "0123456789")];
 }
 
-/* A number where the text is one, else the text; owned. */
+/* A number where the text is one (not "nan" or "inf", which no manifest has), else the text; owned.
+ */
 static json_t *scalar_of(const char *text) {
     char *end = NULL;
     double number = strtod(text, &end);
-    return is_whole(text) && strlen(text) < 18 ? json_integer(strtoll(text, NULL, 10))
-           : *text && !*end                    ? json_real(number)
-                                               : json_string(text);
+    return is_whole(text) && strlen(text) < 18  ? json_integer(strtoll(text, NULL, 10))
+           : *text && !*end && isfinite(number) ? json_real(number)
+                                                : json_string(text);
 }
 
 /* "a,b,c"; owned. */

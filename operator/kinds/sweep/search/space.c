@@ -31,12 +31,31 @@ static bool is_rounded(enum expression expression) {
            expression == EXPRESSION_QNORMAL || expression == EXPRESSION_QLOGNORMAL;
 }
 
-/* The text itself, or an integer formatted in `number`. */
+static bool is_choice(const json_t *value) {
+    return json_is_string(value) || json_is_number(value);
+}
+
+static bool are_choices(const json_t *values) {
+    const json_t *value;
+    size_t i;
+    json_array_foreach(values, i, value) {
+        if (!is_choice(value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The text itself, or a number formatted in `number`. */
 static const char *choice_text(const json_t *choice, char number[static SPACE_NUMBER_MAX]) {
     if (json_is_string(choice)) {
         return json_string_value(choice);
     }
-    snprintf(number, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+    if (json_is_real(choice)) {
+        space_number(json_real_value(choice), number);
+    } else {
+        snprintf(number, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+    }
     return number;
 }
 
@@ -91,6 +110,9 @@ static int read_choices(const json_t *choices, const char *field, struct space_p
     parameter->count = (int64_t)json_array_size(choices);
     if (parameter->count == 0) {
         return refuse(err, parameter, field, "is empty; there is nothing to choose from");
+    }
+    if (!are_choices(choices)) {
+        return refuse(err, parameter, field, "has a value that is neither text nor a number");
     }
     return has_same_twice(choices)
                ? refuse(err, parameter, field, "has the same twice; take one out")
@@ -189,6 +211,9 @@ static int read_when(const json_t *when, struct space *space, int index, struct 
         return refuse_when(
             err, index, "parameter",
             "is not the name of a choice before this parameter; move that before it");
+    }
+    if (!are_choices(values)) {
+        return refuse_when(err, index, "values", "has a value that is neither text nor a number");
     }
     for (size_t i = 0; i < json_array_size(values); i++) {
         char text[SPACE_NUMBER_MAX];

@@ -37,6 +37,8 @@ static void test_ranges(void) {
         {"1..8", "{\"name\":\"LEARNING_RATE\",\"quniform\":{\"min\":1,\"max\":8,\"q\":1}}"},
         {"-1..0.5", "{\"name\":\"LEARNING_RATE\",\"uniform\":{\"min\":-1,\"max\":0.5}}"},
         {"1,2.5,a", "{\"name\":\"LEARNING_RATE\",\"choice\":[1,2.5,\"a\"]}"},
+        {"1,nan,inf,2", "{\"name\":\"LEARNING_RATE\",\"choice\":[1,\"nan\",\"inf\",2]}"},
+        {"1..inf", "expected two numbers"},
         {"0.3..0.1", "the smaller first"},
         {"a..b", "expected two numbers"},
         {"", "expected FIELD=MIN..MAX"},

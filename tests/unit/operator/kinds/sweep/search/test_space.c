@@ -425,6 +425,13 @@ static void test_what_is_no_space(void) {
          "spec.parameters[0].choice: is empty; there is nothing to choose from"},
         {"[{\"name\": \"A\", \"choice\": [7, \"x\", \"7\"]}]",
          "spec.parameters[0].choice: has the same twice; take one out"},
+        {"[{\"name\": \"A\", \"choice\": [null, 1]}]",
+         "spec.parameters[0].choice: has a value that is neither text nor a number"},
+        {"[{\"name\": \"A\", \"choice\": [0, 1]}, {\"name\": \"B\", \"choice\": [1], \"when\": "
+         "{\"parameter\": \"A\", \"values\": [null]}}]",
+         "spec.parameters[1].when.values: has a value that is neither text nor a number"},
+        {"[{\"name\": \"A\", \"choice\": [0.5, 0.25, \"0.5\"]}]",
+         "spec.parameters[0].choice: has the same twice; take one out"},
         {"[{\"name\": \"Z\", \"choice\": [1]}, "
          "{\"name\": \"A\", \"uniform\": {\"min\": \"2\", \"max\": \"1\"}}]",
          "spec.parameters[1].uniform: min must be below max"},
