@@ -5,6 +5,7 @@
 #include "lib/file.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/run/run_text.h"
+#include "operator/commands/score/score_set.h"
 #include "operator/commands/train/train_request.h"
 #include "operator/resource.h"
 
@@ -36,10 +37,11 @@ static int finish(const struct train_request *request, const char *workers, cons
 
 static int run_train(void *context, const struct option_list *words, int *ret_code,
                      struct error *err) {
-    const struct train_request *request = context;
+    struct train_request *request = context;
     AUTO(kind_scored_release) struct kind_scored made = {0};
     AUTO(text_freep) char *text = NULL;
-    if (train_request_make(request, words, &made, err) < 0 ||
+    if (train_request_check(request, err) < 0 ||
+        train_request_make(request, words, &made, err) < 0 ||
         train_request_text(&made, &text, err) < 0) {
         return -1;
     }
@@ -54,7 +56,8 @@ static int run_train(void *context, const struct option_list *words, int *ret_co
 }
 
 int train_without_manifest(int argc, char **argv) {
-    struct train_request request = {0};
+    struct train_request request;
+    train_request_init(&request);
     static const struct command_help help = {
         .usage = "windlass train NETWORK DATA [LABELS] -o DIR [options]",
         .about =
@@ -129,7 +132,15 @@ static int find_job(const struct request *request, const struct option_list *wor
     if (words->count > 1) {
         return error_set(err, ERROR_INVALID, "%s: a manifest says what the data is", file);
     }
-    return resource_load_each(file, RESOURCE_LOCAL, take_only, ret_job, err);
+    if (train_request_without(&request->train, file, err) < 0 ||
+        resource_load_each(file, RESOURCE_LOCAL, take_only, ret_job, err) < 0) {
+        return -1;
+    }
+    if (request->train.name) {
+        json_object_set_new(tree_ensure_object(*ret_job, "metadata"), "name",
+                            json_string(request->train.name));
+    }
+    return score_set_words(*ret_job, &request->train.sets, err);
 }
 
 static int read_vary(const struct request *request, struct kind_vary *vary, char **fields,
@@ -190,12 +201,12 @@ static int go_beside(const char *file, const char *state, char **ret_state, stru
 
 static int run_all(void *context, const struct option_list *words, int *ret_code,
                    struct error *err) {
-    const struct request *request = context;
+    struct request *request = context;
     AUTO(kind_scored_release) struct kind_scored made = {0};
     AUTO(tree_freep) json_t *job = NULL;
     AUTO(text_freep) char *text = NULL;
-    if (find_job(request, words, &job, err) < 0 || make_all(request, job, &made, err) < 0 ||
-        train_request_text(&made, &text, err) < 0) {
+    if (train_request_check(&request->train, err) < 0 || find_job(request, words, &job, err) < 0 ||
+        make_all(request, job, &made, err) < 0 || train_request_text(&made, &text, err) < 0) {
         return -1;
     }
     fprintf(stderr, "windlass: %s\n", made.summary);
@@ -215,6 +226,7 @@ static int run_all(void *context, const struct option_list *words, int *ret_code
 
 int train_many_without_manifest(int argc, char **argv) {
     struct request request = {0};
+    train_request_init(&request.train);
     static const struct command_help help = {
         .usage = "windlass sweep FILE.yaml --vary FIELD=RANGE [options]\n"
                  "       windlass sweep NETWORK DATA [LABELS] -o DIR --vary FIELD=RANGE [options]",

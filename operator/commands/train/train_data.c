@@ -164,12 +164,45 @@ static struct train_data of_cifar(const char *path, int64_t classes) {
                                .pictures = {3, 32, 32}};
 }
 
+/* The data of one folder, without a look into train/ and test/. */
+static int take_inside(const char *folder, const struct inside *inside,
+                       struct train_data *ret_train, struct train_data *ret_test,
+                       struct error *err) {
+    int64_t classes = 0;
+    if (inside->images && inside->labels) {
+        *ret_train = of_mnist(inside->images, inside->labels);
+        if (inside->test_images && inside->test_labels) {
+            *ret_test = of_mnist(inside->test_images, inside->test_labels);
+        }
+    } else if (inside->classes >= 2) {
+        *ret_train = (struct train_data){
+            .form = KIND_DATA_FOLDER, .path = x_strdup(folder), .classes = inside->classes};
+    } else if (inside->cifar && is_cifar_record(inside->cifar, &classes)) {
+        *ret_train = of_cifar(folder, classes);
+    } else if (inside->tar) {
+        *ret_train = (struct train_data){.form = KIND_DATA_WEBDATASET, .path = x_strdup(folder)};
+    } else if (inside->table) {
+        *ret_train = (struct train_data){.form = KIND_DATA_TABLE,
+                                         .path = x_strdup(folder),
+                                         .table_format = table_format(inside->table)};
+    } else {
+        return error_set(err, ERROR_INVALID, "%s: no training data found in it; known are %s",
+                         folder, forms);
+    }
+    return 0;
+}
+
+/* One level only: a link may lead back to the folder itself. */
 static int find_parts(const char *train, const char *test, struct train_data *ret_train,
                       struct train_data *ret_test, struct error *err) {
+    AUTO(inside_release) struct inside train_inside = {0};
+    AUTO(inside_release) struct inside test_inside = {0};
     AUTO(train_data_release) struct train_data other = {0};
     AUTO(train_data_release) struct train_data another = {0};
-    return train_data_find(&train, 1, ret_train, &other, err) < 0 ||
-                   (test && train_data_find(&test, 1, ret_test, &another, err) < 0)
+    return look(train, &train_inside, err) < 0 ||
+                   take_inside(train, &train_inside, ret_train, &other, err) < 0 ||
+                   (test && (look(test, &test_inside, err) < 0 ||
+                             take_inside(test, &test_inside, ret_test, &another, err) < 0))
                ? -1
                : 0;
 }
@@ -177,33 +210,20 @@ static int find_parts(const char *train, const char *test, struct train_data *re
 static int find_in_folder(const char *folder, struct train_data *ret_train,
                           struct train_data *ret_test, struct error *err) {
     AUTO(inside_release) struct inside inside = {0};
-    int64_t classes = 0;
     if (look(folder, &inside, err) < 0) {
         return -1;
     }
-    if (inside.images && inside.labels) {
-        *ret_train = of_mnist(inside.images, inside.labels);
-        if (inside.test_images && inside.test_labels) {
-            *ret_test = of_mnist(inside.test_images, inside.test_labels);
-        }
-    } else if (inside.train && inside.classes == 0) { /* train/ has the classes, test/ too */
-        return find_parts(inside.train, inside.test, ret_train, ret_test, err);
-    } else if (inside.classes >= 2) {
-        *ret_train = (struct train_data){
-            .form = KIND_DATA_FOLDER, .path = x_strdup(folder), .classes = inside.classes};
-    } else if (inside.cifar && is_cifar_record(inside.cifar, &classes)) {
-        *ret_train = of_cifar(folder, classes);
-    } else if (inside.tar) {
-        *ret_train = (struct train_data){.form = KIND_DATA_WEBDATASET, .path = x_strdup(folder)};
-    } else if (inside.table) {
-        *ret_train = (struct train_data){.form = KIND_DATA_TABLE,
-                                         .path = x_strdup(folder),
-                                         .table_format = table_format(inside.table)};
-    } else {
-        return error_set(err, ERROR_INVALID, "%s: no training data found in it; known are %s",
-                         folder, forms);
+    bool has_samples = inside.images && inside.labels;
+    if (!has_samples && inside.train && inside.test && has_picture(inside.train) &&
+        has_picture(inside.test)) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: %s and %s in it have pictures; expected a folder of pictures for "
+                         "each class in each of them",
+                         folder, file_basename(inside.train), file_basename(inside.test));
     }
-    return 0;
+    return !has_samples && inside.train && inside.classes == 0
+               ? find_parts(inside.train, inside.test, ret_train, ret_test, err)
+               : take_inside(folder, &inside, ret_train, ret_test, err);
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

@@ -45,6 +45,61 @@ static void work_release(struct work *work) {
     }
 }
 
+/* ---- the options --------------------------------------------------------------------------- */
+
+enum { NUMBERS = 4 };
+
+static const char *const number_names[NUMBERS] = {"classes", "epochs", "batch", "workers"};
+
+static void numbers_of(struct train_request *request, int64_t *ret_numbers[NUMBERS]) {
+    int64_t *const numbers[NUMBERS] = {&request->classes, &request->epochs, &request->batch,
+                                       &request->workers};
+    memcpy(ret_numbers, numbers, sizeof numbers);
+}
+
+void train_request_init(struct train_request *request) {
+    int64_t *numbers[NUMBERS];
+    *request = (struct train_request){0};
+    numbers_of(request, numbers);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        *numbers[i] = TRAIN_REQUEST_NONE;
+    }
+}
+
+int train_request_check(struct train_request *request, struct error *err) {
+    int64_t *numbers[NUMBERS];
+    numbers_of(request, numbers);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        if (*numbers[i] == TRAIN_REQUEST_NONE) {
+            *numbers[i] = 0;
+        } else if (*numbers[i] < 1) {
+            return error_set(err, ERROR_INVALID, "--%s %lld: expected 1 or more", number_names[i],
+                             (long long)*numbers[i]);
+        }
+    }
+    return 0;
+}
+
+int train_request_without(const struct train_request *request, const char *manifest,
+                          struct error *err) {
+    const struct {
+        const char *name;
+        bool is_given;
+    } rows[] = {{"output", request->output},       {"test", request->test.count > 0},
+                {"label", request->label},         {"columns", request->columns},
+                {"classes", request->classes > 0}, {"shape", request->shape},
+                {"epochs", request->epochs > 0},   {"batch", request->batch > 0},
+                {"optimizer", request->optimizer}, {"rate", request->rate}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].is_given) {
+            return error_set(err, ERROR_INVALID,
+                             "--%s: %s says that; --set FIELD=VALUE changes a field of it",
+                             rows[i].name, manifest);
+        }
+    }
+    return 0;
+}
+
 /* ---- the network ---------------------------------------------------------------------------- */
 
 /* Height and width of the pictures that a network takes; 0: of any size, or no pictures. */

@@ -5,12 +5,23 @@
 #include "lib/options.h"
 #include "operator/kinds/kinds.h"
 
+/* A number that was not given. */
+#define TRAIN_REQUEST_NONE INT64_MIN
+
 struct train_request {
     const char *output, *label, *columns, *shape, *name, *save, *state, *optimizer, *rate;
     int64_t classes, epochs, batch, workers;
     struct option_list test, sets;
     bool restarts;
 };
+
+/* Before the options are read. */
+void train_request_init(struct train_request *request);
+/* After it: a number that was not given is 0 then. INVALID: one that is below 1. */
+NODISCARD int train_request_check(struct train_request *request, struct error *err);
+/* The options that name a training where a manifest does. INVALID: there is one of them. */
+NODISCARD int train_request_without(const struct train_request *request, const char *manifest,
+                                    struct error *err);
 
 /* Rows for an option table. */
 #define TRAIN_ROWS(to)                                                                             \
@@ -65,8 +76,8 @@ struct train_request {
         "restart", 0, OPTION_FLAG, NULL, "As in windlass run.", &(to)->restarts                    \
     }
 
-/* words: NETWORK DATA [LABELS]. ret_made: to be released. INVALID: what lacks, and the option that
- * gives it. */
+/* After the check. words: NETWORK DATA [LABELS]. ret_made: to be released. INVALID: what lacks, and
+ * the option that gives it. */
 NODISCARD int train_request_make(const struct train_request *request,
                                  const struct option_list *words, struct kind_scored *ret_made,
                                  struct error *err);

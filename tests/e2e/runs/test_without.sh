@@ -60,6 +60,15 @@ run train model/model.onnx rows/rows.csv -o nothing
 check "a table wants its label" refused '--label COLUMN is missing'
 run train MLP rows/rows.csv -o nothing --label quality
 check "a new network is not for tables" refused 'give an ONNX file with an input [n, columns]'
+run train CNN digits -o nothing --epochs 0
+check "a number below 1 is not the default" refused '--epochs 0: expected 1 or more'
+mkdir -p loop flat/train flat/test
+ln -s . loop/train
+: >flat/train/a.png && : >flat/test/b.png
+run train CNN loop -o nothing
+check "a folder that leads to itself" refused 'loop/train: no training data found in it'
+run train CNN flat -o nothing
+check "train and test are not classes" refused 'flat: train and test in it have pictures'
 run train digits
 check "too few words" [ $code -eq 2 ]
 
@@ -82,6 +91,12 @@ run check -f sweep.yaml
 check "and right: $(cat said)" [ $code -eq 0 ]
 run sweep p/job.yaml --vary RATE=0.25..0.75 --tries 3 --at-once 1 --metric accuracy --state state
 check "and runs: $(tail -n 3 said)" [ $code -eq 0 -a -d state ]
+run sweep p/job.yaml --vary RATE=0.25..0.75 --metric accuracy --name other --set gpus=2 --save -
+check "--name and --set change the manifest" [ $code -eq 0 -a "$(grep -c 'name: other-sweep$' said) $(grep -c 'gpus: 2$' said)" = "1 1" ]
+for word in --epochs=3 --rate=1 --output=x --test=x; do
+    run sweep p/job.yaml --vary RATE=0.25..0.75 --metric accuracy $word --save -
+    check "$word is not taken silently" refused "${word%%=*}: p/job.yaml says that"
+done
 run sweep p/job.yaml --vary RATE=0.25..0.75
 check "a program's metric is asked for" refused '--metric NAME is missing'
 run sweep p/job.yaml --vary rateOfAll=1..2 --metric accuracy
