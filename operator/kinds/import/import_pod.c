@@ -365,10 +365,10 @@ static void add_first_volumes(struct import *import, const json_t *spec) {
         json_array_foreach(json_object_get(container, "volumeMounts"), k, mount) {
             const char *name = tree_text(mount, "name", "");
             const json_t *volume = tree_find(json_object_get(spec, "volumes"), "name", name);
-            json_t *list = template_list(import, "volumes");
-            if (volume && !tree_find(list, "name", name) &&
-                !tree_find(json_object_get(import->spec, "volumes"), "name", name)) {
-                json_array_append_new(list, json_deep_copy(volume));
+            const json_t *plain = json_object_get(import->spec, "volumes");
+            const json_t *others = tree_get(import->spec, "template.spec.volumes");
+            if (volume && !tree_find(others, "name", name) && !tree_find(plain, "name", name)) {
+                json_array_append_new(template_list(import, "volumes"), json_deep_copy(volume));
             }
         }
     }
