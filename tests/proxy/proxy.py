@@ -107,6 +107,7 @@ def made_up_answer(row, method):
             "code": status,
         }
     ).encode()
+    body = row["body"].encode() if "body" in row else body
     headers = [("Content-Type", " application/json"), ("Content-Length", f" {len(body)}")]
     if "retryAfter" in row:
         headers.append(("Retry-After", f" {row['retryAfter']}"))

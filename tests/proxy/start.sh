@@ -6,7 +6,7 @@
 # rename it); the first row that matches a request applies to it. No file: no faults. A row may have
 #   method, path (a regular expression), watch (true|false)   which requests; default: all
 #   share (0 to 1), times                                     how often
-#   status, retryAfter, date                                  this answer instead of the server's
+#   status, retryAfter, date, body                            this answer instead of the server's
 #   stallSeconds                                              waits first, in seconds
 #   untilChanged: true                                        with it: at most until the faults are written again
 #   cutBefore: true                                           the server handles the request, the answer is lost

@@ -12,9 +12,9 @@
 
 enum { KNOWN_MAX = 64 };
 
-/* What is known about buckets. */
+/* What is known about folders of buckets: one's keys may be allowed what another's are not. */
 static struct known {
-    char *place; /* endpoint and bucket */
+    char *place; /* endpoint, bucket and folder */
     bool is_exclusive, is_asked, completes;
 } known[KNOWN_MAX];
 static int known_count;
@@ -23,7 +23,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The caller holds the lock. NULL: there is no room to remember it. */
 static struct known *find(const struct cloud_store *store) {
     const struct s3_place *place = (const struct s3_place *)store->place;
-    AUTO(text_freep) char *name = x_printf("%s %s", place->base.endpoint, place->bucket);
+    AUTO(text_freep)
+    char *name = x_printf("%s %s/%s", place->base.endpoint, place->bucket, place->base.folder);
     for (int i = 0; i < known_count; i++) {
         if (strcmp(known[i].place, name) == 0) {
             return &known[i];

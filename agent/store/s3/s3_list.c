@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The response of ListObjectsV2, its names percent-encoded (encoding-type=url). */
+/* The response of ListObjectsV2. Its names are percent-encoded if it says so: encoding-type=url is
+ * asked for, and some servers ignore it. */
 #include "agent/store/s3/s3_store.h"
 
 #include "agent/store/cloud/xml.h"
@@ -12,7 +13,8 @@
 struct reading {
     struct cloud_entry entry;
     const char *marker;
-    bool is_cut; /* there are more pages */
+    bool is_cut;     /* there are more pages */
+    bool is_encoded; /* its names are */
     cloud_each *each;
     void *context;
 };
@@ -30,7 +32,7 @@ static int read_leaf(void *context, const struct xml_path *path, char *text, str
     } else if (xml_is_at(path, LIST "/NextContinuationToken")) {
         reading->marker = text;
     } else if (xml_is_at(path, ENTRY "/Key")) {
-        if (!xml_decode_url(text)) {
+        if (reading->is_encoded && !xml_decode_url(text)) {
             return refuse(err, "a name that cannot be decoded");
         }
         reading->entry.name = text;
@@ -59,7 +61,13 @@ static int end_entry(void *context, const struct xml_path *path, struct error *e
 
 int s3_list_read(char *text, size_t size, cloud_each *each, void *context, const char **ret_marker,
                  struct error *err) {
-    struct reading reading = {.entry = no_entry, .marker = "", .each = each, .context = context};
+    /* It may stand behind the names, which it cannot be within: they have no "<". */
+    static const char encoded[] = "<EncodingType>url</EncodingType>";
+    struct reading reading = {.entry = no_entry,
+                              .marker = "",
+                              .is_encoded = memmem(text, size, encoded, strlen(encoded)) != NULL,
+                              .each = each,
+                              .context = context};
     const struct xml_visitor visitor = {.root = LIST,
                                         .refusal = "not a list of objects",
                                         .leaf = read_leaf,

@@ -63,10 +63,14 @@ static bool is_code(const struct cloud_call *call, const char *code) {
     return strcmp(call->code, code) == 0;
 }
 
+/* What the keys of an ended session get. An answer to HEAD has no text, so no code either. */
+static bool is_ended_session(const struct cloud_call *call) {
+    return call->status == 400 && (is_code(call, "ExpiredToken") || is_code(call, "InvalidToken") ||
+                                   (is_code(call, "") && strcmp(call->method, "HEAD") == 0));
+}
+
 static bool is_refused(const struct cloud_call *call) {
-    return call->status == 401 || call->status == 403 ||
-           (call->status == 400 &&
-            (is_code(call, "ExpiredToken") || is_code(call, "InvalidToken")));
+    return call->status == 401 || call->status == 403 || is_ended_session(call);
 }
 
 /* Why: the codes that do not say it themselves. */
@@ -86,6 +90,8 @@ static void set_hint(const struct s3_place *place, struct cloud_call *call, cons
         snprintf(call->hint, sizeof call->hint, ": AWS_ACCESS_KEY_ID is unknown there");
     } else if (is_code(call, "AccessDenied") && strcmp(call->method, "GET") == 0) {
         snprintf(call->hint, sizeof call->hint, ": s3:ListBucket and s3:GetObject are needed");
+    } else if (is_ended_session(call)) {
+        snprintf(call->hint, sizeof call->hint, ": AWS_SESSION_TOKEN may have expired");
     } else if (call->status == 412 && call->if_none_match) {
         snprintf(call->hint, sizeof call->hint, ": already exists");
     }

@@ -18,7 +18,7 @@ NODISCARD int s3_list_read(char *text, size_t size, cloud_each *each, void *cont
                            const char **ret_marker, struct error *err);
 
 /* UNSUPPORTED: the server overwrites objects that are to be made once. Asked once per process and
- * bucket, by making an object twice and removing it. */
+ * folder, by making an object twice in it and removing it. */
 NODISCARD int s3_check_exclusive(struct cloud_store *store, int64_t deadline_ms, struct error *err);
 /* 1: an upload in parts can be made once, too; 0: it cannot; -1. Asked once, as above. */
 NODISCARD int s3_completes_exclusively(struct cloud_store *store, struct error *err);

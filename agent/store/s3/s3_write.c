@@ -8,6 +8,7 @@
 #include "lib/temporary_file.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ enum {
     ANSWER_BYTES_MAX = 64 << 10,
     LIST_BYTES_MAX = 4 << 20,
     PARTS_AT_ONCE = 4,
+    ENDS_MAX = 4,      /* requests to end an upload that get 200 and a failure */
+    END_WAIT_MS = 200, /* before the second one; then twice as long */
 };
 
 typedef char s3_tag[STORE_TOKEN_MAX];
@@ -96,8 +99,8 @@ void s3_abandon(struct cloud_upload *upload) {
 
 /* ---- the end of an upload ------------------------------------------------------------------- */
 
-/* A request whose response was lost is repeated, and then there is no such upload. Its object has
- * our nonce if the first one succeeded. */
+/* A request whose response was lost is repeated, and then there is no such upload, or an object
+ * that was to be made once. It has our nonce if the first request made it. */
 static int find_ours(struct cloud_upload *upload, enum store_put_mode how, struct error *err) {
     struct store *base = upload->base.store;
     struct cloud_call call = {
@@ -126,25 +129,60 @@ static int read_code(void *context, const struct xml_path *path, char *text,
     return 0;
 }
 
-/* 200 is said before the server begins, so what counts is the text. */
-static int read_end(struct cloud_upload *upload, char *text, size_t size, struct error *err) {
+static bool is_passing(const char *code) {
+    return strcmp(code, "InternalError") == 0 || strcmp(code, "SlowDown") == 0 ||
+           strcmp(code, "ServiceUnavailable") == 0;
+}
+
+/* 200 is said before the server begins, so what counts is the text. *ret_again: it may be asked
+ * again. */
+static int read_end(struct cloud_upload *upload, enum store_put_mode how,
+                    const struct cloud_call *call, bool *ret_again, struct error *err) {
     struct verdict verdict = {0};
     struct error cause = {0};
     const struct xml_visitor failure = {.root = "Error",
                                         .refusal = "the response is neither",
                                         .leaf = read_code,
                                         .context = &verdict};
-    AUTO(text_freep) char *copy = x_strndup(text, size);
+    AUTO(text_freep) char *copy = x_strndup(call->into, call->received);
     if (xml_read(copy, strlen(copy), &failure, &cause) == 0) {
-        bool is_there = strcmp(verdict.code, "PreconditionFailed") == 0;
-        return error_set(err, is_there ? ERROR_CONFLICT : ERROR_UNAVAILABLE,
+        if (strcmp(verdict.code, "PreconditionFailed") == 0) {
+            return find_ours(upload, how, err);
+        }
+        *ret_again = is_passing(verdict.code);
+        return error_set(err, ERROR_UNAVAILABLE,
                          "%s/%s: the storage answered %s at the end of the upload",
                          upload->base.store->path, upload->name, verdict.code);
     }
-    return memmem(text, size, "CompleteMultipartUploadResult>", 30)
+    return memmem(call->into, call->received, "CompleteMultipartUploadResult>", 30)
                ? 0
                : error_set(err, ERROR_UNAVAILABLE, "%s/%s: the response to the upload is cut off",
                            upload->base.store->path, upload->name);
+}
+
+static int end_once(struct cloud_upload *upload, const struct buffer *list, enum store_put_mode how,
+                    bool *ret_again, struct error *err) {
+    const struct parts *parts = upload->own;
+    AUTO(text_freep) char *answer = x_malloc(ANSWER_BYTES_MAX);
+    struct cloud_call call = {.method = "POST",
+                              .name = upload->name,
+                              .parameters = {{"uploadId", parts->id}},
+                              .if_none_match = how == STORE_CREATE ? "*" : NULL,
+                              .body = list->data,
+                              .body_size = list->size,
+                              .into = answer,
+                              .room = ANSWER_BYTES_MAX,
+                              .accepts = 404};
+    struct error cause = {0};
+    int result = cloud_run(cloud_of(upload->base.store), &call, 1, &cause);
+    if (call.status == 404 || call.status == 412) {
+        return find_ours(upload, how, err);
+    }
+    if (result < 0) {
+        *err = cause;
+        return -1;
+    }
+    return read_end(upload, how, &call, ret_again, err);
 }
 
 static int complete(struct cloud_upload *upload, int64_t count, enum store_put_mode how,
@@ -163,25 +201,19 @@ static int complete(struct cloud_upload *upload, int64_t count, enum store_put_m
     if (result < 0 || buffer_printf(&list, &full, "</CompleteMultipartUpload>") < 0) {
         return error_set(err, ERROR_BUG, "%s/%s: %s", base->path, upload->name, full.text);
     }
-    AUTO(text_freep) char *answer = x_malloc(ANSWER_BYTES_MAX);
-    struct cloud_call call = {.method = "POST",
-                              .name = upload->name,
-                              .parameters = {{"uploadId", parts->id}},
-                              .if_none_match = how == STORE_CREATE ? "*" : NULL,
-                              .body = list.data,
-                              .body_size = list.size,
-                              .into = answer,
-                              .room = ANSWER_BYTES_MAX,
-                              .accepts = 404};
-    if (cloud_run(cloud_of(base), &call, 1, err) < 0) {
-        return -1;
+    for (int tries = 1;; tries++) {
+        struct error cause = {0};
+        bool again = false;
+        if (end_once(upload, &list, how, &again, &cause) == 0) {
+            free(TAKE(parts->id));
+            return 0;
+        }
+        if (!again || tries == ENDS_MAX) {
+            *err = cause;
+            return -1;
+        }
+        poll(NULL, 0, END_WAIT_MS << (tries - 1));
     }
-    result = call.status == 404 ? find_ours(upload, how, err)
-                                : read_end(upload, answer, call.received, err);
-    if (result == 0) {
-        free(TAKE(parts->id));
-    }
-    return result;
 }
 
 /* Sends the whole file in parts. */
@@ -220,9 +252,9 @@ static int commit_file(struct cloud_upload *upload, enum store_put_mode how, str
     int64_t size = upload->base.size_bytes;
     if (how == STORE_CREATE && size > PUT_BYTES_MAX) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "%s/%s: %lld bytes: the server makes an object of parts twice "
-                         "(If-None-Match: * of CompleteMultipartUpload), and of one request at "
-                         "most %lld",
+                         "%s/%s: has %lld bytes, at most %lld are expected: this server ignores "
+                         "If-None-Match: * at the end of an upload in parts, so an object that "
+                         "must not replace another is sent in one request",
                          base->path, upload->name, (long long)size, (long long)PUT_BYTES_MAX);
     }
     if (how == STORE_REPLACE && size > S3_PARTS_MAX * SPOOL_PART_BYTES) {

@@ -100,11 +100,31 @@ check "the answer to what was created is lost" lost_create
 faulty=$(jq -nc '[{share: 0.04, status: 500}, {share: 0.04, cutBefore: true}, {share: 0.04, cutInside: true}]')
 # The answer to the end of an upload in parts (20 MiB here) is lost, too: the object has the uploader's mark.
 lost_end() {
-    faults '[{"method": "POST", "path": "uploadId=", "cutBefore": true, "times": 1}]'
+    faults '[{"method": "POST", "path": "parts[?]uploadId=", "cutBefore": true, "times": 1}]'
     store upload $here parts 20000000 && store stat $here parts || return
     [ "$(jq -r '.lost // 0' "$s3/proxy/counts")" -ge 1 ]
 }
 check "the answer to the end of an upload is lost" lost_end
+found_end() { # and then the object is found to be there, as where it is to be made once
+    faults '[{"method": "POST", "path": "found[?]uploadId=", "cutInside": true, "times": 1}, {"method": "POST", "path": "found[?]uploadId=", "status": 412}]'
+    store upload $here found 20000000
+}
+check "or the repeated end finds the object" found_end
+refused_end() {
+    faults '[{"method": "POST", "path": "none[?]uploadId=", "status": 412}]'
+    says 3 "$here/none: the upload has ended without it" upload $here none 20000000 && says 3 "not-found: " stat $here none
+}
+check "an end that is refused made nothing" refused_end
+failed_end() {
+    faults '[{"method": "POST", "path": "late[?]uploadId=", "status": 200, "body": "<Error><Code>InternalError</Code></Error>", "times": 2}]'
+    store upload $here late 20000000 && store stat $here late
+}
+check "an end that fails behind its 200 is repeated" failed_end
+ended_session() { # HEAD has no code
+    faults '[{"method": "HEAD", "status": 400}]'
+    says 3 "denied: $here/late: the storage answered 400: AWS_SESSION_TOKEN may have expired" stat $here late
+}
+check "a session that has ended is no absent object" ended_session
 rounds() {
     local seed=${SOAK_SEED:-11}
     faults "$faulty"

@@ -126,6 +126,8 @@ static int collect(void *context, const struct cloud_entry *entry, struct error 
 
 #define LIST(inner) "<ListBucketResult xmlns=\"http://x/\">" inner "</ListBucketResult>"
 
+#define ENCODED "<EncodingType>url</EncodingType>"
+
 static void listings(void) {
     static const struct {
         const char *xml, *wanted;
@@ -144,8 +146,10 @@ static void listings(void) {
         {LIST("<CommonPrefixes><Key>no</Key></CommonPrefixes>"), ">"},
         {LIST("<IsTruncated>true</IsTruncated>"), "[unavailable]"},
         {LIST("<Contents><Size>1</Size></Contents>"), "[unavailable]"},
-        {LIST("<Contents><Key>a%0</Key></Contents>"), "[unavailable]"},
-        {LIST("<Contents><Key>a%00b</Key></Contents>"), "[unavailable]"},
+        {LIST(ENCODED "<Contents><Key>a%0</Key></Contents>"), "[unavailable]"},
+        {LIST(ENCODED "<Contents><Key>a%00b</Key></Contents>"), "[unavailable]"},
+        {LIST("<Contents><Key>a+b%20%0</Key></Contents>"), "a+b%20%0|0||0;>"},
+        {LIST("<Contents><Key>a+b%20</Key></Contents>" ENCODED), "a b |0||0;>"},
         {LIST("<Contents><Key>a</Key><Size>-1</Size></Contents>"), "[unavailable]"},
         {"<Error><Code>NoSuchBucket</Code></Error>", "[unavailable]"},
         {"<ListBucketResult><Contents>", "[unavailable]"},
