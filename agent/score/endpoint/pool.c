@@ -78,14 +78,21 @@ static bool is_settled(struct pool *pool, struct pool_ask *ask) {
     return false;
 }
 
-/* The limits are the job's. */
+/* The limits are the job's. What may be sent adds up from the first request on: before it, workers
+ * that start together would save up more than they may send. */
 static void share_limits(struct pool *pool, int64_t now_ms) {
     int sharers = MAX(atomic_load(&pool->sharers), 1);
-    if (sharers != pool->budget_sharers) {
-        pool->budget_sharers = sharers;
-        budget_limit(&pool->requests, (double)pool->setting->requests_per_minute / sharers, now_ms);
-        budget_limit(&pool->tokens, (double)pool->setting->tokens_per_minute / sharers, now_ms);
+    double requests = (double)pool->setting->requests_per_minute / sharers;
+    double tokens = (double)pool->setting->tokens_per_minute / sharers;
+    if (!pool->has_begun) {
+        pool->has_begun = pool->queue.first != NULL;
+        budget_init(&pool->requests, requests, now_ms);
+        budget_init(&pool->tokens, tokens, now_ms);
+    } else if (sharers != pool->budget_sharers) {
+        budget_limit(&pool->requests, requests, now_ms);
+        budget_limit(&pool->tokens, tokens, now_ms);
     }
+    pool->budget_sharers = sharers;
 }
 
 /* Sends what may be sent now. Returns how long nothing more can be, in ms, if nothing happens. */
@@ -426,9 +433,6 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
     ask_list_mend(&pool->inbox);
     ask_list_mend(&pool->queue);
     backends_init(&pool->servers, &servers, now_ms);
-    budget_init(&pool->requests, (double)setting->requests_per_minute, now_ms);
-    budget_init(&pool->tokens, (double)setting->tokens_per_minute, now_ms);
-    pool->budget_sharers = 1;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->there, NULL);
     pool->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -34,6 +34,7 @@ struct pool {
     struct backends servers;
     struct budget requests, tokens;
     int budget_sharers;      /* that the two are for */
+    bool has_begun;          /* a request has come */
     struct ask_list queue;   /* to be sent, in order */
     struct pool_ask *later;  /* to be sent at due_ms; in that order */
     struct pool_ask *flying; /* in no order */

@@ -217,6 +217,22 @@ static void a_row_may_be_forbidden(void) {
     close_house();
 }
 
+/* A quarter of 1200 per minute, a request each 200 ms; nothing is saved up before the first. */
+static void a_limit_is_shared_from_the_first_request_on(void) {
+    enum { SHARERS = 4, ASKED = 4, EACH_MS = 200 };
+    add_url(start_server(0, NULL, NULL));
+    house.setting.requests_per_minute = (int64_t)SHARERS * 60000 / EACH_MS;
+    open_pool(NULL);
+    pool_share(house.pool, SHARERS);
+    poll(NULL, 0, ASKED * EACH_MS);
+    int64_t began_ms = clock_monotonic_ms();
+    for (int i = 0; i < ASKED; i++) {
+        CHECK_INT(ask("a").end, POOL_ANSWERED);
+    }
+    CHECK(clock_monotonic_ms() - began_ms >= (ASKED - 1) * EACH_MS - 1);
+    close_house();
+}
+
 /* ---- memory of answers ---------------------------------------------------------------------- */
 
 enum { ASKERS = 12 };
@@ -305,6 +321,7 @@ int main(void) {
     TEST(one_that_never_comes_may_come_later);
     TEST(keys_are_sent_and_not_repeated);
     TEST(a_row_may_be_forbidden);
+    TEST(a_limit_is_shared_from_the_first_request_on);
     TEST(large_answers_share_their_memory);
     TEST(what_an_answer_takes);
     return TEST_END();
