@@ -205,6 +205,7 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     bool is_set =
         !LIBCURL_SET(curl, CURLOPT_PROTOCOLS_STR, schemes) &&
         !LIBCURL_SET(curl, CURLOPT_PROXY, request->proxy ? request->proxy : "") &&
+        !LIBCURL_SET(curl, CURLOPT_NOPROXY, "") && /* whatever the environment says */
         !LIBCURL_SET(curl, CURLOPT_NOSIGNAL, 1L) &&
         !LIBCURL_SET(curl, CURLOPT_HTTP_VERSION, version) &&
         !LIBCURL_SET(curl, CURLOPT_PIPEWAIT, request->reuse == HTTP_SHARE ? 1L : 0L) &&
