@@ -61,7 +61,7 @@ static int end_entry(void *context, const struct xml_path *path, struct error *e
 
 int s3_list_read(char *text, size_t size, cloud_each *each, void *context, const char **ret_marker,
                  struct error *err) {
-    /* It may stand behind the names, which it cannot be within: they have no "<". */
+    /* Some servers send it after the names, which cannot hold it: they have no "<". */
     static const char encoded[] = "<EncodingType>url</EncodingType>";
     struct reading reading = {.entry = no_entry,
                               .marker = "",

@@ -183,8 +183,8 @@ options=(--workers 2)
 job limited "url: 'http://127.0.0.1:$port', concurrency: 1, limits: {requestsPerMinute: 600}" '{table: {path: data/some.jsonl, format: JSONLines}}'
 options=()
 check "a limit per minute" in_order "$out/output.jsonl" 60
-# Ten a second take 5.8 s behind the first of each worker. The first worker may send ten a second until it is told of the
-# second, which knows, so both never send more than fifteen: 3.9 s. Each with a limit of its own would take 2.9 s.
+# Ten a second take 5.8 s behind the first of each worker. The first worker may send ten a second until it knows of the
+# second, which knows at once, so both never send more than fifteen: 3.9 s. Each with a limit of its own would take 2.9 s.
 took=$((($(date +%s%N) - started) / 1000000))
 check "is of both workers together (${took} ms)" [ "$took" -ge 3800 ]
 # ---- without a manifest

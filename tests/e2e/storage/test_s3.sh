@@ -124,7 +124,7 @@ ended_session() { # HEAD has no code
     faults '[{"method": "HEAD", "status": 400}]'
     says 3 "denied: $here/late: the storage answered 400: AWS_SESSION_TOKEN may have expired" stat $here late
 }
-check "a session that has ended is no absent object" ended_session
+check "a session that has ended is denied, not an absent object" ended_session
 rounds() {
     local seed=${SOAK_SEED:-11}
     faults "$faulty"

@@ -361,6 +361,22 @@ static void test_callbacks_may_start_and_cancel(void) {
     peer_close(&peer);
 }
 
+static void test_a_proxy_that_is_given_is_used(void) {
+    struct peer server = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nserver"};
+    struct peer proxy = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nproxy"};
+    peer_open(&server);
+    peer_open(&proxy);
+    struct end end = {0};
+    AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d", proxy.port);
+    setenv("no_proxy", "*", 1);
+    ask(&server, (struct http_request){.proxy = url}, &end);
+    unsetenv("no_proxy");
+    CHECK_STR(end.body, "proxy");
+    free(end.body);
+    peer_close(&proxy);
+    peer_close(&server);
+}
+
 static void test_headers_are_told(void) {
     struct peer peer = {.answer =
                             "HTTP/1.1 200 OK\r\nX-SEEN: yes, it is\r\nContent-Length: 2\r\n\r\n{}"};
@@ -528,6 +544,7 @@ int main(void) {
     TEST(test_what_was_never_sent_is_known);
     TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
     TEST(test_callbacks_may_start_and_cancel);
+    TEST(test_a_proxy_that_is_given_is_used);
     TEST(test_headers_are_told);
     TEST(test_headers_are_few_and_bodies_not_packed);
     TEST(test_messages_show_what_they_may);
