@@ -273,6 +273,33 @@ static void run_use_after_free(bool is_planted) {
     }
 }
 
+static void run_operand_after_free(bool is_planted) {
+    rig r;
+    float *other = NULL;
+    (void)cudaMalloc((void **)&other, bytes);
+    const struct emulated_operand all[] = {{r.x, bytes}, {other, bytes}};
+    emulated_operands(all, 2);
+    if (is_planted) {
+        (void)cudaFree(other);
+    }
+    launch(r.one, 2, add_one, r.x, other, false);
+    if (!is_planted) {
+        (void)cudaFree(other);
+    }
+}
+
+/* Two streams read; who writes then waits for the second one. */
+static void run_waits_for_one_reader(bool is_planted) {
+    rig r;
+    launch(r.one, 2, add_one, r.x, r.y, false);
+    (void)cudaEventRecord(r.event, r.one);
+    (void)cudaMemcpyAsync(r.host, r.x, bytes, cudaMemcpyDeviceToHost, r.two);
+    if (!is_planted) {
+        (void)cudaStreamWaitEvent(r.two, r.event, 0);
+    }
+    (void)cudaMemcpyAsync(r.x, r.host, bytes, cudaMemcpyHostToDevice, r.two);
+}
+
 static void run_replay_beside_an_upload(bool is_planted) {
     rig r;
     cudaGraph_t graph = NULL;
@@ -332,7 +359,9 @@ const struct fault faults[] = {
     FAULT(event_too_early, "neither waits for the other"),
     FAULT(another_stream_waits, "neither waits for the other"),
     FAULT(one_workspace_for_two_streams, "neither waits for the other"),
+    FAULT(waits_for_one_reader, "neither waits for the other"),
     FAULT(use_after_free, "outside of its operands"),
+    FAULT(operand_after_free, "outside of its operands"),
     FAULT(replay_beside_an_upload, "neither waits for the other"),
     FAULT(allocation_while_capturing, "cudaMalloc while the thread captures"),
     FAULT(default_stream, "the default stream"),

@@ -50,7 +50,8 @@ int __wrap_task_run(const struct call *call, struct error *err) {
         }
     }
     all[count++] = (struct emulated_operand){call->scratch, scratch[place].bytes};
-    emulated_operands(scratch[place].task == task ? all : NULL, count);
+    bool is_known = scratch[place].task == task;
+    emulated_operands(is_known ? all : NULL, is_known ? count : 0);
     int result = __real_task_run(call, err);
     emulated_operands(NULL, 0);
     return result;

@@ -99,6 +99,7 @@ void watch_host_waits_all(void) {
  * it. Some threads are "many", and some blocks are. */
 struct cell {
     uint32_t write_run, writer, read_run, reader;
+    uint32_t other_run; /* that read before read_run, neither of which waits for the other; 0 */
 };
 enum : uint32_t { THREAD_BITS = 11, EPOCH_BITS = 7, MANY_THREADS = 1024, MANY_BLOCKS = 0x3fff };
 
@@ -175,7 +176,7 @@ static const watch_item *now;
 static uint32_t now_run, generation, now_who, ordered_run;
 static uint32_t now_block;
 static bool is_in_kernel;
-static watch_operands limits;
+static std::vector<watch_range> limits; /* operands that have an allocation */
 static std::vector<watch_range> limited; /* the allocations that have operands */
 
 static void new_run(void) {
@@ -190,12 +191,13 @@ void watch_begin(const watch_item *item) {
 }
 
 void watch_limit(const watch_operands &operands) {
-    limits = operands;
+    limits.clear();
     limited.clear();
     last_found = {};
     for (size_t i = 0; operands && i < operands->size(); i++) {
         const auto *found = allocation_at((*operands)[i].from);
         if (found) {
+            limits.push_back((*operands)[i]);
             limited.push_back({found->first, found->first + found->second});
         }
     }
@@ -265,12 +267,17 @@ static inline void touch(cell &c, const void *at, bool is_write, bool is_byte) {
         clash(at, is_write, "writes", c.write_run);
     }
     if (!is_write) {
+        if (c.read_run && c.read_run != now_run && !is_before(c.read_run)) {
+            c.other_run = c.read_run;
+        }
         c.reader = c.read_run == now_run ? with_reader(c.reader) : now_who;
         c.read_run = now_run;
         return;
     }
     if (c.read_run && has_clash(c.read_run, c.reader, is_byte)) {
         clash(at, true, "reads", c.read_run);
+    } else if (c.other_run && c.other_run != now_run && !is_before(c.other_run)) {
+        clash(at, true, "reads", c.other_run);
     }
     c.write_run = now_run;
     c.writer = now_who;
@@ -282,9 +289,9 @@ static bool is_in(const watch_range &range, const char *at, size_t size) {
 
 /* Operands that are known are all that a step may touch of their allocations. */
 static bool is_allowed(const char *at, size_t size) {
-    for (size_t i = 0; limits && i < limits->size(); i++) {
-        if (is_in((*limits)[i], at, size)) {
-            last_found = (*limits)[i];
+    for (const watch_range &range : limits) {
+        if (is_in(range, at, size)) {
+            last_found = range;
             return true;
         }
     }
