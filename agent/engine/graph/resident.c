@@ -69,10 +69,7 @@ int resident_file_reserve(const char *path, int fd, size_t bytes_max,
     if (file->size) { /* separate pages, so that single pages can be dropped */
         void *bytes = mmap(NULL, file->size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (bytes == MAP_FAILED) {
-            return error_set(err, ERROR_EXHAUSTED, "no memory for its %zu bytes", file->size);
-        }
-        file->bytes = bytes;
+        file->bytes = bytes == MAP_FAILED ? NULL : bytes;
     }
     *ret_file = TAKE(file);
     return 0;
@@ -81,8 +78,13 @@ int resident_file_reserve(const char *path, int fd, size_t bytes_max,
 int resident_file_open(const char *path, int fd, size_t bytes_max, struct resident_file **ret_file,
                        struct error *err) {
     AUTO(resident_file_freep) struct resident_file *file = NULL;
-    if (resident_file_reserve(path, fd, bytes_max, &file, err) < 0 ||
-        resident_file_read(file, 0, file->bytes, file->size, err) < 0) {
+    if (resident_file_reserve(path, fd, bytes_max, &file, err) < 0) {
+        return -1;
+    }
+    if (file->size && !file->bytes) {
+        return error_set(err, ERROR_EXHAUSTED, "no memory for its %zu bytes", file->size);
+    }
+    if (resident_file_read(file, 0, file->bytes, file->size, err) < 0) {
         return -1;
     }
     *ret_file = TAKE(file);

@@ -26,7 +26,8 @@ struct resident_file {
  * messages. ERROR_INVALID: not such a file; other errors are the system's. */
 NODISCARD int resident_file_open(const char *path, int fd, size_t bytes_max,
                                  struct resident_file **ret_file, struct error *err);
-/* The same without reading it: pages of `bytes` take memory once they are written. */
+/* The same without reading it: pages of `bytes` take memory once they are written. bytes NULL, with
+ * the file's size: there are not as many addresses. */
 NODISCARD int resident_file_reserve(const char *path, int fd, size_t bytes_max,
                                     struct resident_file **ret_file, struct error *err);
 void resident_file_free(struct resident_file *file);

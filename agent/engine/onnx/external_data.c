@@ -223,8 +223,8 @@ int external_data_read(struct external_data *data, struct protobuf message, stru
     if (check_place(data, file, &place, size, err) < 0) {
         return -1;
     }
-    uint8_t *there = file->file->bytes + place.offset;
-    bool fits = size >= RESIDENT_BYTES_MIN && made->type != TENSOR_BOOL &&
+    uint8_t *there = file->file->bytes ? file->file->bytes + place.offset : NULL;
+    bool fits = there && size >= RESIDENT_BYTES_MIN && made->type != TENSOR_BOOL &&
                 (uint64_t)place.offset >= file->used &&
                 (uintptr_t)there % tensor_type_size(made->type) == 0;
     made->data = fits ? there : arena_alloc(arena, size);
