@@ -108,14 +108,15 @@ static char *decimal_text(const json_t *number) {
     return x_strdup(text);
 }
 
-/* The text of a decimal that is a number; NULL: it stays as it is. */
-static json_t *text_of(const json_t *schema, const json_t *value) {
-    bool is_text =
-        json_is_real(value) || (json_is_integer(value) && json_object_get(schema, "minimum"));
-    if (!is_text || !schema_is_decimal(schema)) {
-        return NULL;
-    }
-    AUTO(text_freep) char *text = decimal_text(value);
+/* Whether the value is a decimal that is written as a number. */
+static bool is_numeric(const json_t *schema, const json_t *value) {
+    return (json_is_real(value) ||
+            (json_is_integer(value) && json_object_get(schema, "minimum"))) &&
+           schema_is_decimal(schema);
+}
+
+static json_t *text_of(const json_t *number) {
+    AUTO(text_freep) char *text = decimal_text(number);
     return json_string(text);
 }
 
@@ -124,12 +125,14 @@ static bool write_members(const json_t *schema, json_t *object, const struct fil
     json_t *value;
     bool found = false;
     json_object_foreach(object, key, value) {
-        json_t *text = text_of(schema_of_member(schema, key), value);
-        found |= text != NULL;
-        if (text && !filling->only_looks) {
-            json_object_set(object, key, text); /* the key is there: the loop may go on */
+        if (!is_numeric(schema_of_member(schema, key), value)) {
+            continue;
         }
-        json_decref(text);
+        found = true;
+        if (filling->only_looks) {
+            break;
+        }
+        json_object_set_new(object, key, text_of(value)); /* the key is there: the loop may go on */
     }
     return found;
 }
@@ -137,12 +140,15 @@ static bool write_members(const json_t *schema, json_t *object, const struct fil
 static bool write_elements(const json_t *items, json_t *list, const struct filling *filling) {
     bool found = false;
     for (size_t i = 0; items && i < json_array_size(list); i++) {
-        json_t *text = text_of(items, json_array_get(list, i));
-        found |= text != NULL;
-        if (text && !filling->only_looks) {
-            json_array_set(list, i, text);
+        const json_t *value = json_array_get(list, i);
+        if (!is_numeric(items, value)) {
+            continue;
         }
-        json_decref(text);
+        found = true;
+        if (filling->only_looks) {
+            break;
+        }
+        json_array_set_new(list, i, text_of(value));
     }
     return found;
 }

@@ -392,8 +392,11 @@ static void send_heartbeat(struct member *member, int64_t now_ms) {
 static void show_line(struct member *member) {
     bool has_secrets = member->job->secrets && member->job->secrets[0];
     char line[PROCESS_GROUP_LINE_MAX];
+    if (!member->hub || has_secrets) {
+        return;
+    }
     process_group_last_line(member->group, line);
-    if (member->hub && !has_secrets && *line) {
+    if (*line) {
         hub_note_line(member->hub, line);
     }
 }

@@ -6,6 +6,7 @@
 #include "lib/buffer.h"
 #include "lib/text/shown.h"
 #include "lib/text/usage_error.h"
+#include "lib/text/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -324,10 +325,7 @@ void process_group_last_line(const struct process_group *group,
     while (size > 0 && isspace((unsigned char)shown[size - 1])) {
         size--;
     }
-    size = MIN(size, (size_t)PROCESS_GROUP_LINE_MAX - 1);
-    while (size > 0 && ((unsigned char)shown[size] & 0xC0) == 0x80) { /* a cut character */
-        size--;
-    }
+    size = utf8_valid_size(shown, MIN(size, (size_t)PROCESS_GROUP_LINE_MAX - 1));
     memcpy(ret_line, shown, size);
     ret_line[size] = 0;
 }

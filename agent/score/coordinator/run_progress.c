@@ -131,8 +131,7 @@ void run_progress_tell_trouble(struct run_progress *progress, struct commit_log 
                                int64_t now_ms) {
     struct error why;
     char message[sizeof progress->message] = "";
-    size_t waits = strlen(CONTRACT_WAITS);
-    bool told = strncmp(progress->message, CONTRACT_WAITS, waits) == 0;
+    bool is_reported = text_starts(progress->message, CONTRACT_WAITS);
     if (commit_find_trouble(log, now_ms, &why) >= TROUBLE_MS) {
         snprintf(message, sizeof message, CONTRACT_WAITS "%.400s", why.text);
         utf8_make_line(message); /* the text may have been cut within a character */
@@ -140,7 +139,7 @@ void run_progress_tell_trouble(struct run_progress *progress, struct commit_log 
             log_event(LOG_WARNING, "%s", message);
             memcpy(progress->message, message, sizeof message);
         }
-    } else if (told) { /* other messages stay, such as what a rerun has found */
+    } else if (is_reported) { /* other messages stay, such as what a rerun has found */
         log_event(LOG_INFO, "the output's storage takes results again");
         snprintf(progress->message, sizeof progress->message, "%s", progress->rerun);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/cloud/xml.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,26 +20,10 @@ static int refuse(const struct reader *reader, struct error *err, const char *wh
 
 /* Appends a character as UTF-8; false: invalid. */
 static bool put_character(char **to, unsigned long code) {
-    char *at = *to;
     if (code == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
         return false;
     }
-    if (code < 0x80) {
-        *at++ = (char)code;
-    } else if (code < 0x800) {
-        *at++ = (char)(0xC0 | code >> 6);
-        *at++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *at++ = (char)(0xE0 | code >> 12);
-        *at++ = (char)(0x80 | (code >> 6 & 63));
-        *at++ = (char)(0x80 | (code & 63));
-    } else {
-        *at++ = (char)(0xF0 | code >> 18);
-        *at++ = (char)(0x80 | (code >> 12 & 63));
-        *at++ = (char)(0x80 | (code >> 6 & 63));
-        *at++ = (char)(0x80 | (code & 63));
-    }
-    *to = at;
+    *to += utf8_write(*to, (unsigned)code);
     return true;
 }
 

@@ -62,7 +62,7 @@ void train_request_init(struct train_request *request) {
     *request = (struct train_request){0};
     numbers_of(request, numbers);
     for (size_t i = 0; i < NUMBERS; i++) {
-        *numbers[i] = TRAIN_REQUEST_NONE;
+        *numbers[i] = KIND_UNSET;
     }
 }
 
@@ -70,7 +70,7 @@ int train_request_check(struct train_request *request, struct error *err) {
     int64_t *numbers[NUMBERS];
     numbers_of(request, numbers);
     for (size_t i = 0; i < NUMBERS; i++) {
-        if (*numbers[i] == TRAIN_REQUEST_NONE) {
+        if (*numbers[i] == KIND_UNSET) {
             *numbers[i] = 0;
         } else if (*numbers[i] < 1) {
             return error_set(err, ERROR_INVALID, "--%s %lld: expected 1 or more", number_names[i],
@@ -145,17 +145,6 @@ static void place_set(struct work *work, const struct train_data *data, const ch
     *ret_labels = data->labels ? score_place(&work->places, other, data->labels) : NULL;
 }
 
-static bool has_column(const json_t *header, const char *name) {
-    const json_t *column;
-    size_t i;
-    json_array_foreach(header, i, column) {
-        if (strcmp(json_string_value(column), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* --label, or a column that is called so. */
 static int find_label(const struct train_request *request, struct work *work, struct error *err) {
     static const char *const usual[] = {"label", "class", "target", "y", "Label", "Class"};
@@ -170,7 +159,7 @@ static int find_label(const struct train_request *request, struct work *work, st
         return -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(usual) && !work->label; i++) {
-        work->label = has_column(work->header, usual[i]) ? usual[i] : NULL;
+        work->label = tree_has_text(work->header, usual[i]) ? usual[i] : NULL;
     }
     return work->label ? 0
                        : error_set(err, ERROR_INVALID,

@@ -6,7 +6,6 @@
 #include "operator/kinds/kinds.h"
 
 /* A number that was not given. */
-#define TRAIN_REQUEST_NONE INT64_MIN
 
 struct train_request {
     const char *output, *label, *columns, *shape, *name, *save, *state, *optimizer, *rate;

@@ -37,12 +37,9 @@ static json_t *line_of(const char *before, const char *format, va_list arguments
 
 /* Two mounts may have the same account, and two pods the same field. */
 static void add_once(json_t *lines, json_t *line) {
-    for (size_t i = 0; i < json_array_size(lines); i++) {
-        if (json_equal(json_array_get(lines, i), line)) {
-            return;
-        }
+    if (line && !tree_has_text(lines, json_string_value(line))) {
+        json_array_append(lines, line);
     }
-    json_array_append(lines, line);
 }
 
 void import_note(struct import *import, const char *field, const char *format, ...) {

@@ -67,7 +67,7 @@ check "nor with TLS 1.2" [ "$(page -k --tls-max 1.2 "$secure")" = 000 ]
     { sed 's/^/# /' "$folder/apt.log"; echo "not ok Debian's Prometheus comes"; exit 1; }
 promtool=$folder/prometheus/usr/bin/promtool
 printf %s "$prometheus" >"$folder/token"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(. tests/cluster/lib.sh && free_port)
 cat >"$folder/prometheus.yml" <<CONFIG
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [$PWD/charts/windlass/files/alerts.yaml]

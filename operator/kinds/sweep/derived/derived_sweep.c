@@ -55,20 +55,6 @@ static char *find_field(const struct schema *made, const char *field) {
     return NULL;
 }
 
-static bool mentions(const json_t *value, const char *reference) {
-    const char *key;
-    json_t *child;
-    size_t i;
-    bool found = json_is_string(value) && strstr(json_string_value(value), reference);
-    json_array_foreach((json_t *)value, i, child) {
-        found = found || mentions(child, reference);
-    }
-    json_object_foreach((json_t *)value, key, child) {
-        found = found || mentions(child, reference);
-    }
-    return found;
-}
-
 static void put(json_t *spec, const char *path, const char *text) {
     const char *dot = strchr(path, '.');
     if (!dot) {
@@ -143,7 +129,7 @@ static int read_range(const struct kind_vary *vary, json_t **ret_parameter, stru
 static int add(const struct kind_vary *vary, const struct schema *made, json_t *trial,
                json_t *parameters, struct error *err) {
     AUTO(text_freep) char *reference = x_printf("$(%s)", vary->field);
-    bool is_own = mentions(trial, reference);
+    bool is_own = tree_mentions(trial, reference);
     AUTO(text_freep) char *path = is_own ? NULL : find_field(made, vary->field);
     AUTO(text_freep) char *name = is_own ? x_strdup(vary->field) : parameter_name(vary->field);
     json_t *parameter = NULL;
