@@ -14,42 +14,6 @@
 
 #define API_VERSION "2021-12-02"
 
-/* ---- the address ---------------------------------------------------------------------------- */
-
-/* Shared Key signs the path of the URL, so both use this function. */
-static char *make_path(const struct azure_place *place, const struct cloud_call *call) {
-    AUTO(buffer_release) struct buffer path;
-    buffer_init(&path, CLOUD_TEXT_MAX);
-    const char *below = strchr(place->base.endpoint + strlen("https://"), '/');
-    cloud_append(&path, below ? below : "");
-    cloud_append(&path, "/");
-    cloud_append(&path, place->container);
-    if (call->name) {
-        cloud_append(&path, "/");
-        cloud_append_object(&path, &place->base, call->name);
-    }
-    return buffer_take(&path, NULL);
-}
-
-static char *make_url(const struct azure_place *place, const struct cloud_call *call,
-                      const char *path, const struct cloud_grant *grant) {
-    AUTO(buffer_release) struct buffer url;
-    buffer_init(&url, CLOUD_TEXT_MAX);
-    size_t host_size = strcspn(place->base.endpoint + strlen("https://"), "/") + strlen("https://");
-    AUTO(text_freep) char *host = x_strndup(place->base.endpoint, host_size);
-    cloud_append(&url, host);
-    cloud_append(&url, path);
-    cloud_append(&url, call->parameters[0].name ? "?" : "");
-    cloud_append_query(&url, call);
-    if (grant->kind == AZURE_SAS) {
-        cloud_append(&url, call->parameters[0].name ? "&" : "?");
-        cloud_append(&url, grant->bytes);
-    }
-    return buffer_take(&url, NULL);
-}
-
-/* ---- headers -------------------------------------------------------------------------------- */
-
 /* As in "Fri, 26 Jun 2015 23:39:12 GMT", independent of the locale. */
 static void format_date(int64_t wall_ms, char text[static 32]) {
     static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -143,7 +107,7 @@ static char *make_authorization(const struct azure_place *place, const struct cl
 void azure_sign(const struct cloud_place *base, const struct cloud_call *call,
                 const struct cloud_grant *grant, int64_t wall_ms, struct cloud_signed *ret_signed) {
     const struct azure_place *place = (const struct azure_place *)base;
-    AUTO(text_freep) char *path = make_path(place, call);
+    AUTO(text_freep) char *path = cloud_path(base, place->container, call);
     size_t count = 0;
     *ret_signed = (struct cloud_signed){0};
     char **headers = ret_signed->headers;
@@ -167,6 +131,5 @@ void azure_sign(const struct cloud_place *base, const struct cloud_call *call,
         headers[count++] = x_printf("Authorization: Bearer %s", grant->bytes);
     }
     assert(count <= CLOUD_HEADERS_MAX);
-    ret_signed->url = make_url(place, call, path, grant);
-    ret_signed->shown_url = x_strndup(ret_signed->url, strcspn(ret_signed->url, "?"));
+    cloud_set_url(base, path, call, grant->kind == AZURE_SAS ? grant->bytes : "", ret_signed);
 }

@@ -107,6 +107,13 @@ void cloud_append(struct buffer *buffer, const char *text);
 void cloud_append_encoded(struct buffer *buffer, const char *text, const char *also_plain);
 /* The folder and the name of an object, encoded, without a slash before. */
 void cloud_append_object(struct buffer *buffer, const struct cloud_place *place, const char *name);
+/* The path of a call's URL, which is signed as it is sent. container: NULL: the host names it. The
+ * caller frees. */
+char *cloud_path(const struct cloud_place *place, const char *container,
+                 const struct cloud_call *call);
+/* Sets url and shown_url. hidden: more of the query, a secret; "": nothing. */
+void cloud_set_url(const struct cloud_place *place, const char *path, const struct cloud_call *call,
+                   const char *hidden, struct cloud_signed *request);
 /* "name=value&..." of a call, encoded. */
 void cloud_append_query(struct buffer *buffer, const struct cloud_call *call);
 /* "If-Match: ...", "If-None-Match: ..." and "Range: ..." of a call. The room must be enough. */

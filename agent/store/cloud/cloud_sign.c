@@ -42,6 +42,38 @@ void cloud_append_query(struct buffer *buffer, const struct cloud_call *call) {
     }
 }
 
+char *cloud_path(const struct cloud_place *place, const char *container,
+                 const struct cloud_call *call) {
+    AUTO(buffer_release) struct buffer path;
+    buffer_init(&path, CLOUD_TEXT_MAX);
+    const char *below = strchr(place->endpoint + strlen("https://"), '/');
+    cloud_append(&path, below ? below : "");
+    cloud_append(&path, "/");
+    cloud_append(&path, container ? container : "");
+    if (call->name) {
+        cloud_append(&path, container ? "/" : "");
+        cloud_append_object(&path, place, call->name);
+    }
+    return buffer_take(&path, NULL);
+}
+
+void cloud_set_url(const struct cloud_place *place, const char *path, const struct cloud_call *call,
+                   const char *hidden, struct cloud_signed *request) {
+    AUTO(buffer_release) struct buffer url;
+    buffer_init(&url, CLOUD_TEXT_MAX);
+    size_t host_size = strcspn(place->endpoint + strlen("https://"), "/") + strlen("https://");
+    AUTO(text_freep) char *host = x_strndup(place->endpoint, host_size);
+    bool has_query = call->parameters[0].name;
+    cloud_append(&url, host);
+    cloud_append(&url, path);
+    cloud_append(&url, has_query ? "?" : "");
+    cloud_append_query(&url, call);
+    cloud_append(&url, !*hidden ? "" : has_query ? "&" : "?");
+    cloud_append(&url, hidden);
+    request->url = buffer_take(&url, NULL);
+    request->shown_url = x_strndup(request->url, strcspn(request->url, "?"));
+}
+
 char *cloud_quoted(const char *token) {
     return !token                    ? x_strdup("")
            : strcmp(token, "*") == 0 ? x_strdup(token)

@@ -27,21 +27,6 @@ static void format_time(int64_t wall_ms, char text[static 32]) {
              (unsigned)date.tm_sec % 100);
 }
 
-/* The path of the URL, which is signed as it is sent. */
-static char *make_path(const struct s3_place *place, const struct cloud_call *call) {
-    AUTO(buffer_release) struct buffer path;
-    buffer_init(&path, CLOUD_TEXT_MAX);
-    const char *below = strchr(place->base.endpoint + strlen("https://"), '/');
-    cloud_append(&path, below ? below : "");
-    cloud_append(&path, "/");
-    cloud_append(&path, place->is_virtual ? "" : place->bucket);
-    if (call->name) {
-        cloud_append(&path, place->is_virtual ? "" : "/");
-        cloud_append_object(&path, &place->base, call->name);
-    }
-    return buffer_take(&path, NULL);
-}
-
 static bool keeps_nonce(const struct cloud_call *call) {
     return call->nonce && strcmp(call->method, "HEAD") != 0;
 }
@@ -133,9 +118,8 @@ static char *make_authorization(const struct s3_place *place, const struct cloud
 void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
              const struct cloud_grant *grant, int64_t wall_ms, struct cloud_signed *ret_signed) {
     const struct s3_place *place = (const struct s3_place *)base;
-    AUTO(text_freep) char *path = make_path(place, call);
-    AUTO(buffer_release) struct buffer url;
-    buffer_init(&url, CLOUD_TEXT_MAX);
+    AUTO(text_freep)
+    char *path = cloud_path(base, place->is_virtual ? NULL : place->bucket, call);
     char time[32];
     size_t count = 0;
     *ret_signed = (struct cloud_signed){0};
@@ -148,13 +132,5 @@ void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
     }
     cloud_add_conditions(call, ret_signed, &count);
     assert(count <= CLOUD_HEADERS_MAX);
-    cloud_append(&url, "https://");
-    size_t host_size = strcspn(base->endpoint + strlen("https://"), "/");
-    AUTO(text_freep) char *host = x_strndup(base->endpoint + strlen("https://"), host_size);
-    cloud_append(&url, host);
-    cloud_append(&url, path);
-    cloud_append(&url, call->parameters[0].name ? "?" : "");
-    cloud_append_query(&url, call);
-    ret_signed->url = buffer_take(&url, NULL);
-    ret_signed->shown_url = x_strndup(ret_signed->url, strcspn(ret_signed->url, "?"));
+    cloud_set_url(base, path, call, "", ret_signed);
 }
