@@ -19,9 +19,11 @@ const struct ending_kind *kinds_ending(const struct kind_row *row);
 /* The first kind, which every cluster with Windlass has. */
 const char *kinds_first(void);
 
+typedef bool kinds_filter(const struct kind_row *row);
+/* The first kind for which `has` is true; NULL: none. */
+const struct kind_row *kinds_having(kinds_filter *has);
 /* For texts: "A, B and C" of the kinds for which `has` is true (NULL: all). format has one %s for
  * the kind's name: "a %s", "%ss". word: "and", "or". Owned. */
-typedef bool kinds_filter(const struct kind_row *row);
 char *kinds_names(kinds_filter *has, const char *format, const char *word);
 
 /* The kinds as arguments of a control loop, with their options. */

@@ -62,6 +62,14 @@ const char *kinds_first(void) {
     return kind_rows[0]->loop->name;
 }
 
+const struct kind_row *kinds_having(kinds_filter *has) {
+    const struct kind_row *const *row = kind_rows;
+    while (*row && !has(*row)) {
+        row++;
+    }
+    return *row;
+}
+
 /* The format with the name in place of %s; owned. */
 static char *fill_in(const char *format, const char *name) {
     const char *mark = strstr(format, "%s");

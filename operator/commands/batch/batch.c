@@ -21,12 +21,8 @@ struct request {
     bool prints, restarts;
 };
 
-static const struct kind_row *find_row(void) {
-    const struct kind_row *const *row = kind_rows;
-    while (*row && !(*row)->batch) {
-        row++;
-    }
-    return *row;
+static bool takes_batches(const struct kind_row *row) {
+    return row->batch;
 }
 
 /* "llm/token": a Secret and its key. */
@@ -100,7 +96,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
 }
 
 int batch_command(int argc, char **argv) {
-    struct request request = {.row = find_row()};
+    struct request request = {.row = kinds_having(takes_batches)};
     if (!request.row) {
         fprintf(stderr, "windlass batch: no kind of this build takes batch files\n");
         return 2;

@@ -317,12 +317,8 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     return run_it(request, text, ret_code, err);
 }
 
-static const struct kind_row *find_row(void) {
-    const struct kind_row *const *row = kind_rows;
-    while (*row && !(*row)->score) {
-        row++;
-    }
-    return *row;
+static bool scores(const struct kind_row *row) {
+    return row->score;
 }
 
 static const struct command_help help = {
@@ -345,7 +341,7 @@ static const struct command_help help = {
 };
 
 int score_without_manifest(int argc, char **argv) {
-    struct request request = {.row = find_row()};
+    struct request request = {.row = kinds_having(scores)};
     if (!request.row) {
         fprintf(stderr, "windlass score: no kind of this build scores without a manifest\n");
         return 2;

@@ -83,12 +83,8 @@ int train_without_manifest(int argc, char **argv) {
 
 /* ---- many of them --------------------------------------------------------------------------- */
 
-static const struct kind_row *find_row(void) {
-    const struct kind_row *const *row = kind_rows;
-    while (*row && !(*row)->sweep) {
-        row++;
-    }
-    return *row;
+static bool sweeps(const struct kind_row *row) {
+    return row->sweep;
 }
 
 static bool is_manifest(const char *word) {
@@ -165,7 +161,7 @@ static int read_vary(const struct request *request, struct kind_vary *vary, char
 static int make_all(const struct request *request, const json_t *job, struct kind_scored *ret_made,
                     struct error *err) {
     AUTO(schema_freep) struct schema *made = NULL;
-    const struct kind_row *row = find_row();
+    const struct kind_row *row = kinds_having(sweeps);
     struct kind_vary vary[VARY_MAX];
     char *fields[VARY_MAX] = {0};
     if (!row || kinds_children_schema(row, &made, err) < 0) {

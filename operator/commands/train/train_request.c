@@ -287,19 +287,15 @@ static int read_asked(const struct train_request *request, struct work *work, st
     return score_set_words(work->asked, &request->sets, err);
 }
 
-static const struct kind_row *find_row(void) {
-    const struct kind_row *const *row = kind_rows;
-    while (*row && !(*row)->train) {
-        row++;
-    }
-    return *row;
+static bool trains(const struct kind_row *row) {
+    return row->train;
 }
 
 int train_request_make(const struct train_request *request, const struct option_list *words,
                        struct kind_scored *ret_made, struct error *err) {
     AUTO(work_release) struct work work = {0};
     AUTO(text_freep) char *base = NULL;
-    const struct kind_row *row = find_row();
+    const struct kind_row *row = kinds_having(trains);
     if (!row) {
         return error_set(err, ERROR_UNSUPPORTED, "no kind of this build trains");
     }
