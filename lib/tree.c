@@ -65,6 +65,15 @@ json_t *tree_ensure_object(json_t *object, const char *name) {
     return part;
 }
 
+json_t *tree_ensure_list(json_t *object, const char *name) {
+    json_t *part = json_object_get(object, name);
+    if (!json_is_array(part)) {
+        part = json_array();
+        json_object_set_new(object, name, part);
+    }
+    return part;
+}
+
 void tree_freep(json_t **tree) {
     json_decref(*tree);
     *tree = NULL;

@@ -20,6 +20,8 @@ const json_t *tree_find(const json_t *list, const char *path, const char *text);
 
 /* The member `name` of an object, which is made as an empty object when missing. Borrowed. */
 json_t *tree_ensure_object(json_t *object, const char *name);
+/* As tree_ensure_object, for a list; what is not a list is replaced by an empty one. */
+json_t *tree_ensure_list(json_t *object, const char *name);
 
 /* Whether this text is one of a list of texts; NULL has none. */
 bool tree_has_text(const json_t *list, const char *text);

@@ -34,11 +34,7 @@ static void collect_rules(const json_t *schema, const char *prefix, json_t *foun
         const json_t *rule = json_array_get(rules, i);
         const char *field = tree_text(rule, "fieldPath", "");
         const char *message = tree_text(rule, "message", "");
-        json_t *fields = json_object_get(found, message);
-        if (!fields) {
-            fields = json_array();
-            json_object_set_new(found, message, fields);
-        }
+        json_t *fields = tree_ensure_list(found, message);
         json_array_append_new(
             fields, json_sprintf("%s%s", prefix, *prefix || *field != '.' ? field : field + 1));
     }

@@ -120,11 +120,7 @@ static int list_files(struct store *output, json_t *excluded, json_t **ret_entry
 
 int result_folder_write(struct store *output, json_t *result, const struct signature_key *key,
                         char ret_sha256[static 65], struct error *err) {
-    json_t *excluded = json_object_get(result, "excluded"), *entry = NULL;
-    if (!excluded) {
-        excluded = json_array();
-        json_object_set_new(result, "excluded", excluded);
-    }
+    json_t *excluded = tree_ensure_list(result, "excluded"), *entry = NULL;
     if (check_names(output, tree_text(result, "kind", ""), err) < 0 ||
         list_files(output, excluded, &entry, err) < 0) {
         return -1;

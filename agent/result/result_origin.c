@@ -53,11 +53,7 @@ void result_origin_add_program(json_t *result) {
 
 void result_origin_add_apart(json_t *result, const char *output, const char *path) {
     size_t length = strlen(output);
-    json_t *list = json_object_get(result, "excluded");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(result, "excluded", list);
-    }
+    json_t *list = tree_ensure_list(result, "excluded");
     if (text_starts(path, output) && path[length] == '/' && path[length + 1]) {
         json_array_append_new(list, json_string(path + length + 1));
     }

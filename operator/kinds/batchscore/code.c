@@ -37,11 +37,7 @@ static void add_path(const json_t *spec, const char *volume, const char *at, con
     if (job_has_parent_part(path) || (is_file && !strchr(path, '/'))) {
         return;
     }
-    json_t *list = json_object_get(code, kind);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(code, kind, list);
-    }
+    json_t *list = tree_ensure_list(code, kind);
     if (!tree_has_text(list, path)) {
         json_array_append_new(list, json_string(path));
     }

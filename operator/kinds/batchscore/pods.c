@@ -146,11 +146,7 @@ void batchscore_leave_lost_nodes(json_t *pod) {
     static const char *const keys[] = {"node.kubernetes.io/not-ready",
                                        "node.kubernetes.io/unreachable"};
     json_t *pod_spec = json_object_get(pod, "spec");
-    json_t *tolerations = json_object_get(pod_spec, "tolerations");
-    if (!tolerations) {
-        tolerations = json_array();
-        json_object_set_new(pod_spec, "tolerations", tolerations);
-    }
+    json_t *tolerations = tree_ensure_list(pod_spec, "tolerations");
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (!tolerates(tolerations, keys[i])) {
             json_array_append_new(

@@ -77,11 +77,7 @@ static void move_secrets(struct import *import) {
     json_object_del(import->spec, "secrets");
     for (size_t i = 0; i < json_array_size(secrets); i++) {
         const json_t *one = json_array_get(secrets, i);
-        json_t *agent = import_agent(import), *list = json_object_get(agent, "env");
-        if (!list) {
-            list = json_array();
-            json_object_set_new(agent, "env", list);
-        }
+        json_t *agent = import_agent(import), *list = tree_ensure_list(agent, "env");
         json_array_append_new(
             list, json_pack("{s:s, s:{s:{s:s, s:s}}}", "name", tree_text(one, "name", ""),
                             "valueFrom", "secretKeyRef", "name", tree_text(one, "secretName", ""),
@@ -135,11 +131,7 @@ static char *free_name(const struct import *import) {
 static void add_work(struct import *import, int64_t completions) {
     AUTO(text_freep) char *claim = x_printf("%s-work", import->name);
     AUTO(text_freep) char *name = free_name(import);
-    json_t *volumes = json_object_get(import->spec, "volumes");
-    if (!volumes) {
-        volumes = json_array();
-        json_object_set_new(import->spec, "volumes", volumes);
-    }
+    json_t *volumes = tree_ensure_list(import->spec, "volumes");
     json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", name,
                                              "persistentVolumeClaim", "claimName", claim));
     json_object_set_new(import->spec, "input",

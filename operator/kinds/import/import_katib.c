@@ -180,11 +180,7 @@ static void take_notes(struct import *import, const struct import *trial) {
 /* The folder from which another trial of a population goes on. */
 static void add_checkpoint(struct import *trial) {
     AUTO(text_freep) char *claim = x_printf("%s-checkpoints", trial->name);
-    json_t *volumes = json_object_get(trial->spec, "volumes");
-    if (!volumes) {
-        volumes = json_array();
-        json_object_set_new(trial->spec, "volumes", volumes);
-    }
+    json_t *volumes = tree_ensure_list(trial->spec, "volumes");
     json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", "checkpoints",
                                              "persistentVolumeClaim", "claimName", claim));
     json_object_set_new(trial->spec, "outputs",

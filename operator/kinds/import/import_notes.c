@@ -43,11 +43,7 @@ static void add_once(json_t *lines, json_t *line) {
 }
 
 void import_note(struct import *import, const char *field, const char *format, ...) {
-    json_t *lines = json_object_get(import->notes, field);
-    if (!lines) {
-        lines = json_array();
-        json_object_set_new(import->notes, field, lines);
-    }
+    json_t *lines = tree_ensure_list(import->notes, field);
     va_list arguments;
     va_start(arguments, format);
     AUTO(tree_freep) json_t *line = line_of("", format, arguments);

@@ -15,11 +15,7 @@ json_t *import_template(struct import *import, const char *part) {
 
 /* A list of the template's pod, which is made when missing. */
 static json_t *template_list(struct import *import, const char *name) {
-    json_t *pod = import_template(import, "spec"), *list = json_object_get(pod, name);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(pod, name, list);
-    }
+    json_t *pod = import_template(import, "spec"), *list = tree_ensure_list(pod, name);
     return list;
 }
 
@@ -34,11 +30,7 @@ json_t *import_agent(struct import *import) {
 /* Adds an entry to a list of the agent's container, unless it has one of that name. */
 static void add_to_agent(struct import *import, const char *name, const char *key,
                          const json_t *entry) {
-    json_t *agent = import_agent(import), *list = json_object_get(agent, name);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(agent, name, list);
-    }
+    json_t *agent = import_agent(import), *list = tree_ensure_list(agent, name);
     if (!key || !tree_find(list, key, tree_text(entry, key, ""))) {
         json_array_append_new(list, json_deep_copy(entry));
     }
@@ -97,11 +89,7 @@ static void add_variable(struct import *import, const json_t *variable) {
     const char *name = tree_text(variable, "name", "");
     const json_t *secret = tree_get(variable, "valueFrom.secretKeyRef");
     if (secret && !tree_bool(secret, "optional", false)) {
-        json_t *list = json_object_get(import->spec, "secrets");
-        if (!list) {
-            list = json_array();
-            json_object_set_new(import->spec, "secrets", list);
-        }
+        json_t *list = tree_ensure_list(import->spec, "secrets");
         if (!tree_find(list, "name", name)) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", name, "secretName",
                                                   tree_text(secret, "name", ""), "key",
@@ -216,11 +204,7 @@ static void add_plain(struct import *import, const json_t *volume, const json_t 
     bool is_read = tree_bool(mount, "readOnly", false) ||
                    tree_bool(volume, "persistentVolumeClaim.readOnly", false) ||
                    tree_bool(volume, "nfs.readOnly", false);
-    json_t *list = json_object_get(import->spec, "volumes");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(import->spec, "volumes", list);
-    }
+    json_t *list = tree_ensure_list(import->spec, "volumes");
     const json_t *there = tree_find(list, "mountPath", path);
     AUTO(tree_freep) json_t *other = there ? source_of(there) : NULL;
     AUTO(text_freep) char *own = there ? NULL : name_again(list, name);

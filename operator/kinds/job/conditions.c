@@ -134,11 +134,7 @@ static void set_condition(json_t *status, const struct condition *condition, int
                              condition->status, "reason", condition->reason, "message",
                              condition->message, "observedGeneration", (json_int_t)generation);
     assert(made); /* messages are UTF-8: conditions_set, conditions_stall */
-    json_t *list = json_object_get(status, "conditions");
-    if (!json_is_array(list)) {
-        list = json_array();
-        json_object_set_new(status, "conditions", list);
-    }
+    json_t *list = tree_ensure_list(status, "conditions");
     size_t at = 0;
     for (; at < json_array_size(list); at++) {
         if (strcmp(tree_text(json_array_get(list, at), "type", ""), condition->type) == 0) {

@@ -52,11 +52,7 @@ static void take_container(struct import *import) {
 /* ---- folders and variables ---- */
 
 static json_t *list_of(struct import *import, const char *field) {
-    json_t *list = json_object_get(import->spec, field);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(import->spec, field, list);
-    }
+    json_t *list = tree_ensure_list(import->spec, field);
     return list;
 }
 

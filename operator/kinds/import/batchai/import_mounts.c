@@ -59,11 +59,7 @@ static const char *add_volume(struct import *import, const char *path, json_t *s
     }
     json_object_update(volume, source_new);
     json_decref(source_new);
-    json_t *volumes = json_object_get(import->spec, "volumes");
-    if (!volumes) {
-        volumes = json_array();
-        json_object_set_new(import->spec, "volumes", volumes);
-    }
+    json_t *volumes = tree_ensure_list(import->spec, "volumes");
     json_array_append_new(volumes, volume);
     json_object_set_new(import->mounts, where, json_string(name));
     return tree_text(volume, "name", "");
