@@ -2,6 +2,7 @@
 #include "operator/manifest_write.h"
 
 #include "lib/buffer.h"
+#include "lib/number/decimal.h"
 #include "operator/manifest.h"
 #include "operator/scalar.h"
 
@@ -43,13 +44,8 @@ static bool is_plain(const char *text) {
 
 /* As short as the number allows: 0.1, not 0.10000000000000001; owned. */
 static char *real_text(double number) {
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
+    char text[DECIMAL_BYTES];
+    decimal_shortest(number, text);
     return x_printf("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 

@@ -2,6 +2,8 @@
 /* Fills in the defaults of a definition, and takes them out again; makes decimals texts. */
 #include "operator/schema.h"
 
+#include "lib/number/decimal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,17 +95,11 @@ static void tidy_exponent(char *text) {
 
 /* A number's shortest text that reads back as the same number; owned. */
 static char *decimal_text(const json_t *number) {
-    char text[40];
-    double value = json_number_value(number);
+    char text[DECIMAL_BYTES];
     if (json_is_integer(number)) {
         return x_printf("%lld", (long long)json_integer_value(number));
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) {
-            break;
-        }
-    }
+    decimal_shortest(json_real_value(number), text);
     tidy_exponent(text);
     return x_strdup(text);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DIGITS_MIN = 7, DIGITS_MAX = 9, POWER_MAX = 22 };
@@ -110,4 +111,13 @@ size_t decimal_from_double(double value, char *ret_text) {
         size += snprintf(ret_text + size, 3, ".0");
     }
     return (size_t)size;
+}
+
+void decimal_shortest(double value, char ret_text[static DECIMAL_BYTES]) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(ret_text, DECIMAL_BYTES, "%.*g", digits, value);
+        if (strtod(ret_text, NULL) == value) {
+            return;
+        }
+    }
 }

@@ -16,3 +16,6 @@ size_t decimal_from_float(float value, char *ret_text);
 size_t decimal_nine_from_float(float value, char *ret_text);
 /* A finite double with 17 digits, which are always enough; the text is one of a real number. */
 size_t decimal_from_double(double value, char *ret_text);
+/* The fewest digits, 15 to 17, that read back as this finite double, NUL-terminated: "0.1", "1",
+ * "1e-07". */
+void decimal_shortest(double value, char ret_text[static DECIMAL_BYTES]);

@@ -2,6 +2,7 @@
 #include "agent/data/parquet/value_json.h"
 
 #include "agent/data/parquet/parquet_values.h"
+#include "lib/number/decimal.h"
 #include "lib/number/half.h"
 #include "lib/text/base64.h"
 #include "lib/text/jsontext.h"
@@ -42,18 +43,20 @@ static int append_whole(struct buffer *json, int64_t number, bool is_signed, str
 
 /* The shortest text that is read as this number; digits: that are always enough. */
 static int append_real(struct buffer *json, double number, bool is_float, struct error *err) {
-    char text[40];
-    int digits = is_float ? 6 : 15, enough = is_float ? 9 : 17;
+    char text[DECIMAL_BYTES];
     if (!isfinite(number)) {
         const char *word = isnan(number) ? "\"NaN\""
                            : number > 0  ? "\"Infinity\""
                                          : "\"-Infinity\"";
         return buffer_append(json, word, strlen(word), err);
     }
-    for (;; digits++) {
+    if (!is_float) {
+        decimal_shortest(number, text);
+        return buffer_append(json, text, strlen(text), err);
+    }
+    for (int digits = 6;; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, number);
-        if (digits == enough ||
-            (is_float ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number)) {
+        if (digits == 9 || strtof(text, NULL) == (float)number) {
             return buffer_append(json, text, strlen(text), err);
         }
     }

@@ -4,6 +4,8 @@
  * spelled so that reading them gives the same value. Lists and JSON are JSON text. */
 #include "agent/data/rows/rows_form.h"
 
+#include "lib/number/decimal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,23 +53,17 @@ static int add_text(struct rows_writer *writer, const char *text, size_t size, s
     return is_quoted ? add_quoted(writer, text, size, err) : add(writer, text, size, err);
 }
 
-/* The shortest of 9 (floats) or 15 to 17 digits that gives the same value. */
-static void spell(double value, bool is_float, char text[static 32]) {
+static void spell(double value, bool is_float, char text[static DECIMAL_BYTES]) {
     if (is_float) {
-        snprintf(text, 32, "%.9g", value);
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) {
-            return;
-        }
+        snprintf(text, DECIMAL_BYTES, "%.9g", value);
+    } else {
+        decimal_shortest(value, text);
     }
 }
 
 static int add_list(struct rows_writer *writer, const struct row_cells *cells,
                     const struct row_cell *cell, enum row_type type, struct error *err) {
-    char text[32];
+    char text[DECIMAL_BYTES];
     if (add(writer, "\"[", 2, err) < 0) {
         return -1;
     }
@@ -91,7 +87,7 @@ static int add_cell(struct rows_writer *writer, const struct row_cells *cells, s
                     struct error *err) {
     const struct row_cell *cell = &cells->cells[column];
     enum row_type type = cells->columns->columns[column].type;
-    char text[32] = "";
+    char text[DECIMAL_BYTES] = "";
     if (!cell->is_there) {
         return 0;
     }

@@ -48,6 +48,21 @@ static void test_nine_digits_say_that_it_is_a_float(void) {
     CHECK_STR(nine_of(9999999), "9999999.0");
 }
 
+static const char *shortest_of(double value) {
+    static char text[DECIMAL_BYTES];
+    decimal_shortest(value, text);
+    return text;
+}
+
+static void test_shortest_text_of_a_double(void) {
+    CHECK_STR(shortest_of(0.1), "0.1");
+    CHECK_STR(shortest_of(1), "1");
+    CHECK_STR(shortest_of(-2.5e-7), "-2.5e-07");
+    CHECK_STR(shortest_of(0.1 + 0.2), "0.30000000000000004");
+    CHECK_STR(shortest_of(5e-324), "4.94065645841247e-324");
+    CHECK_STR(shortest_of(-1.7976931348623157e308), "-1.7976931348623157e+308");
+}
+
 /* Both ways that readers go: to float at once, and by a double. */
 static bool reads_back(float value) {
     const char *text = text_of(value);
@@ -85,6 +100,7 @@ static void test_every_number_reads_back(void) {
 int main(void) {
     TEST(test_short_numbers_stay_short);
     TEST(test_nine_digits_say_that_it_is_a_float);
+    TEST(test_shortest_text_of_a_double);
     TEST(test_every_number_reads_back);
     return TEST_END();
 }
