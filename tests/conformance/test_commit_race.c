@@ -5,9 +5,9 @@
 #include "agent/score/log/commit.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
-#include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
+#include "tests/store_server.h"
 #include "tests/test.h"
 
 #include <errno.h>
@@ -208,8 +208,8 @@ static void four_processes_and_a_broken_store(void) {
 
 static void four_processes_on_azurite(void) {
     int rounds = rounds_of(2);
-    char *azurite = azurite_start();
-    CHECK(azurite != NULL);
+    struct store_server azurite;
+    CHECK(store_server_start(&azurite, "azurite"));
     for (int i = 0; i < rounds && !test_failures; i++) {
         uint64_t seed = test_seed(1) + 2000 + (uint64_t)i;
         store_name = x_printf("az://films/tests/race/%llu", (unsigned long long)seed);
@@ -218,9 +218,7 @@ static void four_processes_on_azurite(void) {
     }
     /* The claims show that there was a race (run_round): commits are so slow here that those who
      * are superseded may be killed before they notice. */
-    if (azurite) {
-        azurite_stop(&azurite);
-    }
+    store_server_stop(&azurite);
 }
 
 int main(void) {

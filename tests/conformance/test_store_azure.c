@@ -2,16 +2,15 @@
 /* The suite of stores in a container of a real Azurite, and behind broken_store without faults. */
 #include "agent/store/local_file.h"
 #include "agent/store/stored_file.h"
-#include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
 #include "tests/conformance/store_suite.h"
+#include "tests/store_server.h"
 #include "tests/test.h"
 
-static char *azurite;
+static struct store_server azurite;
 
 static void azurite_starts(void) {
-    azurite = azurite_start();
-    CHECK(azurite != NULL);
+    CHECK(store_server_start(&azurite, "azurite"));
 }
 
 static void run_on(const char *path, bool is_wrapped) {
@@ -96,11 +95,11 @@ static void copies(void) {
 
 int main(void) {
     TEST(azurite_starts);
-    if (azurite) {
+    if (azurite.folder) {
         TEST(copies);
         TEST(plain);
         TEST(wrapped);
-        azurite_stop(&azurite);
+        store_server_stop(&azurite);
     }
     return TEST_END();
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The suite of stores in a bucket of a real server of S3, Ceph's. */
 #include "tests/conformance/store_suite.h"
-#include "tests/s3/s3.h"
+#include "tests/store_server.h"
 #include "tests/test.h"
 
-static char *s3;
+static struct store_server s3;
 
 static void s3_starts(void) {
-    s3 = s3_start();
-    CHECK(s3 != NULL);
+    CHECK(store_server_start(&s3, "s3"));
 }
 
 static void suite(void) {
@@ -24,9 +23,9 @@ static void suite(void) {
 
 int main(void) {
     TEST(s3_starts);
-    if (s3) {
+    if (s3.folder) {
         TEST(suite);
-        s3_stop(&s3);
+        store_server_stop(&s3);
     }
     return TEST_END();
 }
