@@ -24,31 +24,36 @@ enum {
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
+/* What all requests to a server of the user have. */
+static struct http_request request_to(const struct endpoint_setting *setting, const char *url) {
+    return (struct http_request){
+        .url = url,
+        .refuses_link_local = true,
+        .authorities_pem = text_starts(url, "https://") ? setting->authority : NULL,
+        .proxy = setting->proxy,
+    };
+}
+
 static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
     const struct endpoint_setting *setting = pool->setting;
     const char *base = pool->servers.of[server].url;
     AUTO(text_freep) char *url = x_printf("%s%s", base, endpoint_path_at(base, ask->path));
     struct error err = {0};
-    struct http_request request = {
-        .url = url,
-        .method = ask->method,
-        .headers = pool->headers,
-        .bearer_token = setting->header ? NULL : setting->secret,
-        .body = ask->body,
-        .body_size = ask->body_size,
-        .borrows_body = true,
-        .is_http1 = text_starts(url, "http://"),
-        .refuses_link_local = true,
-        .authorities_pem = text_starts(url, "https://") ? setting->authority : NULL,
-        .proxy = setting->proxy,
-        .connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX),
-        .timeout_ms = (int)setting->timeout_ms,
-        .bytes_max = POOL_COMPLAINT_MAX,
-        .cuts_complaints = true,
-        .received = pool_received,
-        .done = pool_done,
-        .context = ask,
-    };
+    struct http_request request = request_to(setting, url);
+    request.method = ask->method;
+    request.headers = pool->headers;
+    request.bearer_token = setting->header ? NULL : setting->secret;
+    request.body = ask->body;
+    request.body_size = ask->body_size;
+    request.borrows_body = true;
+    request.is_http1 = text_starts(url, "http://");
+    request.connect_ms = (int)MIN(setting->timeout_ms, (int64_t)CONNECT_MS_MAX);
+    request.timeout_ms = (int)setting->timeout_ms;
+    request.bytes_max = POOL_COMPLAINT_MAX;
+    request.cuts_complaints = true;
+    request.received = pool_received;
+    request.done = pool_done;
+    request.context = ask;
     ask->own.server = server;
     ask->own.sent_ms = clock_monotonic_ms();
     if (http_start(pool->http, &request, &ask->own.call, &err) < 0) {
@@ -221,18 +226,13 @@ static void start_probe(struct pool *pool, int64_t now_ms) {
     char *url =
         x_printf("%s%s", pool->servers.of[pool->probed].url, pool->setting->ready_path ?: "/");
     struct error err = {0};
-    const struct endpoint_setting *setting = pool->setting;
-    struct http_request request = {.url = url,
-                                   .reuse = HTTP_ONCE,
-                                   .refuses_link_local = true,
-                                   .authorities_pem =
-                                       text_starts(url, "https://") ? setting->authority : NULL,
-                                   .proxy = setting->proxy,
-                                   .connect_ms = CONNECT_MS_MAX,
-                                   .timeout_ms = CONNECT_MS_MAX,
-                                   .bytes_max = POOL_ANSWER_MAX,
-                                   .done = on_probed,
-                                   .context = pool};
+    struct http_request request = request_to(pool->setting, url);
+    request.reuse = HTTP_ONCE;
+    request.connect_ms = CONNECT_MS_MAX;
+    request.timeout_ms = CONNECT_MS_MAX;
+    request.bytes_max = POOL_ANSWER_MAX;
+    request.done = on_probed;
+    request.context = pool;
     pool->probe_ms = now_ms + PROBE_MS;
     pool->is_probing = true;
     if (http_start(pool->http, &request, NULL, &err) < 0) {
