@@ -14,6 +14,8 @@ struct shape {
 /* The number of elements; -1: a dimension is unknown, or there are more than 2^40. */
 int64_t shape_count(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
+/* The product of all dimensions behind the first two: the pixels of a channel of [n, c, ...]. */
+int64_t shape_pixels(const struct shape *shape);
 /* Formats for messages: "1x3x224x224", "scalar", "?x3" (? is unknown). */
 void shape_format(const struct shape *shape, char text[static 128]);
 

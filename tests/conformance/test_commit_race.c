@@ -7,7 +7,7 @@
 #include "lib/time/clock.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
-#include "tests/store_server.h"
+#include "tests/conformance/store_server.h"
 #include "tests/test.h"
 
 #include <errno.h>

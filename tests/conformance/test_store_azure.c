@@ -4,7 +4,7 @@
 #include "agent/store/stored_file.h"
 #include "tests/broken_store.h"
 #include "tests/conformance/store_suite.h"
-#include "tests/store_server.h"
+#include "tests/conformance/store_server.h"
 #include "tests/test.h"
 
 static struct store_server azurite;

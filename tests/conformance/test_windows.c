@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools, resizing and concatenations (device/cpu/fast) against the plain kernels: drawn sizes and
-// parameters, before and behind convolutions whose values are in blocks, in every instruction set
-// of this processor.
+// Pools, resizing, concatenations and networks of three dimensions (device/cpu/fast) against the
+// plain kernels: drawn sizes and parameters, before and behind convolutions whose values are in
+// blocks, in every instruction set of this processor.
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_compare.h"
 
@@ -92,6 +92,104 @@ static void draw_network(struct draw *d, uint64_t seed) {
     network_output(&d->net, below(d, 3) ? conv(d, x, d->channels, 1 + below(d, 40)) : x);
 }
 
+/* ---- three dimensions ------------------------------------------------------------------------ */
+
+static int conv_volume(struct draw *d, int x, int64_t from, int64_t to, bool is_point) {
+    int64_t kernel[3], strides[3], dilations[3], pads[6];
+    for (int i = 0; i < 3; i++) {
+        kernel[i] = is_point ? 1 : 1 + below(d, 3);
+        strides[i] = is_point ? 1 : 1 + below(d, 2);
+        dilations[i] = 1 + below(d, 2);
+        pads[i] = pads[i + 3] = is_point ? 0 : (kernel[i] - 1) * dilations[i];
+    }
+    pads[below(d, 6)] /= 2;
+    const struct shape shape = {5, {to, from, kernel[0], kernel[1], kernel[2]}};
+    float scale = 1 / sqrtf((float)(from * kernel[0] * kernel[1] * kernel[2]));
+    int w = network_constant(&d->net, shape, scale, 0);
+    int bias = network_constant(&d->net, (struct shape){1, {to}}, 0.5F, 0);
+    return network_node(
+        &d->net, "Conv", (int[]){x, w, bias, -2},
+        ATTRIBUTES(INTS("strides", strides[0], strides[1], strides[2]),
+                   INTS("dilations", dilations[0], dilations[1], dilations[2]),
+                   INTS("pads", pads[0], pads[1], pads[2], pads[3], pads[4], pads[5])));
+}
+
+static int pool_volume(struct draw *d, int x) {
+    bool is_average = below(d, 2);
+    int64_t kernel[3], strides[3], pads[6];
+    for (int i = 0; i < 3; i++) {
+        kernel[i] = 1 + below(d, 3);
+        strides[i] = 1 + below(d, 3);
+        pads[i] = below(d, (int)kernel[i]);
+        pads[i + 3] = below(d, (int)kernel[i]);
+    }
+    struct attribute last = INT("count_include_pad", below(d, 2));
+    last.name = is_average ? last.name : NULL;
+    return network_node(
+        &d->net, is_average ? "AveragePool" : "MaxPool", (int[]){x, -2},
+        ATTRIBUTES(INTS("kernel_shape", kernel[0], kernel[1], kernel[2]),
+                   INTS("strides", strides[0], strides[1], strides[2]),
+                   INTS("pads", pads[0], pads[1], pads[2], pads[3], pads[4], pads[5]), last));
+}
+
+static int norm_volume(struct draw *d, int x, int64_t channels) {
+    const struct shape shape = {1, {channels}};
+    int scale = network_constant(&d->net, shape, 0.5F, 1);
+    int bias = network_constant(&d->net, shape, 0.5F, 0);
+    return network_node(&d->net, "InstanceNormalization", (int[]){x, scale, bias, -2}, NULL);
+}
+
+/* x times a number for each channel. */
+static int scale_volume(struct draw *d, int x, int64_t channels) {
+    int by = network_constant(&d->net, (struct shape){4, {channels, 1, 1, 1}}, 0.5F, 1);
+    return network_node(&d->net, "Mul", (int[]){x, by, -2}, NULL);
+}
+
+static int follow_volume(struct draw *d, int x) {
+    int which = below(d, 8), other = -2;
+    switch (which) {
+    case 0:
+        return pool_volume(d, x);
+    case 1:
+        return norm_volume(d, x, d->channels);
+    case 2:
+        x = scale_volume(d, x, d->channels);
+        return network_node(&d->net, "Sigmoid", (int[]){x, -2}, NULL);
+    case 3:
+        other = network_node(&d->net, "Sigmoid", (int[]){x, -2}, NULL);
+        return network_node(&d->net, "Mul", (int[]){x, other, -2}, NULL);
+    case 4:
+        other = conv_volume(d, x, d->channels, d->channels, true);
+        return network_node(&d->net, "Add", (int[]){x, other, -2}, NULL);
+    case 5:
+        other = conv_volume(d, x, d->channels, d->channels, true);
+        d->channels *= 2;
+        return network_node(&d->net, "Concat", (int[]){x, other, -2},
+                            ATTRIBUTES(INT("axis", below(d, 2) ? 1 : -4)));
+    case 6:
+        return network_node(&d->net, "GlobalAveragePool", (int[]){x, -2}, NULL);
+    default:
+        return network_node(&d->net, "Relu", (int[]){x, -2}, NULL);
+    }
+}
+
+static void draw_volume(struct draw *d, uint64_t seed) {
+    *d = (struct draw){.state = seed};
+    network_init(&d->net, 13);
+    int64_t from = 1 + below(d, 20);
+    d->channels = 1 + below(d, 40);
+    d->batch = 1 + below(d, 2);
+    d->height = 5 + below(d, 10);
+    d->width = 5 + below(d, 10);
+    const struct shape shape = {5, {d->batch, from, 5 + below(d, 4), d->height, d->width}};
+    int x = network_input(&d->net, shape);
+    x = conv_volume(d, x, from, d->channels, below(d, 5) == 0);
+    x = below(d, 2) ? network_node(&d->net, "Relu", (int[]){x, -2}, NULL) : x;
+    x = follow_volume(d, x);
+    x = conv_volume(d, x, d->channels, 1 + below(d, 40), below(d, 2));
+    network_output(&d->net, below(d, 2) ? network_node(&d->net, "Relu", (int[]){x, -2}, NULL) : x);
+}
+
 /* A pixel of weight 0 may be infinite. */
 static void draw_odd_resize(struct draw *d, uint64_t seed) {
     *d = (struct draw){.state = seed, .batch = 1};
@@ -143,6 +241,7 @@ static void check_isa(enum isa isa) {
     for (int64_t round = 0; round < test_rounds(200); round++) {
         uint64_t seed = test_mix(test_seed(20261130) + (uint64_t)round);
         check_draw(draw_network, seed, reference);
+        check_draw(draw_volume, seed, reference);
         if (round % 4 == 0) {
             check_draw(draw_odd_resize, seed, reference);
         }

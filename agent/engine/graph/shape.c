@@ -23,6 +23,14 @@ int64_t shape_count(const struct shape *shape) {
     return empty ? 0 : count;
 }
 
+int64_t shape_pixels(const struct shape *shape) {
+    int64_t count = 1;
+    for (int i = 2; i < shape->rank; i++) {
+        count *= shape->dims[i];
+    }
+    return count;
+}
+
 bool shape_equal(const struct shape *a, const struct shape *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank) == 0;
 }

@@ -26,17 +26,18 @@ bool chain_slot_is_blocked(const struct schedule *schedule, const struct step *s
 
 // Whether the shape is one number for each channel of the domain, perhaps of each sample.
 static bool is_by_channel(const struct shape *shape, const struct shape *domain) {
-    int64_t dims[4] = {1, 1, 1, 1};
-    for (int i = 0; i < shape->rank && i < 4; i++) {
-        dims[3 - i] = shape->dims[shape->rank - 1 - i];
+    struct shape full = {.rank = domain->rank};
+    for (int i = 0, missing = domain->rank - shape->rank; i < domain->rank; i++) {
+        full.dims[i] = i < missing ? 1 : shape->dims[i - missing];
     }
-    return shape->rank <= 4 && (dims[0] == 1 || dims[0] == domain->dims[0]) &&
-           dims[1] == domain->dims[1] && dims[2] == 1 && dims[3] == 1;
+    return shape->rank <= domain->rank && (full.dims[0] == 1 || full.dims[0] == domain->dims[0]) &&
+           full.dims[1] == domain->dims[1] && shape_pixels(&full) == 1;
 }
 
 bool chain_takes_blocks(const struct step *step) {
     const struct chain *chain = step->state;
-    bool takes = !chain->refuses_blocks && !chain->reduced && chain->domain.rank == 4;
+    bool takes = !chain->refuses_blocks && !chain->reduced &&
+                 (chain->domain.rank == 4 || chain->domain.rank == 5);
     for (int i = 0; i < chain->value_count && takes; i++) {
         const struct chain_value *value = &chain->values[i];
         takes = value->kind != CHAIN_INPUT ||
@@ -108,9 +109,10 @@ static void domain_dims(struct plan *plan) {
     const struct shape *domain = &plan->chain->domain;
     plan->rank = domain->rank;
     memcpy(plan->dims, domain->dims, sizeof domain->dims);
-    if (plan->block) { // [n, C / b, h w, b]
+    if (plan->block) { // [n, C / b, pixels, b]
+        plan->rank = 4;
         plan->dims[1] = (domain->dims[1] + plan->block - 1) / plan->block;
-        plan->dims[2] = domain->dims[2] * domain->dims[3];
+        plan->dims[2] = shape_pixels(domain);
         plan->dims[3] = plan->block;
     }
 }
@@ -123,10 +125,10 @@ static void adjacent_steps(const struct plan *plan, int first_missing, int64_t *
     }
 }
 
-// A blocked chain's operand with numbers for channels: row-major, or blocked with h w = 1.
+// A blocked chain's operand with numbers for channels: row-major, or blocked with one pixel.
 static void channel_steps(const struct plan *plan, const struct chain_value *value,
                           int64_t *steps) {
-    bool by_sample = value->shape.rank == 4 && value->shape.dims[0] > 1;
+    bool by_sample = value->shape.rank == plan->chain->domain.rank && value->shape.dims[0] > 1;
     int64_t per_sample = plan->dims[1] * plan->block;
     memcpy(steps, (int64_t[4]){by_sample ? per_sample : 0, plan->block, 0, 1}, 4 * sizeof *steps);
 }

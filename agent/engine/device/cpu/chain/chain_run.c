@@ -182,13 +182,12 @@ static bool is_one_row(const struct chain *chain) {
 
 bool chain_has_pieces(const struct schedule *schedule, const struct step *step, int slot) {
     const struct chain *chain = step->state;
-    const int64_t *dims = chain->domain.dims;
     // The result replaces the value, which no later instruction may read.
     const struct chain_instruction *last = &chain->instructions[chain->instruction_count - 1];
     return chain->lanes && !chain->reduced && has_full(schedule, chain, slot) && last->out >= 0 &&
            chain->values[last->out].output == 0 &&
            (is_one_row(chain) ||
-            (chain->columns == chain->lanes && chain->rows == dims[2] * dims[3]));
+            (chain->columns == chain->lanes && chain->rows == shape_pixels(&chain->domain)));
 }
 
 void chain_run_piece(const void *state, const struct chain_piece *piece) {
@@ -197,7 +196,7 @@ void chain_run_piece(const void *state, const struct chain_piece *piece) {
     struct block block = {.rows = 1, .columns = chain->lanes};
     block.bases[0] = (char *)piece->registers;
     if (is_one_row(chain)) {
-        int64_t pixels = chain->domain.dims[2] * chain->domain.dims[3];
+        int64_t pixels = shape_pixels(&chain->domain);
         int64_t at = (piece->plane * pixels + piece->first) * chain->lanes;
         int64_t end = at + (int64_t)piece->count * chain->lanes;
         for (; at < end; at += block.columns) {

@@ -2,7 +2,7 @@
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 
 static size_t pixels_of(const struct shape *shape) {
-    return (size_t)(shape->dims[2] * shape->dims[3]);
+    return (size_t)shape_pixels(shape);
 }
 
 static size_t blocked_at(const struct vector_ops *ops, const struct shape *shape,

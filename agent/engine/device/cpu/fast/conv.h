@@ -1,7 +1,7 @@
-/* conv.h: two-dimensional convolution in the blocked layout of vector.h,
- * fused with its neighbours: padding and doubling of the input, the normalisation and relu that are
- * pending on it, bias, residual and clamp of the output, and the statistics of an instance
- * normalisation that follows.
+/* conv.h: convolution of two or three dimensions in the blocked layout of vector.h, fused with its
+ * neighbours: padding and doubling of the input, the normalisation and relu that are pending on it,
+ * bias, residual and clamp of the output, and the statistics of an instance normalisation that
+ * follows.
  *
  * Planar: stored as [n, c, h, w], not blocked. Affine: a scale and a shift per sample and channel,
  * [n, 2, C]. Pending: an affine or a relu that belongs to a tensor but is not yet applied to the
@@ -31,7 +31,7 @@ bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *sh
 struct conv_piece {
     float *data;   /* `count` adjacent pixels ... */
     int64_t plane; /* ... of sample n and block k: n * blocks + k ... */
-    int64_t first; /* ... from this pixel of the plane on */
+    int64_t first; /* ... from this pixel of them on, of all planes of a third dimension */
     int count, thread;
 };
 struct conv_after {

@@ -33,7 +33,8 @@ size_t conv_affine_count(const struct vector_ops *ops, int n, int c) {
 }
 
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape) {
-    return shape->channels_in <= MAX(ops->block / 2, 4) && shape->groups <= 1;
+    int channels = shape->depth.kernel ? shape->depth.channels : shape->channels_in;
+    return channels <= MAX(ops->block / 2, 4) && shape->groups <= 1;
 }
 
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *s,
@@ -44,7 +45,7 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     if ((planar && conv_reads_planar(ops, s)) || s->groups > 1 || s->transposed) {
         return CONV_DIRECT;
     }
-    if (s->channels_out <= THIN_OUTPUTS_MAX) {
+    if (s->channels_out <= THIN_OUTPUTS_MAX && !s->depth.kernel) {
         return CONV_THIN;
     }
     if (s->is_whole || s->kernel_h != 3 || s->kernel_w != 3 || s->extent_h != 3 ||
@@ -371,7 +372,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->groups = MAX(s->groups, 1);
     conv->winograd = conv_winograd(conv->ops, algorithm);
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
-                     !s->doubled && !conv->weights->planar;
+                     !s->doubled && !conv->weights->planar && !s->depth.kernel;
     conv->flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
                  s->stride_w == 1;
     int b = conv->ops->block;

@@ -48,35 +48,61 @@ static void load_planar(const struct load_job *job) {
     }
 }
 
+// Where a group of an image is in memory.
+struct place {
+    int n, channels, group; /* of the tensor: sample, channels, and the group among its own */
+    size_t first, pixels;   /* of the tensor's channels: where the image's rows begin; in all */
+    bool is_zero;           /* a plane of the padding */
+};
+
+static struct place place_of(const struct conv_shape *s, int lanes, int n, int group) {
+    const struct conv_depth *depth = &s->depth;
+    size_t plane = (size_t)s->in_h * (size_t)s->in_w;
+    if (!depth->kernel) {
+        return (struct place){n, s->channels_in, group, 0, plane, false};
+    }
+    int groups = depth->step / lanes;
+    int z = n % depth->out * depth->stride + group / groups * depth->dilation - depth->pad;
+    bool is_zero = z < 0 || z >= depth->in;
+    return (struct place){n / depth->out,
+                          depth->channels,
+                          group % groups,
+                          is_zero ? 0 : (size_t)z * plane,
+                          (size_t)depth->in * plane,
+                          is_zero};
+}
+
 static void load_group(const struct conv_pass *run, const struct conv_unit *unit, int n, int group,
                        int row, struct load_job *job) {
     const struct conv *conv = run->conv;
-    const struct conv_shape *s = &conv->shape;
     const struct conv_operand *in = run->in;
-    size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w, plane = (size_t)s->in_h * w;
+    size_t b = (size_t)conv->ops->block, w = (size_t)conv->shape.in_w;
+    const struct place at = place_of(&conv->shape, conv->weights->planar ? 1 : (int)b, n, group);
+    const size_t first = at.first + (size_t)MAX(row, 0) * w;
+    bool is_zero = row < 0 || at.is_zero;
     if (conv->weights->planar) {
-        size_t channel = (size_t)n * (size_t)s->channels_in + (size_t)group;
-        job->in = row < 0 ? NULL : in->data + channel * plane + (size_t)row * w;
+        size_t channel = (size_t)at.n * (size_t)at.channels + (size_t)at.group;
+        job->in = is_zero ? NULL : in->data + channel * at.pixels + first;
         load_planar(job);
         return;
     }
-    size_t blocks = (size_t)conv_blocks(conv, s->channels_in);
+    size_t blocks = (size_t)conv_blocks(conv, at.channels);
     if (in->affine) {
-        float *affine = in->affine + (size_t)n * 2 * blocks * b;
-        job->pending.scale = affine + (size_t)group * b;
-        job->pending.shift = affine + (blocks + (size_t)group) * b;
+        float *affine = in->affine + (size_t)at.n * 2 * blocks * b;
+        job->pending.scale = affine + (size_t)at.group * b;
+        job->pending.shift = affine + (blocks + (size_t)at.group) * b;
     }
     job->pending.relu = in->relu;
-    if (row < 0) {
+    if (is_zero) {
         job->in = NULL;
     } else if (in->blocked) {
-        job->in = in->data + (((size_t)n * blocks + (size_t)group) * plane + (size_t)row * w) * b;
+        size_t block = (size_t)at.n * blocks + (size_t)at.group;
+        job->in = in->data + (block * at.pixels + first) * b;
     } else {
-        int channel = group * (int)b;
-        size_t at =
-            ((size_t)n * (size_t)s->channels_in + (size_t)channel) * plane + (size_t)row * w;
-        conv->ops->from_planar(unit->line, in->data + at, plane,
-                               MIN((int)b, s->channels_in - channel), w);
+        int channel = at.group * (int)b;
+        size_t from = ((size_t)at.n * (size_t)at.channels + (size_t)channel) * at.pixels + first;
+        conv->ops->from_planar(unit->line, in->data + from, at.pixels,
+                               MIN((int)b, at.channels - channel), w);
         job->in = unit->line;
     }
     conv->ops->load(job);
@@ -119,7 +145,8 @@ void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int
     const struct conv_shape *s = &conv->shape;
     size_t b = (size_t)conv->ops->block, outs = (size_t)conv_blocks(conv, s->channels_out);
     size_t plane = (size_t)s->out_h * (size_t)s->out_w * b;
-    size_t at = ((size_t)n * outs + (size_t)block) * plane +
+    size_t planes = (size_t)MAX(s->depth.out, 1), z = (size_t)n % planes;
+    size_t at = (((size_t)n / planes * outs + (size_t)block) * planes + z) * plane +
                 ((size_t)row * (size_t)s->out_w + (size_t)column) * b;
     job->bias = conv->weights->bias + (size_t)block * b;
     job->low = conv->low;
@@ -127,7 +154,7 @@ void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int
     job->out = run->out->data + at;
     job->add = run->add ? run->add->data + at : NULL;
     job->out_row = (size_t)s->out_w * b;
-    job->out_block = plane;
+    job->out_block = planes * plane;
 }
 
 struct conv_unit conv_unit_outputs(const struct conv *conv, const struct conv_unit *unit) {
@@ -153,10 +180,12 @@ void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, in
         width *= rows;
         rows = 1;
     }
+    int planes = MAX(conv->shape.depth.out, 1), z = n % planes;
+    int64_t first = ((int64_t)z * conv->shape.out_h + row) * conv->shape.out_w + unit->column;
+    int blocks = conv_blocks(conv, conv->shape.channels_out);
     struct conv_piece piece = {.data = target.out,
-                               .plane =
-                                   (int64_t)n * conv_blocks(conv, conv->shape.channels_out) + block,
-                               .first = (int64_t)row * conv->shape.out_w + unit->column,
+                               .plane = (int64_t)(n / planes) * blocks + block,
+                               .first = first,
                                .count = width,
                                .thread = unit->thread};
     for (int y = 0; y < rows; y++) {

@@ -6,6 +6,18 @@ bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
            s->channels_out / s->groups % ops->block == 0;
 }
 
+struct conv_shape conv_shape_unfold(const struct vector_ops *ops, const struct conv_shape *shape,
+                                    bool planar) {
+    struct conv_shape s = *shape;
+    if (s.depth.kernel) {
+        int b = planar ? 1 : ops->block;
+        s.depth.step = (s.depth.channels + b - 1) / b * b;
+        s.n *= s.depth.out;
+        s.channels_in = s.depth.kernel * s.depth.step;
+    }
+    return s;
+}
+
 // Transposed convolutions as phases: input x of stride u and element k of the kernel add to output
 // x u + k - crop. So output y u + i reads, with the elements k for which i + crop - k is a multiple
 // of u, the inputs y + (i + crop - k) / u: adjacent ones, in falling order of k.

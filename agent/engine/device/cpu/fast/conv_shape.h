@@ -4,6 +4,16 @@
 
 #include "agent/engine/device/cpu/vector/vector.h"
 
+/* The third dimension of a convolution. Each plane of the output is an image of its own, and its
+ * input has the channels of all planes that the kernel covers (conv_shape_unfold); in memory the
+ * planes of a channel, or of a block of channels, are adjacent. */
+struct conv_depth {
+    int in, out, kernel; /* planes; kernel 0: there are two dimensions */
+    int stride, dilation, pad;
+    int channels; /* of the input in memory */
+    int step;     /* from the channels of a plane to those of the next one; 0: not unfolded yet */
+};
+
 struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
@@ -24,11 +34,18 @@ struct conv_shape {
     bool transposed;
     int up_h, up_w;          /* else 0 */
     int crop_top, crop_left; /* pads of the node: outputs that are left out */
+    /* Not with groups, depthwise or transposed; the border is zeros. Until it is unfolded, n and
+     * channels_in are the tensor's. */
+    struct conv_depth depth;
 };
 
 /* Whether a group's channels, in and out, fill whole blocks: with zeros for those of other groups
  * an infinite value would spoil these. */
 bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
+/* The shape whose images are the planes of the output; one of two dimensions as it is. planar: the
+ * input's channels are read one by one, not in blocks. */
+struct conv_shape conv_shape_unfold(const struct vector_ops *ops, const struct conv_shape *shape,
+                                    bool planar);
 /* Computes extent and out; false if the kernel or a reflection does not fit the activation. Of a
  * transposed convolution: computes pads and extents from the other fields, out included; false if
  * these kernels do not support it. */

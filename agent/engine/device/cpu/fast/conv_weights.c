@@ -27,16 +27,32 @@ static float *floats_new(size_t count) {
     return data;
 }
 
+// How many weights an output has for an element of a plane of the kernel.
+static size_t ins_of(const struct conv_shape *s) {
+    const struct conv_depth *depth = &s->depth;
+    return (size_t)(depth->kernel ? depth->channels * depth->kernel
+                                  : s->channels_in / MAX(s->groups, 1));
+}
+
+// Blocks may have more channels than the input.
+static bool has_channel(const struct conv_shape *s, int i) {
+    return i < s->channels_in && (!s->depth.kernel || i % s->depth.step < s->depth.channels);
+}
+
 // Where the weight of an output and an input channel for an element of the kernel is.
 static size_t index_of(const struct conv_shape *s, bool transposed, int o, int i, int ky, int kx) {
-    size_t ins = (size_t)(s->channels_in / MAX(s->groups, 1)), outs = (size_t)s->channels_out;
+    size_t ins = ins_of(s), outs = (size_t)s->channels_out;
+    const struct conv_depth *depth = &s->depth;
+    if (depth->kernel) {
+        i = i % depth->step * depth->kernel + i / depth->step;
+    }
     size_t pair = transposed ? (size_t)i * outs + (size_t)o : (size_t)o * ins + (size_t)i % ins;
     return (pair * (size_t)s->kernel_h + (size_t)ky) * (size_t)s->kernel_w + (size_t)kx;
 }
 
 static float weight_at(const struct conv_shape *s, const struct conv_source *source, int o, int i,
                        int ky, int kx) {
-    if (o >= s->channels_out || i >= s->channels_in) {
+    if (o >= s->channels_out || !has_channel(s, i)) {
         return 0;
     }
     return source->weights[index_of(s, source->transposed, o, i, ky, kx)] *
@@ -56,10 +72,9 @@ struct packed {
 static void pack_lanes(const struct conv_shape *s, const struct conv_source *source,
                        const struct packed *part, struct tap tap, float *to) {
     int o = part->out;
-    int real = tap.channel < s->channels_in ? MIN(s->channels_out - o, part->lanes) : 0;
+    int real = has_channel(s, tap.channel) ? MIN(s->channels_out - o, part->lanes) : 0;
     size_t taps = (size_t)(s->kernel_h * s->kernel_w);
-    size_t ins = (size_t)(s->channels_in / MAX(s->groups, 1));
-    size_t step = source->transposed ? taps : ins * taps;
+    size_t step = source->transposed ? taps : ins_of(s) * taps;
     const float *from = source->weights;
     from += real > 0 ? index_of(s, source->transposed, o, tap.channel, tap.y, tap.x) : 0;
     for (int lane = 0; lane < real; lane++) {
@@ -136,7 +151,7 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
     int ins = round_up(s->channels_in, inner) / groups;
     int outs = round_up(s->channels_out, b) / groups;
     int wide = MAX(s->up_w, 1);
-    if (s->kernel_h * s->kernel_w == 1 && s->groups <= 1) {
+    if (s->kernel_h * s->kernel_w == 1 && s->groups <= 1 && !s->depth.kernel) {
         pack_matrix(&(struct matrix){b, s, source}, ins, to);
         return;
     }
@@ -172,8 +187,9 @@ static void read_kernels(const struct conv_shape *s, const struct conv_source *s
                          const struct packed *part, int i, double kernels[9][PAIR_LANES]) {
     for (int lane = 0; lane < part->lanes; lane++) {
         int o = part->out + lane;
-        const float *from =
-            o < s->channels_out ? source->weights + index_of(s, false, o, i, 0, 0) : NULL;
+        const float *from = o < s->channels_out && has_channel(s, i)
+                                ? source->weights + index_of(s, false, o, i, 0, 0)
+                                : NULL;
         float scale = from && source->scale ? source->scale[o] : 1;
         for (int k = 0; k < 9; k++) {
             kernels[k][lane] = from ? (double)(from[k] * scale) : 0;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/fuse.h"
 #include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/infer/norm.h"
 #include "agent/engine/ops/infer/params.h"
@@ -14,38 +14,6 @@
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/table.h"
-
-// Larger values are left to the plain kernels, because the fast ones count in ints.
-// Each thread has room for some rows of blocks, so rows of more than WIDTH_MAX pixels (long
-// signals) would take much of the memory.
-enum {
-    BATCH_MAX = 1 << 16,
-    CHANNELS_MAX = 1 << 16,
-    SIDE_MAX = 1 << 24,
-    WIDTH_MAX = 1 << 16,
-    WINDOW_MAX = 256
-};
-
-bool fuse_is_activation(const struct schedule *schedule, int slot) {
-    const struct schedule_slot *s = &schedule->slots[slot];
-    const int64_t *dims = s->shape.dims;
-    int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
-    return count > 0 && count < (int64_t)1 << 30 && dims[0] <= BATCH_MAX &&
-           dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= WIDTH_MAX;
-}
-
-// Whether products of a window's fields fit into an int.
-bool fuse_window_fits(const struct window *window) {
-    bool modest = window->rank == 2;
-    for (int i = 1; i < WINDOW_RANK && modest; i++) {
-        modest = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX / 8 &&
-                 window->dilation[i] * (window->kernel[i] - 1) < WINDOW_MAX &&
-                 window->dilation[i] <= WINDOW_MAX && window->pad_begin[i] >= 0 &&
-                 window->pad_begin[i] <= WINDOW_MAX && window->pad_end[i] >= 0 &&
-                 window->pad_end[i] <= WINDOW_MAX;
-    }
-    return modest;
-}
 
 // The elements of a node's input if it is a lasting float32 constant; NULL if absent or computed.
 static const float *constant_of(const struct schedule *schedule, const struct node *node,
@@ -92,7 +60,7 @@ static bool read_pad(const struct schedule *schedule, const struct step *step,
     bool whole = !ret_pad->begin[0] && !ret_pad->end[0] && !ret_pad->begin[1] && !ret_pad->end[1];
     for (int i = 2; i < 4; i++) {
         whole = whole && ret_pad->begin[i] >= 0 && ret_pad->end[i] >= 0 &&
-                ret_pad->begin[i] <= WINDOW_MAX && ret_pad->end[i] <= WINDOW_MAX;
+                ret_pad->begin[i] <= FUSE_WINDOW_MAX && ret_pad->end[i] <= FUSE_WINDOW_MAX;
     }
     bool has_value = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *value = has_value ? constant_of(schedule, step->node, 2) : &ret_pad->value;
@@ -254,70 +222,6 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-// The stride of a transposed convolution. A single pixel may have any stride: the kernel's size
-// gives each phase one element.
-static int up_of(const struct window *window, int dim) {
-    bool single = window->in[dim] == 1 && window->pad_begin[dim] == 0 &&
-                  window->out[dim] == window->kernel[dim];
-    return (int)(single ? window->kernel[dim] : window->stride[dim]);
-}
-
-static bool conv_shape_of(const struct vector_ops *ops, const struct schedule *schedule,
-                          const struct step *step, struct conv_shape *ret_shape) {
-    struct node_facts facts;
-    struct window window;
-    struct error err = {0};
-    const struct node *node = step->node;
-    bool transposed = node->op->id == OP_CONV_TRANSPOSE;
-    const struct fact *const *inputs = schedule_facts(schedule, node, &facts);
-    if ((transposed ? window_of_conv_transpose(node, inputs, &window, &err)
-                    : window_of_conv(node, inputs, &window, &err)) < 0 ||
-        !fuse_window_fits(&window)) {
-        error_clear(&err);
-        return false;
-    }
-    const struct shape *x = &schedule->slots[node->inputs[0]].shape;
-    const struct shape *w = &schedule->slots[node->inputs[1]].shape;
-    bool depthwise =
-        window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1] && !transposed;
-    struct conv_shape shape = {
-        .n = (int)x->dims[0],
-        .channels_in = (int)x->dims[1],
-        .channels_out = (int)(transposed ? w->dims[1] * window.groups : w->dims[0]),
-        .depthwise = depthwise,
-        .groups = depthwise ? 1 : (int)window.groups,
-        .is_whole = node_integer(node, PARAM_IS_WHOLE, 0),
-        .in_h = (int)window.in[1],
-        .in_w = (int)window.in[2],
-        .kernel_h = (int)window.kernel[1],
-        .kernel_w = (int)window.kernel[2],
-        .stride_h = 1,
-        .stride_w = 1,
-        .dilation_h = (int)window.dilation[1],
-        .dilation_w = (int)window.dilation[2],
-        .out_h = (int)window.out[1],
-        .out_w = (int)window.out[2],
-        .transposed = transposed,
-    };
-    if (transposed) {
-        shape.up_h = up_of(&window, 1);
-        shape.up_w = up_of(&window, 2);
-        shape.crop_top = (int)window.pad_begin[1];
-        shape.crop_left = (int)window.pad_begin[2];
-    } else {
-        shape.stride_h = (int)window.stride[1];
-        shape.stride_w = (int)window.stride[2];
-        shape.pad_top = (int)window.pad_begin[1];
-        shape.pad_left = (int)window.pad_begin[2];
-        shape.pad_bottom = (int)window.pad_end[1];
-        shape.pad_right = (int)window.pad_end[2];
-    }
-    *ret_shape = shape;
-    return (shape.groups <= 1 || (!transposed && conv_groups_fit(ops, &shape))) &&
-           conv_shape_finish(&shape) && shape.out_h == (int)window.out[1] &&
-           shape.out_w == (int)window.out[2];
-}
-
 // Makes the state for a convolution that these kernels support, with nothing fused yet; else NULL.
 static struct conv_step *conv_step_new(const struct vector_ops *ops,
                                        const struct schedule *schedule, const struct step *step) {
@@ -325,9 +229,9 @@ static struct conv_step *conv_step_new(const struct vector_ops *ops,
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
-    if (!weights || has_bias != (bias != NULL) || !fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->outputs[0]) ||
-        !conv_shape_of(ops, schedule, step, &shape)) {
+    if (!weights || has_bias != (bias != NULL) || !fuse_is_volume(schedule, step->inputs[0]) ||
+        !fuse_is_volume(schedule, step->outputs[0]) ||
+        !fuse_conv_shape(ops, schedule, step, &shape)) {
         return NULL;
     }
     struct conv_step *conv = x_calloc(1, sizeof *conv);
@@ -371,7 +275,7 @@ static void absorb_users(const struct vector_ops *ops, struct schedule *schedule
         finished = true;
         if (is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
             finished = !take_batch_norm(schedule, conv, user);
-        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain) {
+        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain && !conv->shape.depth.kernel) {
             finished = !take_instance_norm(schedule, conv, user);
         } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
                    (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
@@ -396,7 +300,7 @@ static void make_conv(const struct vector_ops *ops, struct schedule *schedule, s
     if (!conv) {
         return;
     }
-    if (!conv->shape.transposed) {
+    if (!conv->shape.transposed && fuse_is_activation(schedule, step->inputs[0])) {
         take_pad(schedule, step, &conv->shape);
         take_doubling(schedule, step, &conv->shape);
     }
@@ -433,8 +337,7 @@ static bool is_made_by_chain(const struct schedule *schedule, int slot) {
 static void make_combine(struct schedule *schedule, struct step *step) {
     struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
     bool adds = combine.adds = step->node->op->id == OP_ADD;
-    if (!fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->outputs[0]) ||
+    if (!fuse_is_volume(schedule, step->inputs[0]) || !fuse_is_volume(schedule, step->outputs[0]) ||
         (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
         (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high)) ||
         is_made_by_chain(schedule, step->inputs[0]) ||
@@ -457,21 +360,23 @@ static bool means_planes(const struct schedule *schedule, const struct step *ste
     struct node_facts facts;
     struct reduce reduce;
     struct error err = {0};
-    if (!fuse_is_activation(schedule, step->inputs[0]) ||
+    if (!fuse_is_volume(schedule, step->inputs[0]) ||
         reduce_params(step->node, schedule_facts(schedule, step->node, &facts), &reduce, &err) <
             0) {
         return false;
     }
-    return !reduce.is_reduced[0] && !reduce.is_reduced[1] && reduce.is_reduced[2] &&
-           reduce.is_reduced[3];
+    bool means = !reduce.is_reduced[0] && !reduce.is_reduced[1];
+    for (int i = 2; i < schedule->slots[step->inputs[0]].shape.rank; i++) {
+        means = means && reduce.is_reduced[i];
+    }
+    return means;
 }
 
 static void make_pool(struct schedule *schedule, struct step *step) {
     struct node_facts facts;
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
-    if (!fuse_is_activation(schedule, step->inputs[0]) ||
-        !fuse_is_activation(schedule, step->outputs[0])) {
+    if (!fuse_is_volume(schedule, step->inputs[0]) || !fuse_is_volume(schedule, step->outputs[0])) {
         return;
     }
     if (step->node->op->id == OP_GLOBAL_AVERAGE_POOL) {
@@ -483,7 +388,9 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     if (has_indices ||
         window_of_pool(step->node, schedule_facts(schedule, step->node, &facts), &pool.window,
                        &err) < 0 ||
-        !fuse_window_fits(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
+        !fuse_window_is_modest(window) ||
+        window->dilation[0] * window->dilation[1] * window->dilation[2] != 1 ||
+        window->kernel[0] * window->kernel[1] > FUSE_WINDOW_MAX) {
         return;
     }
     pool.is_average = step->node->op->id == OP_AVERAGE_POOL;
@@ -497,12 +404,12 @@ static void make_pool(struct schedule *schedule, struct step *step) {
 
 // Concatenations of channels; whether blocks can be copied is decided when the layouts are known.
 static void make_concat(struct schedule *schedule, struct step *step) {
-    bool fits = fuse_is_activation(schedule, step->outputs[0]);
+    bool fits = fuse_is_volume(schedule, step->outputs[0]);
     for (int i = 0; i < step->input_count; i++) {
-        fits = fits && step->inputs[i] >= 0 && fuse_is_activation(schedule, step->inputs[i]);
+        fits = fits && step->inputs[i] >= 0 && fuse_is_volume(schedule, step->inputs[i]);
     }
     int64_t axis = node_integer(step->node, "axis", 1);
-    if (fits && (axis == 1 || axis == -3)) {
+    if (fits && (axis == 1 || axis == 1 - schedule->slots[step->outputs[0]].shape.rank)) {
         step->kernel = &fast_concat;
     }
 }

@@ -2,7 +2,7 @@
 // Which nodes of a training graph are fused into one step: a normalisation with the addition and
 // activation after it; its gradient with the activation's, and the sum of two gradients, before it;
 // a product with the sum of its planes. Gradients of pools and depthwise convolutions get kernels.
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/fuse.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 

@@ -24,7 +24,7 @@ void step_combine_prepare(struct schedule *schedule, struct step *step) {
 static void combine_piece(void *context, int index, int lane UNUSED) {
     const struct combine *c = context;
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
-    size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
+    size_t pixels = (size_t)shape_pixels(c->shape);
     size_t first = (size_t)(index % c->pieces) * PIECE;
     struct block_pixels part = {.n = index / c->pieces / blocks,
                                 .block = index / c->pieces % blocks,
@@ -53,7 +53,7 @@ static int combine_run(const struct call *call, struct error *err UNUSED) {
     if (step->adds) {
         c.b = step_operand(c.ops, call->inputs[1], step->in_layout[1]);
     }
-    size_t pixels = (size_t)(y->shape.dims[2] * y->shape.dims[3]);
+    size_t pixels = (size_t)shape_pixels(&y->shape);
     int b = c.ops->block, blocks = ((int)y->shape.dims[1] + b - 1) / b;
     c.pieces = (int)((pixels + PIECE - 1) / PIECE);
     parallel_for(cpu->threads, (int)y->shape.dims[0] * blocks * c.pieces, combine_piece, &c);

@@ -32,12 +32,12 @@ static void copy_operand(void *context, int index, int lane UNUSED) {
     for (int i = 0; i < operand; i++) {
         channels += (int)call->inputs[i]->shape.dims[1];
     }
-    int h = (int)y[2], w = (int)y[3];
+    int pixels = (int)shape_pixels(&call->outputs[0]->shape);
     size_t count =
-        conv_blocked_count(concat->ops, 1, (int)call->inputs[operand]->shape.dims[1], h, w);
+        conv_blocked_count(concat->ops, 1, (int)call->inputs[operand]->shape.dims[1], pixels, 1);
     float *to = (float *)call->outputs[0]->data +
-                (size_t)n * conv_blocked_count(concat->ops, 1, (int)y[1], h, w) +
-                conv_blocked_count(concat->ops, 1, channels, h, w);
+                (size_t)n * conv_blocked_count(concat->ops, 1, (int)y[1], pixels, 1) +
+                conv_blocked_count(concat->ops, 1, channels, pixels, 1);
     const float *from = (const float *)call->inputs[operand]->data + (size_t)n * count;
     memcpy(to, from, count * sizeof *to);
 }

@@ -22,7 +22,8 @@ void step_conv_free(void *state) {
 
 static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
                                               enum conv_algorithm algorithm, bool planar) {
-    const struct conv_shape *s = &step->shape;
+    const struct conv_shape shape = conv_shape_unfold(cpu->vectors, &step->shape, planar),
+                            *s = &shape;
     struct weights_key key = {.node = step->node,
                               .weights = step->source.weights,
                               .bias = step->source.bias,
@@ -32,7 +33,7 @@ static const struct conv_weights *weights_for(struct cpu_device *cpu, const stru
                               .order = {s->up_h, s->up_w, s->crop_top, s->crop_left}};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (!weights) {
-        weights = conv_weights_new(cpu->vectors, &step->shape, algorithm, planar, &step->source);
+        weights = conv_weights_new(cpu->vectors, s, algorithm, planar, &step->source);
         weights_cache_put(cpu->weights, &key, weights);
     }
     return weights;
@@ -41,7 +42,7 @@ static const struct conv_weights *weights_for(struct cpu_device *cpu, const stru
 static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
                            enum conv_algorithm algorithm, bool planar) {
     return (struct conv){.ops = cpu->vectors,
-                         .shape = step->shape,
+                         .shape = conv_shape_unfold(cpu->vectors, &step->shape, planar),
                          .weights = weights_for(cpu, step, algorithm, planar),
                          .low = step->low,
                          .high = step->high,
@@ -60,7 +61,8 @@ void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     state->out_layout = schedule->slots[step->outputs[0]].layout;
     state->add_layout = state->add < 0 ? 0 : schedule->slots[step->inputs[state->add]].layout;
     bool planar = !state->first && !state->in_layout && conv_reads_planar(ops, s);
-    enum conv_algorithm algorithm = conv_choose(ops, s, planar, threads);
+    const struct conv_shape unfolded = conv_shape_unfold(ops, s, planar);
+    enum conv_algorithm algorithm = conv_choose(ops, &unfolded, planar, threads);
     if (algorithm == CONV_THIN && state->normed) {
         algorithm = CONV_DIRECT;
     }
@@ -77,7 +79,7 @@ void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
     state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
     bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
-    size_t blocked = conv_blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w);
+    size_t blocked = conv_blocked_count(ops, unfolded.n, s->channels_out, s->out_h, s->out_w);
     if (algorithm != CONV_THIN && !kept) {
         state->out_offset = bytes;
         bytes += (blocked + conv_affine_count(ops, s->n, s->channels_out)) * sizeof(float);
@@ -106,7 +108,7 @@ static void convert_block(void *context, int index, int lane UNUSED) {
     const struct conversion *c = context;
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
     int n = index / blocks, block = index % blocks, lanes = MIN(b, channels - block * b);
-    size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
+    size_t pixels = (size_t)shape_pixels(c->shape);
     size_t blocked = (size_t)index * pixels * (size_t)b;
     size_t planar = (size_t)(n * channels + block * b) * pixels;
     struct pending pending = step_pending(c->ops, c->from, c->shape, n, block);
@@ -155,8 +157,8 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
     if (state->out_offset != SIZE_MAX) {
         made =
             (struct conv_operand){.data = (float *)(scratch + state->out_offset), .blocked = true};
-        made.affine =
-            made.data + conv_blocked_count(cpu->vectors, s->n, s->channels_out, s->out_h, s->out_w);
+        made.affine = made.data + conv_blocked_count(cpu->vectors, state->conv.shape.n,
+                                                     s->channels_out, s->out_h, s->out_w);
     }
     const struct conv_operands operands = {&in, state->add < 0 ? NULL : &add, &made, call};
     conv_run(&state->conv, cpu->threads, &operands, scratch);

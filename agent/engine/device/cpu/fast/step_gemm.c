@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/engine/device/cpu/fast/fuse.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/fast/weights_cache.h"
 #include "agent/engine/ops/table.h"
 

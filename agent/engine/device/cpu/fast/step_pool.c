@@ -24,8 +24,12 @@ static size_t row_floats(const struct vector_ops *ops, const struct window *wind
     return (size_t)(MAX(padded, reached) * ops->block);
 }
 
+static size_t pixels_of(const int64_t size[WINDOW_RANK]) {
+    return (size_t)(size[0] * size[1] * size[2]);
+}
+
 // A thread's scratch: the rows of a window, a row of results and how many cells each of them sums,
-// a plane in blocks if the input is not.
+// all pixels in blocks if the input is not.
 struct room {
     float *rows, *line, *cells, *plane;
     size_t floats;
@@ -35,8 +39,8 @@ static struct room room_of(const struct vector_ops *ops, const struct pool_step 
                            float *scratch) {
     const struct window *window = &step->window;
     size_t b = (size_t)ops->block, line = (size_t)window->out[2] * b;
-    size_t rows = row_floats(ops, window) * (size_t)window->kernel[1];
-    size_t plane = step->in_layout ? 0 : (size_t)(window->in[1] * window->in[2]) * b;
+    size_t rows = row_floats(ops, window) * (size_t)(window->kernel[0] * window->kernel[1]);
+    size_t plane = step->in_layout ? 0 : pixels_of(window->in) * b;
     struct room room = {.rows = scratch, .floats = rows + 2 * line + plane};
     if (scratch) {
         room.line = scratch + rows;
@@ -54,21 +58,28 @@ void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
                           (size_t)threads_count(cpu->threads);
 }
 
-// Loads padded rows of the window; padding is -infinity, or 0 for averages.
-static void load_rows(const struct pool *pool, const float *plane, int64_t row, float *rows) {
+// A row of the results, and its plane (0 of two dimensions).
+struct line {
+    int64_t z, y;
+};
+
+// Loads padded rows of the window, of all its planes; padding is -infinity, or 0 for averages.
+static void load_rows(const struct pool *pool, const float *pixels, struct line line, float *rows) {
     const struct window *window = &pool->step->window;
     size_t b = (size_t)pool->ops->block, length = row_floats(pool->ops, window);
     size_t width = (size_t)window->in[2] * b, left = (size_t)window->pad_begin[2] * b;
     float padding = pool->step->is_average ? 0 : -INFINITY;
-    for (int64_t k = 0; k < window->kernel[1]; k++) {
-        int64_t y = row * window->stride[1] - window->pad_begin[1] + k;
-        bool inside = y >= 0 && y < window->in[1];
+    for (int64_t k = 0; k < window->kernel[0] * window->kernel[1]; k++) {
+        int64_t z = line.z * window->stride[0] - window->pad_begin[0] + k / window->kernel[1];
+        int64_t y = line.y * window->stride[1] - window->pad_begin[1] + k % window->kernel[1];
+        bool inside = z >= 0 && z < window->in[0] && y >= 0 && y < window->in[1];
         float *to = rows + (size_t)k * length;
         for (size_t i = 0; i < length; i++) {
             if (!inside || i < left || i >= left + width) {
                 to[i] = padding;
             } else {
-                memcpy(to + i, plane + (size_t)y * width, width * sizeof(float));
+                memcpy(to + i, pixels + (size_t)(z * window->in[1] + y) * width,
+                       width * sizeof(float));
                 i += width - 1;
             }
         }
@@ -76,28 +87,30 @@ static void load_rows(const struct pool *pool, const float *plane, int64_t row, 
 }
 
 // How many cells each result of a row sums.
-static void count_cells(const struct pool_step *step, int64_t row, float *cells) {
+static void count_cells(const struct pool_step *step, struct line line, float *cells) {
     const struct window *window = &step->window;
-    struct window_span down = window_find_span(window, 1, row);
+    struct window_span deep = window_find_span(window, 0, line.z);
+    struct window_span down = window_find_span(window, 1, line.y);
     for (int64_t x = 0; x < window->out[2]; x++) {
         struct window_span across = window_find_span(window, 2, x);
-        cells[x] = step->counts_pads
-                       ? (float)(down.cells * across.cells)
-                       : (float)((down.last - down.first) * (across.last - across.first));
+        cells[x] = step->counts_pads ? (float)(deep.cells * down.cells * across.cells)
+                                     : (float)((deep.last - deep.first) * (down.last - down.first) *
+                                               (across.last - across.first));
     }
 }
 
-static void pool_row(const struct pool *pool, const struct room *room, int64_t y, float *out) {
+static void pool_row(const struct pool *pool, const struct room *room, struct line line,
+                     float *out) {
     const struct window *window = &pool->step->window;
     struct pool_row_job job = {.out = out,
                                .in = room->rows,
                                .in_row = row_floats(pool->ops, window),
-                               .kernel_h = (int)window->kernel[1],
+                               .kernel_h = (int)(window->kernel[0] * window->kernel[1]),
                                .kernel_w = (int)window->kernel[2],
                                .stride = (int)window->stride[2],
                                .count = (int)window->out[2]};
     if (pool->step->is_average) {
-        count_cells(pool->step, y, room->cells);
+        count_cells(pool->step, line, room->cells);
         job.cells = room->cells;
         pool->ops->average_row(&job);
     } else {
@@ -110,27 +123,28 @@ static void pool_block(void *context, int index, int lane) {
     const struct window *window = &pool->step->window;
     int b = pool->ops->block, channels = (int)pool->x->dims[1], blocks = (channels + b - 1) / b;
     int n = index / blocks, block = index % blocks, lanes = MIN(b, channels - block * b);
-    size_t pixels = (size_t)(window->in[1] * window->in[2]);
-    size_t out_plane = (size_t)(window->out[1] * window->out[2]);
+    size_t pixels = pixels_of(window->in), out_pixels = pixels_of(window->out);
     struct room room =
         room_of(pool->ops, pool->step, pool->scratch + (size_t)lane * pool->lane_floats);
-    const float *plane = pool->in.data + (size_t)index * pixels * (size_t)b;
+    const float *from = pool->in.data + (size_t)index * pixels * (size_t)b;
     const struct pending none = {0};
     if (!pool->in.blocked) {
         pool->ops->from_planar(room.plane,
                                pool->in.data + (size_t)(n * channels + block * b) * pixels, pixels,
                                lanes, pixels);
-        plane = room.plane;
+        from = room.plane;
     }
-    for (int64_t y = 0; y < window->out[1]; y++) {
-        size_t at = (size_t)index * out_plane * (size_t)b + (size_t)(y * window->out[2] * b);
-        float *out = pool->out.blocked ? pool->out.data + at : room.line;
-        load_rows(pool, plane, y, room.rows);
-        pool_row(pool, &room, y, out);
+    for (int64_t row = 0; row < window->out[0] * window->out[1]; row++) {
+        const struct line line = {row / window->out[1], row % window->out[1]};
+        size_t first = (size_t)(row * window->out[2]);
+        float *out = pool->out.blocked
+                         ? pool->out.data + ((size_t)index * out_pixels + first) * (size_t)b
+                         : room.line;
+        load_rows(pool, from, line, room.rows);
+        pool_row(pool, &room, line, out);
         if (!pool->out.blocked) {
-            float *to = pool->out.data + (size_t)(n * channels + block * b) * out_plane +
-                        (size_t)(y * window->out[2]);
-            pool->ops->to_planar(to, out_plane, lanes, out, &none, (size_t)window->out[2]);
+            float *to = pool->out.data + (size_t)(n * channels + block * b) * out_pixels + first;
+            pool->ops->to_planar(to, out_pixels, lanes, out, &none, (size_t)window->out[2]);
         }
     }
 }
@@ -155,7 +169,7 @@ static void average_block(void *context, int index, int lane UNUSED) {
     const struct pool *pool = context;
     int b = pool->ops->block, channels = (int)pool->x->dims[1], blocks = (channels + b - 1) / b;
     int n = index / blocks, block = index % blocks;
-    size_t pixels = (size_t)(pool->x->dims[2] * pool->x->dims[3]);
+    size_t pixels = (size_t)shape_pixels(pool->x);
     const float *in = pool->in.data + (size_t)index * pixels * (size_t)b;
     double sums[VECTOR_LANES_MAX] = {0};
     // Some hundred pixels are summed in float; these sums are added in double.

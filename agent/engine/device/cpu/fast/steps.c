@@ -7,7 +7,7 @@ struct conv_operand step_operand(const struct vector_ops *ops, const struct tens
     const int64_t *dims = tensor->shape.dims;
     if (layout & LAYOUT_AFFINE) {
         operand.affine = operand.data + conv_blocked_count(ops, (int)dims[0], (int)dims[1],
-                                                           (int)dims[2], (int)dims[3]);
+                                                           (int)shape_pixels(&tensor->shape), 1);
         operand.relu = layout & LAYOUT_RELU;
     }
     return operand;
@@ -15,7 +15,7 @@ struct conv_operand step_operand(const struct vector_ops *ops, const struct tens
 
 size_t step_layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout) {
     int n = (int)shape->dims[0], c = (int)shape->dims[1];
-    size_t count = conv_blocked_count(ops, n, c, (int)shape->dims[2], (int)shape->dims[3]);
+    size_t count = conv_blocked_count(ops, n, c, (int)shape_pixels(shape), 1);
     return (count + (layout & LAYOUT_AFFINE ? conv_affine_count(ops, n, c) : 0)) * sizeof(float);
 }
 

@@ -98,18 +98,6 @@ extern const struct kernel fast_conv, fast_combine, fast_concat, fast_pool, fast
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
-/* The next four are used by fuse_training.c and fuse.c. */
-/* True if the slot is float32 with four dimensions, each within the limits of fuse.c (BATCH_MAX,
- * CHANNELS_MAX, SIDE_MAX), and fewer than 2^30 elements. */
-bool fuse_is_activation(const struct schedule *schedule, int slot);
-/* The other operand of an addition of equal shapes, of which `slot` is one operand; -1: none. */
-int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
-/* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
-bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
-                 float *ret_high);
-/* True if the window has two dimensions and products of its fields fit into an int. */
-bool fuse_window_fits(const struct window *window);
-
 /* fuse.c: gives nodes the kernels of this device and fuses their neighbours. */
 void fuse_steps(const struct vector_ops *ops, struct schedule *schedule);
 
@@ -138,13 +126,13 @@ bool step_concat_fits(const struct vector_ops *ops, const struct schedule *sched
  * place then, and `step` is empty. NULL: another kind of step. */
 struct step *step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
-/* The tensor, float32 with four dimensions and in this layout (bits of enum layout), as conv_run
+/* The tensor, float32 [n, c, ...] and in this layout (bits of enum layout), as conv_run
  * reads or writes it: its data, and where its scales and shifts are. Borrows tensor->data. */
 struct conv_operand step_operand(const struct vector_ops *ops, const struct tensor *tensor,
                                  int layout);
-/* Bytes of a tensor of this shape [n, c, h, w] in a blocked layout. */
+/* Bytes of a tensor of this shape [n, c, ...] in a blocked layout. */
 size_t step_layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
 /* What a reader still has to apply (struct pending, vector.h) to the values of sample n in this
- * block of channels: scale, shift and relu. shape: [n, c, h, w]. Borrows operand->affine. */
+ * block of channels: scale, shift and relu. shape: [n, c, ...]. Borrows operand->affine. */
 struct pending step_pending(const struct vector_ops *ops, const struct conv_operand *operand,
                             const struct shape *shape, int n, int block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that fast/ does not take (groups, one or three dimensions) and transposed ones.
+// Convolutions and transposed ones that fast/ does not take.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/table.h"
 

@@ -1,0 +1,27 @@
+/* fuse.h: what fuse.c and fuse_training.c ask about slots, nodes and windows before they fuse
+ * steps.
+ */
+#pragma once
+
+#include "agent/engine/device/cpu/fast/steps.h"
+
+enum { FUSE_WINDOW_MAX = 256 }; /* pixels of a window's sides and pads */
+
+/* True if the slot is float32 with four dimensions, each within the limits of fuse_shape.c
+ * (BATCH_MAX, CHANNELS_MAX, SIDE_MAX), and fewer than 2^30 elements. */
+bool fuse_is_activation(const struct schedule *schedule, int slot);
+/* The same with four or five dimensions. */
+bool fuse_is_volume(const struct schedule *schedule, int slot);
+/* The other operand of an addition of equal shapes, of which `slot` is one operand; -1: none. */
+int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
+/* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
+bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
+                 float *ret_high);
+/* Products of the window's fields fit into an int; it has two or three dimensions. */
+bool fuse_window_is_modest(const struct window *window);
+/* The same with two dimensions. */
+bool fuse_window_fits(const struct window *window);
+/* The shape of a Conv or ConvTranspose with nothing fused; false if the fast kernels do not take
+ * it. */
+bool fuse_conv_shape(const struct vector_ops *ops, const struct schedule *schedule,
+                     const struct step *step, struct conv_shape *ret_shape);
