@@ -18,9 +18,43 @@ struct writing {
     const json_t *remarks;
 };
 
+/* The number of the character at `at`, one of three bytes at most, if YAML allows it neither in its
+ * strings nor in comments, while JSON does (YAML 1.2, 5.1), or takes it for the end of a line (1.1):
+ * DEL, U+0080 to U+009F, U+2028, U+2029, U+FEFF, U+FFFE, U+FFFF. 0: it is none of them. */
+static unsigned find_unprintable(const char *at, size_t *ret_size) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    *ret_size = bytes[0] == 0x7f ? 1 : bytes[0] == 0xc2 ? 2 : 3;
+    if (bytes[0] == 0x7f) {
+        return 0x7f;
+    }
+    if (bytes[0] == 0xc2) {
+        return bytes[1] < 0xa0 ? bytes[1] : 0;
+    }
+    if (bytes[0] == 0xe2) {
+        bool is_break = bytes[1] == 0x80 && (bytes[2] == 0xa8 || bytes[2] == 0xa9);
+        return is_break ? 0x2000u | (bytes[2] - 0x80u) : 0;
+    }
+    bool is_mark = bytes[0] == 0xef && bytes[1] == 0xbb && bytes[2] == 0xbf;
+    bool is_none = bytes[0] == 0xef && bytes[1] == 0xbf && bytes[2] >= 0xbe;
+    return is_mark ? 0xfeff : is_none ? 0xff00u | (bytes[2] + 0x40u) : 0;
+}
+
+/* These characters as \uXXXX, which YAML's double quotes read as JSON's do; a text that has one is
+ * in quotes, or in a comment. */
 static void add(struct writing *writing, const char *text) {
     struct error ignored = {0};
-    (void)!buffer_append(&writing->text, text, strlen(text), &ignored);
+    while (*text) {
+        size_t size = strcspn(text, "\x7f\xc2\xe2\xef");
+        (void)!buffer_append(&writing->text, text, size, &ignored);
+        text += size;
+        unsigned number = *text ? find_unprintable(text, &size) : 0;
+        if (number) {
+            (void)!buffer_printf(&writing->text, &ignored, "\\u%04x", number);
+        } else if (*text) {
+            (void)!buffer_append(&writing->text, text, size = 1, &ignored);
+        }
+        text += *text ? size : 0;
+    }
 }
 
 static void add_indent(struct writing *writing, int depth) {
@@ -86,13 +120,13 @@ static char *on_one_line(const json_t *value) {
 static void add_remark(struct writing *writing, const char *field, int depth) {
     const char *at = json_string_value(json_object_get(writing->remarks, field));
     while (at && *at) {
-        AUTO(text_freep) char *line = x_strndup(at, strcspn(at, "\n"));
+        AUTO(text_freep) char *line = x_strndup(at, strcspn(at, "\r\n"));
         add_indent(writing, depth);
         add(writing, *line ? "# " : "#");
         add(writing, line);
         add(writing, "\n");
         at += strlen(line);
-        at += *at == '\n';
+        at += *at != 0;
     }
 }
 

@@ -290,8 +290,7 @@ static int make(const struct request *request, const struct option_list *words,
     *ret_text = manifest_write(ret_made->object, ret_made->remarks);
     if (!is_same(*ret_text, ret_made->object)) {
         return error_set(err, ERROR_INVALID,
-                         "a name of a file or column has a character that a manifest cannot have, "
-                         "or all names are longer than a manifest may be");
+                         "all names of files and columns are longer than a manifest may be");
     }
     return resource_parse("the manifest of it", *ret_text, strlen(*ret_text), &checked, err);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/import/import_write.h"
 
-#include "lib/buffer.h"
 #include "operator/manifest.h"
 #include "operator/manifest_write.h"
 
@@ -89,40 +88,6 @@ static json_t *remarks_of(const struct import *import, const char *from) {
     return remarks;
 }
 
-/* YAML allows some characters neither in its strings nor in comments, which JSON does (YAML 1.2,
- * 5.1): DEL, U+0080 to U+009F, U+FEFF, U+FFFE, U+FFFF. The number of the one at `at`; 0: none. */
-static unsigned find_unprintable(const char *at, size_t *ret_size) {
-    const unsigned char *bytes = (const unsigned char *)at;
-    *ret_size = bytes[0] == 0x7f ? 1 : bytes[0] == 0xc2 ? 2 : 3;
-    if (bytes[0] == 0x7f) {
-        return 0x7f;
-    }
-    if (bytes[0] == 0xc2) {
-        return bytes[1] < 0xa0 ? bytes[1] : 0;
-    }
-    bool is_mark = bytes[0] == 0xef && bytes[1] == 0xbb && bytes[2] == 0xbf;
-    bool is_none = bytes[0] == 0xef && bytes[1] == 0xbf && bytes[2] >= 0xbe;
-    return is_mark ? 0xfeff : is_none ? 0xff00u | (bytes[2] + 0x40u) : 0;
-}
-
-/* Writes these characters as \uXXXX, which YAML's double quotes read as JSON's do. */
-static int escape_unprintable(const char *text, struct buffer *out, struct error *err) {
-    for (const char *at = text; *at;) {
-        size_t size = strcspn(at, "\x7f\xc2\xef");
-        if (buffer_append(out, at, size, err) < 0) {
-            return -1;
-        }
-        at += size;
-        unsigned number = *at ? find_unprintable(at, &size) : 0;
-        if (*at && (number ? buffer_printf(out, err, "\\u%04x", number)
-                           : buffer_append(out, at, size = 1, err)) < 0) {
-            return -1;
-        }
-        at += *at ? size : 0;
-    }
-    return 0;
-}
-
 int import_write(const struct import *import, const char *kind, const char *from, char **ret_text,
                  struct error *err) {
     AUTO(tree_freep) json_t *metadata = json_pack("{s:s}", "name", import->name);
@@ -132,18 +97,13 @@ int import_write(const struct import *import, const char *kind, const char *from
                                kind, "metadata", metadata, "spec", in_order(import->spec));
     AUTO(tree_freep) json_t *remarks = remarks_of(import, from);
     AUTO(text_freep) char *text = manifest_write(object, remarks);
-    AUTO(buffer_release) struct buffer escaped;
-    buffer_init(&escaped, MANIFEST_BYTES_MAX);
-    if (escape_unprintable(text, &escaped, err) < 0) {
-        return error_context(err, "the manifest of it");
-    }
     AUTO(manifest_freep) struct manifest *read = NULL;
-    if (manifest_parse_bare("the manifest of it", escaped.data, escaped.size, &read, err) < 0) {
+    if (manifest_parse_bare("the manifest of it", text, strlen(text), &read, err) < 0) {
         return -1;
     }
     if (read->count != 1 || !json_equal(read->documents[0].tree, object)) {
         return error_set(err, ERROR_INVALID, "it is longer than a manifest may be");
     }
-    *ret_text = buffer_take(&escaped, NULL);
+    *ret_text = TAKE(text);
     return 0;
 }

@@ -67,8 +67,8 @@ check "results are not put among the inputs" refused "is in the input's folder"
 check "and no folder is made there" [ ! -e photos/out ]
 run m/classes.onnx photos -o out --range Unit --labels $'m/n\xff.txt' --pattern '*.png'
 check "a word that is not UTF-8 is refused" refused 'is not UTF-8'
-run m/classes.onnx photos -o $'out\x7f' --range Unit --type Classes --pattern '*.png'
-check "a name that YAML cannot have is refused" refused 'a character that a manifest cannot have'
+run m/classes.onnx photos -o $'o\x7fut' --name out --range Unit --type Classes --pattern '*.png'
+check "a name that no path may have is refused" refused 'spec.output.path: '
 run m/classes.onnx photos -o out --range Unit --type Classes --pattern '*.png' --set retry.maxTires=2
 check "a wrong field is refused with the right one" refused 'maxTries'
 # shellcheck disable=SC2046 # words are meant

@@ -23,6 +23,9 @@ static void test_same_tree(void) {
         "y\",\"c\":{\"d\":[\"1\",2]}},{\"b\":\"z\"}],\"g\":{\"h\":[{\"i\":1}]}}",
         "{\"s\":{\"o\":{\"path\":\"work/my model.onnx\",\"columns\":[\"mean radius\",\"b\"]}}}",
         "{\"-\":\"-\",\"a b\":\".\",\"c.d\":\"/x\",\"~\":\"~\"}",
+        /* What YAML allows nowhere, and what it takes for the end of a line. */
+        "{\"a\\u0085b\":\"\\u007f\\u0080\\u0085\\u009f\\u00a0\\u2027\\u2028\\u2029\\u202a\",\"b\":["
+        "\"\\ufeff\\ufffe\\uffff\\ufffd\",{\"\\u2028c: d\":\"\\u2029\"}]}",
     };
     for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
         struct error err = {0};
@@ -35,6 +38,22 @@ static void test_same_tree(void) {
             continue;
         }
         CHECK(json_equal(read->documents[0].tree, tree));
+    }
+}
+
+/* A comment ends where its line does, whatever is in it. */
+static void test_remarks_stay_remarks(void) {
+    static const char *const ends[] = {"\\n", "\\r", "\\u0085", "\\u2028", "\\u2029"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct error err = {0};
+        AUTO(manifest_freep) struct manifest *read = NULL;
+        AUTO(tree_freep) json_t *tree = parse("{\"a\":1,\"b\":2}");
+        AUTO(text_freep)
+        char *given = x_printf("{\"\":\"x%sc: 3\",\"b\":\"y%sd: 4\"}", ends[i], ends[i]);
+        AUTO(tree_freep) json_t *remarks = parse(given);
+        AUTO(text_freep) char *text = manifest_write(tree, remarks);
+        CHECK_OK(manifest_parse("text", text, strlen(text), &read, &err), &err);
+        CHECK(read && json_equal(read->documents[0].tree, tree));
     }
 }
 
@@ -66,6 +85,7 @@ static void test_form(void) {
 
 int main(void) {
     TEST(test_same_tree);
+    TEST(test_remarks_stay_remarks);
     TEST(test_form);
     return TEST_END();
 }
