@@ -5,20 +5,26 @@
 #include "operator/manifest.h"
 
 #include <string.h>
+#include <strings.h>
 
-/* What a field must be that a part of the policy is about. */
+/* What a field must be that a part of the policy is about; each may be absent. */
 enum want {
     WANT_ABSENT,
-    WANT_FALSE,    /* or absent; false and 0 are what Kubernetes takes for absent */
-    WANT_EMPTY,    /* a list, or absent */
-    WANT_CONFINED, /* anything but Unconfined and Unmasked */
-    WANT_LISTED,   /* a name on the policy's list, or absent */
+    WANT_FALSE,     /* or 0: both are what Kubernetes takes for absent */
+    WANT_NO_TEXT,   /* "", which it takes for absent, too */
+    WANT_EMPTY,     /* a list */
+    WANT_CONFINED,  /* anything but Unconfined and Unmasked */
+    WANT_CONTAINER, /* a type of SELinux that containers have by default, or "" */
+    WANT_KEPT,      /* not null, which takes out what Windlass sets */
+    WANT_NOTES,     /* annotations, of which none takes seccomp or AppArmor away */
+    WANT_LISTED,    /* a name on the policy's list */
+    WANT_ACCOUNT,   /* or the namespace's default account, which "" stands for */
 };
 
 struct row {
     const char *part; /* of the policy */
     enum want want;
-    const char *path; /* name[]: each of a list; *: each field */
+    const char *path; /* name[]: each of a list; *: each field; ~name: whatever its case */
 };
 
 /* Of the spec of a BatchScore or DistTrain. */
@@ -27,7 +33,7 @@ static const struct row spec_rows[] = {
     {"images", WANT_LISTED, "image"},
     {"images", WANT_LISTED, "scorer.command.image"},
     {"images", WANT_LISTED, "scorer.endpoint.server.image"},
-    {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
+    {"serviceAccounts", WANT_ACCOUNT, "serviceAccountName"},
     {"secrets", WANT_LISTED, "volumes[].blobfuse.secretName"},
     {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
     {"secrets", WANT_LISTED, "stores[].secretName"},
@@ -36,6 +42,11 @@ static const struct row spec_rows[] = {
     {"secrets", WANT_LISTED, "input.table.query.connection.secretName"},
     {"secrets", WANT_LISTED, "scorer.endpoint.key.secretName"},
     {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
+};
+
+/* Of a template. */
+static const struct row template_rows[] = {
+    {"privileged", WANT_NOTES, "metadata.annotations"},
 };
 
 /* Of a pod's spec, as a template has it. */
@@ -47,19 +58,21 @@ static const struct row pod_rows[] = {
     {"hostNamespaces", WANT_FALSE, "hostPID"},
     {"hostNamespaces", WANT_FALSE, "hostIPC"},
     {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
+    {"privileged", WANT_KEPT, "securityContext"}, /* without seccompProfile it is Unconfined */
+    {"privileged", WANT_KEPT, "securityContext.seccompProfile"},
     {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
     {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.type"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.user"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.role"},
-    {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
-    {"serviceAccounts", WANT_LISTED, "serviceAccount"}, /* its older name, still taken */
+    {"privileged", WANT_CONTAINER, "securityContext.seLinuxOptions.type"},
+    {"privileged", WANT_NO_TEXT, "securityContext.seLinuxOptions.user"},
+    {"privileged", WANT_NO_TEXT, "securityContext.seLinuxOptions.role"},
+    {"serviceAccounts", WANT_ACCOUNT, "serviceAccountName"},
+    {"serviceAccounts", WANT_ACCOUNT, "serviceAccount"}, /* its older name, still taken */
     {"images", WANT_LISTED, "volumes[].image.reference"},
     {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
     {"secrets", WANT_LISTED, "volumes[].secret.secretName"},
     {"secrets", WANT_LISTED, "volumes[].projected.sources[].secret.name"},
     {"secrets", WANT_LISTED, "volumes[].csi.nodePublishSecretRef.name"},
-    {"secrets", WANT_LISTED, "volumes[].csi.volumeAttributes.secretName"},
+    {"secrets", WANT_LISTED, "volumes[].csi.volumeAttributes.~secretName"}, /* as drivers read it */
     {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
     {"secrets", WANT_LISTED, "volumes[].*.secretRef.name"}, /* cephfs, iscsi, rbd and others */
 };
@@ -68,23 +81,27 @@ static const struct row pod_rows[] = {
 static const struct row container_rows[] = {
     {"hostNamespaces", WANT_FALSE, "ports[].hostPort"},
     /* The kubelet asks, in the node's network: what only nodes reach, such as metadata services. */
-    {"hostNamespaces", WANT_ABSENT, "*.httpGet.host"}, /* of probes */
-    {"hostNamespaces", WANT_ABSENT, "*.tcpSocket.host"},
-    {"hostNamespaces", WANT_ABSENT, "lifecycle.*.httpGet.host"},
-    {"hostNamespaces", WANT_ABSENT, "lifecycle.*.tcpSocket.host"},
+    {"hostNamespaces", WANT_NO_TEXT, "*.httpGet.host"}, /* of probes */
+    {"hostNamespaces", WANT_NO_TEXT, "*.tcpSocket.host"},
+    {"hostNamespaces", WANT_NO_TEXT, "lifecycle.*.httpGet.host"},
+    {"hostNamespaces", WANT_NO_TEXT, "lifecycle.*.tcpSocket.host"},
     {"privileged", WANT_FALSE, "securityContext.privileged"},
     {"privileged", WANT_EMPTY, "securityContext.capabilities.add"},
     {"privileged", WANT_CONFINED, "securityContext.procMount"},
     {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
     {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
     {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.type"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.user"},
-    {"privileged", WANT_ABSENT, "securityContext.seLinuxOptions.role"},
+    {"privileged", WANT_CONTAINER, "securityContext.seLinuxOptions.type"},
+    {"privileged", WANT_NO_TEXT, "securityContext.seLinuxOptions.user"},
+    {"privileged", WANT_NO_TEXT, "securityContext.seLinuxOptions.role"},
     {"images", WANT_LISTED, "image"},
     {"secrets", WANT_LISTED, "envFrom[].secretRef.name"},
     {"secrets", WANT_LISTED, "env[].valueFrom.secretKeyRef.name"},
 };
+
+/* Those of Kubernetes' Pod Security Standards. */
+static const char *const container_types[] = {"container_t", "container_init_t", "container_kvm_t",
+                                              "container_engine_t", NULL};
 
 static const char *const switches[] = {"hostPath", "hostNamespaces", "privileged", NULL};
 static const char *const name_lists[] = {"images", "serviceAccounts", "secrets", NULL};
@@ -181,16 +198,45 @@ static bool is_confined(const json_t *value) {
     return text && strcmp(text, "Unconfined") != 0 && strcmp(text, "Unmasked") != 0;
 }
 
+/* What kubelets before 1.30 (AppArmor) and before 1.27 (seccomp) read beside the fields. */
+static bool are_notes_confined(const json_t *annotations) {
+    static const char *const starts[] = {"container.apparmor.security.beta.kubernetes.io/",
+                                         "container.seccomp.security.alpha.kubernetes.io/",
+                                         "seccomp.security.alpha.kubernetes.io/"};
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)annotations, name, value) {
+        for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+            if (text_starts(name, starts[i]) && json_is_string(value) &&
+                strcmp(json_string_value(value), "unconfined") == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool is_allowed(const struct check *check, const json_t *value) {
+    const char *text = json_is_string(value) ? json_string_value(value) : NULL;
     switch (check->row->want) {
     case WANT_FALSE:
         return json_is_false(value) || (json_is_integer(value) && json_integer_value(value) == 0);
     case WANT_EMPTY:
         return json_is_array(value) && json_array_size(value) == 0;
+    case WANT_NO_TEXT:
+        return text && !*text;
     case WANT_CONFINED:
         return is_confined(value);
+    case WANT_CONTAINER:
+        return text && (!*text || text_list_has(container_types, text));
+    case WANT_KEPT:
+        return !json_is_null(value);
+    case WANT_NOTES:
+        return are_notes_confined(value);
     case WANT_LISTED:
-        return json_is_string(value) && is_listed(check->part, json_string_value(value));
+        return text && is_listed(check->part, text);
+    case WANT_ACCOUNT:
+        return text && (!*text || strcmp(text, "default") == 0 || is_listed(check->part, text));
     case WANT_ABSENT:
     default:
         return false;
@@ -199,10 +245,11 @@ static bool is_allowed(const struct check *check, const json_t *value) {
 
 static int check_value(const struct check *check, const json_t *value, const char *field,
                        struct error *err) {
-    if (!value || json_is_null(value) || is_allowed(check, value)) {
+    bool is_absent = !value || (json_is_null(value) && check->row->want != WANT_KEPT);
+    if (is_absent || is_allowed(check, value)) {
         return 0;
     }
-    if (check->row->want == WANT_LISTED) {
+    if (check->row->want == WANT_LISTED || check->row->want == WANT_ACCOUNT) {
         return error_set(err, ERROR_INVALID,
                          "%s: %.100s is not among the %s that this cluster's administrator allows",
                          field, json_is_string(value) ? json_string_value(value) : "(no text)",
@@ -228,13 +275,15 @@ static int check_each(const struct check *check, const json_t *list, const char 
     return 0;
 }
 
-static int check_any(const struct check *check, const json_t *tree, const char *rest,
-                     const char *field, struct error *err) {
+/* wanted: NULL: every field; else those of this name, in any case. */
+static int check_any(const struct check *check, const json_t *tree, const char *wanted,
+                     const char *rest, const char *field, struct error *err) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)tree, name, value) {
         AUTO(text_freep) char *inner = x_printf("%s.%s", field, name);
-        if (check_path(check, value, rest, inner, err) < 0) {
+        bool is_wanted = !wanted || strcasecmp(wanted, name) == 0;
+        if (is_wanted && check_path(check, value, rest, inner, err) < 0) {
             return -1;
         }
     }
@@ -250,10 +299,13 @@ static int check_path(const struct check *check, const json_t *tree, const char 
     size_t length = strcspn(path, ".");
     const char *rest = path[length] ? path + length + 1 : NULL;
     if (*path == '*') {
-        return check_any(check, tree, rest, field, err);
+        return check_any(check, tree, NULL, rest, field, err);
     }
     bool is_list = length > 2 && path[length - 1] == ']';
     AUTO(text_freep) char *name = x_printf("%.*s", (int)length - (is_list ? 2 : 0), path);
+    if (*name == '~') {
+        return check_any(check, tree, name + 1, rest, field, err);
+    }
     AUTO(text_freep) char *inner = x_printf("%s.%s", field, name);
     const json_t *value = json_object_get(tree, name);
     return is_list ? check_each(check, value, rest, inner, err)
@@ -300,9 +352,11 @@ static int check_spec(const json_t *policy, const json_t *spec, const char *fiel
         return -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
-        AUTO(text_freep) char *inner = x_printf("%s.%s.spec", field, templates[i]);
-        const json_t *pod = json_object_get(tree_get(spec, templates[i]), "spec");
-        if (check_pod_spec(policy, pod, inner, err) < 0) {
+        AUTO(text_freep) char *outer = x_printf("%s.%s", field, templates[i]);
+        AUTO(text_freep) char *inner = x_printf("%s.spec", outer);
+        const json_t *template = tree_get(spec, templates[i]);
+        if (check_rows(policy, template_rows, ARRAY_LEN(template_rows), template, outer, err) < 0 ||
+            check_pod_spec(policy, json_object_get(template, "spec"), inner, err) < 0) {
             return -1;
         }
     }
