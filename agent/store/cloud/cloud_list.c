@@ -16,6 +16,7 @@ enum {
     PAGE_BYTES_MAX = 16 << 20, /* names and metadata are rarely longer; in that case fewer names are
                                   requested */
     MARKER_BYTES_MAX = 8 << 10,
+    EMPTY_PAGES_MAX = 10000, /* in a row: services pass over what they do not show in such pages */
 };
 
 struct listing {
@@ -31,6 +32,8 @@ struct listing {
     char last[STORE_NAME_MAX + 1], fault[STORE_NAME_MAX + 512];
     char last_hidden[STORE_NAME_MAX + 1];
     bool has_stopped, is_too_large; /* the page */
+    bool has_entries;               /* the page */
+    int empty_pages;                /* in a row */
 };
 
 /* The first part of the name that begins with a dot; NULL: none. */
@@ -104,6 +107,7 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     struct listing *listing = context;
     const char *path = listing->store->path;
     size_t length = strlen(entry->name);
+    listing->has_entries = true;
     if (!text_starts(entry->name, listing->prefix)) {
         return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: other names than requested",
                          path);
@@ -134,6 +138,26 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     return pass_blob(listing, entry, name, fault, err);
 }
 
+/* A service that leads back to the page, or to empty pages again and again, would be asked for ever.
+ * next: "": there is none. */
+static int check_next(struct listing *listing, const char *marker, const char *next,
+                      struct error *err) {
+    const char *path = listing->store->path;
+    listing->empty_pages = listing->has_entries ? 0 : listing->empty_pages + 1;
+    if (strlen(next) > MARKER_BYTES_MAX) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: the marker is too long", path);
+    }
+    if (*next && strcmp(marker, next) == 0) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: not a list: the next page after \"%.80s\" is the same page", path, next);
+    }
+    if (*next && listing->empty_pages == EMPTY_PAGES_MAX) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: %d empty pages in a row", path,
+                         EMPTY_PAGES_MAX);
+    }
+    return 0;
+}
+
 /* Reads a page from *marker on ("": the first), and sets *marker to the next page (NULL: none). */
 static int read_page(struct listing *listing, int names, char **marker, struct error *err) {
     const struct cloud_service *service = cloud_service_of(listing->store);
@@ -151,15 +175,15 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
     }
     const char *next = NULL;
     struct error cause = {0};
+    listing->has_entries = false;
     if (service->read_page(listing->page, call.received, pass_entry, listing, &next, &cause) < 0) {
         *err = cause;
         return text_starts(cause.text, "not a list")
                    ? error_context(err, "%s", listing->store->path)
                    : -1;
     }
-    if (strlen(next) > MARKER_BYTES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: the marker is too long",
-                         listing->store->path);
+    if (check_next(listing, *marker, next, err) < 0) {
+        return -1;
     }
     free(*marker);
     *marker = *next ? x_strdup(next) : NULL;

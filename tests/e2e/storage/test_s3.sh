@@ -125,6 +125,16 @@ ended_session() { # HEAD has no code
     says 3 "denied: $here/late: the storage answered 400: AWS_SESSION_TOKEN may have expired" stat $here late
 }
 check "a session that has ended is denied, not an absent object" ended_session
+# A server whose listing leads back to the same page: it would be asked for ever.
+endless() {
+    local page='<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken></ListBucketResult>' code
+    faults "$(jq -nc --arg page "$page" '[{method: "GET", path: "list-type=2", status: 200, body: $page}]')"
+    says 3 'not a list: the next page after "again" is the same page' list $here
+    code=$?
+    faults '[]'
+    return $code
+}
+check "a listing without an end is refused" endless
 rounds() {
     local seed=${SOAK_SEED:-11}
     faults "$faulty"
