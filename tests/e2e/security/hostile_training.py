@@ -114,10 +114,11 @@ def tars(folder):
 # ---- pictures ------------------------------------------------------------------------------------
 
 
-def png(width, height, packed):
+def png(width, height, packed, *others):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + b"".join(chunk(*other) for other in others)
+            + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
 def zeros(size):
@@ -128,6 +129,11 @@ def zeros(size):
 
 def pictures(folder):
     jpeg = b"\xff\xd8\xff\xc0\0\x11\x08\xff\xff\xff\xff\3\1\x22\0\2\x11\1\3\x11\1" + b"\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f\0" + bytes(64)
+    # Its tables have one code each: no difference, and the end of a block.
+    table = b"\xff\xc4\0\x14%c\1" + bytes(15) + b"\0"
+    scan = b"\xff\xda\0\x08\1\1\0\1\x3f\0\x7f"
+    scans = (b"\xff\xd8\xff\xdb\0\x43\0" + b"\1" * 64 + b"\xff\xc2\0\x0b\x08\0\x08\0\x08\1\1\x11\0" + table % 0 + table % 16
+             + b"\xff\xda\0\x08\1\1\0\0\0\0\x7f" + scan * 100000 + b"\xff\xd9")
     cases = {
         "sides": png((1 << 31) - 1, (1 << 31) - 1, zeros(1 << 20)), "pixels": png(16000, 16000, zeros(1 << 20)),
         "cut": png(12000, 11000, b"x"), "jpeg-sides": jpeg, "empty": b"", "chunk": b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 0x7fffffff) + b"IHDR" + bytes(64),
@@ -137,6 +143,12 @@ def pictures(folder):
         job(f"a picture: {name}", {"folder": {"path": f"data/picture-{name}"}}, PICTURES, BAD, rf"data/picture-{name}/a/x\.png: ")
     put(f"{folder}/picture-bomb/a/x.png", png(12, 12, zeros(1 << 28)))  # what is too much is not unpacked
     job("a picture that unpacks to more than its size", {"folder": {"path": "data/picture-bomb"}}, PICTURES, 0, "the result: ")
+    bomb, loop = zeros(1 << 28), b"\x87\x69\0\x04\0\0\0\1\0\0\0\x08"  # Exif: a list of lists, each of which is the list itself
+    put(f"{folder}/picture-beside/a/x.png", png(12, 12, zeros(12 * 37), (b"iCCP", b"x\0\0" + bomb), *[(b"zTXt", b"x\0\0" + bomb)] * 20,
+                                                (b"eXIf", b"MM\0*\0\0\0\x08\x13\x88" + loop * 5000 + bytes(4)), *[(b"tEXt", b"x\0y")] * 100000))
+    job("a picture with bombs beside its pixels", {"folder": {"path": "data/picture-beside"}}, PICTURES, 0, "the result: ")
+    put(f"{folder}/picture-scans/a/x.png", scans)
+    job("a picture of 100,000 scans", {"folder": {"path": "data/picture-scans"}}, PICTURES, BAD, r"data/picture-scans/a/x\.png: .*more than 500 scans")
     hole(f"{folder}/picture-hole/a/x.png", 1 << 40, png(12, 12, zeros(12 * 37))[:40])
     job("a picture of a terabyte", {"folder": {"path": "data/picture-hole"}}, PICTURES, BAD, r"a/x\.png: ")
     os.makedirs(f"{folder}/picture-pipe/a")
