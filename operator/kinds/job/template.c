@@ -141,12 +141,32 @@ static int check_agent(const json_t *spec, const json_t *agent, const char *fiel
     return 0;
 }
 
+/* Volumes of ours in which token, keys and the agent's files are. Scratch folders may be shared. */
+static bool is_our_volume(const char *name) {
+    return text_starts(name, "windlass-") && !text_ends(name, "-tmp") && !text_ends(name, "-shm");
+}
+
+/* Of any container: a program would read there what the agent takes away from its own folder. */
+static int check_mounts(const json_t *container, const char *field, struct error *err) {
+    const json_t *mounts = json_object_get(container, "volumeMounts");
+    for (size_t i = 0; i < json_array_size(mounts); i++) {
+        const char *name = tree_text(json_array_get(mounts, i), "name", "");
+        if (is_our_volume(name)) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.volumeMounts[%zu].name: the volume %.60s is Windlass's own; mount "
+                             "one of yours",
+                             field, i, name);
+        }
+    }
+    return 0;
+}
+
 static int check_containers(const json_t *spec, const json_t *list, const char *field,
                             struct error *err) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *container = json_array_get(list, i);
         AUTO(text_freep) char *inner = x_printf("%s[%zu]", field, i);
-        if (check_lists(container, inner, err) < 0) {
+        if (check_lists(container, inner, err) < 0 || check_mounts(container, inner, err) < 0) {
             return -1;
         }
         if (text_starts(tree_text(container, "name", ""), "windlass-")) {
