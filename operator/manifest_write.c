@@ -19,8 +19,8 @@ struct writing {
 };
 
 /* The number of the character at `at`, one of three bytes at most, if YAML allows it neither in its
- * strings nor in comments, while JSON does (YAML 1.2, 5.1), or takes it for the end of a line (1.1):
- * DEL, U+0080 to U+009F, U+2028, U+2029, U+FEFF, U+FFFE, U+FFFF. 0: it is none of them. */
+ * strings nor in comments, while JSON does (YAML 1.2, 5.1), or takes it for the end of a line
+ * (1.1): DEL, U+0080 to U+009F, U+2028, U+2029, U+FEFF, U+FFFE, U+FFFF. 0: it is none of them. */
 static unsigned find_unprintable(const char *at, size_t *ret_size) {
     const unsigned char *bytes = (const unsigned char *)at;
     *ret_size = bytes[0] == 0x7f ? 1 : bytes[0] == 0xc2 ? 2 : 3;

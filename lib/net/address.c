@@ -99,7 +99,9 @@ static bool is_link_local_ipv6(const struct in6_addr *address) {
     };
     static const uint8_t metadata[][16] = {
         {0xFD, 0, 0x0E, 0xC2, [14] = 0x02, 0x54}, /* fd00:ec2::254, AWS */
+        {0xFD, 0, 0x0E, 0xC2, [15] = 0x23},       /* fd00:ec2::23, AWS's keys of pods */
         {0xFD, 0x20, 0, 0xCE, [14] = 0x02, 0x54}, /* fd20:ce::254, Google Cloud */
+        {0xFD, 0, 0, 0x42, [15] = 0x42},          /* fd00:42::42, Scaleway */
     };
     const uint8_t *bytes = address->s6_addr;
     if (IN6_IS_ADDR_LINKLOCAL(address)) {

@@ -138,8 +138,8 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     return pass_blob(listing, entry, name, fault, err);
 }
 
-/* A service that leads back to the page, or to empty pages again and again, would be asked for ever.
- * next: "": there is none. */
+/* A service that leads back to the page, or to empty pages again and again, would be asked for
+ * ever. next: "": there is none. */
 static int check_next(struct listing *listing, const char *marker, const char *next,
                       struct error *err) {
     const char *path = listing->store->path;
@@ -149,7 +149,8 @@ static int check_next(struct listing *listing, const char *marker, const char *n
     }
     if (*next && strcmp(marker, next) == 0) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: not a list: the next page after \"%.80s\" is the same page", path, next);
+                         "%s: not a list: the next page after \"%.80s\" is the same page", path,
+                         next);
     }
     if (*next && listing->empty_pages == EMPTY_PAGES_MAX) {
         return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: %d empty pages in a row", path,

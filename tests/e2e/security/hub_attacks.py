@@ -67,5 +67,8 @@ attack("a null byte in the path", b"GET /progress\0 HTTP/1.1\r\nHost: a\r\n\r\n"
 attack("a POST", b"POST /progress HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
 attack("a header of 64 KiB", get("/healthz", "X: " + "x" * 65536))
 attack("2,000 headers", get("/healthz", *("X%d: y" % i for i in range(2000))))
+attack("frames of 2^63 bytes behind a WebSocket", socket_to("/gang") + b"\x82\xff\x7f" + b"\xff" * 7 + bytes(100000))
+attack("a body of 100 GB", b"POST /progress HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000000\r\n\r\n" + bytes(4000000))
+attack("chunks without end", b"POST /progress HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 500000)
 attack("half a request", b"GET /healthz HTTP/1.1\r\nHo", end=port != 8443)
 attack("HTTP/2 without a word", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0" * 64)

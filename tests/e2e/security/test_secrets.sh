@@ -86,6 +86,8 @@ done
 pids=()
 check "coordinator and worker read them (codes$codes)" [ "$codes" = " 0 0" ]
 check "the program found none" eval '[ "$(sort -u "$work/data/out/rows.txt")" = "found []" ]'
+no_log() { ! grep -rlF -e "$token" -e "$(sed -n 2p "$work/key.pem")" "$work"/*.log "$work"/words-* "$work/data/out"; }
+check "no log, last word or output has one" no_log
 check "nothing is left of them" [ -z "$(find "$work/pod/secrets" "$work/hub" -type f)" ]
 [ $failures = 0 ] || { tail -n 5 "$work"/*.log "$work/data/out/rows.txt" | cut -c1-300 | sed 's/^/# /'; }
 # A read-only volume stays: no program of a user runs where it is mounted. A folder that is not writable is a fault.

@@ -44,12 +44,13 @@ static bool again(const char *text, size_t size, struct buffer *xml) {
     char *copy = malloc(size ? size : 1); /* exact, to find reads past the end */
     memcpy(copy, text, size);
     buffer_init(xml, 64 << 20);
-    bool is_list = buffer_printf(xml, &err, "<ListBucketResult><EncodingType>url</EncodingType>") == 0 &&
-                   s3_list_read(copy, size, write_entry, xml, &marker, &err) == 0 &&
-                   buffer_printf(xml, &err, "<IsTruncated>%s</IsTruncated><NextContinuationToken>",
-                                 *marker ? "true" : "false") == 0 &&
-                   escape(xml, marker, false, &err) == 0 &&
-                   buffer_printf(xml, &err, "</NextContinuationToken></ListBucketResult>") == 0;
+    bool is_list =
+        buffer_printf(xml, &err, "<ListBucketResult><EncodingType>url</EncodingType>") == 0 &&
+        s3_list_read(copy, size, write_entry, xml, &marker, &err) == 0 &&
+        buffer_printf(xml, &err, "<IsTruncated>%s</IsTruncated><NextContinuationToken>",
+                      *marker ? "true" : "false") == 0 &&
+        escape(xml, marker, false, &err) == 0 &&
+        buffer_printf(xml, &err, "</NextContinuationToken></ListBucketResult>") == 0;
     if (!is_list && !err.text[0]) {
         abort();
     }

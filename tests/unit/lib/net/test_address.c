@@ -35,6 +35,8 @@ static void test_link_local(void) {
         "fd00:ec2::254",
         "FD00:0EC2:0:0:0:0:0:0254",
         "fd20:ce::254",
+        "fd00:ec2::23",
+        "fd00:42::42",
     };
     static const char *const allowed[] = {
         "",
