@@ -95,23 +95,31 @@ def image(layout):
     return digest, [debian_package(status) for status in statuses], ours, "CONTAINS"
 
 
-def owner(path):
-    """dpkg knows a file by the path in its package: with or without /usr."""
-    for name in (path, os.path.realpath(path), path.replace("/usr", "", 1), os.path.realpath(path).replace("/usr", "", 1)):
-        found = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
-        if found.returncode == 0:
-            return found.stdout.split(":")[0].split(",")[0]
-    sys.exit("sbom.py: %s is of no Debian package" % path)
+def owners(paths):
+    """The packages that these files are of. dpkg knows a file by the path in its package: with or without /usr."""
+    names = {path: [name.replace("/usr", "", times) for name in (path, os.path.realpath(path)) for times in (0, 1)] for path in paths}
+    asked = sorted({name for each in names.values() for name in each})
+    # (Of the names that are in no package it complains, and its exit code is 1.)
+    found = subprocess.run(["dpkg-query", "-S"] + asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    package = {}
+    for line in found.splitlines():
+        of, _, name = line.partition(": ")
+        if not of.startswith("diversion by "):
+            package[name] = of.split(":")[0].split(",")[0]
+    for path in paths:
+        if not package.keys() & names[path]:
+            sys.exit("sbom.py: %s is of no Debian package" % path)
+    return sorted({next(package[name] for name in names[path] if name in package) for path in paths})
 
 
 def program(path, archives):
     with open(path, "rb") as file:
         data = file.read()
     libraries = archives or subprocess.run([LIBRARIES, path], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    packages = sorted({owner(library) for library in libraries})
+    packages = owners(libraries)
     if not packages:
         sys.exit("sbom.py: %s: it loads no library: name the archives that it was linked with" % path)
-    statuses = [subprocess.run(["dpkg-query", "-s", name], capture_output=True, text=True, check=True).stdout for name in packages]
+    statuses = subprocess.run(["dpkg-query", "-s"] + packages, stdout=subprocess.PIPE, text=True, check=True).stdout.strip().split("\n\n")
     ours = [our_file(os.path.basename(path), data)]
     return "sha256:" + hashlib.sha256(data).hexdigest(), [debian_package(status) for status in statuses], ours, \
         "STATIC_LINK" if archives else "DYNAMIC_LINK"

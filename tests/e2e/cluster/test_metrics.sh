@@ -63,9 +63,8 @@ check "nothing without TLS" [ "$(page "http://127.0.0.1:$metrics/metrics")" != 2
 check "nor with TLS 1.2" [ "$(page -k --tls-max 1.2 "$secure")" = 000 ]
 
 ##### Debian's Prometheus scrapes it, with the chart's alerts #####################################
-(cd "$folder" && apt-get download -qq prometheus >apt.log 2>&1 && dpkg-deb -x prometheus_*.deb prometheus) ||
-    { sed 's/^/# /' "$folder/apt.log"; echo "not ok Debian's Prometheus comes"; exit 1; }
-promtool=$folder/prometheus/usr/bin/promtool
+debian=$(tests/cluster/deb.sh prometheus) || { echo "not ok Debian's Prometheus comes"; exit 1; }
+promtool=$debian/usr/bin/promtool
 printf %s "$prometheus" >"$folder/token"
 port=$(. tests/cluster/lib.sh && free_port)
 cat >"$folder/prometheus.yml" <<CONFIG
@@ -76,7 +75,7 @@ scrape_configs:
 CONFIG
 check "promtool accepts the alerts" "$promtool" check config "$folder/prometheus.yml"
 check "each alert fires where it should, and only there" "$promtool" test rules tests/data/alerts/tests.yaml
-"$folder/prometheus/usr/bin/prometheus" --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/tsdb" --web.listen-address="127.0.0.1:$port" \
+"$debian/usr/bin/prometheus" --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/tsdb" --web.listen-address="127.0.0.1:$port" \
     >"$folder/prometheus.log" 2>&1 &
 controller="$controller $!"
 ask() { curl -s --max-time 20 "http://127.0.0.1:$port/api/v1/$1" "${@:2}"; }
