@@ -5,6 +5,7 @@
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
 # REGISTRY    the registry of the images, such as registry.example.com/team (default localhost)
 #   build.sh layout FOLDER [NAME...]    builds, and writes each as an OCI layout: FOLDER/windlass-NAME/
+#   build.sh inputs NAME       prints all that the image is made of, with digests
 # BASE        the image to build in: Debian 12, by digest (docker.io/library/debian@sha256:...). Default: packages: one
 #             is made from Debian 12's packages on this machine, without a registry
 # CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from, by digest (default: one made from the
@@ -13,6 +14,7 @@
 # LOCK=required         fail where a package is not as images/packages.lock lists it
 # SOURCE_DATE_EPOCH     seconds: the time that images and all of their files get, so that a second build is the same
 # CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
+# An image of which no input has changed since it was built is not built again: `build.sh inputs NAME` prints them all.
 # Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
 # removed.
 set -euo pipefail
@@ -81,8 +83,42 @@ base_of_toolkit() {
     done
     logged b commit --rm "$container" "$CUDA_BASE"
 }
+# All that an image is made of, one a line: what .dockerignore lets into the build (types, modes, names, links, and SHA-256
+# of each file), the images it begins with by their ids, settings, this script and buildah. Packages that a step installs are
+# of the day when that step ran, here as in buildah's own cache of layers.
+inputs() ( # NAME
+    set -e # (in a substitution, too)
+    cd "$here/.."
+    mapfile -t paths < <(sed -n 's/^!//p' .dockerignore)
+    [ ${#paths[@]} -gt 0 ] || fail "no paths in .dockerignore"
+    base=${BASE/#packages/localhost/windlass-base:12}
+    echo "image $1, base $base $(image_id "$base"), LOCK=${LOCK:-}, SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-}"
+    [[ $1 != *-cuda ]] || echo "cuda $CUDA_BASE $(image_id "$CUDA_BASE")"
+    buildah --version
+    sha256sum .dockerignore images/build.sh
+    find "${paths[@]}" -printf '%y %m %p %l\n' | LC_ALL=C sort
+    find "${paths[@]}" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+)
+image_id() { b images --quiet --no-trunc "$1" 2>/dev/null || true; }
+# The build of these inputs is still here: with its id and the names of all its stages.
+is_built() { # NAME KEY
+    local stage id
+    id=$(cat "$cache/windlass-$1.id" 2>/dev/null) || return
+    [ "$(cat "$cache/windlass-$1.inputs" 2>/dev/null)" = "$2 $id" ] || return
+    b inspect --type image "${id#sha256:}" >/dev/null 2>&1 || return
+    for stage in $(stages "$1"); do b inspect --type image "localhost/windlass-stage-$1-$stage" >/dev/null 2>&1 || return; done
+}
+stages() { sed -n 's/^FROM .* AS //p' "$here/$1.Containerfile"; }
 build() { # NAME
-    local base=(--build-arg BASE="$BASE") stage
+    local base=(--build-arg BASE="$BASE") stage key again id
+    key=$(inputs "$1" | sha256sum | cut -d' ' -f1)
+    if is_built "$1" "$key"; then
+        say "$registry/windlass-$1:$version: unchanged since $(date -r "$cache/windlass-$1.inputs" '+%F %T')"
+        id=$(cat "$cache/windlass-$1.id")
+        logged b tag "${id#sha256:}" "$registry/windlass-$1:$version"
+        return
+    fi
+    rm -f "$cache/windlass-$1.inputs"
     [ "$BASE" != packages ] || base=(--build-arg BASE=localhost/windlass-base:12 --pull=never)
     [[ $1 != *-cuda ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
     [ -z "${LOCK:-}" ] || base+=(--build-arg LOCK="$LOCK")
@@ -101,9 +137,12 @@ build() { # NAME
     bud --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version"
     # The stage that files were copied from is not an ancestor of the image: without a name forget_others would remove its
     # layers, and the next build would begin with apt-get. All of it is cached by now, so this only adds the names.
-    for stage in $(sed -n 's/^FROM .* AS //p' "images/$1.Containerfile"); do
+    for stage in $(stages "$1"); do
         bud --target "$stage" -f "images/$1.Containerfile" -t "localhost/windlass-stage-$1-$stage"
     done
+    # (A file that was changed meanwhile may be in the image or not.)
+    again=$(inputs "$1" | sha256sum | cut -d' ' -f1)
+    [ "$again" != "$key" ] || echo "$key $(cat "$cache/windlass-$1.id")" >"$cache/windlass-$1.inputs"
 }
 # Images of earlier builds: they have no name and no named image is made of them. Each is as large as what has changed,
 # which adds up to many gigabytes in a day.
@@ -123,13 +162,13 @@ by_digest() { # VARIABLE
         fail "$1=${!1} is not an image by digest: NAME@sha256:... (skopeo inspect docker://${!1} shows it)"
 }
 
-what=${1:?build, push, archive or layout}
+what=${1:?build, push, archive, layout or inputs}
 shift
 case $what in
-build) ;;
+build | inputs) ;;
 push) [ "$registry" != localhost ] || fail "where to? make push REGISTRY=registry.example.com/team" ;;
 archive | layout) folder=${1:?the folder}; shift; mkdir -p "$folder"; folder=$(cd "$folder" && pwd) ;;
-*) fail "'$what' is none of build, push, archive, layout" ;;
+*) fail "'$what' is none of build, push, archive, layout, inputs" ;;
 esac
 [ $# -gt 0 ] || set -- operator agent trainer
 mkdir -p "$cache"
@@ -145,6 +184,7 @@ for name in "$@"; do
     if [[ $name = *-cuda ]]; then
         if [ -n "${CUDA_BASE:-}" ]; then by_digest CUDA_BASE; else base_of_toolkit; fi
     fi
+    if [ "$what" = inputs ]; then inputs "$name"; continue; fi
     build "$name"
     case $what in
     push) say "pushing $registry/windlass-$name:$version"; logged b push "$registry/windlass-$name:$version" ;;
@@ -155,5 +195,6 @@ for name in "$@"; do
         ;;
     esac
 done
+[ "$what" != inputs ] || exit 0
 forget_others
 say "$(b images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep -E "^$registry/windlass-(operator|agent|trainer)" | sort | paste -sd, | sed 's/,/, /g')"

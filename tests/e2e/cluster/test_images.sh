@@ -26,9 +26,7 @@ finish() {
 trap finish EXIT
 pid= pulled= mounted=
 # The package is unpacked, not installed: it would start a registry for all users.
-chmod 755 "$work"
-(cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
-    { sed 's/^/# /' "$work/apt.log"; echo "not ok Debian's docker-registry comes"; exit 1; }
+registry=$(tests/cluster/deb.sh docker-registry) || { echo "not ok Debian's docker-registry comes"; exit 1; }
 (cd "$work" && authority windlass-registry && certificate registry /CN=registry IP:127.0.0.1)
 # shellcheck disable=SC2016 # bcrypt's format, no variables
 echo "team:$(perl -e 'print crypt("secret", q($2y$05$windlassWindlassWindla))')" >"$work/htpasswd"
@@ -38,7 +36,7 @@ storage: {filesystem: {rootdirectory: $work/data}}
 http: {addr: $host, tls: {certificate: $work/registry.crt, key: $work/registry.key}}
 auth: {htpasswd: {realm: windlass, path: $work/htpasswd}}
 CONFIG
-"$work/usr/bin/docker-registry" serve "$work/config.yml" >"$work/log" 2>&1 &
+"$registry/usr/bin/docker-registry" serve "$work/config.yml" >"$work/log" 2>&1 &
 pid=$!
 until_true 60 curl -s -o "$work/answer" --cacert "$work/ca.crt" "https://$host/v2/"
 mkdir -p "$trust"
@@ -51,6 +49,24 @@ mkdir -p "$cache/images"
 pulled=$(mktemp -d -p "$cache/images" pulled.XXXXXX)
 b() { buildah --root "$pulled/storage" --runroot "$pulled/run" --storage-driver overlay "$@"; }
 
+# Each input counts: an image that was built of others is not taken again (images/build.sh).
+tree=$work/tree
+key() { XDG_CACHE_HOME=$work/cache BASE=localhost/none "$@" "$tree/images/build.sh" inputs "${image:-operator}" | sha256sum; }
+differs() { # COMMAND...: whether the inputs are others after it
+    local before=$known
+    "$@" && known=$(key env) && [ "$known" != "$before" ]
+}
+each_counts() {
+    local image=
+    mkdir -p "$tree/examples" && cp -r .dockerignore Makefile images lib crds "$tree/" && cp -r examples/init "$tree/examples/" && mkdir "$tree/operator" "$tree/agent" || return
+    known=$(key env) && [ "$(key env)" = "$known" ] || return
+    differs sed -i '1s/^/ /' "$tree/lib/base.h" && differs touch "$tree/operator/new.c" && differs chmod 755 "$tree/operator/new.c" &&
+        differs mv "$tree/operator/new.c" "$tree/operator/newer.c" && differs ln -s x "$tree/agent/link" && differs sh -c "echo >>'$tree/.dockerignore'" &&
+        differs sh -c "echo >>'$tree/images/build.sh'" || return
+    [ "$(key env LOCK=required)" != "$known" ] && [ "$(key env SOURCE_DATE_EPOCH=1)" != "$known" ] && [ "$(key env BASE=localhost/other)" != "$known" ] &&
+        [ "$(image=agent key env)" != "$known" ] && rm "$tree/.dockerignore" && ! "$tree/images/build.sh" inputs operator >"$work/said" 2>&1
+}
+check "each input of an image counts" each_counts
 fails_to_push() { ! images/build.sh push operator >"$work/push" 2>&1 && grep -qi 'auth' "$work/push"; }
 check "without a login push fails, with the reason" fails_to_push
 log_in() { buildah login --username team --password-stdin "$host" <<<secret >"$work/login" 2>&1 || { sed 's/^/# /' "$work/login"; return 1; }; }
