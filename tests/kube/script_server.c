@@ -9,25 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 1 << 18, REQUEST_MAX = 4 << 20 };
+enum { CONNECTIONS_MAX = 1 << 18, REQUEST_MAX = 4 << 20, READY_MAX = 256 };
 
 struct script_connection {
     int fd; /* -1: closed; it stays allocated, so that a pointer to it stays good */
+    int at; /* in the server's array */
     struct buffer in;
     bool is_answering;
 };
 
 struct script_server {
-    int fd, port;
+    int fd, port, ready; /* ready: an epoll of all sockets, as most have nothing at most looks */
     script_answer *answer;
     void *context;
     struct script_connection *connections[CONNECTIONS_MAX]; /* all since the start */
-    int count, first_open;
+    int count;
     char piece[65536]; /* that has just come; not a local, which the build would zero each time */
 };
+
+/* NULL: the server's own. */
+static void watch(struct script_server *server, int fd, struct script_connection *connection) {
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    if (epoll_ctl(server->ready, EPOLL_CTL_ADD, fd, &event) < 0) {
+        abort();
+    }
+}
 
 struct script_server *script_server_new(script_answer *answer, void *context) {
     struct script_server *server = x_calloc(1, sizeof *server);
@@ -42,6 +52,8 @@ struct script_server *script_server_new(script_answer *answer, void *context) {
         abort();
     }
     server->port = ntohs(address.sin_port);
+    server->ready = epoll_create1(EPOLL_CLOEXEC);
+    watch(server, server->fd, NULL);
     return server;
 }
 
@@ -62,6 +74,7 @@ void script_server_free(struct script_server *server) {
             script_cut(server->connections[i]);
             free(server->connections[i]);
         }
+        close(server->ready);
         close(server->fd);
         free(server);
     }
@@ -117,6 +130,8 @@ static bool take_connection(struct script_server *server) {
     }
     struct script_connection *made = x_calloc(1, sizeof *made);
     made->fd = fd;
+    made->at = server->count;
+    watch(server, fd, made);
     server->connections[server->count++] = made;
     int room = 4 << 20, on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* or a piece waits for an ACK */
@@ -180,16 +195,31 @@ static bool take_bytes(struct script_server *server, struct script_connection *c
     return true;
 }
 
+static int older_first(const void *a, const void *b) {
+    const struct epoll_event *one = a, *other = b;
+    const struct script_connection *left = one->data.ptr, *right = other->data.ptr;
+    return left && right ? left->at - right->at : !left - !right;
+}
+
+/* Fills in the connections that have something, in the order in which they came. */
+static int find_ready(struct script_server *server, struct epoll_event *ready) {
+    int count = epoll_wait(server->ready, ready, READY_MAX, 0);
+    qsort(ready, count > 0 ? (size_t)count : 0, sizeof *ready, older_first);
+    return count;
+}
+
 bool script_server_poll(struct script_server *server) {
+    struct epoll_event ready[READY_MAX];
     bool any = false;
-    while (take_connection(server)) {
-        any = true;
+    int count = find_ready(server, ready);
+    if (count > 0 && !ready[count - 1].data.ptr) {
+        while (take_connection(server)) {
+            any = true;
+        }
+        count = find_ready(server, ready);
     }
-    while (server->first_open < server->count && server->connections[server->first_open]->fd < 0) {
-        server->first_open++;
-    }
-    for (int i = server->first_open; i < server->count; i++) {
-        any |= take_bytes(server, server->connections[i]);
+    for (int i = 0; i < count; i++) {
+        any |= ready[i].data.ptr && take_bytes(server, ready[i].data.ptr);
     }
     return any;
 }
