@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `make test` runs this beside the end-to-end scripts, in the processor time they leave: an eighth of the unit tests
-# under ASan and UBSan, and at the same time an eighth of the fuzzers and of the tests under TSan: which follows from
+# `make test` runs this beside the end-to-end scripts, in the processor time they leave: a sixteenth of the unit tests
+# under ASan and UBSan, and at the same time a sixteenth of the fuzzers and of the tests under TSan: which follows from
 # the commit (tests/sample.sh). All of them run in `make sanitize`, `make fuzz` and `make soak`.
 set -u
 cd "$(dirname "$0")/.." || exit 3
-export SANITIZE_PART=8
+export SANITIZE_PART=16
 mkdir -p build
 bad=0
 FUZZ_ONLY=$(printf '%s\n' tests/fuzz/fuzz_*.c tests/fuzz/data/fuzz_*.c | sed 's|.*/fuzz_||; s|\.c$||' |
