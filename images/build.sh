@@ -14,7 +14,8 @@
 # LOCK=required         fail where a package is not as images/packages.lock lists it
 # SOURCE_DATE_EPOCH     seconds: the time that images and all of their files get, so that a second build is the same
 # CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
-# An image of which no input has changed since it was built is not built again: `build.sh inputs NAME` prints them all.
+# An image of which no input has changed since it was built is not built again (but for LOCK=required): `build.sh inputs NAME`
+# prints them all.
 # Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
 # removed.
 set -euo pipefail
@@ -112,7 +113,8 @@ stages() { sed -n 's/^FROM .* AS //p' "$here/$1.Containerfile"; }
 build() { # NAME
     local base=(--build-arg BASE="$BASE") stage key again id
     key=$(inputs "$1" | sha256sum | cut -d' ' -f1)
-    if is_built "$1" "$key"; then
+    # (A release's image is always built: another build proves that it can be repeated.)
+    if [ "${LOCK:-}" != required ] && is_built "$1" "$key"; then
         say "$registry/windlass-$1:$version: unchanged since $(date -r "$cache/windlass-$1.inputs" '+%F %T')"
         id=$(cat "$cache/windlass-$1.id")
         logged b tag "${id#sha256:}" "$registry/windlass-$1:$version"

@@ -73,6 +73,8 @@ log_in() { buildah login --username team --password-stdin "$host" <<<secret >"$w
 check "buildah login" log_in
 push() { make --no-print-directory push >"$work/push" 2>&1 || { sed 's/^/# /' "$work/push"; return 1; }; }
 check "make push REGISTRY=..." push
+not_again() { images/build.sh build operator 2>&1 | grep -qF "windlass-operator:$version: unchanged since "; }
+check "an image is not built again while its inputs are the same" not_again
 for image in operator agent trainer; do
     program=windlass
     [ $image = operator ] || program=windlass-$image
