@@ -157,7 +157,8 @@ launch etcd etcd --name n --data-dir "$folder/etcd" --unsafe-no-fsync --logger z
 
 ##### kubelet, before the API server answers: it retries, and 5 s of its own start are hidden #########################
 # Image garbage collection would delete images that cannot be pulled again. A name server is given because kubelet
-# complains without one; nothing answers there.
+# complains without one; nothing answers there. It looks each second whether the node has changed (GPUs), and otherwise
+# reports it seldom: its lease shows that it lives.
 cat >kubelet.yaml <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -180,6 +181,7 @@ imageGCLowThresholdPercent: 99
 volumePluginDir: $folder/plugins
 enforceNodeAllocatable: [pods]
 nodeStatusUpdateFrequency: 1s
+nodeStatusReportFrequency: 5m
 CONFIG
 # AWS_EC2_METADATA_DISABLED: otherwise a credential plug-in of 1.20 asks a cloud's metadata address at start.
 launch kubelet env AWS_EC2_METADATA_DISABLED=true "$bin/kubelet" --config="$folder/kubelet.yaml" \
