@@ -18,8 +18,8 @@
 #   api-server.sh compact FOLDER   etcd forgets every revision but the newest
 #   api-server.sh stop FOLDER
 set -euo pipefail
-# The servers of Kubernetes collect garbage seldom, until they have 768 MiB: memory for processor time.
-export GOGC=1600 GOMEMLIMIT=768MiB
+# The servers of Kubernetes collect garbage seldom, until they have 1 GiB: memory for processor time.
+export GOGC=1600 GOMEMLIMIT=1GiB
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 what=${1:?start, controller-manager, restart, kill, pause, resume, compact or stop} folder=${2:?the folder}

@@ -9,8 +9,8 @@
 #   AUDIT=yes          the API server writes every request into log/audit.log of the cluster's folder
 #   CLUSTER_IMAGES=no  without our own images
 set -euo pipefail
-# The servers of Kubernetes collect garbage seldom, until they have 768 MiB: memory for processor time.
-export GOGC=1600 GOMEMLIMIT=768MiB
+# The servers of Kubernetes collect garbage seldom, until they have 1 GiB: memory for processor time.
+export GOGC=1600 GOMEMLIMIT=1GiB
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 . "$here/env.sh"
