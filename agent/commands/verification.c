@@ -148,8 +148,8 @@ static bool on_progress(void *context, const struct verify_report *report, int64
 static bool holds(const struct checking *checking) {
     const int64_t *counts = checking->report.counts;
     return checking->result && !is_signature_wrong(checking) && !counts[VERIFY_MISSING] &&
-           !counts[VERIFY_CHANGED] && !counts[VERIFY_REPEATED] && !counts[VERIFY_NEWER] &&
-           (checking->allows_extra || !counts[VERIFY_EXTRA]);
+           !counts[VERIFY_CHANGED] && !counts[VERIFY_DENIED] && !counts[VERIFY_REPEATED] &&
+           !counts[VERIFY_NEWER] && (checking->allows_extra || !counts[VERIFY_EXTRA]);
 }
 
 static void print_json(const struct checking *checking, const struct error *why) {
@@ -187,8 +187,9 @@ static char *make_shown(const char *text) {
 }
 
 static void print_names(const struct verify_report *report) {
-    static const char *const words[] = {"missing", "changed", "named twice", "not made by this run",
-                                        "a newer start"};
+    static const char *const words[] = {
+        "missing",      "changed", "permission denied", "named twice", "not made by this run",
+        "a newer start"};
     for (int i = 0; i < VERIFY_FAULT_COUNT; i++) {
         for (size_t n = 0; n < json_array_size(report->names[i]); n++) {
             AUTO(text_freep)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const verify_fault_names[] = {"missing", "changed", "repeated", "extra", "newer"};
+const char *const verify_fault_names[] = {"missing",  "changed", "denied",
+                                          "repeated", "extra",   "newer"};
 static_assert(ARRAY_LEN(verify_fault_names) == VERIFY_FAULT_COUNT, "one name per fault");
 
 /* The last byte of a key, behind the name and a NUL. */
@@ -87,7 +88,11 @@ static int check_file(struct verification *verification, const char *name, int64
         return -1;
     }
     if (!is_same) {
-        note(verification, why.kind == ERROR_NOT_FOUND ? VERIFY_MISSING : VERIFY_CHANGED, name);
+        note(verification,
+             why.kind == ERROR_NOT_FOUND ? VERIFY_MISSING
+             : why.kind == ERROR_DENIED  ? VERIFY_DENIED
+                                         : VERIFY_CHANGED,
+             name);
     }
     return report_progress(verification, err) < 0 ? -1 : is_same;
 }

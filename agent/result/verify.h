@@ -12,12 +12,13 @@ enum { VERIFY_NAMES_MAX = 20 /* of each kind of fault that are kept by name */ }
 enum verify_fault {
     VERIFY_MISSING,
     VERIFY_CHANGED,  /* another size or SHA-256 */
+    VERIFY_DENIED,   /* may not be read: permission denied */
     VERIFY_REPEATED, /* named more than once */
     VERIFY_EXTRA,    /* there, but not made by this run */
     VERIFY_NEWER,    /* a newer start of the training has claimed the output (train/checkpoint.h) */
     VERIFY_FAULT_COUNT
 };
-/* "missing", "changed", "repeated", "extra", "newer". */
+/* "missing", "changed", "denied", "repeated", "extra", "newer". */
 extern const char *const verify_fault_names[];
 
 struct verify_report {

@@ -3,6 +3,7 @@
 #include "agent/result/verify.h"
 
 #include "lib/digest.h"
+#include "tests/capabilities.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <sys/stat.h>
@@ -213,6 +214,20 @@ static void test_a_file_that_is_named_twice_is_found(void) {
     CHECK_STR(faults, "repeated deep/a.json");
 }
 
+/* Nothing is known about the bytes of a file that may not be read. */
+static void test_a_file_that_may_not_be_read_is_not_a_changed_one(void) {
+    AUTO(store_freep) struct store *output = open_output("out/denied");
+    AUTO(tree_freep) json_t *result = make_output(output);
+    AUTO(text_freep) char *rows = file_join(fixtures_out, "denied/rows.txt");
+    AUTO(text_freep) char *deep = file_join(fixtures_out, "denied/deep/a.json");
+    CHECK(chmod(rows, 0) == 0 && chmod(deep, 0) == 0);
+    uint32_t before = capabilities_drop(CAPABILITIES_OF_FILES);
+    AUTO(text_freep) char *faults = faults_of(output, result);
+    capabilities_set(before);
+    CHECK_STR(faults, "denied rows.txt, denied deep/a.json");
+    CHECK(chmod(rows, 0600) == 0 && chmod(deep, 0600) == 0);
+}
+
 /* Neither a pipe nor a link out of the folder is opened. */
 static void test_pipes_and_links_are_not_followed(void) {
     AUTO(store_freep) struct store *output = open_output("out/odd");
@@ -275,6 +290,7 @@ int main(void) {
     TEST(test_a_newer_start_is_found);
     TEST(test_what_is_wrong_with_an_output_is_found);
     TEST(test_a_file_that_is_named_twice_is_found);
+    TEST(test_a_file_that_may_not_be_read_is_not_a_changed_one);
     TEST(test_pipes_and_links_are_not_followed);
     TEST(test_results_of_other_formats_are_refused);
     TEST(test_a_result_completes_one_summary);
