@@ -26,5 +26,5 @@ enum {
  * spec.restart.maxRestarts. */
 #define CONTRACT_LIFE_RESTARTS(max_restarts) (10 * (long long)(max_restarts) + 10)
 
-/* How the message of a BatchScore begins that has nowhere to put its results now. */
+/* How the message of a job begins that has nowhere to put its results now. */
 #define CONTRACT_WAITS "waits for the output's storage: "

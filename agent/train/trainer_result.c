@@ -3,6 +3,7 @@
 #include "agent/train/trainer_rows.h"
 #include "agent/train/trainer_state.h"
 
+#include "agent/launch/rank/metric_socket.h"
 #include "agent/store/finished.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
@@ -214,7 +215,7 @@ static bool pause_for(const struct trainer *trainer, int64_t ms) {
 
 int trainer_finish(struct trainer *trainer, struct error *err) {
     int64_t until_ms = clock_monotonic_ms() + RESULT_TIMEOUT_MS, pause_ms = PAUSE_MS;
-    bool is_kept = false;
+    bool is_kept = false, has_waited = false;
     if (is_finished_already(trainer)) {
         return 0;
     }
@@ -233,6 +234,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
             trainer_say(trainer, "%s", unkept.text);
         }
         if (publish(trainer, &cause) == 0) {
+            has_waited ? metric_say_waits("") : (void)0;
             trainer_best_report(trainer);
             trainer_say(trainer, "the result: %s/" RESULT_MODEL, store_path(trainer->store));
             return 0;
@@ -245,6 +247,8 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
         }
         trainer_say(trainer, "the result: %s; retrying for %lld s", cause.text,
                     (long long)(left_ms / 1000));
+        metric_say_waits(cause.text);
+        has_waited = true;
         if (!pause_for(trainer, MIN(pause_ms, left_ms))) {
             return error_set(err, ERROR_CANCELLED,
                              "stopped on request before the result could be written%s",

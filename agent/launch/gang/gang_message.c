@@ -13,9 +13,9 @@
 enum { BYTES_MAX = 1 << 20, SLOTS_MAX = 1024, PORT_MAX = 65535 };
 
 static const char *const type_names[] = {
-    "ack",  "hello",   "prepared", "failed",  "ready",     "started", "exited", "stopped",
-    "beat", "leaving", "figures",  "reports", "unreached", "halted",  "spawn",  "ended",
-    "kill", "welcome", "table",    "go",      "stop",      "notice",  "done"};
+    "ack",   "hello",   "prepared", "failed",  "ready", "started",   "exited", "stopped",
+    "beat",  "leaving", "figures",  "reports", "waits", "unreached", "halted", "spawn",
+    "ended", "kill",    "welcome",  "table",   "go",    "stop",      "notice", "done"};
 static_assert(ARRAY_LEN(type_names) == GANG_MESSAGE_TYPES, "a name for each type");
 
 void gang_message_release(struct gang_message *message) {

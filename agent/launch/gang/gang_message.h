@@ -15,23 +15,25 @@ enum gang_message_type {
     GANG_MESSAGE_ACK, /* carries only the link's numbers */
 
     /* member to hub */
-    GANG_MESSAGE_HELLO,       /* [version pod incarnation address index slots port
-                                 connectivity_port tunnel_port attempt seen last hub is_prepared
-                                 is_memory round] */
-    GANG_MESSAGE_PREPARED,    /* spec.prepare has succeeded */
-    GANG_MESSAGE_FAILED,      /* a permanent failure [code detail] */
-    GANG_MESSAGE_READY,       /* ready to start the round [round] */
-    GANG_MESSAGE_STARTED,     /* a rank of mpirun starts, or a proxy (gang_proof.h) [round launch
-                                 rank size is_proxy] */
-    GANG_MESSAGE_EXITED,      /* a process has ended [round rank code is_memory detail; of one that
-                                 STARTED also launch size is_proxy was_signalled] */
-    GANG_MESSAGE_STOPPED,     /* nothing of the round runs any more [round] */
-    GANG_MESSAGE_HEARTBEAT,   /* [rank progress is_waiting] */
-    GANG_MESSAGE_LEAVING,     /* this pod terminates [seconds] */
-    GANG_MESSAGE_METRICS,     /* the newest metrics [line: latest_metrics.h] */
-    GANG_MESSAGE_REPORTS,     /* metrics for spec.metrics, sent before the EXITED of the program
-                                 that reported them [round rank (-1: the command) line: one or more
-                                 lines of metric.h] */
+    GANG_MESSAGE_HELLO,     /* [version pod incarnation address index slots port
+                               connectivity_port tunnel_port attempt seen last hub is_prepared
+                               is_memory round] */
+    GANG_MESSAGE_PREPARED,  /* spec.prepare has succeeded */
+    GANG_MESSAGE_FAILED,    /* a permanent failure [code detail] */
+    GANG_MESSAGE_READY,     /* ready to start the round [round] */
+    GANG_MESSAGE_STARTED,   /* a rank of mpirun starts, or a proxy (gang_proof.h) [round launch
+                               rank size is_proxy] */
+    GANG_MESSAGE_EXITED,    /* a process has ended [round rank code is_memory detail; of one that
+                               STARTED also launch size is_proxy was_signalled] */
+    GANG_MESSAGE_STOPPED,   /* nothing of the round runs any more [round] */
+    GANG_MESSAGE_HEARTBEAT, /* [rank progress is_waiting] */
+    GANG_MESSAGE_LEAVING,   /* this pod terminates [seconds] */
+    GANG_MESSAGE_METRICS,   /* the newest metrics [line: latest_metrics.h] */
+    GANG_MESSAGE_REPORTS,   /* metrics for spec.metrics, sent before the EXITED of the program
+                               that reported them [round rank (-1: the command) line: one or more
+                               lines of metric.h] */
+    GANG_MESSAGE_WAITS,     /* what keeps rank 0 from storing its result, "": nothing [round detail]
+                             */
     GANG_MESSAGE_UNREACHABLE, /* cannot reach the pod `index` [round index detail] */
     GANG_MESSAGE_SUSPENDED,   /* on STOP: a process is suspended (SIGSTOP) [round rank detail] */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/gang_progress.h"
 
+#include "lib/contract.h"
 #include "lib/text/utf8.h"
 
 #include <signal.h>
@@ -110,6 +111,18 @@ static json_t *restarts(const struct gang_facts *facts) {
     return tree;
 }
 
+/* The message of a gang whose ranks have done their work, but cannot store it. */
+static void add_waits(const struct gang_progress *progress, json_t *tree) {
+    enum gang_state state = progress->facts->state;
+    bool is_at_work = state == GANG_STATE_RUNNING || state == GANG_STATE_CHECKING;
+    char message[GANG_PROGRESS_TEXT_MAX];
+    if (is_at_work && progress->waits && *progress->waits) {
+        snprintf(message, sizeof message, CONTRACT_WAITS "%s", progress->waits);
+        utf8_make_line(message);
+        json_object_set_new(tree, "message", json_string(message));
+    }
+}
+
 static json_t *proof(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     const char *why = progress->result_message;
@@ -144,6 +157,7 @@ json_t *gang_progress_json(const struct gang_progress *progress) {
         gang_progress_describe(&facts->last_failure, message);
         json_object_set_new(tree, "message", json_string(message));
     }
+    add_waits(progress, tree);
     return tree;
 }
 

@@ -124,13 +124,18 @@ static void start_check(struct hub *hub, int64_t round) {
     hub->check_round = round;
 }
 
-/* Passes on how the check ended, if it has. */
+/* Passes on how the check ended, if it has; else what it waits for. */
 static void poll_check(struct hub *hub, int64_t now_ms) {
     struct result_check_end end;
-    if (!hub->check || !result_check_poll(hub->check, &end)) {
+    if (!hub->check) {
+        return;
+    }
+    if (!result_check_poll(hub->check, &end)) {
+        result_check_read_trouble(hub->check, hub->waits, sizeof hub->waits);
         return;
     }
     result_check_free(TAKE(hub->check));
+    *hub->waits = 0;
     if (end.is_overtaken) {
         log_event(LOG_ERROR, "another pod has taken over: this hub steps down");
         atomic_store(&hub->has_stepped_down, true);
@@ -174,6 +179,7 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
     case GANG_ACTION_START:
         message.type = GANG_MESSAGE_START;
         hub->has_run = true;
+        *hub->waits = 0;
         log_event(LOG_INFO, "round %lld: all start", (long long)action->round);
         break;
     case GANG_ACTION_STOP:
@@ -252,6 +258,7 @@ static void write_progress(struct hub *hub) {
         .result_sha256 = *hub->stored.result_sha256 ? hub->stored.result_sha256 : NULL,
         .result_message = about,
         .is_storing = is_storing(hub),
+        .waits = hub->waits,
         .code = hub->code};
     AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
     json_t *lost = json_array();

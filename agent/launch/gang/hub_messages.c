@@ -112,6 +112,13 @@ static bool is_passed_on(struct hub *hub, struct hub_member *member,
         gang_note_checkpoint(hub->gang, latest_metrics_checkpoint(&hub->latest));
         return true;
     }
+    if (message->type == GANG_MESSAGE_WAITS) {
+        struct gang_facts facts;
+        gang_read_facts(hub->gang, &facts);
+        snprintf(hub->waits, sizeof hub->waits, "%s",
+                 message->round == facts.round ? message->detail : hub->waits);
+        return true;
+    }
     if (message->type == GANG_MESSAGE_REPORTS) {
         objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
                        message->round, message->line);

@@ -36,7 +36,8 @@ struct hub {
     pthread_mutex_t lock; /* guards `progress` and last_line */
     char *progress;
     char last_line[HUB_LINE_MAX];
-    bool has_run; /* a round was started */
+    char waits[GANG_MESSAGE_DETAIL_MAX + 1]; /* what keeps rank 0 from storing its result; or "" */
+    bool has_run;                            /* a round was started */
     bool is_finished;
     int code;
     int64_t acknowledged_ms;

@@ -277,6 +277,18 @@ static void take_reports(struct member *member, const struct agent_request *requ
     member->reports_end = &report->next;
 }
 
+/* It counts as progress: a rank that retries does not hang. */
+static void take_waits(struct member *member, const struct agent_request *request) {
+    struct gang_message message = {.type = GANG_MESSAGE_WAITS, .round = member->round};
+    bool is_late = !member->round || (request->round && request->round != member->round);
+    snprintf(message.detail, sizeof message.detail, "%s", request->text);
+    if (request->rank == 0 && !is_late && !link_is_full(member->link)) {
+        member->active_rank = 0;
+        member_send(member, &message);
+    }
+    agent_socket_answer(member->requests, request->id, 0, "");
+}
+
 /* The sender gets a response when its reports are on the link, which does not lose any; while the
  * link is full they wait, and so does the program. */
 static void send_reports(struct member *member) {
@@ -305,6 +317,9 @@ void member_serve_requests(struct member *member) {
             break;
         case AGENT_REQUEST_REPORT:
             take_reports(member, &request);
+            break;
+        case AGENT_REQUEST_WAITS:
+            take_waits(member, &request);
             break;
         case AGENT_REQUEST_VARIABLES: {
             AUTO(text_freep) char *variables = member_variables(member);

@@ -20,7 +20,8 @@ enum { CLIENTS_MAX = 2048, HEAD_MAX = 300, RANKS_MAX = 1 << 20 };
 
 /* A client sends KIND, its arguments separated by spaces, newline, text, NUL; it receives CODE,
  * newline, text, and the end of the stream. */
-static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing", "report"};
+static const char *const kinds[] = {"start",   "alive",  "variables", "exited",
+                                    "missing", "report", "waits"};
 static_assert(ARRAY_LEN(kinds) == AGENT_REQUEST_KINDS, "a name for each kind");
 
 struct client {
@@ -137,6 +138,7 @@ static bool read_head(char *head, struct agent_request *request) {
         request->host = space;
         return space != NULL;
     case AGENT_REQUEST_REPORT:
+    case AGENT_REQUEST_WAITS:
         return space &&
                sscanf(space, "%d%n %" SCNd64 "%n", &request->rank, &used, &request->round, &used) >=
                    1 &&
@@ -281,7 +283,7 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     } else if (request->kind == AGENT_REQUEST_VARIABLES && *request->launch) {
         snprintf(numbers, sizeof numbers, "%d %d %s", request->rank, request->size,
                  request->launch);
-    } else if (request->kind == AGENT_REQUEST_REPORT) {
+    } else if (request->kind == AGENT_REQUEST_REPORT || request->kind == AGENT_REQUEST_WAITS) {
         snprintf(numbers, sizeof numbers, "%d %" PRId64, request->rank, request->round);
     }
     const char *arguments = is_start ? request->host : numbers;

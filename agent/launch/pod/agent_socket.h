@@ -27,6 +27,8 @@ enum agent_request_kind {
                                 end of its output */
     AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
     AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command), round; text: metric.h's lines */
+    AGENT_REQUEST_WAITS, /* rank, round; text: what keeps it from storing its result; "": nothing
+                            any more */
     AGENT_REQUEST_KINDS
 };
 

@@ -8,6 +8,7 @@
 #include "lib/time/clock.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,14 @@ struct result_check {
     bool is_end_stored;
     struct result_origin *origin;
     struct result_check_end end;
+    pthread_mutex_t lock; /* guards trouble */
+    struct error trouble; /* why it tries again */
 };
 
 static void release(struct proof_thread *self) {
     struct result_check *check = (struct result_check *)self;
     result_origin_free(check->origin);
+    pthread_mutex_destroy(&check->lock);
     text_list_free(check->outputs);
     json_decref(check->ended.end);
     free(check->ended_path);
@@ -147,12 +151,19 @@ static void take_back(struct result_check *check) {
     }
 }
 
+static void note_trouble(struct result_check *check, const struct error *why) {
+    pthread_mutex_lock(&check->lock);
+    check->trouble = *why;
+    pthread_mutex_unlock(&check->lock);
+}
+
 static void run_check(struct proof_thread *self) {
     struct result_check *check = (struct result_check *)self;
     struct error *err = &check->end.err;
     int64_t until_ms = clock_monotonic_ms() + check->timeout_ms;
     while (try_once(check, err) < 0 && store_error_is_machine(err) &&
            clock_monotonic_ms() < until_ms) {
+        note_trouble(check, err);
         error_clear(err);
         nanosleep(&(struct timespec){.tv_sec = PAUSE_MS / 1000}, NULL);
     }
@@ -177,6 +188,7 @@ static void copy_place(struct result_check *check, const struct ended_place *pla
 
 struct result_check *result_check_start(const struct result_check_options *options) {
     struct result_check *check = x_calloc(1, sizeof *check);
+    pthread_mutex_init(&check->lock, NULL);
     const char *name = options->run ? options->run : "";
     check->path = copy(options->path);
     check->prefix = x_printf(".windlass/%s/", name);
@@ -202,6 +214,12 @@ bool result_check_poll(struct result_check *check, struct result_check_end *ret_
     }
     *ret_end = check->end;
     return true;
+}
+
+void result_check_read_trouble(struct result_check *check, char *text, size_t size) {
+    pthread_mutex_lock(&check->lock);
+    snprintf(text, size, "%s", check->trouble.text);
+    pthread_mutex_unlock(&check->lock);
 }
 
 void result_check_free(struct result_check *check) {

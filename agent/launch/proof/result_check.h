@@ -34,5 +34,7 @@ struct result_check;
 struct result_check *result_check_start(const struct result_check_options *options);
 /* True when it is done. */
 bool result_check_poll(struct result_check *check, struct result_check_end *ret_end);
+/* Why the last try failed, while it goes on; "": it has not. */
+void result_check_read_trouble(struct result_check *check, char *text, size_t size);
 /* Frees; a thread that still runs is left alone, and frees what it uses. Accepts NULL. */
 void result_check_free(struct result_check *check);

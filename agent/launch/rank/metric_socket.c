@@ -101,6 +101,19 @@ int metric_report(const char *name, double value, int64_t step, struct error *er
     return metric_report_all(&metric, 1, err);
 }
 
+void metric_say_waits(const char *why) {
+    const struct agent_request request = {.kind = AGENT_REQUEST_WAITS,
+                                          .rank = own_rank(),
+                                          .round = agent_socket_own_round(),
+                                          .text = why};
+    AUTO(text_freep) char *words = NULL;
+    struct error ignored = {0};
+    int code = 0;
+    if (agent_socket_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &ignored) < 0) {
+        error_clear(&ignored); /* its output says the same */
+    }
+}
+
 /* ---- the agent ------------------------------------------------------------------------------ */
 
 int metric_socket_open(const char *path, struct metric_socket **ret_socket, struct error *err) {

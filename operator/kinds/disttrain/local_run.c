@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/local_run.h"
 
+#include "lib/contract.h"
+#include "lib/text/utf8.h"
 #include "operator/kinds/disttrain/status.h"
+#include "operator/object.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -159,12 +162,18 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
         snprintf(numbers->place, sizeof numbers->place, "%lld/%lld workers", workers, wanted);
         return;
     }
-    char passed[40] = "";
+    char passed[40] = "", waits[180] = "";
+    const char *message = tree_text(object_succeeded(status), "message", "");
+    bool is_waiting = text_starts(message, CONTRACT_WAITS);
     if (epoch > 0) {
         snprintf(passed, sizeof passed, ", epoch %lld", epoch);
     }
-    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s", step, passed, measured);
-    snprintf(numbers->place, sizeof numbers->place, "step %lld%s", step, passed);
+    snprintf(waits, sizeof waits, "%s%.170s", is_waiting ? "; " : "", is_waiting ? message : "");
+    utf8_repair(waits);
+    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s%s", step, passed, measured,
+             waits);
+    snprintf(numbers->place, sizeof numbers->place, "step %lld%s%s", step, passed,
+             is_waiting ? ", waits for storage" : "");
     snprintf(numbers->best, sizeof numbers->best, "%.60s", *measured ? measured + 2 : "");
 }
 

@@ -130,6 +130,26 @@ check "a key of another algorithm ends it before anything starts" eval '[ $code 
 grep -q "spec.signingKey: a key of another algorithm, expected an ed25519" "$work/rsa.log" "$work"/state-rsa/*.log
 check "and it says what is expected" [ $? -eq 0 ]
 
+##### an output that is absent when a training ends ################################################
+# Moved away once it has begun; again, where the training was faster.
+mkdir "$work/far"
+training far 30
+sed -i "s|path: $work/out}|path: $work/far}|; s/count: 64/count: 1024/; s/CNN/MLP/; s/slotsPerWorker: 2/slotsPerWorker: 1/; s/workers: 2/workers: 1/" "$work/far.yaml"
+waits() { grep -q '^far: Running: step .*; waits for the output.s storage: out/far: volume "out", folder .*/far: No such file' "$work/far.log"; }
+for ((try = 1; try <= 10; try++)); do
+    run far --restart &
+    until_true_while $! 60 compgen -G "$work/far/far/.windlass/*/claim/*" >/dev/null
+    mv "$work/far" "$work/away"
+    until_true_while $! 60 waits
+    seen=$?
+    mv "$work/away" "$work/far"
+    wait $!
+    [ $seen -ne 0 ] || break
+done
+tail -n 3 "$work/far.log" | sed 's/^/# /'
+check "a training that cannot store its result says what it waits for (try $try)" [ $seen -eq 0 ]
+check "and ends whole when its output is there again" eval 'grep -q "^far succeeded" "$work/far.log" && "$windlass" verify "$work/far/far" >/dev/null'
+
 ##### a command ####################################################################################
 script='mkdir -p "$1/sub" "$1/.hidden" && mpirun -np 3 bash -c "echo \$OMPI_COMM_WORLD_RANK >$1/sub/rank.\$OMPI_COMM_WORLD_RANK" && echo model >"$1/model.bin"'
 # The program looks for the key in the variables of all processes of this machine.

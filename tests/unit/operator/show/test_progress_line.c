@@ -77,6 +77,23 @@ static void what_is_waited_for(void) {
     CHECK(strstr(text, "20/20 files  waits for the output's storage"));
 }
 
+/* So does a training. */
+static void what_a_training_waits_for(void) {
+    struct progress_line progress = {
+        .name = "job", .unit = "samples", .read = disttrain_read_numbers, .start_ms = 1000};
+    char text[512];
+    AUTO(tree_freep)
+    json_t *status =
+        json_pack("{s:i, s:{s:i, s:i}, s:[{s:s, s:s, s:s, s:s}]}", "step", 12, "workers", "wanted",
+                  1, "registered", 1, "conditions", "type", "Succeeded", "status", "Unknown",
+                  "reason", "Running", "message", CONTRACT_WAITS "out: no such file");
+    progress_line_format(&progress, status, 6000, text);
+    CHECK_STR(text, "job: Running: step 12; waits for the output's storage: out: no such file, "
+                    "0:05 elapsed");
+    progress_line_bar(&progress, status, 6000, 120, text);
+    CHECK(strstr(text, "step 12, waits for storage"));
+}
+
 static void lines_tell_the_same(void) {
     struct progress_line progress = {
         .name = "job", .unit = "frames", .read = batchscore_read_numbers, .start_ms = -1};
@@ -167,5 +184,6 @@ int main(void) {
     TEST(gangs_tell_who_is_there_and_how_far);
     TEST(sweeps_tell_their_trials);
     TEST(what_is_waited_for);
+    TEST(what_a_training_waits_for);
     return TEST_END();
 }

@@ -2,6 +2,7 @@
 /* Texts about a gang for people: its state, the end of a round, the job's end. */
 #include "agent/launch/gang/gang_progress.h"
 
+#include "lib/contract.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -136,7 +137,31 @@ static void test_waits(void) {
     }
 }
 
+/* While it is tried again; a round that ends has other causes. */
+static void test_what_keeps_the_result_from_being_stored(void) {
+    static const struct {
+        enum gang_state state;
+        const char *waits, *wanted;
+    } rows[] = {{GANG_STATE_RUNNING, "out: full", CONTRACT_WAITS "out: full"},
+                {GANG_STATE_CHECKING, "out: full", CONTRACT_WAITS "out: full"},
+                {GANG_STATE_RUNNING, "", ""},
+                {GANG_STATE_RUNNING, NULL, ""},
+                {GANG_STATE_STOPPING, "out: full", ""},
+                {GANG_STATE_FINISHED, "out: full", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct gang_facts facts = {.state = rows[i].state, .registered = 3};
+        struct gang_progress progress = {.facts = &facts,
+                                         .workers = 3,
+                                         .has_run = true,
+                                         .is_finished = rows[i].state == GANG_STATE_FINISHED,
+                                         .waits = rows[i].waits};
+        AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
+        CHECK_STR(tree_text(tree, "message", ""), rows[i].wanted);
+    }
+}
+
 int main(void) {
+    TEST(test_what_keeps_the_result_from_being_stored);
     TEST(test_waits);
     TEST(test_states);
     TEST(test_causes);

@@ -5,9 +5,11 @@
 
 #include "lib/digest.h"
 #include "lib/file.h"
+#include "tests/capabilities.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define RUN "0123456789abcdef"
@@ -73,6 +75,24 @@ static void the_result_is_as_recorded(void) {
     CHECK(check("novolume/out", 7).kind != ERROR_NONE);
 }
 
+/* Of a folder that may be read later. */
+static void what_it_waits_for_is_known(void) {
+    const struct result_check_options options = {.path = "resulttest/out", .run = RUN, .round = 7};
+    AUTO(text_freep) char *path = file_join(getenv("resulttest"), "out");
+    char trouble[512] = "";
+    CHECK(chmod(path, 0) == 0);
+    uint32_t before = capabilities_drop(CAPABILITIES_OF_FILES);
+    struct result_check *made = result_check_start(&options);
+    for (int i = 0; i < 6000 && !*trouble; i++) {
+        result_check_read_trouble(made, trouble, sizeof trouble);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    CHECK(strstr(trouble, "ermission denied"));
+    result_check_free(made);
+    capabilities_set(before);
+    CHECK(chmod(path, 0700) == 0);
+}
+
 static void it_is_not_waited_for(void) {
     const struct result_check_options options = {.path = "novolume/out", .run = RUN, .round = 1};
     for (int i = 0; i < 100; i++) {
@@ -87,6 +107,7 @@ int main(void) {
     setenv("resulttest", mkdtemp(folder), 1);
     CHECK_OK(store_open("resulttest/out", /* writes= */ true, &store, &err), &err);
     TEST(the_result_is_as_recorded);
+    TEST(what_it_waits_for_is_known);
     TEST(it_is_not_waited_for);
     store_free(store);
     CHECK_OK(file_remove_tree(folder, &err), &err);
