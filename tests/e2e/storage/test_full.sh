@@ -5,7 +5,7 @@
 # less room than what such a job makes, and must have been full: until a call of the job has failed by that (no_room.c)
 # nothing is given more room, and a job that ends without one fails the test.
 # SOAK_SEED: which N (one for each kind of job); FULL_ONLY (perfile) and FULL_DISKS (nr_inodes=12): these; FULL_SHOWS=1: what
-# each run saw, and what it has made; SOAK_ROUNDS: each number of files, and as many sizes as a sixteenth of it.
+# each run saw, and what it has made; SOAK_ROUNDS: each number of files, and of the sizes as many as a fiftieth of it.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -166,12 +166,13 @@ full() {
 # (FULL_SHOWS with a large disk says how much it has).
 most=(perfile:23:72 rows:19:64 csv:18:56 npy:19:60 film:16:56 summary:18:56 train:22:432 sweep:66:1320)
 some() { # JOB FILES KiB
-    local job=$1 at wrong=0 disks=()
+    local job=$1 at wrong=0 disks=() sizes
     mkdir -p "$work/$job"
     manifest "$job" >"$work/$job/job.yaml"
     if [ -n "${SOAK_ROUNDS:-}" ]; then
         for ((at = 2; at <= $2; at++)); do disks+=("size=64m,nr_inodes=$at"); done
-        for ((at = 0; at < SOAK_ROUNDS / 16; at++)); do disks+=("nr_inodes=100000,size=$((4 * (1 + RANDOM % ($3 / 4))))k"); done
+        mapfile -t sizes < <(seq 4 4 "$3" | shuf --random-source=<(yes "$seed") | head -n $((SOAK_ROUNDS / 50)))
+        for at in "${sizes[@]}"; do disks+=("nr_inodes=100000,size=${at}k"); done
     elif [ $((RANDOM % 2)) = 0 ]; then
         disks=("size=64m,nr_inodes=$((2 + RANDOM % ($2 - 1)))")
     else
