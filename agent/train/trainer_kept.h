@@ -75,6 +75,9 @@ NODISCARD int trainer_check_data(const struct trainer *trainer, struct error *er
 NODISCARD int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err);
 /* trainer_state.c. Rank 0 only: as finished.bad_samples, so far. */
 int64_t trainer_count_bad(const struct trainer *trainer);
+/* At the end: notes which data has changed while the training ran. What cannot be looked at is said
+ * only. */
+void trainer_look_at_data(struct trainer *trainer);
 /* As finished.changed. */
 void trainer_describe_changed(const struct trainer *trainer,
                               char ret_text[static FINISHED_CHANGED_MAX]);

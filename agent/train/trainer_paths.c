@@ -302,6 +302,27 @@ static void compare_data(struct trainer *trainer, const char *then, const char *
     }
 }
 
+void trainer_look_at_data(struct trainer *trainer) {
+    const struct dataset *const sets[] = {trainer->train, trainer->test};
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        struct error err = {0};
+        uint32_t state = sets[i] ? sets[i]->state : 0;
+        if (sets[i] && dataset_look(sets[i], &state, &err) < 0) {
+            trainer_say(trainer,
+                        "data.%s: whether its files have changed while this training ran "
+                        "is not known: %s",
+                        data_names[i], err.text);
+        } else if (sets[i] && state != sets[i]->state) {
+            trainer->has_changed[i] = true;
+            trainer_say(trainer,
+                        "data.%s: files have changed while this training ran, and it may have used "
+                        "both: rerun with --restart (annotation windlass.dev/restart) to train "
+                        "with these alone",
+                        data_names[i]);
+        }
+    }
+}
+
 int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err) {
     AUTO(text_freep) char *name = x_printf(".windlass/%s/" TRAINER_DATA, trainer->job->run);
     AUTO(tree_freep) json_t *then = NULL;

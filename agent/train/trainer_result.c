@@ -222,6 +222,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     if (trainer_check_rows(trainer, err) < 0) {
         return error_context(err, "the result");
     }
+    trainer_look_at_data(trainer);
     for (;;) {
         struct error cause = {0}, unkept = {0};
         if (!is_kept) { /* first, so that the next start of this run need not train again */

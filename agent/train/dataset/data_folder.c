@@ -202,6 +202,30 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     return 0;
 }
 
+struct looking {
+    const struct folder_set *set;
+    uint32_t state;
+};
+
+static int look_at(void *context, const char *name, const struct store_info *info,
+                   struct error *err UNUSED) {
+    struct looking *looking = context;
+    bool is_left = !info || info->is_left_out || info->fault || !strays_is_picture(name);
+    if (!is_left && strchr(name, '/')) {
+        looking->state = dataset_add_state(looking->state, looking->set->store, info);
+    }
+    return 0;
+}
+
+static int folder_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err) {
+    struct looking looking = {.set = (const struct folder_set *)dataset};
+    if (store_list_all(looking.set->store, "", NULL, look_at, &looking, err) < 0) {
+        return -1;
+    }
+    *ret_state = looking.state;
+    return 0;
+}
+
 static int folder_read(struct dataset *dataset, int64_t index, struct sample *sample,
                        struct error *err) {
     struct folder_set *set = (struct folder_set *)dataset;
@@ -228,5 +252,8 @@ static int folder_read(struct dataset *dataset, int64_t index, struct sample *sa
     return 0;
 }
 
-const struct dataset_ops dataset_folder = {
-    .name = "folder", .open = folder_open, .read = folder_read, .close = folder_close};
+const struct dataset_ops dataset_folder = {.name = "folder",
+                                           .open = folder_open,
+                                           .read = folder_read,
+                                           .look = folder_look,
+                                           .close = folder_close};

@@ -240,6 +240,37 @@ static int take_labels(struct mask_set *set, int64_t index, const struct picture
     return 0;
 }
 
+struct looking {
+    struct store *store;
+    uint32_t state;
+    bool is_masks;
+};
+
+static int look_at(void *context, const char *name, const struct store_info *info,
+                   struct error *err UNUSED) {
+    struct looking *looking = context;
+    bool is_one = strays_is_picture(name) && (!looking->is_masks || is_png(name));
+    if (is_one && info && !info->fault) {
+        looking->state = dataset_add_state(looking->state, looking->store, info);
+    }
+    return 0;
+}
+
+static int masks_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err) {
+    const struct mask_set *set = (const struct mask_set *)dataset;
+    struct looking looking = {.store = set->images};
+    if (store_list_infos(looking.store, "", NULL, look_at, &looking, err) < 0) {
+        return -1;
+    }
+    looking.store = set->masks;
+    looking.is_masks = true;
+    if (store_list_infos(looking.store, "", NULL, look_at, &looking, err) < 0) {
+        return -1;
+    }
+    *ret_state = looking.state;
+    return 0;
+}
+
 static int masks_read(struct dataset *dataset, int64_t index, struct sample *sample,
                       struct error *err) {
     struct mask_set *set = (struct mask_set *)dataset;
@@ -271,5 +302,6 @@ static void masks_describe(const struct dataset *dataset, int64_t index,
 const struct dataset_ops dataset_masks = {.name = "masks",
                                           .open = masks_open,
                                           .read = masks_read,
+                                          .look = masks_look,
                                           .describe = masks_describe,
                                           .close = masks_close};

@@ -49,12 +49,25 @@ int dataset_files(const char *path, const char *pattern, struct strays *strays, 
     return 0;
 }
 
+uint32_t dataset_add_state(uint32_t state, const struct store *store,
+                           const struct store_info *info) {
+    char core[FINGERPRINT_CORE_MAX];
+    fingerprint_make_core(info, store_features(store).is_local, core);
+    return digest_crc32c(state, core, strlen(core) + 1);
+}
+
+int dataset_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err) {
+    if (dataset->ops->look) {
+        return dataset->ops->look(dataset, ret_state, err);
+    }
+    *ret_state = dataset->state;
+    return 0;
+}
+
 void dataset_see(struct dataset *dataset, const struct dataset_options *options,
                  const struct store *store, const struct store_info *info) {
-    char core[FINGERPRINT_CORE_MAX];
     if (options->sees_files) {
-        fingerprint_make_core(info, store_features(store).is_local, core);
-        dataset->state = digest_crc32c(dataset->state, core, strlen(core) + 1);
+        dataset->state = dataset_add_state(dataset->state, store, info);
     }
 }
 

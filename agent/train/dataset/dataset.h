@@ -112,6 +112,9 @@ struct dataset_ops {
     /* The file and row of a sample, for people; NULL: dataset_read says its number. */
     void (*describe)(const struct dataset *dataset, int64_t index,
                      char text[static DATASET_NAME_MAX]);
+    /* `state` as it is now, of files that are read by their names again and again; NULL: of others
+     * a change is an error, or is not seen, since they are held. */
+    int (*look)(const struct dataset *dataset, uint32_t *ret_state, struct error *err);
     /* The tensor of a network's input: 0, or 1 + extra; -1: none. NULL: the one of its name. */
     int (*find)(const struct dataset *dataset, const char *input);
     void (*close)(struct dataset *dataset);
@@ -140,6 +143,12 @@ size_t dataset_input_extras(const struct dataset *dataset);
 int64_t dataset_places(const struct dataset *dataset);
 int64_t dataset_counted(const struct dataset *dataset, int64_t index);
 
+/* `state` as it is now, if the dataset was opened with options.sees_files. Blocks. */
+NODISCARD int dataset_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err);
+
+/* For kinds: `state` with this file added. */
+uint32_t dataset_add_state(uint32_t state, const struct store *store,
+                           const struct store_info *info);
 /* For kinds: adds a file to `state`, if options.sees_files. */
 void dataset_see(struct dataset *dataset, const struct dataset_options *options,
                  const struct store *store, const struct store_info *info);

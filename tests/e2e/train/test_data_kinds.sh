@@ -153,5 +153,13 @@ cp "$data/photos/0/01.png" "$data/photos/2/01.png"
 told() { grep -qF 'files of trainer.data (train) have other sizes or times of change than when the training began' "$work/job.log" && [ "$(jq -r .input.changed "$out/mixed/result.json")" = train ]; }
 check "goes on with another picture under an old name, and says so" eval 'mixed && told && grep -rqF "data.train: files have other sizes or times of change" "$work/state"'
 check "also when it is applied once more" eval 'mixed && told'
+# Also when it is not stopped, and they are replaced while it trains.
+rm -rf "$out/mixed"
+mixed &
+running=$!
+until_true_while $running 60 has_checkpoint
+cp "$data/photos/0/01.png" "$data/photos/2/02.png"
+wait $running
+check "a training whose pictures are replaced while it runs says so (code $?)" eval 'told && grep -rqF "data.train: files have changed while this training ran" "$work/state"'
 check "--restart trains with these alone" eval 'sed -i "s/everySeconds: 1/everySeconds: 60/; s/epochs: 400/epochs: 2/" "$work/job.yaml" && timeout 120 "$build/windlass" run -f "$work/job.yaml" --restart --state "$work/state" >"$work/job.log" 2>&1 && [ "$(jq -r .input.changed "$out/mixed/result.json")" = null ]'
 exit $((failures > 0))
