@@ -206,9 +206,16 @@ static int find_around(const char *path, json_t *found, struct error *err) {
 static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
     AUTO(tree_freep) json_t *found = json_array();
     const json_t *files = tree_get(spec, "code.files"), *folders = tree_get(spec, "code.folders");
+    const json_t *own = tree_get(spec, "code.own");
     for (size_t i = 0; i < json_array_size(folders); i++) {
         const char *path = json_string_value(json_array_get(folders, i));
         if (path && find_around(path, found, err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(own); i++) {
+        const char *path = json_string_value(json_array_get(own, i));
+        if (path && type_of(path) == S_IFDIR && find_around(path, found, err) < 0) {
             return -1;
         }
     }

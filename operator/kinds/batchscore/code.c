@@ -11,16 +11,41 @@
 #define PATH_ENDS " \t\r\n\"'`;&|<>()"
 static const char word_ends[] = "/" PATH_ENDS, list_ends[] = "/:" PATH_ENDS;
 
-/* Whether inputs, outputs or logs are in the volume. */
-static bool has_data(const json_t *spec, const char *volume) {
+/* Without parts that lead nowhere else, by which two paths of one file differ. */
+static bool is_plain(const char *path) {
+    AUTO(text_freep) char *text = x_printf("%s/", path);
+    return !strstr(text, "//") && !strstr(text, "/./");
+}
+
+/* path: VOLUME/path. It is that folder, or below. */
+static bool is_in(const char *path, const char *folder) {
+    size_t size = strlen(folder);
+    return strncmp(path, folder, size) == 0 && (!path[size] || path[size] == '/');
+}
+
+/* Whether inputs, outputs or logs, which change while the job runs, are in the folder, or it is in
+ * one of theirs. */
+static bool has_data(const json_t *spec, const char *folder) {
     for (const char *const *field = batchscore_path_fields; *field; field++) {
         const char *path = tree_text(spec, *field, NULL);
-        const json_t *place = path ? job_place(spec, path) : NULL;
-        if (place && strcmp(tree_text(place, "name", ""), volume) == 0) {
+        if (!path || !job_place(spec, path)) {
+            continue;
+        }
+        AUTO(text_freep) char *volume = x_strndup(path, strcspn(path, "/"));
+        bool is_known = is_plain(path) && is_plain(folder);
+        const char *place = is_known ? path : volume;
+        if (is_in(place, folder) || is_in(folder, place)) {
             return true;
         }
     }
     return false;
+}
+
+static void add_to(json_t *code, const char *kind, const char *path) {
+    json_t *list = tree_ensure_list(code, kind);
+    if (!tree_has_text(list, path)) {
+        json_array_append_new(list, json_string(path));
+    }
 }
 
 /* at: the characters behind "$(NAME)". ends: a slash, and what ends a path. */
@@ -31,15 +56,19 @@ static void add_path(const json_t *spec, const char *volume, const char *at, con
         return;
     }
     AUTO(text_freep) char *path = x_printf("%s%.*s", volume, (int)strcspn(at, ends + 1), at);
-    bool is_file = has_data(spec, volume);
-    const char *kind = is_file ? "files" : "folders";
-    /* The agents refuse paths with ".."; a volume itself is a folder. */
-    if (job_has_parent_part(path) || (is_file && !strchr(path, '/'))) {
+    for (size_t size = strlen(path); size > 0 && path[size - 1] == '/'; size--) {
+        path[size - 1] = 0;
+    }
+    const char *slash = strrchr(path, '/');
+    AUTO(text_freep) char *above = slash ? x_strndup(path, (size_t)(slash - path)) : NULL;
+    if (job_has_parent_part(path)) { /* the agents refuse it */
         return;
     }
-    json_t *list = tree_ensure_list(code, kind);
-    if (!tree_has_text(list, path)) {
-        json_array_append_new(list, json_string(path));
+    if (!has_data(spec, above ? above : path)) {
+        add_to(code, "folders", path);
+    } else if (above) {
+        add_to(code, "files", path);
+        has_data(spec, path) ? (void)0 : add_to(code, "own", path);
     }
 }
 

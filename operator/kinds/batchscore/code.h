@@ -6,9 +6,10 @@
 
 #include "lib/tree.h"
 
-/* {"files": [VOLUME/path], "folders": [VOLUME/path]} for WINDLASS_SPEC, in the order of the words;
- * owned by the caller; NULL: the words name nothing in a volume. A path of `folders` stands for
- * the whole folder of that file; one of `files`, in a volume that also holds inputs, outputs or
- * logs, which change while the job runs, for the file alone. Paths in an emptyDir, which each pod
- * has for itself, are left out. */
+/* {"files": [VOLUME/path], "folders": [VOLUME/path], "own": [VOLUME/path]} for WINDLASS_SPEC, in
+ * the order of the words; owned by the caller; NULL: the words name nothing in a volume. A path of
+ * `folders` stands for that folder, or the whole folder of that file; one of `files` for the file
+ * alone, since inputs, outputs or logs, which change while the job runs, are beside it; one of
+ * `own`, which is also in `files`, for that folder if it is one. Paths in an emptyDir, which each
+ * pod has for itself, are left out. */
 json_t *batchscore_code(const json_t *spec);

@@ -72,6 +72,9 @@ static void test_the_named_file_and_the_code_around_it_count(void) {
         {"files", "code/app/main.py", "code/app/main.py"},
         {"files", "code/app/settings.json", "code/app/settings.json"},
         {"files", "code/app", ""},
+        {"own", "code/app/main.py", ""}, /* it is in `files`, too */
+        {"own", "code/app/lib", "code/app/lib/util.py"},
+        {"own", "code/none", ""},
         {"files", "code/pipe", ""},
     };
     put("linked/main.py", "import more.util, away.util");

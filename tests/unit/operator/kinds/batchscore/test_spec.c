@@ -334,13 +334,19 @@ static void test_code_of_a_command(void) {
         {"[python3, $(code)/a.py, $(code)/a.py, $(code)]",
          "{\"folders\":[\"code/a.py\",\"code\"]}"},
         {"[sh, -c, 'cd $(code)/src; python3 a.py --net=$(in)/net.onnx']",
-         "{\"files\":[\"in/net.onnx\"],\"folders\":[\"code/src\"]}"},
-        {"[$(in)/tool, $(out), $(out)/log]", "{\"files\":[\"in/tool\",\"out/log\"]}"},
+         "{\"files\":[\"in/net.onnx\"],\"folders\":[\"code/src\"],\"own\":[\"in/net.onnx\"]}"},
+        /* beside the input, but not in its folder */
+        {"[python3, $(in)/src/score.py, $(in)/a/b.py, $(in)/a, $(in), $(in)/ab/c/]",
+         "{\"files\":[\"in/a/b.py\",\"in/a\"],\"folders\":[\"in/src/score.py\",\"in/ab/c\"]}"},
+        {"[python3, $(in)/./score.py, $(in)//src/a.py]",
+         "{\"files\":[\"in/./score.py\",\"in//src/a.py\"]}"},
+        {"[$(in)/tool, $(out), $(out)/log]",
+         "{\"files\":[\"in/tool\",\"out/log\"],\"own\":[\"in/tool\",\"out/log\"]}"},
         {"[score, $$(code)/a, $(none)/b, $(codes/c, $(scratch)/d, $(code)d, $(code)/../e]", NULL},
         {"[score, $$$(code)/a]", "{\"folders\":[\"code/a\"]}"},
         {"[score], environment: {PYTHONPATH: '$(code)/a:$(code)/b:/usr', MODEL: $(in)/net.pt,"
          "TMPDIR: $(scratch)/t}",
-         "{\"files\":[\"in/net.pt\"],\"folders\":[\"code/a\",\"code/b\"]}"},
+         "{\"files\":[\"in/net.pt\"],\"folders\":[\"code/a\",\"code/b\"],\"own\":[\"in/net.pt\"]}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
