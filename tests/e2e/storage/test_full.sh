@@ -113,8 +113,11 @@ wanted() {
 whole() { # JOB: its disk has all of it
     local result out="$work/$1/disk"
     if [ "$1" = sweep ]; then
-        # A trial may have failed for want of room, and says so; each other one has its result, and the best is registered.
-        [ "$(find "$out/registry/sweep" -name model.onnx | wc -l)" = 1 ] || return 1
+        # A trial may have failed for want of room, and says so; each other one has its result, and the best is registered:
+        # what a registration that has failed may have copied has no metadata.json, and is no version.
+        local version
+        version=$(find "$out/registry/sweep" -name metadata.json -printf '%h\n')
+        [ -e "$version/model.onnx" ] && [ "${version##*/}" = "$(cat "$out/registry/sweep/latest")" ] || return 1
         [ "$(find "$out" -name result.json | wc -l)" -gt "$(grep -c ' Completed ' "$work/sweep/log")" ] || return 1
     else
         [ "$(names "$1")" = "$(wanted "$1")" ] || { echo "# has $(names "$1")"; return 1; }
