@@ -6,6 +6,7 @@
 
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 #include "lib/digest.h"
 
 #include <stdlib.h>

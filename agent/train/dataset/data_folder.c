@@ -7,6 +7,7 @@
 #include "agent/data/image/image.h"
 #include "agent/store/store.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "lib/digest.h"
 

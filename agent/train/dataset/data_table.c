@@ -6,6 +6,7 @@
 
 #include "agent/data/table/table_rows.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 #include "lib/digest.h"
 
 #include <math.h>

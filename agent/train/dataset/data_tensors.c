@@ -7,6 +7,7 @@
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/array_values.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 #include "lib/digest.h"
 
 #include <math.h>

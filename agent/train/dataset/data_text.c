@@ -5,6 +5,7 @@
 
 #include "agent/data/text/token_roles.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 
 #include <stdio.h>
 #include <stdlib.h>

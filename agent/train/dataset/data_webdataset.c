@@ -10,6 +10,7 @@
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/array_values.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/files_seen.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "agent/train/dataset/shards.h"
 #include "lib/digest.h"

@@ -3,6 +3,7 @@
 
 #include "agent/data/input/fingerprint.h"
 #include "agent/data/source/source.h"
+#include "agent/train/dataset/files_seen.h"
 #include "lib/digest.h"
 
 #include <assert.h>

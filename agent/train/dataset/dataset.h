@@ -145,15 +145,3 @@ int64_t dataset_counted(const struct dataset *dataset, int64_t index);
 
 /* `state` as it is now, if the dataset was opened with options.sees_files. Blocks. */
 NODISCARD int dataset_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err);
-
-/* For kinds: `state` with this file added. */
-uint32_t dataset_add_state(uint32_t state, const struct store *store,
-                           const struct store_info *info);
-/* For kinds: adds a file to `state`, if options.sees_files. */
-void dataset_see(struct dataset *dataset, const struct dataset_options *options,
-                 const struct store *store, const struct store_info *info);
-/* For kinds: the file that a path names, or all files of that folder that match the pattern, sorted
- * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. Hidden ones are added to
- * the strays. */
-NODISCARD int dataset_files(const char *path, const char *pattern, struct strays *strays,
-                            json_t **ret_files, struct error *err);
