@@ -23,8 +23,8 @@ void metric_send(const char *name, double value, int64_t step);
 NODISCARD int metric_report(const char *name, double value, int64_t step, struct error *err);
 /* Several, in their order; `rank` is ignored. */
 NODISCARD int metric_report_all(const struct metric *metrics, size_t count, struct error *err);
-/* Tells the agent what keeps this rank from storing its result, for GET /progress; "": nothing any
- * more. An agent that does not answer is no error. */
+/* Reports to the agent what keeps this rank from storing its result, for GET /progress; "": nothing
+ * any more. That the agent does not answer does not matter. */
 void metric_say_waits(const char *why);
 
 /* ---- the agent's side ----------------------------------------------------------------------- */

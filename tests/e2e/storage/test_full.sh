@@ -114,7 +114,7 @@ whole() { # JOB: its disk has all of it
     local result out="$work/$1/disk"
     if [ "$1" = sweep ]; then
         # A trial may have failed for want of room, and says so; each other one has its result, and the best is registered:
-        # what a registration that has failed may have copied has no metadata.json, and is no version.
+        # what a registration that has failed may have copied has no metadata.json, and does not count.
         local version
         version=$(find "$out/registry/sweep" -name metadata.json -printf '%h\n')
         [ -e "$version/model.onnx" ] && [ "${version##*/}" = "$(cat "$out/registry/sweep/latest")" ] || return 1

@@ -3,7 +3,7 @@
 #include "agent/result/verify.h"
 
 #include "lib/digest.h"
-#include "tests/capabilities.h"
+#include "tests/unit/agent/capabilities.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <sys/stat.h>

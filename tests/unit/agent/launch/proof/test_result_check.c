@@ -5,8 +5,8 @@
 
 #include "lib/digest.h"
 #include "lib/file.h"
-#include "tests/capabilities.h"
 #include "tests/test.h"
+#include "tests/unit/agent/capabilities.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
