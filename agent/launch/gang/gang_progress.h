@@ -9,8 +9,8 @@ struct gang_progress {
     const struct gang_facts *facts;
     int workers;  /* spec.workers */
     bool has_run; /* a round was started */
-    const char *
-        waits; /* what keeps the result from being stored, while the gang runs; NULL, "": nothing */
+    /* What keeps the result from being stored, while the gang runs; NULL, "": nothing. */
+    const char *waits;
     bool is_storing; /* the other members are released, while the hub reads the outputs */
     bool is_finished;
     int code;                 /* is_finished: the job's exit code */

@@ -3,11 +3,10 @@
  * `code` (operator/kinds/batchscore/code.h); what is in the image is known by the image's digest.
  *
  * A file that the command names always counts. Of its folder (unless inputs, outputs or logs are
- * there), and the folders below or behind links
- * that stay in the volume, so do files with an extension of source code; not __pycache__ and hidden
- * names, and not data, models and settings, which a program may write there itself. A folder with
- * more than CODE_FILES_MAX of them, CODE_BYTES_MAX in all, or CODE_NAMES_MAX names of any kind does
- * not count, and the log says so.
+ * there), and the folders below or behind links that stay in the volume, so do files with an
+ * extension of source code; not __pycache__ and hidden names, and not data, models and settings,
+ * which a program may write there itself. A folder with more than CODE_FILES_MAX of them,
+ * CODE_BYTES_MAX in all, or CODE_NAMES_MAX names of any kind does not count, and the log says so.
  */
 #pragma once
 
