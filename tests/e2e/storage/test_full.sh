@@ -114,10 +114,10 @@ whole() { # JOB: its disk has all of it
     local result out="$work/$1/disk"
     if [ "$1" = sweep ]; then
         # A trial may have failed for want of room, and says so; each other one has its result, and the best is registered:
-        # what a registration that has failed may have copied has no metadata.json, and does not count.
+        # what a registration that has failed may have copied is not what `latest` names.
         local version
-        version=$(find "$out/registry/sweep" -name metadata.json -printf '%h\n')
-        [ -e "$version/model.onnx" ] && [ "${version##*/}" = "$(cat "$out/registry/sweep/latest")" ] || return 1
+        version=$out/registry/sweep/$(cat "$out/registry/sweep/latest") || return 1
+        [ -e "$version/model.onnx" ] && [ -e "$version/metadata.json" ] && [ -e "$version/result.json" ] || return 1
         [ "$(find "$out" -name result.json | wc -l)" -gt "$(grep -c ' Completed ' "$work/sweep/log")" ] || return 1
     else
         [ "$(names "$1")" = "$(wanted "$1")" ] || { echo "# has $(names "$1")"; return 1; }
