@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { QUEUES_MAX = 8 }; /* of a namespace, as labels */
+
 enum family {
     JOBS_CREATED,
     JOBS_FINISHED,
@@ -194,11 +196,37 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
+/* Who makes jobs invents queues; so those of one namespace beyond QUEUES_MAX count as "other", and
+ * do not use up the series of all. Called by one thread. */
+static const char *queue_label(const char *namespace, const char *queue) {
+    static struct { char *namespace, *queue; } seen[PROMETHEUS_SERIES_MAX];
+    static size_t count;
+    int queues = 0;
+    if (!*queue) {
+        return queue;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_here = strcmp(seen[i].namespace, namespace) == 0;
+        if (is_here && strcmp(seen[i].queue, queue) == 0) {
+            return queue;
+        }
+        queues += is_here;
+    }
+    if (queues >= QUEUES_MAX || count == ARRAY_LEN(seen)) {
+        return "other";
+    }
+    seen[count].namespace = x_strdup(namespace);
+    seen[count].queue = x_strdup(queue);
+    count++;
+    return queue;
+}
+
 /* The queue is in spec, which the cache does not keep of a job that has ended. */
 static void count_namespace(enum family family, const json_t *before, const json_t *after,
                             const char *value) {
     const char *queue = tree_text(after, "spec.queue", tree_text(before, "spec.queue", ""));
-    add(family, 1, tree_text(after, "metadata.namespace", ""), queue, value);
+    const char *namespace = tree_text(after, "metadata.namespace", "");
+    add(family, 1, namespace, queue_label(namespace, queue), value);
 }
 
 /* True: the job has ended with this change. */

@@ -110,6 +110,34 @@ static void test_pods_that_fail_are_counted_by_class(void) {
     }
 }
 
+/* Of a namespace whose users make up queues, the first few are labels; others keep theirs. */
+static void test_made_up_queues_use_no_series_of_others(void) {
+    AUTO(tree_freep) json_t *before = read_json("{\"kind\": \"DistTrain\"}");
+    for (int i = 0; i < 401; i++) {
+        AUTO(text_freep)
+        char *text = x_printf("{\"kind\": \"DistTrain\", \"metadata\": {\"namespace\": \"%s\"}, "
+                              "\"spec\": {\"queue\": \"q%d\"}, \"status\": {\"conditions\": "
+                              "[{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
+                              i < 400 ? "loud" : "quiet", i);
+        AUTO(tree_freep) json_t *after = read_json(text);
+        operator_metrics_change(before, after, 0);
+    }
+    static const struct {
+        const char *namespace, *queue;
+        double count;
+    } rows[] = {
+        {"loud", "q0", 1},      {"loud", "q7", 1},    {"loud", "q8", -1},
+        {"loud", "other", 392}, {"quiet", "q400", 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *name = x_printf("windlass_namespace_jobs_created_total{namespace=\"%s\",queue="
+                              "\"%s\",kind=\"DistTrain\"}",
+                              rows[i].namespace, rows[i].queue);
+        CHECK(told(name) == rows[i].count);
+    }
+}
+
 /* As the controller does it. */
 static void count_change(const json_t *before, const json_t *after) {
     if (operator_metrics_change(before, after, 0)) {
@@ -182,6 +210,7 @@ int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
     TEST(test_pods_that_fail_are_counted_by_class);
     TEST(test_trials_are_counted_by_outcome);
+    TEST(test_made_up_queues_use_no_series_of_others);
     TEST(test_the_rest_is_counted);
     return TEST_END();
 }
