@@ -316,9 +316,45 @@ static void test_goldens(void) {
     CHECK(count >= tried_min);
 }
 
+/* More places than a pass makes pods have to wait: those behind them are filled all the same. */
+static void test_resting(void) {
+    enum { WORKERS = 150, RESTING = 120, ASKED = 100 /* a pass */ };
+    struct error err = {0};
+    AUTO(tree_freep) json_t *base = plan_rows_base(tried);
+    AUTO(tree_freep) json_t *resting = json_object();
+    json_t *spec = tree_get(base, "object.spec");
+    if (!json_object_get(spec, "workers")) {
+        return; /* the kind makes no pods */
+    }
+    bool is_range = json_is_object(json_object_get(spec, "workers"));
+    json_object_set_new(spec, "workers",
+                        is_range ? json_pack("{s:i, s:i}", "min", WORKERS, "max", WORKERS)
+                                 : json_integer(WORKERS));
+    for (int i = 0; i < RESTING; i++) {
+        AUTO(text_freep) char *place = pod_phase_place_of(is_range ? "worker" : "member", i + 1);
+        json_object_set_new(resting, place, json_true());
+    }
+    struct job_observed observed = {.object = json_object_get(base, "object"),
+                                    .service = json_object_get(base, "service"),
+                                    .resting = resting};
+    AUTO(plan_result_release) struct plan_result planned = {0};
+    CHECK_OK(
+        tried->plan(base, &observed, NULL, clock_parse(tree_text(base, "now", "")), &planned, &err),
+        &err);
+    size_t i, rest = 0;
+    json_t *made;
+    json_array_foreach(planned.create, i, made) {
+        AUTO(text_freep) char *place = pod_phase_place(made);
+        rest += json_object_get(resting, place) != NULL;
+    }
+    CHECK_INT(rest, ASKED);
+    CHECK_INT(json_array_size(planned.create), ASKED + WORKERS - RESTING + is_range);
+}
+
 int plan_rows_check(const struct plan_rows *rows, int count_min) {
     tried = rows;
     tried_min = count_min;
     TEST(test_goldens);
+    TEST(test_resting);
     return test_failures_total;
 }

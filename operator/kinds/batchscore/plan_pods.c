@@ -14,9 +14,8 @@ enum {
     FAILURES_MAX_EARLY = 3, /* deaths in a row that end the job before a mini-batch is done */
     FAILURES_MAX = 10,      /* and afterwards: of the coordinator, or of each worker */
     OUT_OF_MEMORY_MIN = 2,  /* workers, before the job's state reports it */
-    REST_MS = 5000,    /* a worker was sent "done" while work seems left: progress may be old */
-    DEAF_MS = 30000,   /* a coordinator that has run this long without an answer is unreachable */
-    CREATES_MAX = 100, /* pods created per pass, which limits the memory for a job of a thousand */
+    REST_MS = 5000,  /* a worker was sent "done" while work seems left: progress may be old */
+    DEAF_MS = 30000, /* a coordinator that has run this long without an answer is unreachable */
 };
 
 /* One index of a worker: all pods that have had it. */
@@ -385,8 +384,9 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
         if (!may_start(plan, &slots[i])) {
             continue;
         }
-        if (json_array_size(plan->job.result.create) >= CREATES_MAX) {
-            return; /* the end of these, or their turn, leads to the next pass */
+        alive++;
+        if (!job_plan_takes(&plan->job, ROLE_WORKER, i)) {
+            continue;
         }
         json_t *pod = NULL;
         for (int tried = 0; job_plan_next_name(&plan->job, &pod, tried); tried++) {
@@ -397,7 +397,6 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
             batchscore_report_worker(newest, slots[i].deaths, failures_max(plan, newest), pod);
         }
         job_plan_make_pod(&plan->job, pod, newest->attempt > 0 ? newest : NULL, slots[i].deaths);
-        alive++;
     }
 }
 

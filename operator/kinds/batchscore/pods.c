@@ -198,7 +198,7 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     }
     bool has_server = tree_get(spec->job.json, "scorer.endpoint.server"); /* it uses the GPUs */
     json_t *resources = pod_resources(spec->workers.resources, has_server ? 0 : spec->gpus);
-    json_t *made = pod_make(&spec->job, name, "worker", attempt,
+    json_t *made = pod_make(&spec->job, name, ROLE_WORKER, attempt,
                             container(spec, "score", environment, resources));
     char text[16];
     snprintf(text, sizeof text, "%d", index);

@@ -9,9 +9,8 @@
 #include <string.h>
 
 enum {
-    CREATES_MAX = 100, /* pods created per pass, which limits the memory for a gang of a thousand */
-    REST_MS = 5000,    /* a member was sent "done" while the hub lives: its answer may be old */
-    ANEW_MS = 300000,  /* pods without Kueue's mark are created again: it may be installed now */
+    REST_MS = 5000,   /* a member was sent "done" while the hub lives: its answer may be old */
+    ANEW_MS = 300000, /* pods without Kueue's mark are created again: it may be installed now */
     LOST_MS = 15000, /* a member that has run for less is not the lost one, which was an earlier pod
                         of that name that a user deleted by force */
 };
@@ -335,8 +334,8 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
                 return;
             }
         }
-        if (json_array_size(gang->job.result.create) >= CREATES_MAX) {
-            return; /* the end of these, or their turn, leads to the next pass */
+        if (!job_plan_takes(&gang->job, ROLE_MEMBER, i)) {
+            continue;
         }
         restarts.is_memory = newest->attempt > 0 && job_plan_ran_out_of_memory(newest);
         json_t *pod = NULL;

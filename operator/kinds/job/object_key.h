@@ -13,3 +13,15 @@ void object_key_release(struct object_key *key); /* of a copy */
 bool object_key_equal(struct object_key a, struct object_key b);
 /* "Pod digits-0"; the caller frees it. */
 char *object_key_format(struct object_key key);
+
+/* An object of a kind that is not watched, as asked for by a plan (reconcile/ensured.h). */
+struct ensured_object {
+    struct object_key object;
+    bool is_there;
+    int64_t since_ms; /* when it was last known to be there, monotonic */
+};
+
+struct ensured_objects {
+    struct ensured_object *at;
+    size_t count;
+};

@@ -13,27 +13,17 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/write_failure.h"
 
-/* An object of a kind that is not watched, as asked for by a plan (reconcile/ensured.h). */
-struct ensured_object {
-    struct object_key object;
-    bool is_there;
-    int64_t since_ms; /* when it was last known to be there, monotonic */
-};
-
-struct ensured_objects {
-    struct ensured_object *at;
-    size_t count;
-};
-
 /* What was observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
     const json_t *object;       /* the resource, spec with defaults filled in; its last status */
     const char *changed_fields; /* of the spec, since the job began with object; NULL, "": none */
+    bool is_change_late; /* it is resumed, and waits for a change to be taken (reconcile/pin.h) */
     bool is_accepted; /* the spec is as the job began, though its hash may differ: new defaults */
     const json_t *service; /* its Service, with its clusterIP and our annotations */
     int64_t hold_ms; /* to wait: another replica may still reconcile it (other_leader.h); 0: none */
-    const json_t *pods;                          /* array of the job's Pods, any order */
-    const json_t *progress;                      /* the last /progress answer; NULL: none yet */
+    int64_t taken_away_ms;  /* the same: somebody deletes it again and again (recreation.h) */
+    const json_t *pods;     /* array of the job's Pods, any order */
+    const json_t *progress; /* the last /progress answer; NULL: none yet */
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
@@ -49,6 +39,9 @@ struct job_observed {
     int64_t set_ms, gathering_set_ms;
     const json_t *pods_set;
     const json_t *mounts; /* the kubelet's message why volumes are not mounted: {POD NAME: text} */
+    /* Places (pod_phase_place) whose next pod is made later (recreation.h): {PLACE: true}; NULL:
+     * none. */
+    const json_t *resting;
 };
 
 /* Texts that differ between kinds. */
@@ -78,12 +71,14 @@ struct job_plan {
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
+    int made, rested; /* job_plan_takes */
     struct plan_result result; /* as far as it is decided; owned */
     struct conditions conditions;
 };
 
 enum {
     JOB_PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
+    JOB_PLAN_CREATES_MAX = 100, /* pods a pass, which limits the memory for a job of a thousand */
 };
 
 /* is_under_way: the job has begun, so spec_snapshot_restore completes its object by what it began
@@ -122,6 +117,10 @@ void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_resu
  * none. deaths: how many earlier pods with its role and index have failed. */
 void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                        int deaths);
+/* Whether this pass makes the missing pod of that place; ask once for each. Not beyond
+ * JOB_PLAN_CREATES_MAX: the end of these, or their turn, leads to the next pass. Those that have to
+ * wait are counted apart, so that they do not keep others from being made. */
+NODISCARD bool job_plan_takes(struct job_plan *plan, const char *role, int index);
 /* Marks a pod that may not run twice at once, even if the first loses the job's label. */
 void job_plan_mark_alone(json_t *pod);
 /* The condition of a loop over an object's names, `tried` from 0. True: the next name is to be

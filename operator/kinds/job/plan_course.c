@@ -115,8 +115,13 @@ static bool credentials(struct job_plan *plan) {
             return true;
         }
     }
-    if (observed->hold_ms > 0) {
-        job_plan_wake(plan, plan->now_ms + observed->hold_ms);
+    if (observed->taken_away_ms > 0) {
+        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending",
+                       "the job's Service was deleted again and again; it is made anew within "
+                       "three minutes");
+    }
+    if (observed->taken_away_ms > 0 || observed->hold_ms > 0) {
+        job_plan_wake(plan, plan->now_ms + MAX(observed->taken_away_ms, observed->hold_ms));
         return false;
     }
     const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
@@ -255,6 +260,11 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
     switch (course) {
     case COURSE_SUSPEND:
         ops->suspend(plan);
+        if (plan->observed->is_change_late) {
+            conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Suspended",
+                           "spec was changed again and again while the job was suspended; the last "
+                           "change is taken, and the job goes on, within three minutes");
+        }
         break;
     case COURSE_MAKE:
         ops->pods(plan);

@@ -87,6 +87,15 @@ const struct write_failure *job_plan_write_failure_of(const struct job_plan *pla
     return write_failure_find(plan->observed->write_failures, object_key_of(object), false);
 }
 
+bool job_plan_takes(struct job_plan *plan, const char *role, int index) {
+    AUTO(text_freep) char *place = pod_phase_place_of(role, index);
+    bool rests = json_object_get(plan->observed->resting, place) != NULL;
+    int *count = rests ? &plan->rested : &plan->made;
+    bool has_room = *count < JOB_PLAN_CREATES_MAX;
+    *count += has_room;
+    return has_room;
+}
+
 void job_plan_mark_alone(json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
     json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_ALONE,

@@ -217,6 +217,10 @@ char *pod_phase_place(const json_t *pod) {
     return x_printf("%s/%s", role ? role : "", index ? index : "");
 }
 
+char *pod_phase_place_of(const char *role, int index) {
+    return x_printf("%s/%d", role, index);
+}
+
 int pod_phase_count(int deaths, const struct pod_phase *phase) {
     bool has_ended = phase->stage == POD_PHASE_DEAD || phase->stage == POD_PHASE_SUCCEEDED;
     int before = MAX(deaths, phase->deaths_before);

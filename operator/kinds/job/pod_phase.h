@@ -67,6 +67,7 @@ const json_t *pod_phase_other_trouble(const json_t *pod);
 
 /* Its place, as a text that is the same for all pods of it: "worker/0". The caller frees it. */
 char *pod_phase_place(const json_t *pod);
+char *pod_phase_place_of(const char *role, int index);
 
 /* Deaths in its place in a row without progress, this pod's included. */
 int pod_phase_deaths(const struct pod_phase *phase);

@@ -219,21 +219,40 @@ static void forget_change(struct pin *pin) {
     }
     pin->next_hash[0] = 0;
     pin->change = PIN_UNCHANGED;
+    pin->is_late = false;
+}
+
+/* The job is resumed, but its last change came too soon after others. One event until it is taken.
+ */
+static void note_late(struct pin *pin, struct reconcile *request, bool is_resumed) {
+    if (is_resumed && !pin->is_late) {
+        struct reconcile_event event = {
+            .type = "Warning",
+            .reason = "ChangeWaits",
+            .note = "spec was changed again and again while the job was suspended; the last change "
+                    "is taken, and the job goes on, within three minutes"};
+        event_recorder_add(request, &event);
+    }
+    pin->is_late = is_resumed;
 }
 
 /* False: it is not its time yet. */
 static bool begin_change(struct pin *pin, struct reconcile *request, const json_t *changed,
                          const char *hash) {
+    bool is_resumed = !tree_bool(request->object, "spec.suspend", false);
     if (strcmp(pin->next_hash, hash) == 0) {
+        pin->is_late = false;
         return true;
     }
     int64_t left_ms = retry_delay_repeat_left_ms(&pin->changes, request->monotonic_ms);
     if (left_ms > 0) {
         pin->change = pin->change == PIN_UNCHANGED ? PIN_WAITS : pin->change;
+        note_late(pin, request, is_resumed);
         status_write_requeue(request, left_ms);
         return false;
     }
     retry_delay_repeat_note(&pin->changes, request->monotonic_ms);
+    pin->is_late = false;
     memcpy(pin->next_hash, hash, sizeof pin->next_hash);
     pin->since_ms = request->monotonic_ms;
     pin->change = PIN_STORING;

@@ -64,6 +64,7 @@ struct pin {
     char next_hash[65]; /* of the changed spec; "": none */
     int64_t since_ms;   /* when it began to be stored, monotonic */
     struct retry_delay_repeat changes;
+    bool is_late;     /* resumed, and the last of many changes is not taken before its time */
     int moves_failed; /* of the record on the Service, in a row */
     int64_t move_ms;  /* when that may be written again, monotonic */
 };

@@ -166,17 +166,14 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     return progress;
 }
 
-static bool is_policy(const struct written *written) {
-    return strcmp(tree_text(written->object, "kind", ""), "NetworkPolicy") == 0;
-}
-
 void job_wrote(void *opaque, const struct written *written) {
     struct state *state = opaque;
     struct kept *kept = find_kept(state, written->namespace, written->name);
     if (!kept) {
         return;
     }
-    if (is_policy(written)) { /* a job without one goes on: no refusal of the job's */
+    const char *kind = tree_text(written->object, "kind", "");
+    if (strcmp(kind, "NetworkPolicy") == 0) { /* a job without one goes on */
         if (kept->credentials && strcmp(kept->credentials->secret,
                                         tree_text(written->object, "metadata.name", "")) == 0) {
             network_policy_note(kept->credentials, written->err);
@@ -202,8 +199,7 @@ void job_wrote(void *opaque, const struct written *written) {
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
-    if (written->verb == CLUSTER_CREATE &&
-        strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
+    if (written->verb == CLUSTER_CREATE && strcmp(kind, "Secret") == 0) {
         job_credentials_note(&kept->credentials, written);
     }
     if (written->verb == CLUSTER_DELETE && !written->err) {
@@ -523,6 +519,16 @@ static void carry_out(const struct state *state, struct reconcile *request, stru
     note_services(kept, plan->apply);
 }
 
+static struct kept *begin(struct state *state, struct reconcile *request) {
+    struct kept *kept = kept_of(state, request);
+    refusals_begin(&kept->write_failures, request);
+    if (tree_bool(request->object, "status.credentials.created", false)) {
+        job_credentials_free(TAKE(kept->credentials)); /* in use */
+        other_leader_note_begun(&kept->other);
+    }
+    return kept;
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -531,12 +537,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         delete_owned(state, request);
         return 0;
     }
-    struct kept *kept = kept_of(state, request);
-    refusals_begin(&kept->write_failures, request);
-    if (tree_bool(object, "status.credentials.created", false)) {
-        job_credentials_free(TAKE(kept->credentials)); /* in use */
-        other_leader_note_begun(&kept->other);
-    }
+    struct kept *kept = begin(state, request);
     if (pods_seen_lately(&kept->pods, request) || is_stripped(ops, request) ||
         !adopt_owned(request, kept)) {
         return 0;
@@ -548,8 +549,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     const json_t *service = spec_snapshot_choose(&known, services, &is_known);
     const struct pin_seen seen = {service, pods, kept->credentials};
     AUTO(tree_freep) json_t *accepted = NULL;
-    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted) ||
-        !recreation_may_begin(request, &kept->recreation, services)) {
+    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
         return 0;
     }
     note_seen(ops, request, kept, pods);
@@ -560,9 +560,11 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     struct job_observed observed = {
         .object = accepted ? accepted : object,
         .changed_fields = kept->pin.fields,
+        .is_change_late = kept->pin.is_late,
         .is_accepted = kept->pin.is_accepted,
         .service = service,
         .hold_ms = hold_ms(kept, request, service),
+        .taken_away_ms = recreation_service_hold_ms(request, &kept->recreation, services),
         .pods = pods,
         .progress = progress,
         .options = request->options,
@@ -575,7 +577,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         .set_ms = set_since(&kept->start, request, "status.startTime"),
         .gathering_set_ms = set_since(&kept->gathering, request, "status.gathering.since"),
         .dropped = kept->status.dropped,
-        .mounts = kept->mounts.messages};
+        .mounts = kept->mounts.messages,
+        .resting = kept->recreation.resting};
     AUTO(plan_result_release) struct plan_result plan = {0};
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;

@@ -10,6 +10,7 @@ enum { LOSSES, LAST_MS, NOT_BEFORE_MS };
 
 void recreation_release(struct recreation *recreation) {
     json_decref(recreation->places);
+    json_decref(recreation->resting);
     *recreation = (struct recreation){0};
 }
 
@@ -39,6 +40,18 @@ static void note_resumption(const struct reconcile *request, struct recreation *
     }
 }
 
+static void note_resting(struct recreation *recreation, int64_t now_ms) {
+    const char *place;
+    json_t *value;
+    json_decref(TAKE(recreation->resting));
+    json_object_foreach(recreation->places, place, value) {
+        if (value_of(value, NOT_BEFORE_MS) > now_ms) {
+            recreation->resting = recreation->resting ?: json_object();
+            json_object_set_new(recreation->resting, place, json_true());
+        }
+    }
+}
+
 void recreation_note(struct reconcile *request, struct recreation *recreation, const json_t *lost) {
     const char *place, *name;
     json_t *value;
@@ -62,6 +75,7 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
             report_taken_away(request, name, losses);
         }
     }
+    note_resting(recreation, now_ms);
 }
 
 /* 0: at once. */
@@ -98,24 +112,23 @@ static void report_service(struct reconcile *request, int times) {
     event_recorder_add(request, &event);
 }
 
-bool recreation_may_begin(struct reconcile *request, struct recreation *recreation,
-                          const json_t *services) {
+int64_t recreation_service_hold_ms(struct reconcile *request, struct recreation *recreation,
+                                   const json_t *services) {
     bool is_there = json_array_size(services) > 0;
     if (is_there || !recreation->had_service) {
         recreation->had_service |= is_there;
-        return true;
+        return 0;
     }
     int64_t left_ms = retry_delay_repeat_left_ms(&recreation->services, request->monotonic_ms);
     if (left_ms > 0) {
-        status_write_requeue(request, left_ms);
-        return false;
+        return left_ms;
     }
     recreation->had_service = false;
     retry_delay_repeat_note(&recreation->services, request->monotonic_ms);
     if (recreation->services.times == RECREATION_EVENT) {
         report_service(request, recreation->services.times);
     }
-    return true;
+    return 0;
 }
 
 void recreation_note_deleted(struct recreation *recreation, const json_t *object) {

@@ -18,7 +18,8 @@ enum {
 
 /* Of one job; zero at first. */
 struct recreation {
-    json_t *places; /* {PLACE: [LOSSES, LAST, NOT BEFORE]}, monotonic times; owned; NULL: none */
+    json_t *places;  /* {PLACE: [LOSSES, LAST, NOT BEFORE]}, monotonic times; owned; NULL: none */
+    json_t *resting; /* {PLACE: true} of those whose next pod has to wait, in this pass; owned */
     bool was_suspended;
     int resumptions;       /* in a row */
     int64_t resumed_ms;    /* the last of them */
@@ -34,9 +35,9 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
  * when the first of them may be made. */
 void recreation_hold(struct reconcile *request, const struct recreation *recreation,
                      json_t *create);
-/* Before the plan. False: the job's Service was taken away again, and the pass should end; another
- * one follows when it may be made anew. */
-NODISCARD bool recreation_may_begin(struct reconcile *request, struct recreation *recreation,
-                                    const json_t *services);
+/* Before the plan: how long the job's Service, which was taken away again, must not be made anew.
+ * 0: it may be. */
+NODISCARD int64_t recreation_service_hold_ms(struct reconcile *request,
+                                             struct recreation *recreation, const json_t *services);
 /* The controller has deleted that object. */
 void recreation_note_deleted(struct recreation *recreation, const json_t *object);

@@ -159,9 +159,9 @@ static int64_t service_left_ms(struct recreation *recreation, bool is_there, int
                                 .name = "a",
                                 .monotonic_ms = now_ms,
                                 .events = events};
-    CHECK_INT(recreation_may_begin(&request, recreation, services), request.again_ms == 0);
+    int64_t left_ms = recreation_service_hold_ms(&request, recreation, services);
     *ret_events += json_array_size(events);
-    return request.again_ms;
+    return left_ms;
 }
 
 /* A Service that somebody deletes comes back at once, then later each time, up to three minutes;
