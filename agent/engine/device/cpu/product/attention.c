@@ -187,8 +187,8 @@ static void run_unit(void *context, int index, int lane) {
     int pair = index / a->parts, first = index % a->parts * a->part_rows;
     struct lane at = lane_at(run, lane);
     struct matrix q = product_matrix(s, &s->a, inputs[INPUT_Q], pair);
-    struct factor k = {product_matrix(s, &s->b, inputs[INPUT_K], pair), s->k, s->n, NULL};
-    struct factor b = {product_matrix(v, &v->b, inputs[INPUT_V], pair), v->k, v->n, NULL};
+    struct factor k = {product_matrix(s, &s->b, inputs[INPUT_K], pair), s->k, s->n, NULL, false};
+    struct factor b = {product_matrix(v, &v->b, inputs[INPUT_V], pair), v->k, v->n, NULL, false};
     struct matrix y = product_matrix(v, &v->y, run->call->outputs[0], pair);
     struct matrix scores = {at.scores, s->n, 1};
     struct chain_rows rows = {.inputs = inputs + INPUTS_OF_CHAIN,

@@ -87,6 +87,19 @@ size_t multiply_room_floats(const struct vector_ops *ops, int rows) {
     return (size_t)rows * (size_t)(DIRECT_BLOCKS_MAX * ops->block);
 }
 
+// Like write_pair, for sums.
+static void add_pair(const struct vector_ops *ops, const float *room, int rows, int columns,
+                     const struct matrix *out) {
+    int b = ops->block;
+    for (int j = 0; j < columns; j++) {
+        const float *from = room + (size_t)(j / b * b) * (size_t)rows + j % b;
+        float *to = out->data + j * out->column;
+        for (int i = 0; i < rows; i++) {
+            to[i * out->row] += from[i * b];
+        }
+    }
+}
+
 // From [blocks][rows][lanes of a block].
 static void write_pair(const struct vector_ops *ops, const float *room, int rows, int columns,
                        const struct matrix *out) {
@@ -135,10 +148,12 @@ void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int row
             job.out = in_place ? part.data : room;
             job.out_block = (size_t)(in_place ? ops->block : rows * ops->block);
             job.out_pixel = in_place ? (size_t)out->row : 0;
-            job.add = at ? job.out : NULL;
+            job.add = at || (in_place && b->adds) ? job.out : NULL;
             ops->direct(&job);
         }
-        if (!in_place) {
+        if (!in_place && b->adds) {
+            add_pair(ops, room, rows, MIN(wide, left), &part);
+        } else if (!in_place) {
             write_pair(ops, room, rows, MIN(wide, left), &part);
         }
     }

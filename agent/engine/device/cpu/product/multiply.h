@@ -15,6 +15,7 @@ struct factor {
     struct matrix matrix;
     int k, columns;
     const float *packed; /* from multiply_pack */
+    bool adds;           /* the product is added to what `out` has */
 };
 
 /* The floats of a packed matrix [k, columns]. */

@@ -17,6 +17,9 @@ enum {
     UNITS_PER_THREAD = 4,
     UNIT_MULTIPLIES = 1 << 16, // a smaller part is not worth a unit of work
     ROWS_FEW = 6,              // for which b is not worth packing
+    K_FEW = 256,               // for which a sum of products is not worth its reads and writes
+    M_FEW = 64,                // for which b is not worth packing once for each matrix
+    K_SUMMED_MAX = 1 << 12,    // of summed products as one; more would not stay in the caches
 };
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -32,37 +35,119 @@ static void side_of(const struct strided *from, const struct product *product,
     }
 }
 
-static void read_in_place(const struct schedule *schedule, struct step *step, int input,
-                          const struct product *product, struct product_side *ret_side) {
-    struct strided from;
-    strided_find(schedule, step->inputs[input], &from);
-    side_of(&from, product, ret_side);
-    step->inputs[input] = from.slot;
+// The operands of a product, whose rows and columns are exchanged if they are turned.
+struct operands {
+    int inputs[2]; // indices of the step's
+    bool turned[2];
+    bool shares_b; // the right one has no batch, so attention (attention.c) has no such product
+    int64_t m, k, n;
+    struct shape batch;
+};
+
+static void adjacent(const struct shape *shape, struct strided *ret_strided) {
+    *ret_strided = (struct strided){.shape = *shape};
+    int64_t stride = 1;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        ret_strided->strides[i] = stride;
+        stride *= shape->dims[i];
+    }
 }
 
-// The result, which may be written in the order of a Transpose that is its only reader.
-static struct step *write_in_place(struct schedule *schedule, struct step *step,
-                                   const struct shape *shape, struct product *product) {
-    struct strided to = {.shape = *shape};
-    int order[TENSOR_RANK_MAX];
-    int rank = shape->rank;
-    for (int i = rank - 1, step_size = 1; i >= 0; i--) {
-        to.strides[i] = step_size;
-        step_size *= (int)shape->dims[i];
+// in_place: the operand is read before the nodes that only move its elements. Returns its slot.
+static int read_operand(const struct schedule *schedule, int slot, bool in_place,
+                        const struct product *product, struct product_side *ret_side) {
+    struct strided from;
+    if (in_place) {
+        strided_find(schedule, slot, &from);
+    } else {
+        adjacent(&schedule->slots[slot].shape, &from);
+        from.slot = slot;
     }
+    side_of(&from, product, ret_side);
+    return from.slot;
+}
+
+static void turn(struct product_side *side) {
+    int64_t row = side->row;
+    side->row = side->column;
+    side->column = row;
+}
+
+// The result may be written in the order of a Transpose that is its only reader: it is returned.
+static struct step *write_in_place(const struct schedule *schedule, const struct step *step,
+                                   struct product *product) {
+    const struct shape *shape = &schedule->slots[step->outputs[0]].shape;
+    struct strided to;
+    int order[TENSOR_RANK_MAX];
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
     struct error err = {0};
-    if (user && !user->kernel && user->node->op->id == OP_TRANSPOSE &&
-        move_transpose_order(user->node, rank, order, &err) == 0) {
-        int64_t stride = 1;
-        for (int i = rank - 1; i >= 0; i--) {
-            to.strides[order[i]] = stride;
-            stride *= shape->dims[order[i]];
-        }
-        step = schedule_absorb(schedule, step, user);
+    if (!user || user->kernel || user->node->op->id != OP_TRANSPOSE ||
+        move_transpose_order(user->node, shape->rank, order, &err) < 0) {
+        return NULL;
+    }
+    adjacent(shape, &to);
+    int64_t stride = 1;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        to.strides[order[i]] = stride;
+        stride *= shape->dims[order[i]];
     }
     side_of(&to, product, &product->y);
-    return step;
+    return user;
+}
+
+/* ---- dimensions of the batch ----------------------------------------------------------------- */
+
+static void drop_dimension(struct product *p, int at) {
+    int64_t *lists[] = {p->batch, p->a.batch, p->b.batch, p->y.batch};
+    p->batch_rank--;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        memmove(&lists[i][at], &lists[i][at + 1], (size_t)(p->batch_rank - at) * sizeof **lists);
+    }
+}
+
+// Sums over dimension i, as a longer k or as one more product. False: strides cannot say it.
+static bool sum_over(struct product *p, int i) {
+    int64_t count = p->batch[i], a = p->a.batch[i], b = p->b.batch[i];
+    if (a == p->a.column * p->k && b == p->b.row * p->k && p->k * count <= K_SUMMED_MAX) {
+        p->k *= (int)count;
+    } else if (p->sum_count == 1 ||
+               (a == p->a.sum * p->sum_count && b == p->b.sum * p->sum_count)) {
+        p->a.sum = p->sum_count == 1 ? a : p->a.sum;
+        p->b.sum = p->sum_count == 1 ? b : p->b.sum;
+        p->sum_count *= (int)count;
+    } else {
+        return false;
+    }
+    drop_dimension(p, i);
+    return true;
+}
+
+static bool is_summed(const struct product *p, int i) {
+    return p->batch[i] > 1 && p->y.batch[i] == 0;
+}
+
+static bool take_sums(struct product *p) {
+    bool taken = true;
+    for (int i = p->batch_rank - 1; i >= 0 && taken; i--) {
+        taken = !is_summed(p, i) || sum_over(p, i);
+    }
+    return taken;
+}
+
+// Matrices that are one below the other, times the same b, are one matrix.
+static void merge_rows(struct product *p) {
+    for (int i = p->batch_rank - 1; i >= 0; i--) {
+        int64_t rows = p->m * p->batch[i];
+        bool merges = p->batch[i] > 1 && p->a.batch[i] == p->a.row * p->m &&
+                      p->y.batch[i] == p->y.row * p->m && rows <= INT32_MAX;
+        for (int k = 0; k < p->batch_rank && merges; k++) {
+            merges = p->b.batch[k] == 0 || p->batch[k] == 1;
+        }
+        if (merges) {
+            p->m = (int)rows;
+            drop_dimension(p, i);
+        }
+    }
 }
 
 /* ---- units of work --------------------------------------------------------------------------- */
@@ -91,7 +176,7 @@ static void divide(const struct cpu_device *cpu, struct product *p) {
 
 static void plan(const struct cpu_device *cpu, struct product *p, struct step *step) {
     bool in_place = (p->b.row == 1 || p->b.column == 1) && p->y.column == 1;
-    p->packs = p->m >= ROWS_FEW || !in_place;
+    p->packs = p->m >= ROWS_FEW || !in_place || p->sum_count > 1;
     divide(cpu, p);
     int rows = MIN(p->block_rows, p->m);
     p->packed_floats =
@@ -105,37 +190,112 @@ static bool is_computed(const struct schedule_slot *slot) {
     return slot->type == TENSOR_FLOAT32 && slot->shape.rank >= 2 && !slot->is_lasting;
 }
 
-static bool fits(const struct schedule *schedule, const struct step *step,
-                 struct matmul *ret_matmul) {
-    const struct schedule_slot *a = &schedule->slots[step->inputs[0]];
-    const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
-    struct error err = {0};
-    if (step->node->op->id != OP_MATMUL || !(is_computed(a) || is_computed(b)) ||
-        a->type != TENSOR_FLOAT32 || b->type != TENSOR_FLOAT32 || a->shape.rank < 2 ||
-        b->shape.rank < 2 || matmul_params(&a->shape, &b->shape, ret_matmul, &err) < 0) {
+static bool is_operand(const struct schedule_slot *slot) {
+    return slot->type == TENSOR_FLOAT32 && slot->shape.rank >= 2 &&
+           shape_count(&slot->shape) <= INT32_MAX;
+}
+
+// False: it is no product, or one with a side that this kernel does not take.
+static bool find_operands(const struct schedule *schedule, const struct step *step,
+                          struct operands *ret) {
+    bool is_gradient = step->node->op->id == OP_MATMUL_GRADIENT;
+    int first = is_gradient ? 1 : 0; // of the forward product's operands
+    if (!is_gradient && step->node->op->id != OP_MATMUL) {
         return false;
     }
-    int64_t values = shape_count(&ret_matmul->output), k = ret_matmul->k;
-    return values > 0 && values <= INT32_MAX && k > 0 && k <= K_MAX &&
-           shape_count(&a->shape) <= INT32_MAX && shape_count(&b->shape) <= INT32_MAX;
+    const struct schedule_slot *a = &schedule->slots[step->inputs[first]];
+    const struct schedule_slot *b = &schedule->slots[step->inputs[first + 1]];
+    struct matmul matmul;
+    struct error err = {0};
+    if (!is_operand(a) || !is_operand(b) || !(is_gradient || is_computed(a) || is_computed(b)) ||
+        matmul_params(&a->shape, &b->shape, &matmul, &err) < 0 ||
+        shape_count(&matmul.output) > INT32_MAX) {
+        error_clear(&err);
+        return false;
+    }
+    *ret = (struct operands){.batch = matmul.batch, .shares_b = b->shape.rank == 2};
+    if (!is_gradient) {
+        ret->inputs[1] = 1;
+    } else if (node_integer(step->node, "side", 0)) { // a' dy
+        ret->inputs[0] = 1;
+        ret->turned[0] = true;
+        ret->shares_b = false;
+    } else { // dy b'
+        ret->inputs[1] = 2;
+        ret->turned[1] = true;
+    }
+    ret->m = ret->turned[0] ? matmul.k : matmul.m;
+    ret->k = ret->turned[0] ? matmul.m : ret->turned[1] ? matmul.n : matmul.k;
+    ret->n = ret->turned[1] ? matmul.k : matmul.n;
+    return ret->m > 0 && ret->n > 0 && ret->k > 0 && ret->k <= K_MAX &&
+           shape_count(&matmul.batch) > 0;
+}
+
+// Where operands and result are in memory.
+struct placed {
+    int slots[2];
+    struct step *user; // whose result the product writes; NULL: its own
+};
+
+// False: the products to be summed are not at regular distances.
+static bool place(const struct schedule *schedule, const struct step *step,
+                  const struct operands *operands, bool in_place, struct product *p,
+                  struct placed *ret_placed) {
+    *p = (struct product){.m = (int)operands->m,
+                          .k = (int)operands->k,
+                          .n = (int)operands->n,
+                          .batch_rank = operands->batch.rank,
+                          .batch_count = 1,
+                          .sum_count = 1};
+    memcpy(p->batch, operands->batch.dims, sizeof p->batch);
+    *ret_placed = (struct placed){.user = NULL};
+    struct product_side *sides[] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        int slot = step->inputs[operands->inputs[i]];
+        ret_placed->slots[i] = read_operand(schedule, slot, in_place, p, sides[i]);
+        if (operands->turned[i]) {
+            turn(sides[i]);
+        }
+    }
+    read_operand(schedule, step->outputs[0], false, p, &p->y);
+    if (!take_sums(p)) {
+        return false;
+    }
+    if (in_place && p->batch_rank == operands->batch.rank) {
+        ret_placed->user = write_in_place(schedule, step, p);
+    }
+    if (operands->shares_b) {
+        merge_rows(p);
+    }
+    for (int i = 0; i < p->batch_rank; i++) {
+        p->batch_count *= (int)p->batch[i];
+    }
+    return true;
+}
+
+// Whether it is in so many small products that packing or adding takes longer than multiplying.
+static bool is_scattered(const struct product *p, const struct operands *operands) {
+    return (p->sum_count > 1 && p->k < K_FEW) ||
+           (operands->shares_b && p->batch_count > 1 && p->m < M_FEW);
 }
 
 void product_try(const struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
-    struct matmul matmul;
-    if (!fits(schedule, step, &matmul)) {
+    struct operands operands;
+    struct placed placed;
+    struct product product;
+    if (!find_operands(schedule, step, &operands)) {
+        return;
+    }
+    if ((!place(schedule, step, &operands, true, &product, &placed) ||
+         is_scattered(&product, &operands)) &&
+        !place(schedule, step, &operands, false, &product, &placed)) {
         return;
     }
     struct product *p = x_calloc(1, sizeof *p);
-    *p = (struct product){.m = (int)matmul.m,
-                          .k = (int)matmul.k,
-                          .n = (int)matmul.n,
-                          .batch_rank = matmul.batch.rank,
-                          .batch_count = (int)shape_count(&matmul.batch)};
-    memcpy(p->batch, matmul.batch.dims, sizeof p->batch);
-    read_in_place(schedule, step, 0, p, &p->a);
-    read_in_place(schedule, step, 1, p, &p->b);
-    struct shape shape = schedule->slots[step->outputs[0]].shape;
-    step = write_in_place(schedule, step, &shape, p);
+    *p = product;
+    memcpy(step->inputs, placed.slots, sizeof placed.slots);
+    step->input_count = 2;
+    step = placed.user ? schedule_absorb(schedule, step, placed.user) : step;
     plan(cpu, p, step);
     step->state = p;
     step->release = free;

@@ -1,7 +1,8 @@
 /* product.h: products of two computed matrices, also many of them (MatMul with batch dimensions),
- * on all threads. Nodes that only move the operands' elements, and a Transpose of the result, are
- * absorbed: operands and result have strides (strided.h). product.c prepares, product_run.c runs;
- * attention.c makes one step of a product, a chain with a softmax, and a second product. */
+ * and their gradients, on all threads. Nodes that only move the operands' elements, and a Transpose
+ * of the result, are absorbed: operands and result have strides (strided.h). product.c prepares,
+ * product_run.c runs; attention.c makes one step of a product, a chain with a softmax, and a second
+ * product. */
 #pragma once
 
 #include "agent/engine/device/cpu/cpu.h"
@@ -13,12 +14,15 @@ extern const struct kernel fast_product, fast_attention;
 struct product_side {
     int64_t offset, row, column;
     int64_t batch[TENSOR_RANK_MAX]; /* 0: repeated */
+    int64_t sum;                    /* from one matrix to the next of those that are summed */
 };
 
-/* The state of a step: y = a b for each matrix of the batch. */
+/* The state of a step: y = a b for each matrix of the batch, or the sum of several such products:
+ * the gradient of a matrix that broadcasting repeats. */
 struct product {
     int m, k, n;
-    int batch_rank, batch_count; /* matrices */
+    int batch_rank, batch_count; /* matrices of y */
+    int sum_count;               /* products for each of them */
     int64_t batch[TENSOR_RANK_MAX];
     struct product_side a, b, y;
     bool packs; /* b is packed; else it is read in place */
@@ -28,8 +32,8 @@ struct product {
     size_t packed_floats, tile_floats, lane_floats; /* of a thread's scratch */
 };
 
-/* Gives a MatMul of two computed float32 matrices this kernel. Where a Transpose follows, the step
- * is at its place then, and `step` is empty. */
+/* Gives a MatMul of two computed float32 matrices, or a gradient of one, this kernel. Where a
+ * Transpose follows, the step is at its place then, and `step` is empty. */
 void product_try(const struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 /* The matrices of the batch at `index`. */
 struct matrix product_matrix(const struct product *product, const struct product_side *side,

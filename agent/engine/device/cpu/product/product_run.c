@@ -24,32 +24,49 @@ struct matrix product_part(struct matrix whole, int row, int column) {
     return whole;
 }
 
+// The rows and columns of a unit of work.
+struct part {
+    int row, rows, column, columns;
+};
+
+// The product of one pair of matrices, for a part of the result.
+static void multiply(const struct run *run, const struct part *part, struct matrix a,
+                     struct factor *b, struct matrix y, int lane) {
+    const struct product *p = run->product;
+    float *packed = (float *)run->call->scratch + (size_t)lane * p->lane_floats;
+    float *tile = packed + p->packed_floats, *room = tile + p->tile_floats;
+    if (p->packs) {
+        multiply_pack(run->ops, b, packed);
+    }
+    for (int row = part->row; row < part->row + part->rows; row += p->block_rows) {
+        int rows = MIN(p->block_rows, part->row + part->rows - row);
+        struct matrix from = product_part(a, row, 0), to = product_part(y, row, part->column);
+        from = multiply_line_up(run->ops, &from, rows, p->k, tile);
+        if (p->packs) {
+            multiply_rows(run->ops, &from, rows, b, &to, room);
+        } else {
+            multiply_unpacked(run->ops, &from, rows, b, &to);
+        }
+    }
+}
+
 static void run_unit(void *context, int index, int lane) {
     const struct run *run = context;
     const struct product *p = run->product;
-    int column = index % p->column_parts * p->part_columns;
+    struct part part = {.column = index % p->column_parts * p->part_columns};
     index /= p->column_parts;
-    int first = index % p->row_parts * p->part_rows, last = MIN(first + p->part_rows, p->m);
+    part.row = index % p->row_parts * p->part_rows;
+    part.rows = MIN(p->part_rows, p->m - part.row);
+    part.columns = MIN(p->part_columns, p->n - part.column);
     index /= p->row_parts;
-    int columns = MIN(p->part_columns, p->n - column);
     struct matrix a = product_matrix(p, &p->a, run->call->inputs[0], index);
-    struct matrix whole = product_matrix(p, &p->b, run->call->inputs[1], index);
+    struct matrix b = product_matrix(p, &p->b, run->call->inputs[1], index);
     struct matrix y = product_matrix(p, &p->y, run->call->outputs[0], index);
-    float *packed = (float *)run->call->scratch + (size_t)lane * p->lane_floats;
-    float *tile = packed + p->packed_floats, *room = tile + p->tile_floats;
-    struct factor b = {product_part(whole, 0, column), p->k, columns, NULL};
-    if (p->packs) {
-        multiply_pack(run->ops, &b, packed);
-    }
-    for (int row = first; row < last; row += p->block_rows) {
-        int rows = MIN(p->block_rows, last - row);
-        struct matrix from = product_part(a, row, 0), to = product_part(y, row, column);
-        from = multiply_line_up(run->ops, &from, rows, p->k, tile);
-        if (p->packs) {
-            multiply_rows(run->ops, &from, rows, &b, &to, room);
-        } else {
-            multiply_unpacked(run->ops, &from, rows, &b, &to);
-        }
+    for (int i = 0; i < p->sum_count; i++) {
+        struct factor factor = {product_part(b, 0, part.column), p->k, part.columns, NULL, i > 0};
+        multiply(run, &part, a, &factor, y, lane);
+        a.data += p->a.sum;
+        b.data += p->b.sum;
     }
 }
 
