@@ -2,6 +2,8 @@
 /* Gradients of sums of products: matrices, convolutions, pools. */
 #include "agent/engine/ops/training/gradient.h"
 
+#include <string.h>
+
 /* alpha a' b', where a' and b' are transposed if requested. */
 static int multiply(struct gradient *gradient, const struct node *like, int a, bool turn_a, int b,
                     bool turn_b) {
@@ -57,8 +59,90 @@ int gradient_matmul(struct gradient *gradient, const struct node *node, struct e
     return 0;
 }
 
+/* ---- transposed convolutions --------------------------------------------------------------- */
+
+enum { WINDOW_ATTRIBUTES = 5 };
+
+static const struct attribute *find_attribute(const struct node *node, const char *name) {
+    for (size_t i = 0; i < node->attribute_count; i++) {
+        if (strcmp(node->attributes[i].name, name) == 0) {
+            return &node->attributes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a convolution with the same window leads from the result's size to the input's. */
+static bool is_reversible(const struct node *node) {
+    const struct attribute *more = find_attribute(node, "output_padding");
+    const struct attribute *strides = find_attribute(node, "strides");
+    bool result = strcmp(node_text(node, "auto_pad", "NOTSET"), "NOTSET") == 0 &&
+                  !find_attribute(node, "output_shape");
+    for (size_t i = 0; more && i < more->count && result; i++) {
+        result = more->integers[i] < (strides && i < strides->count ? strides->integers[i] : 1);
+    }
+    return result;
+}
+
+/* The window of the node, as attributes of a Conv. */
+static size_t copy_window(const struct node *node, struct attribute to[WINDOW_ATTRIBUTES]) {
+    static const char *const names[] = {"dilations", "group", "kernel_shape", "pads", "strides"};
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct attribute *attribute = find_attribute(node, names[i]);
+        if (attribute) {
+            to[count++] = *attribute;
+        }
+    }
+    return count;
+}
+
+/* Sums of each channel. */
+static int sum_channels(struct gradient *gradient, int dy) {
+    struct builder *builder = gradient_builder(gradient);
+    const struct attribute keeps = {.name = "keepdims", .kind = ATTRIBUTE_INTEGER};
+    int flat = builder_integers(builder, (const int64_t[]){0, 0, -1}, 3);
+    int axes = builder_integers(builder, (const int64_t[]){0, 2}, 2);
+    dy = gradient_node(gradient, OP_RESHAPE, V(dy, flat));
+    return gradient_node_with(gradient, OP_REDUCE_SUM, V(dy, axes), &keeps);
+}
+
+/* y is what the gradient by the input of a convolution from y to x would be. So the gradient of x
+ * is that convolution of dy, and that of the weights is the convolution's. */
+static void reverse(struct gradient *gradient, const struct node *node) {
+    int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0], w = node->inputs[1];
+    struct attribute attributes[1 + WINDOW_ATTRIBUTES] = {
+        {.name = "of", .kind = ATTRIBUTE_STRING, .text = "Conv"}};
+    struct builder_new_node made = {.name = node->name,
+                                    .opset = node->opset,
+                                    .input_count = 3,
+                                    .output_count = 1,
+                                    .attributes = attributes,
+                                    .attribute_count = 1 + copy_window(node, &attributes[1])};
+    if (gradient_wants(gradient, w)) {
+        made.op = op_of_id(OP_CONV_GRADIENT_WEIGHTS);
+        made.inputs = V(x, gradient_shape(gradient, w), dy);
+        gradient_add(gradient, w, builder_node(gradient_builder(gradient), &made));
+    }
+    if (node->input_count > 2 && gradient_wants(gradient, node->inputs[2])) {
+        gradient_add(gradient, node->inputs[2], sum_channels(gradient, dy));
+    }
+    if (gradient_wants(gradient, x)) {
+        made.op = op_of_id(OP_CONV);
+        made.inputs = V(dy, w);
+        made.input_count = 2;
+        made.attributes = &attributes[1];
+        made.attribute_count--;
+        gradient_add(gradient, x, builder_node(gradient_builder(gradient), &made));
+    }
+}
+
 /* Conv and ConvTranspose. */
 int gradient_conv(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    if (node->op->id == OP_CONV_TRANSPOSE && is_reversible(node)) {
+        reverse(gradient, node);
+        return 0;
+    }
     int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0], w = node->inputs[1];
     int bias = node->input_count > 2 ? node->inputs[2] : -1;
     bool wants_bias = gradient_wants(gradient, bias);
