@@ -63,21 +63,12 @@ int gradient_matmul(struct gradient *gradient, const struct node *node, struct e
 
 enum { WINDOW_ATTRIBUTES = 5 };
 
-static const struct attribute *find_attribute(const struct node *node, const char *name) {
-    for (size_t i = 0; i < node->attribute_count; i++) {
-        if (strcmp(node->attributes[i].name, name) == 0) {
-            return &node->attributes[i];
-        }
-    }
-    return NULL;
-}
-
 /* Whether a convolution with the same window leads from the result's size to the input's. */
 static bool is_reversible(const struct node *node) {
-    const struct attribute *more = find_attribute(node, "output_padding");
-    const struct attribute *strides = find_attribute(node, "strides");
+    const struct attribute *more = node_attribute(node, "output_padding");
+    const struct attribute *strides = node_attribute(node, "strides");
     bool result = strcmp(node_text(node, "auto_pad", "NOTSET"), "NOTSET") == 0 &&
-                  !find_attribute(node, "output_shape");
+                  !node_attribute(node, "output_shape");
     for (size_t i = 0; more && i < more->count && result; i++) {
         result = more->integers[i] < (strides && i < strides->count ? strides->integers[i] : 1);
     }
@@ -89,7 +80,7 @@ static size_t copy_window(const struct node *node, struct attribute to[WINDOW_AT
     static const char *const names[] = {"dilations", "group", "kernel_shape", "pads", "strides"};
     size_t count = 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const struct attribute *attribute = find_attribute(node, names[i]);
+        const struct attribute *attribute = node_attribute(node, names[i]);
         if (attribute) {
             to[count++] = *attribute;
         }

@@ -195,7 +195,7 @@ static bool is_operand(const struct schedule_slot *slot) {
            shape_count(&slot->shape) <= INT32_MAX;
 }
 
-// False: it is no product, or one with a side that this kernel does not take.
+// False: another operator, or operands that this kernel does not take.
 static bool find_operands(const struct schedule *schedule, const struct step *step,
                           struct operands *ret) {
     bool is_gradient = step->node->op->id == OP_MATMUL_GRADIENT;
@@ -273,7 +273,7 @@ static bool place(const struct schedule *schedule, const struct step *step,
     return true;
 }
 
-// Whether it is in so many small products that packing or adding takes longer than multiplying.
+// Whether its products are so small that packing or adding takes longer than multiplying.
 static bool is_scattered(const struct product *p, const struct operands *operands) {
     return (p->sum_count > 1 && p->k < K_FEW) ||
            (operands->shares_b && p->batch_count > 1 && p->m < M_FEW);
