@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of matrices: of a group's states with R in each
- * step, of all steps of a sequence with W, and for the weights' gradients. How sequences are
- * grouped does not depend on the threads, so their number does not change a bit. */
+/* Products of matrices: of a group's states with R in each step, of all steps of a sequence with W,
+ * and for the weights' gradients. How sequences are grouped does not depend on the threads, so
+ * their number does not change a bit. */
 #include "agent/engine/device/cpu/training/lane_groups.h"
 
 #include "agent/engine/device/cpu/fast/parallel.h"
