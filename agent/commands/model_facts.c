@@ -2,6 +2,7 @@
 #include "agent/commands/model_facts.h"
 
 #include "agent/data/text/token_roles.h"
+#include "agent/score/feed/feed.h"
 #include "agent/score/post/box_anchors.h"
 #include "agent/score/post/box_form.h"
 #include "agent/score/post/post_kind.h"
@@ -29,16 +30,28 @@ struct plan {
     const char *pictures; /* how a detector takes pictures, if its form says it; else NULL */
     struct post_outputs outputs;
     int64_t fixed; /* the number of items that the network fixes; -1: any */
+    bool is_bare;  /* it takes one picture, and has no axis for the items */
     json_t *fits;
 };
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
+static bool is_of_pixels(enum tensor_type type) {
+    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8;
+}
+
 static bool is_picture(enum tensor_type type, const struct shape *shape) {
     bool has_channels = shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[1] == 1 ||
                                              shape->dims[3] == 3 || shape->dims[3] == 1);
-    return has_channels &&
-           (type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8);
+    return has_channels && is_of_pixels(type);
+}
+
+/* One picture in colours, without an axis for the items; other networks of three axes take arrays.
+ */
+static bool is_bare_picture(enum tensor_type type, const struct shape *shape) {
+    return shape->rank == 3 && is_of_pixels(type) &&
+           ((shape->dims[0] == 3 && shape->dims[2] != 3) ||
+            (shape->dims[2] == 3 && shape->dims[0] != 1));
 }
 
 static const char *find_source(const struct session *session, size_t index) {
@@ -50,7 +63,7 @@ static const char *find_source(const struct session *session, size_t index) {
     if (is_whole && shape.rank == 2 && token_role_find(NULL, name, &ignored)) {
         return FACTS_TOKENS;
     }
-    if (is_picture(type, &shape)) {
+    if (is_picture(type, &shape) || is_bare_picture(type, &shape)) {
         return FACTS_PICTURE;
     }
     return shape.rank > 2                                      ? FACTS_ARRAY
@@ -60,6 +73,11 @@ static const char *find_source(const struct session *session, size_t index) {
 
 static bool is_source(const char *source, const char *one) {
     return strcmp(source, one) == 0;
+}
+
+/* Whether the input is that of pictures, and has no axis for the items. */
+static bool is_bare(const struct plan *plan, size_t input, const struct shape *shape) {
+    return is_source(plan->sources[input], FACTS_PICTURE) && shape->rank == 3;
 }
 
 static bool is_item(const char *source) {
@@ -213,10 +231,11 @@ static int make_input(struct plan *plan, size_t index, size_t at, struct tensor 
     const char *name = session_input(plan->session, index, &type, &shape);
     for (int axis = 0; axis < shape.rank; axis++) {
         if (axis == 0 && is_source(plan->sources[index], plan->items)) {
-            plan->fixed = shape.dims[0];
+            plan->is_bare = is_bare(plan, index, &shape);
+            plan->fixed = plan->is_bare ? 1 : shape.dims[0];
         }
         if (shape.dims[axis] < 0) {
-            shape.dims[axis] = choose_size(plan, index, axis, at);
+            shape.dims[axis] = choose_size(plan, index, axis + is_bare(plan, index, &shape), at);
         }
     }
     int64_t count = shape_count(&shape);
@@ -392,6 +411,9 @@ static bool takes_strips(const struct plan *plan) {
         struct shape shape;
         (void)session_input(plan->session, i, &type, &shape);
         if (is_source(plan->sources[i], FACTS_PICTURE)) {
+            if (shape.rank == 3) {
+                feed_add_items(&shape);
+            }
             bool is_last = shape.dims[1] != 3 && shape.dims[1] != 1; /* of the channels */
             int64_t height = shape.dims[is_last ? 1 : 2], width = shape.dims[is_last ? 2 : 3];
             return height > 0 && height <= STRIP_HEIGHT_MAX && (width < 0 || width >= 2 * height);
@@ -513,6 +535,9 @@ static json_t *find_all(struct plan *plan, struct tensor *outputs) {
     const char **names = x_calloc(plan->output_count, sizeof *names);
     bool has_run = find_sizes(plan, outputs) == 0;
     for (size_t i = 0; i < plan->output_count; i++) {
+        if (plan->is_bare && outputs[i].shape.rank < TENSOR_RANK_MAX) {
+            feed_add_items(&outputs[i].shape);
+        }
         tensors[i] = &outputs[i];
         names[i] = session_output(plan->session, i);
     }

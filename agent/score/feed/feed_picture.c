@@ -5,6 +5,7 @@
 #include "agent/score/feed/picture_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct feed {
     struct preprocess preprocess;
@@ -13,6 +14,17 @@ struct feed {
     const struct picture *picture; /* the taken item's */
     struct preprocess_size size;
 };
+
+bool feed_is_bare_picture(const struct feed_input *input) {
+    const struct shape *shape = &input->shape;
+    return shape->rank == 3 && (shape->dims[0] == 3 || shape->dims[0] == 1 || shape->dims[2] == 3 ||
+                                shape->dims[2] == 1);
+}
+
+void feed_add_items(struct shape *shape) {
+    memmove(shape->dims + 1, shape->dims, (size_t)shape->rank++ * sizeof *shape->dims);
+    shape->dims[0] = 1;
+}
 
 /* Whether the shape can be [n, c, h, w] (axis 1) or [n, h, w, c] (axis 3). */
 static bool has_channels(const struct shape *shape, int axis) {
@@ -88,7 +100,7 @@ static int picture_open(const struct feed_options *options, struct feed **ret_fe
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.path: the network's input %.64s is %s %s, for pictures "
                          "float32, float16 or uint8 [n, 3, h, w], [n, 1, h, w], [n, h, w, 3] or "
-                         "[n, h, w, 1] is expected",
+                         "[n, h, w, 1] is expected, of one picture without n",
                          input->name, input->strings ? "strings" : tensor_type_name(input->type),
                          text);
     }

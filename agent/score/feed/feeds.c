@@ -41,6 +41,8 @@ struct feeds {
     struct source *sources; /* at most one for each input */
     size_t source_count;
     bool has_states;
+    bool is_bare;  /* the picture's input has no axis for the items */
+    size_t bare;   /* which input that is */
     int64_t fixed; /* items of a run; -1: any number */
     json_t *row;   /* the taken one */
 };
@@ -250,6 +252,20 @@ static int add_steps(struct feeds *feeds, struct error *err) {
     return 0;
 }
 
+/* Gives the input of a picture [c, h, w] or [h, w, c] an axis for the items, as others have it. */
+static void add_items(struct feeds *feeds) {
+    for (size_t i = 0; i < feeds->count; i++) {
+        struct port *port = &feeds->ports[i];
+        const struct source *source = &feeds->sources[port->source];
+        if (source->kind == &feed_picture && feed_is_bare_picture(&feeds->inputs[i])) {
+            feed_add_items(&feeds->inputs[i].shape);
+            source->inputs[port->index].shape = feeds->inputs[i].shape;
+            feeds->is_bare = true;
+            feeds->bare = i;
+        }
+    }
+}
+
 static int open_sources(struct feeds *feeds, const json_t *entries, struct error *err) {
     for (size_t i = 0; i < feeds->source_count; i++) {
         struct source *source = &feeds->sources[i];
@@ -334,8 +350,11 @@ int feeds_new(const struct feeds_options *options, struct feeds **ret_feeds, str
     }
     name_inputs(feeds);
     if (check_names(feeds, entries, err) < 0 || assign(feeds, entries, err) < 0 ||
-        find_states(feeds, entries, err) < 0 || add_steps(feeds, err) < 0 ||
-        open_sources(feeds, entries, err) < 0 || find_items(feeds, err) < 0) {
+        find_states(feeds, entries, err) < 0 || add_steps(feeds, err) < 0) {
+        return -1;
+    }
+    add_items(feeds);
+    if (open_sources(feeds, entries, err) < 0 || find_items(feeds, err) < 0) {
         return -1;
     }
     *ret_feeds = TAKE(feeds);
@@ -377,6 +396,21 @@ bool feeds_in_steps(const struct feeds *feeds, size_t index) {
 
 int feeds_state(const struct feeds *feeds, size_t index) {
     return feeds->ports[index].state;
+}
+
+void feeds_strip(const struct feeds *feeds, struct tensor *inputs) {
+    if (feeds->is_bare) {
+        struct shape *shape = &inputs[feeds->bare].shape;
+        memmove(shape->dims, shape->dims + 1, (size_t)--shape->rank * sizeof *shape->dims);
+    }
+}
+
+void feeds_restore(const struct feeds *feeds, struct tensor *outputs) {
+    for (size_t i = 0; feeds->is_bare && i < session_output_count(feeds->options.session); i++) {
+        if (outputs[i].shape.rank < TENSOR_RANK_MAX) {
+            feed_add_items(&outputs[i].shape);
+        }
+    }
 }
 
 void feeds_files(const struct feeds *feeds, json_t *files) {

@@ -46,6 +46,11 @@ bool feeds_in_steps(const struct feeds *feeds, size_t index);
 /* The output of the network whose value is input `index` in the next step; -1: it is not a state.
  */
 int feeds_state(const struct feeds *feeds, size_t index);
+/* Before and after a run: a network that takes one picture [3, h, w] has no axis for the items. Its
+ * inputs are measured with one all the same; this takes it away from `inputs`, all of them, and
+ * gives it to `outputs`. Other networks: nothing is changed. */
+void feeds_strip(const struct feeds *feeds, struct tensor *inputs);
+void feeds_restore(const struct feeds *feeds, struct tensor *outputs);
 /* Adds the files that the values depend on (scorer.h). */
 void feeds_files(const struct feeds *feeds, json_t *files);
 /* The names of the columns of a table that the values are taken from; the caller owns them. */

@@ -26,6 +26,8 @@ const struct box_form box_forms[] = {
      CLASS_SCORES_SIGMOID, BOX_NONE, 1, "range: Unit, color: RGB", NULL},
     {"TFDetection", "boxes [n, k, 4], scores [n, k] and classes [n, k], known by their names",
      BOX_LISTS, BOX_TLBR, BOX_UNIT, CLASS_SCORES_RAW, BOX_NONE, 1, "range: Byte, color: RGB", NULL},
+    {"TorchVision", "boxes [n, k, 4], scores [n, k] and whole numbers of classes [n, k]", BOX_LISTS,
+     BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE, 1, "range: Unit, color: RGB", NULL},
     {"BlazeFace", "[n, 896, 16] and [n, 896, 1], or both in two levels", BOX_ANCHORED, BOX_CXCYWH,
      BOX_PIXELS, CLASS_SCORES_SIGMOID, BOX_NONE, 0.3f, "range: Signed, color: RGB",
      &anchors_of_blaze_face},
@@ -73,38 +75,27 @@ static const struct tensor *find_lone(enum box_layout layout, const struct post_
     return found;
 }
 
-/* An output of this shape whose name says this; if only one has the shape, its name does not matter
- * unless `by_name`. NULL: none, or several. */
-static const struct tensor *find_named(const struct post_outputs *outputs, int rank, int64_t last,
-                                       enum box_name what, bool by_name) {
-    const struct tensor *only = NULL, *named = NULL;
-    size_t count = 0, named_count = 0;
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct tensor *output = outputs->tensors[i];
-        if (is_shaped(output, outputs->items, rank, last)) {
-            count++;
-            only = output;
-            if (box_name_says(outputs->names[i], what)) {
-                named_count++;
-                named = output;
-            }
-        }
-    }
-    return named_count == 1 ? named : count == 1 && !by_name ? only : NULL;
-}
-
 /* The boxes [n, k, 4] of a pair: by their name, or because others have the names of scores. */
 static const struct tensor *find_boxes(const struct post_outputs *outputs) {
-    const struct tensor *boxes = find_named(outputs, 3, 4, BOX_NAME_BOXES, false), *other = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < outputs->count && !boxes; i++) {
-        if (is_shaped(outputs->tensors[i], outputs->items, 3, 4) &&
-            !box_name_says(outputs->names[i], BOX_NAME_SCORES)) {
-            count++;
-            other = outputs->tensors[i];
+    const struct tensor *only = NULL, *named = NULL, *other = NULL;
+    size_t count = 0, named_count = 0, other_count = 0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        if (!is_shaped(output, outputs->items, 3, 4)) {
+            continue;
+        }
+        count++;
+        only = output;
+        if (box_name_says(outputs->names[i], BOX_NAME_BOXES)) {
+            named_count++;
+            named = output;
+        }
+        if (!box_name_says(outputs->names[i], BOX_NAME_SCORES)) {
+            other_count++;
+            other = output;
         }
     }
-    return boxes ? boxes : count == 1 ? other : NULL;
+    return named_count == 1 ? named : count == 1 ? only : other_count == 1 ? other : NULL;
 }
 
 /* Boxes, and the scores of as many candidates. */
@@ -127,35 +118,88 @@ static bool find_pair(const struct post_outputs *outputs, struct box_source *ret
     }
     ret_source->boxes = boxes;
     ret_source->scores = named_count == 1 ? named : count == 1 ? only : NULL;
+    ret_source->candidates = boxes ? boxes->shape.dims[1] : 0;
     return ret_source->scores != NULL;
 }
 
-/* The only boxes [n, k, 4]; of several those of `candidates`, because raw ones of all anchors may
- * be beside them. NULL: none, or several. */
-static const struct tensor *find_listed(const struct post_outputs *outputs, int64_t candidates) {
-    const struct tensor *only = find_named(outputs, 3, 4, BOX_NAME_BOXES, false), *found = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct tensor *output = outputs->tensors[i];
-        if (is_shaped(output, outputs->items, 3, 4) && output->shape.dims[1] == candidates &&
-            box_name_says(outputs->names[i], BOX_NAME_BOXES)) {
-            found = output;
-            count++;
-        }
-    }
-    return only ? only : count == 1 ? found : NULL;
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+/* The outputs of one network, which have an axis for the items, or none of them has. */
+struct lists {
+    const struct post_outputs *outputs;
+    int axis; /* of the candidates: 1, or 0 if there is none for the items */
+};
+
+static bool is_whole(const struct tensor *output) {
+    return output->type == TENSOR_INT64 || output->type == TENSOR_INT32;
 }
 
-static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
-    const struct tensor *scores = find_named(outputs, 2, -1, BOX_NAME_SCORES, true);
-    const struct tensor *boxes = find_listed(outputs, scores ? scores->shape.dims[1] : 0);
-    const struct tensor *classes = find_named(outputs, 2, -1, BOX_NAME_CLASSES, true);
+/* Whether it has one number (columns is 0) or so many for each candidate. A run may find none. */
+static bool is_listed(const struct lists *lists, const struct tensor *output, int64_t columns) {
+    const struct shape *shape = &output->shape;
+    return shape->rank == lists->axis + 1 + (columns > 0) &&
+           (lists->axis == 0 || shape->dims[0] == lists->outputs->items) &&
+           (columns == 0 || shape->dims[lists->axis + 1] == columns);
+}
+
+static int64_t count_listed(const struct lists *lists, const struct tensor *output) {
+    return output->shape.dims[lists->axis];
+}
+
+/* The output that is looked for. */
+struct wish {
+    enum box_name what;
+    int64_t columns, candidates; /* candidates: -1: any number */
+    bool is_whole, by_name;      /* by_name: its name must say what it is */
+};
+
+/* The only one whose name says it, or the only one of this shape. NULL: none, or several. */
+static const struct tensor *find_list(const struct lists *lists, const struct wish *wish) {
+    const struct tensor *only = NULL, *named = NULL;
+    size_t count = 0, named_count = 0;
+    for (size_t i = 0; i < lists->outputs->count; i++) {
+        const struct tensor *output = lists->outputs->tensors[i];
+        bool fits = wish->is_whole ? is_whole(output) : output->type == TENSOR_FLOAT32;
+        if (!fits || !is_listed(lists, output, wish->columns) ||
+            (wish->candidates >= 0 && count_listed(lists, output) != wish->candidates)) {
+            continue;
+        }
+        count++;
+        only = output;
+        if (box_name_says(lists->outputs->names[i], wish->what)) {
+            named_count++;
+            named = output;
+        }
+    }
+    return named_count == 1 ? named : count == 1 && !wish->by_name ? only : NULL;
+}
+
+/* Whole numbers are classes, and the floats beside them scores; of floats the names say it. */
+static bool find_lists_of(const struct lists *lists, struct box_source *ret_source) {
+    const struct wish all[] = {{BOX_NAME_BOXES, 4, -1, false, false},
+                               {BOX_NAME_SCORES, 0, -1, false, true},
+                               {BOX_NAME_SCORES, 0, -1, false, false}};
+    const struct tensor *scores = find_list(lists, &all[1]);
+    scores = scores ? scores : find_list(lists, &all[2]);
+    int64_t count = scores ? count_listed(lists, scores) : -1;
+    /* Of several boxes those of as many candidates: raw ones of all anchors may be beside them. */
+    const struct wish beside[] = {{BOX_NAME_BOXES, 4, count, false, true},
+                                  {BOX_NAME_CLASSES, 0, count, true, false},
+                                  {BOX_NAME_CLASSES, 0, count, false, true}};
+    const struct tensor *boxes = find_list(lists, &all[0]);
+    boxes = boxes ? boxes : find_list(lists, &beside[0]);
+    const struct tensor *classes = find_list(lists, &beside[1]);
+    classes = classes ? classes : find_list(lists, &beside[2]);
     ret_source->boxes = boxes;
     ret_source->scores = scores;
     ret_source->classes = classes;
-    return boxes && scores && classes && scores != classes &&
-           scores->shape.dims[1] == boxes->shape.dims[1] &&
-           classes->shape.dims[1] == boxes->shape.dims[1];
+    ret_source->candidates = count;
+    return boxes && scores && classes && scores != classes && count_listed(lists, boxes) == count;
+}
+
+static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
+    return find_lists_of(&(struct lists){outputs, 1}, ret_source) ||
+           (outputs->items == 1 && find_lists_of(&(struct lists){outputs, 0}, ret_source));
 }
 
 bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
@@ -171,8 +215,9 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
         return form->anchors == &anchors_of_yunet ? box_anchors_are_yunet(outputs)
                                                   : box_anchors_are_blaze_face(outputs);
     }
-    ret_source->boxes = find_lone(form->layout, outputs);
-    return ret_source->boxes != NULL;
+    const struct tensor *boxes = ret_source->boxes = find_lone(form->layout, outputs);
+    ret_source->candidates = boxes ? boxes->shape.dims[form->layout == BOX_COLUMNS ? 2 : 1] : 0;
+    return boxes != NULL;
 }
 
 /* Candidates of a square input with grids of 8, 16 and 32 pixels: 16 + 4 + 1 in each 32x32. YOLOv5
@@ -196,9 +241,10 @@ bool box_form_guess(const struct box_form *form, const struct post_outputs *outp
         return is_square_grid(ret_source->boxes->shape.dims[1]);
     case BOX_PAIR: /* lists may have the scores of all classes beside them */
         return !find_lists(outputs, &lists);
+    case BOX_LISTS: /* TensorFlow's classes are floats, PyTorch's whole numbers */
+        return is_whole(ret_source->classes) == (form->units == BOX_PIXELS);
     case BOX_COLUMNS:
     case BOX_FINAL:
-    case BOX_LISTS:
     case BOX_ANCHORED:
     default:
         return true;
@@ -231,6 +277,15 @@ static struct box place(enum box_coordinates coordinates, const float *values, i
 /* Candidate k of the item; `scores` has room for its scores, in order. */
 static struct row find_row(const struct box_source *source, int64_t index, int64_t k) {
     const int64_t *dims = source->boxes->shape.dims;
+    if (source->form.layout == BOX_LISTS) {
+        int64_t at = index * source->candidates + k;
+        return (struct row){(const float *)source->boxes->data + 4 * at,
+                            (const float *)source->scores->data + at,
+                            1,
+                            1,
+                            k,
+                            at};
+    }
     const float *values = (const float *)source->boxes->data + index * dims[1] * dims[2];
     if (source->form.layout == BOX_COLUMNS) {
         return (struct row){values + k, values + 4 * dims[2] + k, dims[2], dims[1] - 4, k, 0};
@@ -242,7 +297,7 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
     if (source->form.layout == BOX_FINAL) {
         return (struct row){row, row + 4, 1, 1, k, 0};
     }
-    int64_t classes = source->form.layout == BOX_LISTS ? 1 : source->scores->shape.dims[2];
+    int64_t classes = source->scores->shape.dims[2];
     const float *scores = (const float *)source->scores->data;
     int64_t at = index * dims[1] + k;
     return (struct row){row, scores + at * classes, 1, classes, k, at};
@@ -253,10 +308,13 @@ int64_t box_form_classes(const struct box_source *source) {
     if (!source->boxes) {
         return 0; /* of anchors: known with the first item */
     }
+    if (layout == BOX_FINAL || layout == BOX_LISTS) {
+        return 0;
+    }
     int64_t columns = find_row(source, 0, 0).classes;
     int64_t count = source->class_count > 0 ? MIN(source->class_count, columns) : columns;
     bool has_background = columns > 1 && source->form.background != BOX_NONE;
-    return layout == BOX_FINAL || layout == BOX_LISTS ? 0 : count - has_background;
+    return count - has_background;
 }
 
 static int check_score(float score, int64_t k, struct error *err) {
@@ -309,11 +367,10 @@ static int find_score(const struct box_source *source, const struct row *row, fl
         return result;
     }
     if (source->form.layout == BOX_FINAL || source->form.layout == BOX_LISTS) {
-        float class = source->form.layout == BOX_FINAL
-                          ? row->box[5]
-                          : ((const float *)source->classes->data)[row->at];
+        double class = source->form.layout == BOX_FINAL ? (double)row->box[5]
+                                                        : tensor_number(source->classes, row->at);
         box->score = row->scores[0];
-        box->class = class >= 0 && class < 1e6f ? (int64_t) class : 0;
+        box->class = class >= 0 && class < 1e6 ? (int64_t) class : 0;
         return check_score(box->score, row->k, err);
     }
     return find_class(source, row, weighed, box, err);
@@ -340,12 +397,11 @@ static bool is_finite(const struct box *box) {
 
 int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,
                   size_t *ret_count, struct error *err) {
-    const int64_t *dims = source->boxes->shape.dims;
-    int64_t candidates = dims[source->form.layout == BOX_COLUMNS ? 2 : 1], classes = 1;
+    int64_t candidates = source->candidates, classes = 1;
     size_t count = 0;
     int result = 0;
     struct box *boxes = x_calloc((size_t)candidates, sizeof *boxes);
-    classes = find_row(source, index, 0).classes;
+    classes = candidates > 0 ? find_row(source, index, 0).classes : 1;
     float *weighed = x_calloc((size_t)classes, sizeof *weighed);
     for (int64_t k = 0; k < candidates && result == 0; k++) {
         struct row row = find_row(source, index, k);

@@ -15,7 +15,7 @@ enum box_layout {
     BOX_COLUMNS, /* [n, 4 + c, k]: box, scores of classes */
     BOX_FINAL,   /* [n, k, 6]: box, score, class */
     BOX_PAIR,    /* boxes [n, k, 4] and scores [n, k, c] */
-    BOX_LISTS,   /* boxes [n, k, 4], scores [n, k] and classes [n, k] */
+    BOX_LISTS,   /* boxes [n, k, 4], scores [n, k] and classes [n, k]; of one item also without n */
     BOX_ANCHORED /* numbers of anchors, and scores (anchor_rows.h) */
 };
 enum box_coordinates {
@@ -54,6 +54,7 @@ struct box_source {
     struct box_form form;
     const struct tensor *boxes, *scores,
         *classes;        /* scores, classes: NULL: `boxes` holds them, too */
+    int64_t candidates;  /* k */
     int64_t class_count; /* of the columns that are scores of classes; 0: all */
     float threshold;     /* boxes below this score are left out; set by the caller */
     /* BOX_GRID, BOX_ANCHORED, set by the caller: those of one item. With BOX_ANCHORED its rows are

@@ -5,6 +5,7 @@
  * or recognised where only one fits. */
 #include "agent/score/post/anchor_rows.h"
 #include "agent/score/post/box_anchors.h"
+#include "agent/score/post/box_columns.h"
 #include "agent/score/post/box_form.h"
 #include "agent/score/post/labels.h"
 #include "agent/score/post/paint.h"
@@ -32,6 +33,7 @@ struct post_state {
     bool is_guessed;             /* no form is named */
     struct box_source source;    /* of the last run */
     struct anchors anchors;      /* as the spec lists them */
+    struct box_columns columns;  /* as the spec names them */
     struct labels labels;
     float overlap;
     size_t most;
@@ -46,11 +48,20 @@ static const struct box_form anchored = {"of anchors", "boxes and scores of all 
                                          BOX_NONE,     0.45f,
                                          NULL,         NULL};
 
+/* With spec.scorer.onnx.postprocess.columns: rows that have their class, or the scores of all. */
+static const struct box_form described[] = {
+    {"of columns", "rows of candidates", BOX_ROWS, BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE,
+     0.45f, NULL, NULL},
+    {"of columns", "rows of candidates", BOX_FINAL, BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW,
+     BOX_NONE, 1, NULL, NULL},
+};
+
 static int boxes_open(const json_t *spec, struct post_state **ret_state, struct error *err) {
     const char *name = tree_text(spec, FIELD "form", "Auto");
     const struct box_form *form = NULL;
     struct labels labels;
     struct anchors anchors;
+    struct box_columns columns;
     for (size_t i = 0; i < box_form_count; i++) {
         form = strcmp(box_forms[i].name, name) == 0 ? &box_forms[i] : form;
     }
@@ -58,7 +69,7 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
         return error_set(err, ERROR_INVALID, "spec." FIELD "form is '%.40s', which is unknown",
                          name);
     }
-    if (anchors_read(spec, &anchors, err) < 0) {
+    if (box_columns_read(spec, &columns, err) < 0 || anchors_read(spec, &anchors, err) < 0) {
         return -1;
     }
     if (labels_read(spec, FIELD "labels", &labels, err) < 0) {
@@ -68,9 +79,12 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
     struct post_state *state = x_calloc(1, sizeof *state);
     *state = (struct post_state){
         .spec = spec,
-        .form = anchors.count > 0 ? &anchored : form,
-        .is_guessed = anchors.count == 0 && !form,
+        .form = anchors.count > 0   ? &anchored
+                : columns.count > 0 ? &described[box_columns_are_final(&columns)]
+                                    : form,
+        .is_guessed = anchors.count == 0 && columns.count == 0 && !form,
         .anchors = anchors,
+        .columns = columns,
         .labels = labels,
         .most = (size_t)MAX(tree_integer(spec, FIELD "maxBoxes", BOXES_MOST), 1),
         .draws = tree_bool(spec, FIELD "draw", false),
@@ -154,11 +168,28 @@ static int check_labels(const struct post_state *state, const struct box_source 
     int64_t classes = box_form_classes(source), names = (int64_t)state->labels.count;
     return classes == 0 || names == 0 || names == classes
                ? 0
-               : error_set(err, source->anchors ? ERROR_FAILED : ERROR_INVALID,
+               : error_set(err, state->source.boxes ? ERROR_INVALID : ERROR_FAILED,
                            "spec." FIELD "labels: the file names %lld classes, in form %s the "
                            "network has %lld: other labels, another form, or the number of columns "
                            "that are scores (classes) is expected",
                            (long long)names, source->form.name, (long long)classes);
+}
+
+static int take_columns(struct post_state *state, const struct post_outputs *outputs,
+                        struct error *err) {
+    char shapes[SHAPES_BYTES];
+    size_t count = 0;
+    state->source = (struct box_source){.form = *state->form};
+    override(state);
+    if (box_columns_find(&state->columns, outputs, &count)) {
+        return 0;
+    }
+    list_shapes(outputs, shapes);
+    return error_set(err, ERROR_INVALID,
+                     "spec." FIELD "columns: %s of the network's outputs (%s) %s %zu columns%s",
+                     count == 0 ? "none" : "several", shapes, count == 0 ? "has" : "have",
+                     state->columns.count,
+                     count == 0 ? "" : ": name one of them in spec.scorer.onnx.output");
 }
 
 static int boxes_take(struct post_state *state, const struct post_outputs *outputs,
@@ -170,6 +201,9 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
         state->source = (struct box_source){.form = anchored};
         override(state);
         return 0; /* the input's size, which is known with an item, says whether they fit */
+    }
+    if (state->columns.count > 0) {
+        return take_columns(state, outputs, err);
     }
     for (size_t i = 0; i < box_form_count; i++) {
         struct box_source source;
@@ -203,7 +237,8 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
     }
     return error_set(err, ERROR_INVALID,
                      "spec." FIELD "form: the network's outputs (%s) are not of the form %s; %s: "
-                     "%s; scorer.onnx.outputs names those that count",
+                     "%s; scorer.onnx.outputs names those that count, and columns describes one "
+                     "that has none of these forms",
                      shapes, state->form ? state->form->name : "of any detector that is known",
                      *fitting ? "they fit" : "forms are", *fitting ? fitting : all);
 }
@@ -341,11 +376,28 @@ static int read_rows(const struct post_state *state, int64_t index, const struct
     return result;
 }
 
+static int read_columns(const struct post_state *state, const struct post_outputs *outputs,
+                        int64_t index, struct found *ret_found, struct error *err) {
+    AUTO(tensor_release) struct tensor rows = {0};
+    struct box_source source = state->source;
+    if (box_columns_rows(&state->columns, outputs, index, source.form.scores, &rows, err) < 0) {
+        return -1;
+    }
+    source.boxes = &rows;
+    source.candidates = rows.shape.dims[1];
+    return check_labels(state, &source, err) < 0
+               ? -1
+               : box_form_read(&source, 0, &ret_found->boxes, &ret_found->count, err);
+}
+
 static int read_boxes(const struct post_state *state, const struct post_outputs *outputs,
                       int64_t index, const struct post_item *item, struct found *ret_found,
                       struct error *err) {
     AUTO(anchor_rows_release) struct anchor_rows rows = {0};
     struct box_source source = state->source;
+    if (state->columns.count > 0) {
+        return read_columns(state, outputs, index, ret_found, err);
+    }
     if (source.form.layout != BOX_ANCHORED) {
         return read_rows(state, index, item, ret_found, err);
     }
@@ -355,6 +407,7 @@ static int read_boxes(const struct post_state *state, const struct post_outputs 
     }
     source.boxes = &rows.boxes;
     source.scores = &rows.scores;
+    source.candidates = rows.boxes.shape.dims[1];
     source.anchor_list = rows.anchors;
     return check_labels(state, &source, err) < 0
                ? -1

@@ -140,6 +140,7 @@ static int collect(struct groups *groups, const struct groups_target *target, st
     if (session_collect(session, groups->outputs, err) < 0) {
         return -1;
     }
+    feeds_restore(groups->options.feeds, groups->outputs);
     int result = post_take(groups->options.post, groups->outputs, items_of(groups, run.count), err);
     for (int i = 0; i < run.count && result == 0; i++) {
         result = write_item(groups, &run, i, target, err);
@@ -173,6 +174,7 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
         input->data = (char *)input->data + (size_t)first * item_bytes;
         input->shape.dims[0] = items_of(groups, count);
     }
+    feeds_strip(groups->options.feeds, groups->inputs);
     if (session_submit(groups->options.session, groups->inputs, err) < 0) {
         return -1;
     }

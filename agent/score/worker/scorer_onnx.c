@@ -233,15 +233,16 @@ enum { TRY_DONE = 0, TRY_NOT_RUN = 1 };
 
 /* Runs the network once and checks that its output fits postprocess. TRY_NOT_RUN: the network
  * refuses an input that may work with another size, for example larger pictures. */
-static int try_run(struct scorer *scorer, const struct tensor *inputs, int64_t items,
-                   struct error *err) {
+static int try_run(struct scorer *scorer, struct tensor *inputs, int64_t items, struct error *err) {
     struct error ignored = {0};
     if (scorer->has_bytes) { /* only workers set this, and workers do not try */
         return TRY_DONE;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
     int result = TRY_NOT_RUN;
+    feeds_strip(scorer->feeds, inputs);
     if (session_run(scorer->session, inputs, output, &ignored) == 0) {
+        feeds_restore(scorer->feeds, output);
         result = post_take(scorer->post, output, items, err) < 0 ? -1 : TRY_DONE;
     }
     free(output);

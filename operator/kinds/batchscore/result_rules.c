@@ -20,6 +20,7 @@ static const struct {
      "belongs to type: Classes, Values, Boxes or Text"},
     {"form", {"Boxes"}, "belongs to type: Boxes"},
     {"anchors", {"Boxes"}, "belongs to type: Boxes"},
+    {"columns", {"Boxes"}, "belongs to type: Boxes"},
     {"offsets", {"Boxes"}, "belongs to type: Boxes"},
     {"variances", {"Boxes"}, "belongs to type: Boxes"},
     {"coordinates", {"Boxes"}, "belongs to type: Boxes"},
@@ -71,6 +72,27 @@ static int check_anchors(const json_t *postprocess, struct error *err) {
     return 0;
 }
 
+/* So do the names of an output's columns. */
+static int check_columns(const json_t *postprocess, struct error *err) {
+    static const struct {
+        const char *other, *field, *sentence;
+    } rows[] = {
+        {"anchors", "columns", "anchors are a form of their own: take one of the two out"},
+        {"form", "form", "columns are a form of their own: take one of the two out"},
+        {"coordinates", "coordinates",
+         "columns say what coordinates they are: take one of the two out"},
+    };
+    bool has_columns = json_object_get(postprocess, "columns") != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (has_columns && json_object_get(postprocess, rows[i].other)) {
+            char field[64];
+            snprintf(field, sizeof field, ONNX "postprocess.%s", rows[i].field);
+            return job_refuse(err, field, rows[i].sentence);
+        }
+    }
+    return 0;
+}
+
 static int check_postprocess(const json_t *postprocess, struct error *err) {
     const char *type = tree_text(postprocess, "type", "");
     for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
@@ -81,7 +103,7 @@ static int check_postprocess(const json_t *postprocess, struct error *err) {
             return job_refuse(err, field, owners[i].sentence);
         }
     }
-    if (check_anchors(postprocess, err) < 0) {
+    if (check_anchors(postprocess, err) < 0 || check_columns(postprocess, err) < 0) {
         return -1;
     }
     if (strcmp(type, "Text") == 0 && !json_object_get(postprocess, "labels")) {

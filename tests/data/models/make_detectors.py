@@ -3,7 +3,7 @@
 (Python's standard library only).
 
     make_detectors.py FOLDER   writes FOLDER/FORM.onnx for the forms yolov5, yolox, yolov8, yolov10, ssd, detr, tf,
-                           yunet, anchored, points, both
+                           torch, yunet, anchored, points, both
 """
 import math
 import random
@@ -75,13 +75,28 @@ def list_of(name, values):
     return nodes, constants, value(name, ["N", len(values)])
 
 
-def network(parts, transposed=None, of_bytes=False):
-    """of_bytes: pictures as TensorFlow's exports take them, one at a time and of any size."""
+def of_one(parts):
+    """The same outputs without the axis of the items, and classes as whole numbers, as torchvision's exports have them."""
+    changed = []
+    for nodes, constants, output in parts:
+        name, last = output[2:2 + output[1]].decode(), [-1, 4] if b"boxes" in output else [-1]
+        cast = [node("Cast", [name], [name + "_whole"], to=7)] if name == "labels" else []
+        shape = whole_numbers(name + "_one", [len(last)], last)
+        nodes = nodes + cast + [node("Reshape", [name + ("_whole" if cast else ""), name + "_one"], [name + "_of_one"])]
+        changed.append((nodes, constants + [shape], value(name + "_of_one", ["K", 4][:len(last)], 7 if cast else 1)))
+    return changed
+
+
+def network(parts, transposed=None, of_bytes=False, is_bare=False):
+    """of_bytes: pictures as TensorFlow's exports take them, one at a time and of any size. is_bare: one, without its axis."""
     shape = field(1, 3) + field(2, 7) + field(8, "shape") + b"".join(field(7, d) for d in (-1, 1, 1))
     nodes = [node("Cast", ["x"], ["floats"], to=1), node("Transpose", ["floats"], ["planes"], perm=[0, 3, 1, 2])] if of_bytes else []
-    nodes += [node("GlobalAveragePool", ["planes" if of_bytes else "x"], ["means"]),
+    if is_bare:
+        shape_of_one = whole_numbers("of_one", [4], [1, 3, SIDE, SIDE])
+        nodes = [node("Reshape", ["x", "of_one"], ["planes"])]
+    nodes += [node("GlobalAveragePool", ["planes" if of_bytes or is_bare else "x"], ["means"]),
               node("Conv", ["means", "red"], ["mean"], kernel_shape=[1, 1]), node("Reshape", ["mean", "shape"], ["shift"])]
-    constants, outputs = [shape, tensor("red", [1, 3, 1, 1], [1 / 16, 0, 0])], []
+    constants, outputs = [shape, tensor("red", [1, 3, 1, 1], [1 / 16, 0, 0])] + ([shape_of_one] if is_bare else []), []
     for own, fixed, output in parts:
         nodes += own
         constants += fixed
@@ -89,14 +104,14 @@ def network(parts, transposed=None, of_bytes=False):
     if transposed:
         nodes.append(node("Transpose", [transposed], ["turned"], perm=[0, 2, 1]))
         outputs = [value("turned", ["N", "C", "K"])]
-    pictures = value("x", [1, "H", "W", 3], 2) if of_bytes else value("x", ["N", 3, SIDE, SIDE])
+    pictures = value("x", [1, "H", "W", 3], 2) if of_bytes else value("x", ["N", 3, SIDE, SIDE][is_bare:])
     return model(nodes, [pictures], outputs, constants)
 
 
 def main(folder):
     unit = [1 / SIDE, 0, 1 / SIDE, 0]
-    five, grid, eight, ten, ssd, detr, lists, faces, points, anchored = (candidates(f) for f in (
-        "yolov5", "yolox", "yolov8", "yolov10", "ssd", "detr", "tf", "yunet", "points", "anchored"))
+    five, grid, eight, ten, ssd, detr, lists, torch, faces, points, anchored = (candidates(f) for f in (
+        "yolov5", "yolox", "yolov8", "yolov10", "ssd", "detr", "tf", "torch", "yunet", "points", "anchored"))
     scaled = lambda box: [v / SIDE for v in box]
     odds = lambda scores: [math.log(s / (1 - s)) for s in scores]
     logits = lambda scores: [math.log(s + 1e-3) for s in scores]
@@ -120,6 +135,9 @@ def main(folder):
                        list_of("detection_scores", [max(s) for _, _, s in lists]),
                        shifted("raw_detection_boxes", [[0.1, 0.1, 0.9, 0.9]] * 50, [0] * 4),
                        shifted("raw_detection_scores", [[0.5] * (1 + CLASSES)] * 50, [0] * (1 + CLASSES))], of_bytes=True),
+        "torch": network(of_one([shifted("boxes", [b for b, _, _ in torch], [1, 0, 1, 0]),
+                                 list_of("labels", [float(s.index(max(s))) for _, _, s in torch]),
+                                 list_of("scores", [max(s) for _, _, s in torch])]), is_bare=True),
         "yunet": network([shifted(f"{name}_{stride}", filled(rows, (SIDE // stride) ** 2) if stride == 8 else
                                   [[0.0] * len(rows[0])] * (SIDE // stride) ** 2, [moves] + [0] * (len(rows[0]) - 1))
                           for name, rows, moves in (("cls", [[s[0]] for _, _, s in faces], 0), ("obj", [[o] for _, o, _ in faces], 0),
@@ -161,7 +179,7 @@ def found(form, red, threshold=0.25, limit=None):
             score = (scores[best] + 1e-3) / (sum(scores) + 1 - objectness + 4e-3)
         rows.append((box, score, best))
     rows = sorted((row for row in rows if row[1] >= threshold), key=lambda row: -row[1])
-    limit = limit if limit is not None else 1 if form in ("yolov10", "detr", "tf") else 0.3 if form == "yunet" else 0.45
+    limit = limit if limit is not None else 1 if form in ("yolov10", "detr", "tf", "torch") else 0.3 if form == "yunet" else 0.45
     kept = []
     for row in rows:
         if limit >= 1 or all(row[2] != k[2] or overlap(row[0], k[0]) <= limit for k in kept):

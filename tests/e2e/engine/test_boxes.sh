@@ -71,6 +71,12 @@ job yunet ''
 check "yunet: three levels, known by their names" boxes yunet Stretch
 job tf ''
 check "tf: pictures of bytes of any size, boxes among all that TensorFlow gives out" boxes tf Stretch
+job torch ''
+check "torch: one picture at a time, boxes, scores and whole classes without an axis for it" boxes torch Stretch
+job yolov10 ', columns: [Left, Top, Right, Bottom, Score, Class]'
+check "columns that the manifest names" boxes yolov10 Stretch
+job yolov8 ', columns: [CenterX, CenterY, Width, Height, Classes]'
+check "columns along the other axis, scores of all classes" boxes yolov8 Stretch
 job yolov5 ', form: YOLOv5, labels: data/labels.txt' 'fit: Pad, width: 64, height: 64'
 check "padded pictures" boxes yolov5 Pad
 check "with the classes' names" python3 -c '
@@ -123,6 +129,8 @@ job ssd ''
 check "SSD, or a transformer" says "several forms, name one: SSD ([n, k, 4] and [n, k, classes]), DETR"
 job yolov8 ', form: SSD'
 check "another form than the network's" says "are not of the form SSD; they fit: YOLOv8 ([n, 4 + classes, k])"
+job yolov8 ', columns: [Left, Top, Right, Bottom, Score]'
+check "columns that it does not have" says "columns: none of the network's outputs (turned 2x7x30) has 5 columns"
 job both ''
 check "two outputs that fit" says "spec.scorer.onnx.postprocess.form: the network's outputs (y 2x30x8, z 2x30x8) are not of the form of any detector that is known"
 wanted=1

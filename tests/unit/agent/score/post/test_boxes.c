@@ -90,6 +90,140 @@ static void check_refused(const char *spec, const struct tensor *tensor, const c
     close_post(&opened);
 }
 
+/* PyTorch's lists: whole numbers are classes, whatever their names are; of one item also without an
+ * axis for it; a picture may have none. */
+static void test_lists_of_whole_classes(void) {
+    float places[1][2][4] = {{{25, 50, 50, 75}, {0, 0, 1, 1}}}, scores[1][2] = {{0.9f, 0.1f}};
+    int64_t classes[1][2] = {{3, 1}}, counts[1][1] = {{2}};
+    static const struct {
+        struct shape boxes, scores;
+        const char *wanted;
+    } rows[] = {
+        {{3, {1, 2, 4}},
+         {2, {1, 2}},
+         "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.9,\"class\":3}"},
+        {{2, {2, 4}}, {1, {2}}, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.9,\"class\":3}"},
+        {{3, {1, 0, 4}}, {2, {1, 0}}, ""},
+        {{2, {0, 4}}, {1, {0}}, ""}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct tensor boxes = {TENSOR_FLOAT32, rows[i].boxes, places, false};
+        const struct tensor score = {TENSOR_FLOAT32, rows[i].scores, scores, false};
+        const struct tensor class = {TENSOR_INT64, rows[i].scores, classes, false};
+        const struct tensor count = {TENSOR_INT64, {2, {1, 1}}, counts, false};
+        const struct tensor *list[] = {&count, &class, &score, &boxes};
+        const char *names[] = {"num_dets", "det_classes", "1270", "1281"};
+        const struct post_outputs outputs = {list, names, ARRAY_LEN(list), 1, false};
+        check(BOXES(""), &outputs, 0, rows[i].wanted);
+    }
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+#define COLUMNS(names) BOXES(", \"columns\": [" names "]")
+
+static void check_columns(const char *spec, const struct tensor *tensor, int64_t items,
+                          int64_t index, const char *wanted) {
+    const char *name = "y";
+    const struct post_outputs outputs = {&tensor, &name, 1, items, false};
+    check(spec, &outputs, index, wanted);
+}
+
+/* The same box at (25, 50), 25 wide and high, as other exporters write it. */
+static void test_columns_say_what_they_are(void) {
+    static const struct {
+        const char *columns;
+        float values[9];
+        int64_t count;
+        const char *score;
+    } rows[] = {
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\"",
+         {25, 50, 50, 75, 0.5f},
+         5,
+         "0.5,\"class\":0"},
+        {"\"Skip\", \"Class\", \"Score\", \"Left\", \"Top\", \"Width\", \"Height\"",
+         {9, 3, 0.5f, 25, 50, 25, 25},
+         7,
+         "0.5,\"class\":3"},
+        {"\"CenterY\", \"CenterX\", \"Height\", \"Width\", \"Classes\"",
+         {62.5f, 37.5f, 25, 25, 0.25f, 0.5f},
+         6,
+         "0.5,\"class\":1"},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Objectness\", \"Skip\", \"Score\", \"Class\"",
+         {25, 50, 50, 75, 0.5f, 7, 1, 2},
+         8,
+         "0.5,\"class\":2"},
+        {"\"Objectness\", \"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\"",
+         {0.5f, 25, 50, 50, 75, 0.25f, 0, 1},
+         8,
+         "0.5,\"class\":2"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        float turned[1][9][20] = {0}, straight[20][9] = {0};
+        AUTO(text_freep) char *spec = x_printf(COLUMNS("%s"), rows[i].columns);
+        AUTO(text_freep)
+        char *wanted = x_printf("{\"box\":[50.0,50.0,100.0,100.0],\"score\":%s}", rows[i].score);
+        for (int64_t c = 0; c < rows[i].count; c++) {
+            ((float *)straight)[4 * rows[i].count + c] = rows[i].values[c];
+            turned[0][c][4] = rows[i].values[c];
+        }
+        const struct tensor forms[] = {
+            {TENSOR_FLOAT32, {3, {1, 20, rows[i].count}}, straight, false},
+            {TENSOR_FLOAT32, {4, {1, 1, 20, rows[i].count}}, straight, false},
+            {TENSOR_FLOAT32, {2, {20, rows[i].count}}, straight, false},
+            {TENSOR_FLOAT32, {3, {1, rows[i].count, 20}}, turned, false},
+        };
+        for (size_t k = 0; k < ARRAY_LEN(forms); k++) {
+            check_columns(spec, &forms[k], 1, 0, wanted);
+        }
+    }
+}
+
+/* The rows of all items follow each other, as behind a suppression of duplicates in the network. */
+static void test_rows_name_their_items(void) {
+    float values[3][7] = {
+        {1, 25, 50, 50, 75, 4, 0.5f}, {0, 0, 0, 50, 75, 1, 0.25f}, {1, 0, 25, 50, 75, 2, 0.75f}};
+    const struct tensor tensor = {TENSOR_FLOAT32, {2, {3, 7}}, values, false};
+    const char *spec =
+        COLUMNS("\"Item\", \"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\", \"Score\"");
+    check_columns(spec, &tensor, 2, 0,
+                  "{\"box\":[0.0,0.0,100.0,100.0],\"score\":0.25,\"class\":1}");
+    check_columns(spec, &tensor, 2, 1,
+                  "{\"box\":[0.0,0.0,100.0,100.0],\"score\":0.75,\"class\":2},"
+                  "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":4}");
+    const struct tensor none = {TENSOR_FLOAT32, {2, {0, 7}}, NULL, false};
+    check_columns(spec, &none, 2, 1, "");
+}
+
+static void test_columns_that_are_no_boxes(void) {
+    static const struct {
+        const char *columns, *wanted;
+    } rows[] = {
+        {"\"Left\", \"Top\", \"Right\", \"Height\", \"Score\"", NULL},
+        {"\"Left\", \"Top\", \"Right\", \"Score\", \"Skip\"", "a box is expected: Left and Right"},
+        {"\"CenterX\", \"Top\", \"Right\", \"Bottom\", \"Score\"", "a box is expected"},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\"", "either Score, or Classes"},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\", \"Classes\"",
+         "take one of the two out"},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\", \"Skip\"",
+         "Classes is all columns to the end"},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\", \"Left\"", "Left is there twice"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *spec = x_printf(COLUMNS("%s"), rows[i].columns);
+        AUTO(tree_freep)
+        json_t *tree = json_pack("{s:{s:o}}", "scorer", "onnx", json_loads(spec, 0, NULL));
+        struct post_state *state = NULL;
+        struct error err = {0};
+        int result = post_boxes.open(tree, &state, &err);
+        CHECK_INT(result, rows[i].wanted ? -1 : 0);
+        CHECK(!rows[i].wanted || strstr(err.text, rows[i].wanted));
+        post_boxes.free(state);
+    }
+    const struct tensor other = {TENSOR_FLOAT32, {3, {1, 9, 7}}, NULL, false};
+    check_refused(COLUMNS("\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\""), &other,
+                  "columns: none of the network's outputs (y 1x9x7) has 5 columns");
+}
+
 /* One candidate in each cell of 8, 16 and 32 pixels of a square, or three. */
 static void test_rows_of_a_grid_are_two_forms(void) {
     const struct tensor one = {TENSOR_FLOAT32, {3, {1, 8400, 85}}, NULL, false};
@@ -224,6 +358,10 @@ int main(void) {
     TEST(test_boxes_return_to_the_picture);
     TEST(test_lists_are_known_by_their_names);
     TEST(test_lists_beside_raw_boxes);
+    TEST(test_lists_of_whole_classes);
+    TEST(test_columns_say_what_they_are);
+    TEST(test_rows_name_their_items);
+    TEST(test_columns_that_are_no_boxes);
     TEST(test_rows_of_a_grid_are_two_forms);
     TEST(test_no_form_is_guessed);
     TEST(test_anchors_are_named);
