@@ -18,6 +18,7 @@ _Static_assert(ARRAY_LEN(sides) == ARRAY_LEN(lengths), "a try of both");
 enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24, CHARACTERS_MIN = 10 };
 enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
 enum { SOUND_RATE = 16000 };    /* the usual one of speech */
+enum { CANDIDATE_COLUMNS_MIN = 5, CANDIDATE_COLUMNS_MAX = 16 }; /* a box, a score, and a few more */
 
 struct plan {
     struct session *session;
@@ -355,6 +356,35 @@ static void find_boxes(struct plan *plan) {
     add_fit(plan, post_boxes.name, "forms", forms);
 }
 
+/* Whether an output may have a row for each candidate of a detector: a few columns, and rows that
+ * are not the items. */
+static bool may_be_candidates(const struct plan *plan, const struct tensor *output) {
+    const int64_t *dims = output->shape.dims;
+    int rank = output->shape.rank;
+    bool is_apt = output->type == TENSOR_FLOAT32 && rank >= 2 && rank <= 4 &&
+                  (rank > 2 || dims[0] != plan->outputs.items) && (rank < 4 || dims[1] == 1);
+    return is_apt && dims[rank - 1] >= CANDIDATE_COLUMNS_MIN &&
+           dims[rank - 1] <= CANDIDATE_COLUMNS_MAX;
+}
+
+/* Outputs of none of the forms, whose columns would have to be named. */
+static void find_columns(struct plan *plan) {
+    json_t *names = json_array();
+    for (size_t i = 0; i < plan->outputs.count; i++) {
+        if (may_be_candidates(plan, plan->outputs.tensors[i])) {
+            json_array_append_new(names, name_of(plan->outputs.names[i]));
+        }
+    }
+    bool has_other = tree_find(plan->fits, "type", post_boxes.name) ||
+                     tree_find(plan->fits, "type", post_text.name);
+    if (json_array_size(names) > 0 && !has_other) {
+        json_array_append_new(plan->fits,
+                              json_pack("{s:s, s:b, s:b, s:O}", "type", post_boxes.name, "isLikely",
+                                        0, "needsColumns", 1, "outputs", names));
+    }
+    json_decref(names);
+}
+
 static bool is_listed(const json_t *names, const char *name) {
     size_t i;
     const json_t *one;
@@ -517,6 +547,9 @@ static void find_fits(struct plan *plan) {
         find_fit(plan, *kinds);
     }
     find_texts(plan, false);
+    if (has_pictures) {
+        find_columns(plan);
+    }
 }
 
 /* The first sizes that the network takes; -1: none. */

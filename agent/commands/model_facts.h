@@ -24,6 +24,6 @@
  *   outputs [{name, type, shape, isProbability: its last axis sums to 1, isUnit: its values are
  *            between 0 and 1, hasLabels: the model names its classes}]
  *   fits    the postprocess types that take its outputs, the likeliest first: {type, isLikely,
- *            outputs: [names]}; of Boxes forms: [names] or needsAnchors instead, of Text classes:
- * how many, too */
+ *            outputs: [names]}; of Boxes forms: [names] or needsAnchors instead, or needsColumns,
+ *            too; of Text classes: how many, too} */
 json_t *model_facts(struct session *session);

@@ -149,10 +149,18 @@ static void print_fit(const json_t *facts, const json_t *fit, const char *before
             before, type);
         return;
     }
+    if (tree_bool(fit, "needsColumns", false)) {
+        printf("        %spostprocess: {type: %s, columns: [Left, Top, Right, Bottom, Score, "
+               "Class]}  # of %s, if it has a row for each candidate: its columns, in order\n",
+               before, type, list);
+        return;
+    }
     if (json_object_get(fit, "classes")) {
         printf("        %spostprocess: {type: %s, labels: VOLUME/characters.txt}  # of %s, if it "
-               "was trained by CTC with %lld classes\n",
-               before, type, list, (long long)tree_integer(fit, "classes", 0));
+               "was trained by CTC with %lld classes%s\n",
+               before, type, list, (long long)tree_integer(fit, "classes", 0),
+               may_be_logits(facts, names) ? "; scores: Softmax if they are logits or logarithms"
+                                           : "");
         return;
     }
     printf("        %spostprocess: {type: %s%s}%s%s%s\n", before, type,

@@ -220,12 +220,11 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
     return boxes != NULL;
 }
 
-/* Candidates of a square input with grids of 8, 16 and 32 pixels: 16 + 4 + 1 in each 32x32. YOLOv5
- * has three times as many, which may be a square times 21, too, for an input of 4:3. */
-static bool is_square_grid(int64_t candidates) {
+/* Whether there is one candidate in each cell of grids of 8, 16 and 32 pixels, which are 16 + 4 + 1
+ * in each 32x32. YOLOv5 has three times as many, and so may an input of 3:2. */
+static bool is_one_grid(int64_t candidates) {
     enum { ONE = 21, THREE = 63 };
-    double side = sqrt((double)candidates / ONE);
-    return side >= 1 && side == floor(side) && candidates % THREE != 0;
+    return candidates % ONE == 0 && candidates % THREE != 0;
 }
 
 bool box_form_guess(const struct box_form *form, const struct post_outputs *outputs,
@@ -238,7 +237,7 @@ bool box_form_guess(const struct box_form *form, const struct post_outputs *outp
     case BOX_ROWS: /* a box with points is as wide as one with scores of classes */
         return !box_anchors_are_needed(outputs);
     case BOX_GRID:
-        return is_square_grid(ret_source->boxes->shape.dims[1]);
+        return is_one_grid(ret_source->boxes->shape.dims[1]);
     case BOX_PAIR: /* lists may have the scores of all classes beside them */
         return !find_lists(outputs, &lists);
     case BOX_LISTS: /* TensorFlow's classes are floats, PyTorch's whole numbers */

@@ -22,6 +22,11 @@ nodes = [node("AveragePool", ["x"], ["p"], kernel_shape=[48, 8], strides=[48, 8]
 axis = b"\x08\x01\x10\x07\x42\x04axis\x4a\x08" + struct.pack("<q", 2)
 weights = tensor("w", [12, 3, 1, 1], [k / 12 - c for k in range(12) for c in range(3)])
 open(f"{folder}/model/reader.onnx", "wb").write(model(nodes, [value("x", ["N", 3, 48, "W"])], [value("y", ["N", "T", 12])], [axis, weights]))
+# Rows of boxes for all pictures of a run, each with its picture's number.
+wide = [v for k in range(4) for v in (k, 1, 2, 5 + k, 6, 3, 0.9)]
+open(f"{folder}/model/ends.onnx", "wb").write(model(
+    [node("ReduceMean", ["x"], ["m"], axes=[0, 1, 2, 3]), node("Mul", ["m", "zero"], ["z"]), node("Add", ["z", "rows"], ["y"])],
+    [value("x", ["N", 3, 32, 32])], [value("y", ["K", 7])], [tensor("zero", [1, 1], [0.0]), tensor("rows", [4, 7], wide)]))
 # Sound of any length above that of its window.
 ones = b"\x08\x01\x10\x07\x42\x03one\x4a\x08" + struct.pack("<q", 1)
 open(f"{folder}/model/sound.onnx", "wb").write(model(
@@ -61,6 +66,8 @@ check "a detector" rows 'length == 4 and all(.boxes | length > 0)'
 job yolov10 "$photos" 's/Boxes}/Boxes, form: YOLOv10}/'
 check "one whose form must be named" rows 'length == 4 and all(.boxes | length > 0)'
 check "and the forms are named" [ "$(lines yolov10 | grep -c '{type: Boxes}  # form: YOLOv5 or YOLOv10')" = 1 ]
+job ends "$photos" 's/# or \(.*\)columns: .*\]}.*/\1columns: [Item, Left, Top, Right, Bottom, Class, Score], maxBoxes: 9}/; /type: Raw/d'
+check "one of another form, whose columns must be named" rows 'length == 4 and all(.boxes | length <= 1) and ([.[].boxes[]] | length > 0 and all(.class == 3))'
 job states '{table: {path: data/texts}}'
 check "a network of texts" rows 'length == 2 and all(.embedding | length == 4)'
 check "of outputs with known names the one that is taken" [ "$(lines states | grep -c '{type: Embedding}  # of last_hidden_state$')" = 1 ]

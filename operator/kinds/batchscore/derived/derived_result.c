@@ -9,6 +9,7 @@
 enum { TOP = 5 /* as in the schema */ };
 
 #define FIELD_ANCHORS "spec.scorer.onnx.postprocess.anchors"
+#define FIELD_COLUMNS "spec.scorer.onnx.postprocess.columns"
 
 void derived_lack_add(struct derived_lack *lack, const char *format, ...) {
     va_list arguments;
@@ -137,6 +138,10 @@ static void choose_output(const struct kind_score *job, const json_t *fit,
     if (tree_bool(fit, "needsAnchors", false) && !tree_get(job->asked, FIELD_ANCHORS)) {
         derived_lack_add(lack, "--set 'scorer.onnx.postprocess.anchors=[...]', those of its "
                                "training");
+    }
+    if (tree_bool(fit, "needsColumns", false) && !tree_get(job->asked, FIELD_COLUMNS)) {
+        derived_lack_add(lack, "--set 'scorer.onnx.postprocess.columns=[...]', what the columns of "
+                               "its output are");
     }
     if (json_array_size(names) > 1 && !says && strcmp(result->type, "Embedding") != 0) {
         derived_lack_add(lack, "--set scorer.onnx.output=%s or another of its outputs",

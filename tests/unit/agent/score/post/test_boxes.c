@@ -224,12 +224,14 @@ static void test_columns_that_are_no_boxes(void) {
                   "columns: none of the network's outputs (y 1x9x7) has 5 columns");
 }
 
-/* One candidate in each cell of 8, 16 and 32 pixels of a square, or three. */
+/* One candidate in each cell of 8, 16 and 32 pixels, or three. */
 static void test_rows_of_a_grid_are_two_forms(void) {
     const struct tensor one = {TENSOR_FLOAT32, {3, {1, 8400, 85}}, NULL, false};
+    const struct tensor wide = {TENSOR_FLOAT32, {3, {1, 5460, 85}}, NULL, false}; /* 640x416 */
     static const int64_t threes[] = {25200, 18900}; /* of 640x640, and of 640x480: 21 * 30 * 30 */
     const char *name = "y";
     check_refused(BOXES(""), &one, "name one: YOLOv5 ([n, k, 5 + classes]), YOLOX (");
+    check_refused(BOXES(""), &wide, "name one: YOLOv5 ([n, k, 5 + classes]), YOLOX (");
     for (size_t i = 0; i < ARRAY_LEN(threes); i++) {
         const struct tensor three = {TENSOR_FLOAT32, {3, {1, threes[i], 85}}, NULL, false};
         const struct tensor *list = &three;
