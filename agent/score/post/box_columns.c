@@ -132,8 +132,9 @@ static bool view_output(const struct box_columns *columns, const struct tensor *
     }
     if (has(columns, BOX_COLUMN_ITEM)) {
         int64_t width = dims[rank - 1];
-        int64_t all[] = {width > 0 ? shape_count(&output->shape) / width : 0, width};
-        return is_wide(columns, width) && view_table(columns, data, all, ret_view);
+        int64_t rows = width > 0 ? shape_count(&output->shape) / width : 0;
+        *ret_view = (struct view){data, rows, width, width, 1};
+        return is_wide(columns, width);
     }
     if (rank > 2) {
         if (dims[0] != items) {

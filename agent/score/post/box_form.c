@@ -150,7 +150,7 @@ static int64_t count_listed(const struct lists *lists, const struct tensor *outp
 struct wish {
     enum box_name what;
     int64_t columns, candidates; /* candidates: -1: any number */
-    bool is_whole, by_name;      /* by_name: its name must say what it is */
+    bool is_whole;
 };
 
 /* The only one whose name says it, or the only one of this shape. NULL: none, or several. */
@@ -171,30 +171,26 @@ static const struct tensor *find_list(const struct lists *lists, const struct wi
             named = output;
         }
     }
-    return named_count == 1 ? named : count == 1 && !wish->by_name ? only : NULL;
+    return named_count == 1 ? named : count == 1 ? only : NULL;
 }
 
 /* Whole numbers are classes, and the floats beside them scores; of floats the names say it. */
 static bool find_lists_of(const struct lists *lists, struct box_source *ret_source) {
-    const struct wish all[] = {{BOX_NAME_BOXES, 4, -1, false, false},
-                               {BOX_NAME_SCORES, 0, -1, false, true},
-                               {BOX_NAME_SCORES, 0, -1, false, false}};
-    const struct tensor *scores = find_list(lists, &all[1]);
-    scores = scores ? scores : find_list(lists, &all[2]);
+    const struct wish wished = {BOX_NAME_SCORES, 0, -1, false};
+    const struct tensor *scores = find_list(lists, &wished);
     int64_t count = scores ? count_listed(lists, scores) : -1;
-    /* Of several boxes those of as many candidates: raw ones of all anchors may be beside them. */
-    const struct wish beside[] = {{BOX_NAME_BOXES, 4, count, false, true},
-                                  {BOX_NAME_CLASSES, 0, count, true, false},
-                                  {BOX_NAME_CLASSES, 0, count, false, true}};
-    const struct tensor *boxes = find_list(lists, &all[0]);
-    boxes = boxes ? boxes : find_list(lists, &beside[0]);
+    /* As many candidates: raw boxes of all anchors may be beside those that count. */
+    const struct wish beside[] = {{BOX_NAME_BOXES, 4, count, false},
+                                  {BOX_NAME_CLASSES, 0, count, true},
+                                  {BOX_NAME_CLASSES, 0, count, false}};
+    const struct tensor *boxes = find_list(lists, &beside[0]);
     const struct tensor *classes = find_list(lists, &beside[1]);
     classes = classes ? classes : find_list(lists, &beside[2]);
     ret_source->boxes = boxes;
     ret_source->scores = scores;
     ret_source->classes = classes;
     ret_source->candidates = count;
-    return boxes && scores && classes && scores != classes && count_listed(lists, boxes) == count;
+    return boxes && scores && classes && scores != classes;
 }
 
 static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
@@ -215,7 +211,8 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
         return form->anchors == &anchors_of_yunet ? box_anchors_are_yunet(outputs)
                                                   : box_anchors_are_blaze_face(outputs);
     }
-    const struct tensor *boxes = ret_source->boxes = find_lone(form->layout, outputs);
+    const struct tensor *boxes = find_lone(form->layout, outputs);
+    ret_source->boxes = boxes;
     ret_source->candidates = boxes ? boxes->shape.dims[form->layout == BOX_COLUMNS ? 2 : 1] : 0;
     return boxes != NULL;
 }

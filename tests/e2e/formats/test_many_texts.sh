@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Texts to vectors at length, with the network of examples/embeddings: 150,000 texts, 1,000,000 in a soak, while workers are killed.
+# Texts to vectors at length, with the network of examples/embeddings: 150,000 texts, 2,000,000 in a soak, while workers are killed.
 # Each text has its vector, once and in order, and no worker takes 1 GB.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
-texts=${TEXTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 150000 || echo 1000000)}
+texts=${TEXTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 150000 || echo 2000000)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data/texts"

@@ -190,6 +190,10 @@ static void test_rows_name_their_items(void) {
     check_columns(spec, &tensor, 2, 1,
                   "{\"box\":[0.0,0.0,100.0,100.0],\"score\":0.75,\"class\":2},"
                   "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":4}");
+    const char *all = COLUMNS("\"Item\", \"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\"");
+    float few[6][9] = {[4] = {1, 25, 50, 50, 75, 0, 0, 0.5f, 0}}; /* fewer rows than columns */
+    const struct tensor wide = {TENSOR_FLOAT32, {2, {6, 9}}, few, false};
+    check_columns(all, &wide, 2, 1, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":2}");
     const struct tensor none = {TENSOR_FLOAT32, {2, {0, 7}}, NULL, false};
     check_columns(spec, &none, 2, 1, "");
 }
