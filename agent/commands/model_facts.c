@@ -18,7 +18,7 @@ _Static_assert(ARRAY_LEN(sides) == ARRAY_LEN(lengths), "a try of both");
 enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24, CHARACTERS_MIN = 10 };
 enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
 enum { SOUND_RATE = 16000 };    /* the usual one of speech */
-enum { CANDIDATE_COLUMNS_MIN = 5, CANDIDATE_COLUMNS_MAX = 16 }; /* a box, a score, and a few more */
+enum { CANDIDATE_COLUMNS_MIN = 5, CANDIDATE_COLUMNS_MAX = 16 }; /* of a box, a score, and more */
 
 struct plan {
     struct session *session;
@@ -37,22 +37,14 @@ struct plan {
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
-static bool is_of_pixels(enum tensor_type type) {
-    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8;
-}
-
+/* Of one picture without n only colours count: other networks of three axes take arrays. */
 static bool is_picture(enum tensor_type type, const struct shape *shape) {
-    bool has_channels = shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[1] == 1 ||
-                                             shape->dims[3] == 3 || shape->dims[3] == 1);
-    return has_channels && is_of_pixels(type);
-}
-
-/* One picture in colours, without an axis for the items; other networks of three axes take arrays.
- */
-static bool is_bare_picture(enum tensor_type type, const struct shape *shape) {
-    return shape->rank == 3 && is_of_pixels(type) &&
-           ((shape->dims[0] == 3 && shape->dims[2] != 3) ||
-            (shape->dims[2] == 3 && shape->dims[0] != 1));
+    const int64_t *dims = shape->dims;
+    bool has_channels = shape->rank == 4
+                            ? dims[1] == 3 || dims[1] == 1 || dims[3] == 3 || dims[3] == 1
+                            : shape->rank == 3 && dims[0] != 1 && (dims[0] == 3) != (dims[2] == 3);
+    return has_channels &&
+           (type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8);
 }
 
 static const char *find_source(const struct session *session, size_t index) {
@@ -64,7 +56,7 @@ static const char *find_source(const struct session *session, size_t index) {
     if (is_whole && shape.rank == 2 && token_role_find(NULL, name, &ignored)) {
         return FACTS_TOKENS;
     }
-    if (is_picture(type, &shape) || is_bare_picture(type, &shape)) {
+    if (is_picture(type, &shape)) {
         return FACTS_PICTURE;
     }
     return shape.rank > 2                                      ? FACTS_ARRAY
@@ -361,10 +353,9 @@ static void find_boxes(struct plan *plan) {
 static bool may_be_candidates(const struct plan *plan, const struct tensor *output) {
     const int64_t *dims = output->shape.dims;
     int rank = output->shape.rank;
-    bool is_apt = output->type == TENSOR_FLOAT32 && rank >= 2 && rank <= 4 &&
-                  (rank > 2 || dims[0] != plan->outputs.items) && (rank < 4 || dims[1] == 1);
-    return is_apt && dims[rank - 1] >= CANDIDATE_COLUMNS_MIN &&
-           dims[rank - 1] <= CANDIDATE_COLUMNS_MAX;
+    int64_t columns = output->type == TENSOR_FLOAT32 && rank >= 2 ? dims[rank - 1] : 0;
+    return columns >= CANDIDATE_COLUMNS_MIN && columns <= CANDIDATE_COLUMNS_MAX &&
+           (rank == 2 ? dims[0] != plan->outputs.items : rank == 3 || dims[1] == 1);
 }
 
 /* Outputs of none of the forms, whose columns would have to be named. */
@@ -375,9 +366,7 @@ static void find_columns(struct plan *plan) {
             json_array_append_new(names, name_of(plan->outputs.names[i]));
         }
     }
-    bool has_other = tree_find(plan->fits, "type", post_boxes.name) ||
-                     tree_find(plan->fits, "type", post_text.name);
-    if (json_array_size(names) > 0 && !has_other) {
+    if (json_array_size(names) > 0) {
         json_array_append_new(plan->fits,
                               json_pack("{s:s, s:b, s:b, s:O}", "type", post_boxes.name, "isLikely",
                                         0, "needsColumns", 1, "outputs", names));
@@ -441,9 +430,7 @@ static bool takes_strips(const struct plan *plan) {
         struct shape shape;
         (void)session_input(plan->session, i, &type, &shape);
         if (is_source(plan->sources[i], FACTS_PICTURE)) {
-            if (shape.rank == 3) {
-                feed_add_items(&shape);
-            }
+            is_bare(plan, i, &shape) ? feed_add_items(&shape) : (void)0;
             bool is_last = shape.dims[1] != 3 && shape.dims[1] != 1; /* of the channels */
             int64_t height = shape.dims[is_last ? 1 : 2], width = shape.dims[is_last ? 2 : 3];
             return height > 0 && height <= STRIP_HEIGHT_MAX && (width < 0 || width >= 2 * height);
@@ -547,7 +534,8 @@ static void find_fits(struct plan *plan) {
         find_fit(plan, *kinds);
     }
     find_texts(plan, false);
-    if (has_pictures) {
+    if (has_pictures && !tree_find(plan->fits, "type", post_boxes.name) &&
+        !tree_find(plan->fits, "type", post_text.name)) {
         find_columns(plan);
     }
 }
@@ -568,9 +556,7 @@ static json_t *find_all(struct plan *plan, struct tensor *outputs) {
     const char **names = x_calloc(plan->output_count, sizeof *names);
     bool has_run = find_sizes(plan, outputs) == 0;
     for (size_t i = 0; i < plan->output_count; i++) {
-        if (plan->is_bare && outputs[i].shape.rank < TENSOR_RANK_MAX) {
-            feed_add_items(&outputs[i].shape);
-        }
+        plan->is_bare ? feed_add_items(&outputs[i].shape) : (void)0;
         tensors[i] = &outputs[i];
         names[i] = session_output(plan->session, i);
     }

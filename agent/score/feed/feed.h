@@ -20,7 +20,7 @@ struct feed_input {
 
 /* Whether it takes one picture [c, h, w] or [h, w, c], without an axis for the items. */
 bool feed_is_bare_picture(const struct feed_input *input);
-/* Puts an axis for one item in front; the shape has room for it. */
+/* Puts an axis for one item in front, if the shape has room for one. */
 void feed_add_items(struct shape *shape);
 
 /* All pointers are borrowed and must outlive the feed. */

@@ -22,8 +22,10 @@ bool feed_is_bare_picture(const struct feed_input *input) {
 }
 
 void feed_add_items(struct shape *shape) {
-    memmove(shape->dims + 1, shape->dims, (size_t)shape->rank++ * sizeof *shape->dims);
-    shape->dims[0] = 1;
+    if (shape->rank < TENSOR_RANK_MAX) {
+        memmove(shape->dims + 1, shape->dims, (size_t)shape->rank++ * sizeof *shape->dims);
+        shape->dims[0] = 1;
+    }
 }
 
 /* Whether the shape can be [n, c, h, w] (axis 1) or [n, h, w, c] (axis 3). */

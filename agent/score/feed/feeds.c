@@ -407,9 +407,7 @@ void feeds_strip(const struct feeds *feeds, struct tensor *inputs) {
 
 void feeds_restore(const struct feeds *feeds, struct tensor *outputs) {
     for (size_t i = 0; feeds->is_bare && i < session_output_count(feeds->options.session); i++) {
-        if (outputs[i].shape.rank < TENSOR_RANK_MAX) {
-            feed_add_items(&outputs[i].shape);
-        }
+        feed_add_items(&outputs[i].shape);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/anchor_rows.h"
 
-#include "agent/score/post/box_name.h"
+#include "agent/score/post/box.h"
 
 #include <math.h>
 #include <stdlib.h>

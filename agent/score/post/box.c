@@ -2,6 +2,7 @@
 #include "agent/score/post/box.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static float area(const struct box *box) {
     return MAX(box->right - box->left, 0) * MAX(box->bottom - box->top, 0);
@@ -53,4 +54,22 @@ size_t box_suppress(struct box *boxes, size_t count, float overlap, size_t most)
     }
     free(ranked);
     return kept;
+}
+
+/* ---- names of outputs ----------------------------------------------------------------------- */
+
+static const char *const name_words[][5] = {
+    [BOX_NAME_BOXES] = {"box", "loc", NULL},
+    [BOX_NAME_SCORES] = {"score", "conf", "logit", "prob", NULL},
+    [BOX_NAME_CLASSES] = {"class", "cls", "label", NULL},
+    [BOX_NAME_OBJECTNESS] = {"obj", NULL},
+};
+
+bool box_name_says(const char *name, enum box_name what) {
+    for (const char *const *word = name_words[what]; *word; word++) {
+        if (strcasestr(name, *word)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -2,7 +2,7 @@
 #include "agent/score/post/box_anchors.h"
 
 #include "agent/score/post/anchors.h"
-#include "agent/score/post/box_name.h"
+#include "agent/score/post/box.h"
 
 enum { SIDES = 4, FACE_COLUMNS = 16, YUNET_LEVELS = 3 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/box_form.h"
 
+#include "agent/score/post/box.h"
 #include "agent/score/post/box_anchors.h"
-#include "agent/score/post/box_name.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static bool is_whole(const struct tensor *output) {
     return output->type == TENSOR_INT64 || output->type == TENSOR_INT32;
 }
 
-/* Whether it has one number (columns is 0) or so many for each candidate. A run may find none. */
+/* Whether it has one number (columns is 0) or that many for each candidate. A run may find none. */
 static bool is_listed(const struct lists *lists, const struct tensor *output, int64_t columns) {
     const struct shape *shape = &output->shape;
     return shape->rank == lists->axis + 1 + (columns > 0) &&

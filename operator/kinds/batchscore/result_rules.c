@@ -48,6 +48,12 @@ static bool is_among(const char *text, const char *const *texts, size_t count) {
     return false;
 }
 
+static int refuse_field(const char *name, const char *sentence, struct error *err) {
+    char field[64];
+    snprintf(field, sizeof field, ONNX "postprocess.%s", name);
+    return job_refuse(err, field, sentence);
+}
+
 /* Anchors say more than a form, and the fields around them mean nothing without them. */
 static int check_anchors(const json_t *postprocess, struct error *err) {
     static const struct {
@@ -64,9 +70,7 @@ static int check_anchors(const json_t *postprocess, struct error *err) {
     bool has_anchors = json_object_get(postprocess, "anchors") != NULL;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (json_object_get(postprocess, rows[i].field) && has_anchors != rows[i].goes_with) {
-            char field[64];
-            snprintf(field, sizeof field, ONNX "postprocess.%s", rows[i].field);
-            return job_refuse(err, field, rows[i].sentence);
+            return refuse_field(rows[i].field, rows[i].sentence, err);
         }
     }
     return 0;
@@ -85,9 +89,7 @@ static int check_columns(const json_t *postprocess, struct error *err) {
     bool has_columns = json_object_get(postprocess, "columns") != NULL;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (has_columns && json_object_get(postprocess, rows[i].other)) {
-            char field[64];
-            snprintf(field, sizeof field, ONNX "postprocess.%s", rows[i].field);
-            return job_refuse(err, field, rows[i].sentence);
+            return refuse_field(rows[i].field, rows[i].sentence, err);
         }
     }
     return 0;
@@ -98,9 +100,7 @@ static int check_postprocess(const json_t *postprocess, struct error *err) {
     for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
         if (json_object_get(postprocess, owners[i].field) &&
             !is_among(type, owners[i].types, ARRAY_LEN(owners[i].types))) {
-            char field[64];
-            snprintf(field, sizeof field, ONNX "postprocess.%s", owners[i].field);
-            return job_refuse(err, field, owners[i].sentence);
+            return refuse_field(owners[i].field, owners[i].sentence, err);
         }
     }
     if (check_anchors(postprocess, err) < 0 || check_columns(postprocess, err) < 0) {
