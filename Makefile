@@ -49,7 +49,7 @@ LIBS_FORMATS = $(call once,LIBS_FORMATS,pkg-config --libs $(PACKAGES_AGENT))
 LIBS_AGENT_ALONE = $(LIBS_FORMATS)
 LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
 LIBS_MPI = $(call once,LIBS_MPI,pkg-config --libs $(PACKAGES_MPI))
-# windlass-shim is fully static: it links archives and their dependencies (absent.c defines what no archive has).
+# windlass-shim is fully static: it links archives and their dependencies.
 SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
 
 # (Some guess by what the optimizer knows, which is less in an instrumented build: there they stay warnings.)
@@ -173,10 +173,16 @@ $(BUILD)/python/windlass.py: agent/score/worker/python/windlass.py
 # (libcurl and libwebsockets contain them; tests/e2e/score/test_shim.sh shows that they are not called): these
 # warnings are left out, and everything else that the linker reports is printed. Not --no-warnings, which also
 # hides undefined functions.
+# Debian's libcurl.a refers to Kerberos, LDAP, RTMP, SSH and the public suffix list, for protocols and cookies that
+# lib/net/http.c never allows. Debian has no static Kerberos, and the others would add code that is never called. So these
+# names are weak in a copy of the archive: they stay undefined, and any other undefined name is still an error.
+SHIM_UNUSED := gss_ GSS_C_NT_ ber_ ldap_ RTMP_ libssh2_ psl_
 $(BUILD)/windlass-shim: $(call objects,$(SHIM_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
-	@$(CC) -static-pie $(HARDEN_LINK) -pthread $(LDFLAGS) -o $@ $^ \
-		-Wl,--start-group $(addprefix -l,$(SHIM_LIBRARIES)) -Wl,--end-group -lm 2>$@.log || { cat $@.log >&2; exit 1; }
+	@$$($(CC) -print-prog-name=objcopy) --wildcard $(SHIM_UNUSED:%=--weaken-symbol='%*') \
+		$$($(CC) -print-file-name=libcurl.a) $(OBJ)/libcurl.a
+	@$(CC) -static-pie $(HARDEN_LINK) -pthread $(LDFLAGS) -o $@ $^ -Wl,--start-group $(OBJ)/libcurl.a \
+		$(patsubst %,-l%,$(filter-out curl,$(SHIM_LIBRARIES))) -Wl,--end-group -lm 2>$@.log || { cat $@.log >&2; exit 1; }
 	@! grep -v -e "warning: Using '.*' in statically linked" -e ": in function " $@.log >&2
 # Prints where they are, for the list of licences.
 shim-archives:

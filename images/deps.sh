@@ -4,13 +4,13 @@
 # Does not use the network if everything is installed.
 set -euo pipefail
 
-build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
+build="gcc binutils libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
     libwebsockets-dev libc-ares-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswresample-dev libswscale-dev
     libturbojpeg0-dev libpng-dev libnghttp2-dev libidn2-dev libunistring-dev libzstd-dev libbrotli-dev zlib1g-dev libutf8proc-dev
     libcap-dev libopenmpi-dev"
 demo="$build ca-certificates tzdata"
 tests="$demo python3-numpy clang clang-format clang-tidy libclang-rt-14-dev git ffmpeg python3 procps bsdutils
-    libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace binutils
+    libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace
     openmpi-bin mpich libmpich-dev iproute2 nftables python3-pil ccache postgresql odbc-postgresql libsqliteodbc odbcinst"
 bench="$tests time python3-distributed python3-uvloop"
 

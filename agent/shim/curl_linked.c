@@ -8,3 +8,14 @@ struct http_curl libcurl = {LIBCURL_CALLS(ROW)};
 int http_curl_open(struct error *err UNUSED) {
     return 0;
 }
+
+/* Debian's libcurl supports SSH and calls these at its start and end. The shim has no SSH library:
+ * the other names of libssh2 are undefined (SHIM_UNUSED in the Makefile). */
+int libssh2_init(int flags);
+int libssh2_init(int flags UNUSED) {
+    return 0;
+}
+
+void libssh2_exit(void);
+void libssh2_exit(void) {
+}

@@ -26,7 +26,7 @@ check "it wants no library" says "statically linked" ldd "$shim"
 no_loader() { ! readelf -lW "$shim" | grep -q INTERP && ! readelf -dW "$shim" | grep -q NEEDED; }
 check "and no loader" no_loader
 defined() { nm "$shim" >"$work/names" && ! grep -E '^ +U ' "$work/names"; }
-check "every function that it refers to is in it" defined
+check "every name that it refers to is in it, but for weak ones" defined
 small() { strip -o "$work/stripped" "$shim" && [ "$(stat -c %s "$work/stripped")" -lt 10000000 ]; }
 check "it has less than 10 MB" small
 check "it says what it is" [ "$("$shim" --version)" = "$("$agent" --version | sed s/agent/shim/)" ]
@@ -86,8 +86,7 @@ job() {
     ends coordinator
     check "$1: the job succeeds" [ $code -eq 0 ]
     ends worker
-    check "$1: and its worker" [ $code -eq 0 ]
-    check "$1: nothing that is absent was called" eval '! grep -q "is absent" "$work/worker.log"'
+    check "$1: and its worker (a call of a name that is not in the shim ends it)" [ $code -eq 0 ]
     show
 }
 coordinator=()
