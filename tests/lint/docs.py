@@ -1,7 +1,7 @@
 """Pages for people: docs/, the README.md files, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md.
 
-At most 200 lines a page (docs/api.md, docs/cli.md and CHANGELOG.md excepted). A relative link leads to a file of the
-tree, and to a heading that it has. A row has as many cells as its table has columns; a cell has at most 220
+At most 200 lines a page below docs/ (docs/api.md and docs/cli.md excepted), and 120 for a version in CHANGELOG.md. A
+relative link leads to a file of the tree, and to a heading that it has. A row has as many cells as its table has columns; a cell has at most 220
 characters: longer texts are rows or paragraphs. A page of a subsystem begins with a picture, a code block below its
 title; lists (LISTS) need none. Lines of at most 100 columns, and no old wording: english.py's rules, without
 exceptions for pages below docs/ (docs/api.md and docs/cli.md are made of texts that english.py counts elsewhere)."""
@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 LINES_MAX = 200
+VERSION_LINES_MAX = 120
 GENERATED = ("docs/api.md", "docs/cli.md")
 CELL_MAX = 220
 LISTS = GENERATED + ("docs/tutorials/", "docs/benchmarks.md", "docs/benchmarks/", "docs/decisions/", "docs/glossary.md", "docs/soak.md", "docs/style.md", "docs/testing/")
@@ -73,6 +74,13 @@ def check_cells(path, text):
                 yield f"{path}:{number}: a cell of {len(cell.strip())} characters, at most {CELL_MAX}"
 
 
+def check_versions(path, text):
+    for part in text.split("\n## ")[1:]:
+        if part.count("\n") > VERSION_LINES_MAX:
+            title = part.split("\n", 1)[0]
+            yield f"{path}: {title} has {part.count(chr(10))} lines, a version has at most {VERSION_LINES_MAX}"
+
+
 def begins_with_picture(text):
     lines = text.split("\n")
     return lines[0].startswith("# ") and lines[1] == "" and lines[2].startswith(("    ", "```"))
@@ -92,6 +100,8 @@ def main():
         lines = text.count("\n")
         if path.startswith("docs/") and path not in GENERATED and lines > LINES_MAX:
             bad.append(f"{path} has {lines} lines, a page has at most {LINES_MAX}")
+        if path == "CHANGELOG.md":
+            bad.extend(check_versions(path, text))
         bad.extend(check_links(path, text))
         if path not in GENERATED:
             bad.extend(check_cells(path, text))
