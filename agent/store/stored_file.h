@@ -1,5 +1,5 @@
-/* stored_file.h: one object by its spec path, VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path. Any
- * thread.
+/* stored_file.h: one object by its path, VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path or
+ * s3://BUCKET/path. Any thread.
  *
  * FOLDER/latest/FILE, where FOLDER/latest is not a folder but an object that names a version (what
  * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. The processes of

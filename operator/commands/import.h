@@ -1,4 +1,4 @@
-/* import.h: `windlass import`: converts a job.json of Azure Batch AI to a manifest. */
+/* import.h: `windlass import`: makes a manifest of a job of another system (kinds/import/). */
 #pragma once
 
 /* argv[0] is the command's name. Returns the exit code. */
