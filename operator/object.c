@@ -33,6 +33,12 @@ const char *object_state(const json_t *status) {
     return tree_text(object_succeeded(status), "reason", "Pending");
 }
 
+void object_copy(json_t *to, const json_t *from, const char *const *names) {
+    for (; *names; names++) {
+        json_object_set(to, *names, json_object_get(from, *names));
+    }
+}
+
 int64_t object_age_ms(const json_t *object, int64_t now_ms) {
     int64_t created_ms = clock_parse(tree_text(object, "metadata.creationTimestamp", ""));
     return created_ms < 0 ? 0 : now_ms - created_ms;

@@ -18,6 +18,9 @@ const json_t *object_succeeded(const json_t *status);
  * ("Running"); "Pending" when there is none. */
 const char *object_state(const json_t *status);
 
+/* Sets these members of `to` as `from` has them (the list ends with NULL); absent ones are left. */
+void object_copy(json_t *to, const json_t *from, const char *const *names);
+
 /* How long ago the object was created; 0 when its creationTimestamp is missing. */
 int64_t object_age_ms(const json_t *object, int64_t now_ms);
 

@@ -2,6 +2,7 @@
 #include "operator/local/probe_exec.h"
 
 #include "lib/child.h"
+#include "lib/text/text_list.h"
 #include "operator/local/pod.h"
 
 #include <errno.h>
@@ -21,13 +22,6 @@ struct probe_exec {
     char **words, **variables; /* end with NULL */
     pid_t pid;                 /* 0: it does not run */
 };
-
-static void list_free(char **list) {
-    for (char **at = list; at && *at; at++) {
-        free(*at);
-    }
-    free(list);
-}
 
 /* A probe needs no Secret, and any program of this user can read its environment. */
 static bool is_secret(const json_t *pod, const char *variable) {
@@ -72,8 +66,8 @@ struct probe_exec *probe_exec_new(const json_t *pod, const json_t *command,
 void probe_exec_free(struct probe_exec *exec) {
     if (exec) {
         probe_exec_kill(exec);
-        list_free(exec->words);
-        list_free(exec->variables);
+        text_list_free(exec->words);
+        text_list_free(exec->variables);
         free(exec->program);
         free(exec->folder);
         free(exec);

@@ -88,3 +88,17 @@ int table_rows_next(struct table_rows *rows, struct buffer *json, const char **r
     return rows->file->parquet ? next_parquet(rows, json, ret_fault, err)
                                : next_text(rows, json, ret_fault, err);
 }
+
+json_t *table_rows_object(const struct buffer *json, const char *fault, char **ret_fault) {
+    struct error large = {0};
+    if (!fault && tree_check_memory(json->data, json->size, TREE_MEMORY_MAX, &large) < 0) {
+        fault = large.text;
+    }
+    json_t *object = fault ? NULL : json_loadb(json->data, json->size, JSON_DECODE_ANY, NULL);
+    if (json_is_object(object)) {
+        return object;
+    }
+    json_decref(object);
+    *ret_fault = x_strdup(fault ? fault : "is not a JSON object");
+    return NULL;
+}

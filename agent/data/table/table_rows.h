@@ -23,3 +23,6 @@ NODISCARD int table_rows_next(struct table_rows *rows, struct buffer *json, cons
                               struct error *err);
 /* Where the last row begins: its byte, or its number. */
 int64_t table_rows_place(const struct table_rows *rows);
+/* The tree of such a row (json_decref). NULL with *ret_fault, owned, why there is none: `fault`
+ * (NULL: none), or it is not an object, or it takes too much memory. */
+json_t *table_rows_object(const struct buffer *json, const char *fault, char **ret_fault);

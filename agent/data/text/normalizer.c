@@ -398,15 +398,12 @@ static const struct {
 
 static int add_step(void *context, const json_t *tree, struct error *err) {
     struct normalizer *normalizer = context;
-    const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        names[i + 1] = kinds[i].type;
-        if (strcmp(type, kinds[i].type) == 0) {
-            return kinds[i].add ? kinds[i].add(normalizer, tree, err)
-                                : add(normalizer, kinds[i].step, err);
-        }
+    const struct setting_types types = {kinds, ARRAY_LEN(kinds), sizeof kinds[0]};
+    int i = setting_find(tree, &types, err);
+    if (i < 0) {
+        return -1;
     }
-    return setting_unknown(tree, names, err);
+    return kinds[i].add ? kinds[i].add(normalizer, tree, err) : add(normalizer, kinds[i].step, err);
 }
 
 int normalizer_new(const json_t *tree, const struct unicode *unicode,

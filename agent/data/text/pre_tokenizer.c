@@ -417,15 +417,13 @@ static const struct {
 
 static int add_step(void *context, const json_t *tree, struct error *err) {
     struct pre_tokenizer *pre_tokenizer = context;
-    const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        names[i + 1] = kinds[i].type;
-        if (strcmp(type, kinds[i].type) == 0) {
-            return kinds[i].add ? kinds[i].add(pre_tokenizer, tree, err)
-                                : add(pre_tokenizer, kinds[i].step, err);
-        }
+    const struct setting_types types = {kinds, ARRAY_LEN(kinds), sizeof kinds[0]};
+    int i = setting_find(tree, &types, err);
+    if (i < 0) {
+        return -1;
     }
-    return setting_unknown(tree, names, err);
+    return kinds[i].add ? kinds[i].add(pre_tokenizer, tree, err)
+                        : add(pre_tokenizer, kinds[i].step, err);
 }
 
 int pre_tokenizer_new(const json_t *tree, const struct unicode *unicode,

@@ -166,20 +166,17 @@ static const struct {
 
 static int read_one(void *context, const json_t *tree, struct error *err) {
     struct reading *reading = context;
-    const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        names[i + 1] = kinds[i].type;
-        if (strcmp(type, kinds[i].type) != 0) {
-            continue;
-        }
-        if (kinds[i].read && reading->has_tokens) {
-            return error_set(err, ERROR_UNSUPPORTED,
-                             "two components that add tokens, at most one is supported");
-        }
-        reading->has_tokens = reading->has_tokens || kinds[i].read;
-        return kinds[i].read ? kinds[i].read(reading, tree, err) : 0;
+    const struct setting_types types = {kinds, ARRAY_LEN(kinds), sizeof kinds[0]};
+    int i = setting_find(tree, &types, err);
+    if (i < 0) {
+        return -1;
     }
-    return setting_unknown(tree, names, err);
+    if (kinds[i].read && reading->has_tokens) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "two components that add tokens, at most one is supported");
+    }
+    reading->has_tokens = reading->has_tokens || kinds[i].read;
+    return kinds[i].read ? kinds[i].read(reading, tree, err) : 0;
 }
 
 int row_order_read(const json_t *tree, struct row_orders *ret_orders, struct error *err) {

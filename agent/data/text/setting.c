@@ -3,9 +3,10 @@
 
 #include "lib/buffer.h"
 
+#include <assert.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 40 /* characters of a foreign name in a message */ };
+enum { SHOWN_MAX = 40 /* characters of a foreign name in a message */, SETTING_TYPES_MAX = 16 };
 
 const char *setting_type(const json_t *object) {
     const char *type = json_string_value(json_object_get(object, "type"));
@@ -125,6 +126,18 @@ int setting_unknown(const json_t *object, const char *const *names, struct error
     shown[size] = 0;
     return error_set(err, ERROR_UNSUPPORTED, "type \"%s\" is not supported; supported: %s", shown,
                      all.data);
+}
+
+int setting_find(const json_t *object, const struct setting_types *types, struct error *err) {
+    const char *names[SETTING_TYPES_MAX + 2] = {"Sequence"};
+    assert(types->count <= SETTING_TYPES_MAX);
+    for (size_t i = 0; i < types->count; i++) {
+        memcpy(&names[i + 1], (const char *)types->rows + i * types->size, sizeof names[i + 1]);
+        if (strcmp(setting_type(object), names[i + 1]) == 0) {
+            return (int)i;
+        }
+    }
+    return setting_unknown(object, names, err);
 }
 
 static int each(const json_t *component, const struct setting_sequence *sequence, int depth,

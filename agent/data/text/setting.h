@@ -30,6 +30,15 @@ NODISCARD int setting_pattern(const json_t *object, struct setting_text *ret_tex
 /* UNSUPPORTED: names the component's type and those that are read. */
 int setting_unknown(const json_t *object, const char *const *names, struct error *err);
 
+/* A table whose rows, of `size` bytes each, begin with the name of a type, a const char *. */
+struct setting_types {
+    const void *rows;
+    size_t count, size;
+};
+/* The row of the component's type; -1: none, with the error of setting_unknown. */
+NODISCARD int setting_find(const json_t *object, const struct setting_types *types,
+                           struct error *err);
+
 /* A component, and those of which one of type "Sequence" consists: the list `member`, nested at
  * most SETTING_DEPTH_MAX deep. read: called for each other component, in order. */
 struct setting_sequence {

@@ -27,6 +27,18 @@ static void fill_slots(struct schedule *schedule, const struct fact *facts) {
     }
 }
 
+/* True if the node computes a value that is needed and no constant. */
+static bool makes_needed(const struct schedule *schedule, const struct node *node,
+                         const bool *needed) {
+    for (int i = 0; i < node->output_count; i++) {
+        int slot = node->outputs[i];
+        if (slot >= 0 && needed[slot] && schedule->slots[slot].place != PLACE_CONSTANT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Marks the values that are needed: the outputs, and the values from which a needed value is
  * made. */
 static bool *find_needed(const struct schedule *schedule, struct arena *scratch) {
@@ -37,11 +49,7 @@ static bool *find_needed(const struct schedule *schedule, struct arena *scratch)
     }
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct node *node = &graph->nodes[n];
-        bool makes = false;
-        for (int i = 0; i < node->output_count; i++) {
-            int slot = node->outputs[i];
-            makes |= slot >= 0 && needed[slot] && schedule->slots[slot].place != PLACE_CONSTANT;
-        }
+        bool makes = makes_needed(schedule, node, needed);
         for (int i = 0; makes && i < node->input_count; i++) {
             if (node->inputs[i] >= 0) {
                 needed[node->inputs[i]] = true;
@@ -130,11 +138,7 @@ int schedule_new(struct graph *graph, const struct fact *facts, struct arena *ar
     const bool *needed = find_needed(schedule, &scratch);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        bool makes = false;
-        for (int i = 0; i < node->output_count; i++) {
-            int slot = node->outputs[i];
-            makes |= slot >= 0 && needed[slot] && schedule->slots[slot].place != PLACE_CONSTANT;
-        }
+        bool makes = makes_needed(schedule, node, needed);
         if (makes && is_view(schedule, node)) {
             make_view(schedule, node->outputs[0], node->inputs[0]);
         } else if (makes) {

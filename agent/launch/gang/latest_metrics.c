@@ -129,13 +129,8 @@ char *latest_metrics_write(const struct latest_metrics *latest) {
 }
 
 void latest_metrics_read(struct latest_metrics *latest, const char *lines) {
-    for (const char *at = lines; at && *at;) {
-        size_t size = strcspn(at, "\n");
-        AUTO(text_freep) char *line = x_strndup(at, size);
-        struct metric metric;
-        if (metric_read(line, &metric)) {
-            latest_metrics_add(latest, &metric);
-        }
-        at += size + (at[size] == '\n');
+    struct metric metric;
+    while (metric_next(&lines, &metric)) {
+        latest_metrics_add(latest, &metric);
     }
 }

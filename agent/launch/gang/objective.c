@@ -183,14 +183,9 @@ void objective_add(struct objective *objective, int64_t round, const struct metr
 }
 
 void objective_read(struct objective *objective, int64_t round, const char *lines) {
-    for (const char *at = lines; at && *at;) {
-        size_t size = strcspn(at, "\n");
-        AUTO(text_freep) char *line = x_strndup(at, size);
-        struct metric metric;
-        if (metric_read(line, &metric)) {
-            objective_add(objective, round, &metric);
-        }
-        at += size + (at[size] == '\n');
+    struct metric metric;
+    while (metric_next(&lines, &metric)) {
+        objective_add(objective, round, &metric);
     }
 }
 

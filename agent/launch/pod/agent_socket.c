@@ -41,15 +41,11 @@ struct agent_socket {
 };
 
 int agent_socket_open(const char *path, struct agent_socket **ret_socket, struct error *err) {
-    struct sockaddr_un address;
-    AUTO(fd_closep) int folder = -1;
-    if (unix_path_address(path, &address, &folder, err) < 0) {
+    int fd = unix_path_bind(path, SOCK_STREAM, err);
+    if (fd < 0) {
         return -1;
     }
-    unlink(path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        chmod(path, 0600) < 0 || listen(fd, SOMAXCONN) < 0) {
+    if (listen(fd, SOMAXCONN) < 0) {
         int why = errno;
         fd_closep(&fd);
         return error_from_errno(err, why, "%s", path);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { NAME_MAX_BYTES = 64 };
 
@@ -30,4 +32,21 @@ int unix_path_address(const char *path, struct sockaddr_un *ret_address, int *re
     *ret_folder = folder;
     *ret_address = address;
     return 0;
+}
+
+int unix_path_bind(const char *path, int type, struct error *err) {
+    struct sockaddr_un address;
+    AUTO(fd_closep) int folder = -1;
+    if (unix_path_address(path, &address, &folder, err) < 0) {
+        return -1;
+    }
+    unlink(path);
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        chmod(path, 0600) < 0) {
+        int why = errno;
+        fd_closep(&fd);
+        return error_from_errno(err, why, "%s", path);
+    }
+    return fd;
 }

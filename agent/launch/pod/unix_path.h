@@ -1,4 +1,4 @@
-/* unix_path.h: the address of a unix socket at a path of any length. */
+/* unix_path.h: unix sockets at a path of any length. */
 #pragma once
 
 #include "lib/error.h"
@@ -11,3 +11,7 @@
  * untouched if the path is short. INVALID: the file name alone is too long. */
 NODISCARD int unix_path_address(const char *path, struct sockaddr_un *ret_address, int *ret_folder,
                                 struct error *err);
+
+/* A new socket of this type (SOCK_STREAM) at the path, which only this user may use; what is there
+ * is removed. It does not block. Returns its descriptor, or -1. */
+NODISCARD int unix_path_bind(const char *path, int type, struct error *err);

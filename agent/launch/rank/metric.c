@@ -49,3 +49,14 @@ bool metric_read(const char *text, struct metric *ret_metric) {
     *ret_metric = metric;
     return true;
 }
+
+bool metric_next(const char **lines, struct metric *ret_metric) {
+    bool found = false;
+    while (!found && *lines && **lines) {
+        size_t size = strcspn(*lines, "\n");
+        AUTO(text_freep) char *line = x_strndup(*lines, size);
+        found = metric_read(line, ret_metric);
+        *lines += size + ((*lines)[size] == '\n');
+    }
+    return found;
+}

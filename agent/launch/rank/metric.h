@@ -18,3 +18,6 @@ bool metric_is_name(const char *name);
 void metric_write(const struct metric *metric, char text[static METRIC_TEXT_MAX]);
 /* False: the text is not a metric. */
 bool metric_read(const char *text, struct metric *ret_metric);
+/* Reads the next of these lines that is a metric, and moves *lines behind it. False: none is left.
+ * *lines may be NULL. */
+bool metric_next(const char **lines, struct metric *ret_metric);

@@ -117,18 +117,9 @@ void metric_say_waits(const char *why) {
 /* ---- the agent ------------------------------------------------------------------------------ */
 
 int metric_socket_open(const char *path, struct metric_socket **ret_socket, struct error *err) {
-    struct sockaddr_un address;
-    AUTO(fd_closep) int folder = -1;
-    if (unix_path_address(path, &address, &folder, err) < 0) {
+    int fd = unix_path_bind(path, SOCK_DGRAM, err);
+    if (fd < 0) {
         return -1;
-    }
-    unlink(path);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        chmod(path, 0600) < 0) {
-        int why = errno;
-        fd_closep(&fd);
-        return error_from_errno(err, why, "%s", path);
     }
     struct metric_socket *opened = x_calloc(1, sizeof *opened);
     opened->fd = fd;

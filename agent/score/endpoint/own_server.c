@@ -9,6 +9,7 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/net/address.h"
+#include "lib/text/text_list.h"
 #include "lib/time/clock.h"
 
 #include <poll.h>
@@ -112,13 +113,6 @@ static struct variables variables_of(const struct own_server *server, const json
     return made;
 }
 
-static void free_list(char **list) {
-    for (char **at = list; at && *at; at++) {
-        free(*at);
-    }
-    free(list);
-}
-
 /* ---- a child -------------------------------------------------------------------------------- */
 
 /* It outlives us for as long as it ends the server. */
@@ -137,8 +131,8 @@ static int spawn(struct own_server *server, const json_t *given, struct error *e
     char **words = words_of(server, json_object_get(given, "command"), &variables);
     int why = posix_spawn(&server->pid, "/proc/self/exe", NULL, &attributes, words, variables.list);
     posix_spawnattr_destroy(&attributes);
-    free_list(words);
-    free_list(variables.list);
+    text_list_free(words);
+    text_list_free(variables.list);
     if (why != 0) {
         server->pid = 0;
         return error_from_errno(err, why, "cannot start spec." FIELD);

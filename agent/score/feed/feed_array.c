@@ -37,9 +37,8 @@ static int array_check(const struct feed *feed, struct error *err) {
 
 static int array_measure(const struct feed *feed, size_t index, struct tensor *ret_values,
                          bool *ret_is_shared, struct error *err) {
-    *ret_is_shared = false;
-    ret_values->type = feed->inputs[index].type;
-    return slices_check(&feed->slices[index], &feed->inputs[index], 1, &ret_values->shape, err);
+    return slices_measure(&feed->slices[index], &feed->inputs[index], ret_values, ret_is_shared,
+                          err);
 }
 
 static void array_fill(const struct feed *feed, size_t index, const struct shape *shape UNUSED,

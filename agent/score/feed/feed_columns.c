@@ -36,9 +36,8 @@ static int columns_take(struct feed *feed, const struct feed_item *item, struct 
 
 static int columns_measure(const struct feed *feed, size_t index, struct tensor *ret_values,
                            bool *ret_is_shared, struct error *err) {
-    *ret_is_shared = false;
-    ret_values->type = feed->inputs[index].type;
-    return slices_check(&feed->slices[index], &feed->inputs[index], 1, &ret_values->shape, err);
+    return slices_measure(&feed->slices[index], &feed->inputs[index], ret_values, ret_is_shared,
+                          err);
 }
 
 static void columns_fill(const struct feed *feed, size_t index, const struct shape *shape UNUSED,

@@ -139,6 +139,13 @@ int slices_check_values(const struct npy_slice *slice, enum tensor_type type, st
     }                                                                                              \
     break
 
+int slices_measure(const struct npy_slice *slice, const struct feed_input *input,
+                   struct tensor *ret_values, bool *ret_is_shared, struct error *err) {
+    *ret_is_shared = false;
+    ret_values->type = input->type;
+    return slices_check(slice, input, 1, &ret_values->shape, err);
+}
+
 void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values) {
     int64_t count = slices_count(slice);
     if (kinds[slice->type].as == type) {

@@ -26,6 +26,9 @@ bool slices_holds(enum tensor_type type, double number);
 /* INVALID: the type does not hold a value of the slice. */
 NODISCARD int slices_check_values(const struct npy_slice *slice, enum tensor_type type,
                                   struct error *err);
+/* slices_check of one item, for `measure` of a kind of feed: the input's type, and its shape. */
+NODISCARD int slices_measure(const struct npy_slice *slice, const struct feed_input *input,
+                             struct tensor *ret_values, bool *ret_is_shared, struct error *err);
 /* Only for a pair that slices_check has accepted. ret_values: room for slices_count values of
  * `type`. */
 void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values);

@@ -156,14 +156,10 @@ static int add_row(struct table_set *set, size_t file, int64_t at, const struct 
     struct row row = {.at = at, .file = (uint16_t)file};
     float *values = set->values + (size_t)set->base.count * width;
     memset(values, 0, width * sizeof *values);
-    struct error large = {0};
-    if (!fault && tree_check_memory(json->data, json->size, TREE_MEMORY_MAX, &large) < 0) {
-        fault = large.text;
+    json_t *object = table_rows_object(json, fault, &row.fault);
+    if (object) {
+        row.fault = fill_row(set, object, &row, values);
     }
-    json_t *object = fault ? NULL : json_loadb(json->data, json->size, JSON_DECODE_ANY, NULL);
-    row.fault = fault                    ? x_strdup(fault)
-                : json_is_object(object) ? fill_row(set, object, &row, values)
-                                         : x_strdup("is not a JSON object");
     json_decref(object);
     set->fault_bytes += row.fault ? (int64_t)strlen(row.fault) + TEXT_HEAD : 0;
     set->base.classes = MAX(set->base.classes, set->label && !row.fault ? row.label + 1 : 0);

@@ -265,16 +265,10 @@ static char *fill_row(struct text_rows *rows, const json_t *object, struct text_
 static int add_row(struct text_rows *rows, struct text_row row, const struct buffer *json,
                    const char *fault, struct error *err) {
     int result = make_room(rows, 0, err);
-    struct error large = {0};
-    if (!fault && tree_check_memory(json->data, json->size, TREE_MEMORY_MAX, &large) < 0) {
-        fault = large.text;
-    }
-    json_t *object = fault ? NULL : json_loadb(json->data, json->size, JSON_DECODE_ANY, NULL);
+    json_t *object = table_rows_object(json, fault, &row.fault);
     row.first = rows->tokens;
-    if (result == 0) {
-        row.fault = fault                    ? x_strdup(fault)
-                    : json_is_object(object) ? fill_row(rows, object, &row, &result, err)
-                                             : x_strdup("is not a JSON object");
+    if (object && result == 0) {
+        row.fault = fill_row(rows, object, &row, &result, err);
     }
     json_decref(object);
     if (result < 0) {

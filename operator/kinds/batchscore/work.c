@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/work.h"
 
 #include "operator/kinds/batchscore/code.h"
+#include "operator/object.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -84,11 +85,10 @@ static json_t *output_of(const json_t *spec) {
 
 json_t *batchscore_work(const json_t *spec) {
     static const char *const copied[] = {
-        "input", "scorer", "retry", "errorThreshold", "miniBatchErrorThreshold", "logs", "trigger"};
+        "input", "scorer",  "retry", "errorThreshold", "miniBatchErrorThreshold",
+        "logs",  "trigger", NULL};
     json_t *work = json_object();
-    for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
-        json_object_set(work, copied[i], json_object_get(spec, copied[i]));
-    }
+    object_copy(work, spec, copied);
     json_object_set_new(work, "output", output_of(spec));
     put_size(work, spec);
     json_t *code = batchscore_code(spec);
@@ -120,7 +120,7 @@ static bool is_named(const struct batchscore_spec *spec, const struct volume *vo
 
 void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
                          char ret_run[static 17]) {
-    static const char *const copied[] = {"input", "output"};
+    static const char *const copied[] = {"input", "output", NULL};
     AUTO(tree_freep) json_t *scorer = json_deep_copy(json_object_get(spec->work, "scorer"));
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");
@@ -133,9 +133,7 @@ void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folde
         json_object_del(json_object_get(scorer, "onnx"), "precision"); /* FP32 is the default */
     }
     AUTO(tree_freep) json_t *what = json_pack("{s:O?, s:{}}", "scorer", scorer, "volumes");
-    for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
-        json_object_set(what, copied[i], json_object_get(spec->work, copied[i]));
-    }
+    object_copy(what, spec->work, copied);
     for (size_t i = 0; i < spec->job.volume_count; i++) {
         const struct volume *volume = &spec->job.volumes[i];
         if (is_named(spec, volume)) {

@@ -2,16 +2,11 @@
 #include "operator/kinds/disttrain/work.h"
 
 #include "operator/kinds/disttrain/optimizer_defaults.h"
+#include "operator/object.h"
 
 #include <string.h>
 
 enum { TRAINER_HANG_S = 300 };
-
-static void copy(json_t *to, const json_t *from, const char *const *fields) {
-    for (; *fields; fields++) {
-        json_object_set(to, *fields, json_object_get(from, *fields));
-    }
-}
 
 /* The agent must know which variables are the user's, because it expands their $VAR, and which of
  * them are secret. */
@@ -55,7 +50,7 @@ json_t *disttrain_work(const json_t *spec) {
                                          "launcher", "command",    "prepare",        "inputs",
                                          "outputs",  "logs",       "metrics",        NULL};
     json_t *work = json_object(), *trainer = whole_trainer(spec);
-    copy(work, spec, copied);
+    object_copy(work, spec, copied);
     if (trainer) {
         json_object_set_new(work, "trainer", trainer);
     }
@@ -109,7 +104,7 @@ void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders
     /* A training that Fail has ended goes on with Skip. */
     json_object_del(json_object_get(trainer, "data"), "onBadSample");
     json_object_del(json_object_get(trainer, "data"), "maxBadSamples");
-    copy(what, spec->job.json, copied);
+    object_copy(what, spec->job.json, copied);
     if (trainer) {
         json_object_set(what, "trainer", trainer);
     }

@@ -11,15 +11,9 @@
 #include <string.h>
 
 /* Shares the values, because they never change. */
-static void copy(json_t *to, const json_t *from, const char *const *fields) {
-    for (; *fields; fields++) {
-        json_object_set(to, *fields, json_object_get(from, *fields));
-    }
-}
-
 json_t *cache_transform_pick(const json_t *from, const char *const *fields) {
     json_t *picked = json_object();
-    copy(picked, from, fields);
+    object_copy(picked, from, fields);
     return picked;
 }
 
@@ -244,7 +238,7 @@ json_t *cache_transform_job(const json_t *job, const char *const *annotations) {
     json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job, annotations));
     if (!cache_transform_is_final(job)) {
         static const char *const all[] = {"spec", "status", NULL};
-        copy(kept, job, all);
+        object_copy(kept, job, all);
         return kept;
     }
     static const char *const spec[] = {"ttlSecondsAfterFinished", NULL};

@@ -10,6 +10,7 @@
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
 #include "operator/kinds/sweep/trial.h"
+#include "operator/object.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,19 +40,13 @@ char *registrar_place(const struct sweep_spec *spec) {
 
 /* ---- the model's metadata ---- */
 
-static void copy(json_t *to, const json_t *from, const char *const *fields) {
-    for (; *fields; fields++) {
-        json_object_set(to, *fields, json_object_get(from, *fields));
-    }
-}
-
 /* The program. The environment is omitted: the parameters have the differences between trials, and
  * other variables may not be meant for all readers of a registry. */
 static json_t *code_of(const struct disttrain_spec *trial) {
     static const char *const fields[] = {"launcher", "prepare", "command", NULL};
     json_t *code = json_pack("{s:s}", "image", trial->program_image ?: trial->job.image);
     json_t *trainer = json_deep_copy(json_object_get(trial->job.json, "trainer"));
-    copy(code, trial->job.json, fields);
+    object_copy(code, trial->job.json, fields);
     if (trainer) {
         optimizer_defaults_fill(trainer);
         json_object_del(trainer, "data");
@@ -66,7 +61,7 @@ static json_t *code_of(const struct disttrain_spec *trial) {
 static json_t *data_of(const struct disttrain_spec *trial) {
     static const char *const fields[] = {"inputs", "volumes", NULL};
     json_t *data = json_object();
-    copy(data, trial->job.json, fields);
+    object_copy(data, trial->job.json, fields);
     json_object_set(data, "trainer", tree_get(trial->job.json, "trainer.data"));
     return data;
 }

@@ -125,6 +125,15 @@ static int check_scale(const struct fact *scale, struct error *err) {
                : error_set(err, ERROR_INVALID, "the loss's scale must be one number");
 }
 
+/* The loss is one number, output 1 the gradient of the scores. */
+static int finish_loss(const struct node *node, const struct fact *const *inputs,
+                       struct fact *outputs, struct error *err) {
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i].shape = i == 1 ? inputs[0]->shape : (struct shape){0};
+    }
+    return check_scale(inputs[2], err);
+}
+
 int infer_softmax_cross_entropy(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err) {
     struct label_places places;
@@ -136,10 +145,7 @@ int infer_softmax_cross_entropy(const struct node *node, const struct fact *cons
         return error_set(err, ERROR_INVALID, "classWeights: there are %zu, and %lld classes",
                          weights->count, (long long)places.classes);
     }
-    for (int i = 0; i < node->output_count; i++) {
-        outputs[i].shape = i == 1 ? inputs[0]->shape : (struct shape){0};
-    }
-    return check_scale(inputs[2], err);
+    return finish_loss(node, inputs, outputs, err);
 }
 
 int infer_ctc_loss(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
@@ -149,10 +155,7 @@ int infer_ctc_loss(const struct node *node, const struct fact *const *inputs, st
                      err) < 0) {
         return -1;
     }
-    for (int i = 0; i < node->output_count; i++) {
-        outputs[i].shape = i == 1 ? inputs[0]->shape : (struct shape){0};
-    }
-    return check_scale(inputs[2], err);
+    return finish_loss(node, inputs, outputs, err);
 }
 
 int infer_mean_squared(const struct node *node, const struct fact *const *inputs,

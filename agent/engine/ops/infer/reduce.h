@@ -22,5 +22,9 @@ struct softmax {
 };
 NODISCARD int softmax_params(const struct node *node, const struct shape *x,
                              struct softmax *ret_softmax, struct error *err);
+/* The element at which row i of outer * inner begins; its elements are `inner` apart. */
+static inline int64_t reduce_softmax_start(const struct softmax *softmax, int64_t i) {
+    return i / softmax->inner * softmax->axis * softmax->inner + i % softmax->inner;
+}
 NODISCARD int infer_softmax(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);

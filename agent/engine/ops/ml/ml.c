@@ -67,15 +67,9 @@ int infer_ml_linear(const struct node *node, const struct fact *const *inputs, s
                          "its coefficients are for %lld columns, its input has %lld",
                          (long long)linear.features, (long long)columns);
     }
-    int scores = node->op->id == OP_ML_LINEAR_CLASSIFIER;
-    if (scores) {
-        outputs[0].type = TENSOR_INT64;
-        outputs[0].shape = (struct shape){1, {rows}};
-    }
-    if (scores < node->output_count) {
-        outputs[scores].type = TENSOR_FLOAT32;
-        outputs[scores].shape = (struct shape){2, {rows, linear.expands ? 2 : linear.targets}};
-    }
+    bool has_labels = node->op->id == OP_ML_LINEAR_CLASSIFIER;
+    struct shape scores = {2, {rows, linear.expands ? 2 : linear.targets}};
+    ml_set_outputs(node, has_labels, &scores, outputs);
     return 0;
 }
 

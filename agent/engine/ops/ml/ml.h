@@ -46,6 +46,10 @@ int64_t ml_label(const struct ml_labels *labels, size_t index);
 NODISCARD int ml_rows(const struct fact *fact, int64_t *ret_rows, int64_t *ret_columns,
                       struct error *err);
 
+/* Sets the outputs' types and shapes: a classifier's labels, then the scores [rows, n]. */
+void ml_set_outputs(const struct node *node, bool has_labels, const struct shape *scores,
+                    struct fact *outputs);
+
 /* LinearRegressor, LinearClassifier. coefficients: [targets, features]. */
 struct ml_linear {
     int64_t targets, features;

@@ -42,3 +42,15 @@ const float *ml_numbers(const struct node *node, const char *name, size_t *ret_c
     *ret_count = attribute ? attribute->count : 0;
     return *ret_count ? attribute->numbers : NULL;
 }
+
+void ml_set_outputs(const struct node *node, bool has_labels, const struct shape *scores,
+                    struct fact *outputs) {
+    if (has_labels) {
+        outputs[0].type = TENSOR_INT64;
+        outputs[0].shape = (struct shape){1, {scores->dims[0]}};
+    }
+    if (has_labels < node->output_count) {
+        outputs[has_labels].type = TENSOR_FLOAT32;
+        outputs[has_labels].shape = *scores;
+    }
+}

@@ -569,14 +569,7 @@ int infer_ml_trees(const struct node *node, const struct fact *const *inputs, st
         return error_set(err, ERROR_INVALID, "it reads feature %lld, its input has %lld",
                          (long long)trees->feature_count - 1, (long long)columns);
     }
-    int scores = trees->is_classifier;
-    if (scores) {
-        outputs[0].type = TENSOR_INT64;
-        outputs[0].shape = (struct shape){1, {rows}};
-    }
-    if (scores < node->output_count) {
-        outputs[scores].type = TENSOR_FLOAT32;
-        outputs[scores].shape = (struct shape){2, {rows, trees->target_count}};
-    }
+    struct shape scores = {2, {rows, trees->target_count}};
+    ml_set_outputs(node, trees->is_classifier, &scores, outputs);
     return 0;
 }

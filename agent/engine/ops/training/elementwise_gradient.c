@@ -115,18 +115,8 @@ static bool is_by_y(int id) {
 }
 
 int gradient_unary(struct gradient *gradient, const struct node *node, struct error *err) {
-    int dy = gradient_of(gradient, node->outputs[0]);
-    int inputs[5] = {dy, is_by_y(node->op->id) ? node->outputs[0] : node->inputs[0]}, count = 2;
-    for (int i = 1; i < node->input_count; i++) { /* Clip's bounds */
-        if (gradient_wants(gradient, node->inputs[i])) {
-            return error_set(err, ERROR_UNSUPPORTED, "input %d is a variable", i);
-        }
-        inputs[count++] = node->inputs[i];
-    }
-    inputs[count] = -2;
-    gradient_add(gradient, node->inputs[0],
-                 gradient_node_of(gradient, OP_UNARY_GRADIENT, inputs, 1));
-    return 0;
+    int value = is_by_y(node->op->id) ? node->outputs[0] : node->inputs[0];
+    return gradient_add_settings(gradient, node, OP_UNARY_GRADIENT, value, err);
 }
 
 /* y = x < 0 ? slope x : x. */

@@ -65,6 +65,11 @@ int gradient_shape(struct gradient *gradient, int value);
 /* Adds a contribution to the gradient of a value that was broadcast: sums it first (SumTo). */
 void gradient_add_summed(struct gradient *gradient, int value, int contribution);
 
+/* Adds the gradient of input 0: the internal node `id` of dy, `value` and the node's other inputs,
+ * which are settings (Clip's bounds). UNSUPPORTED: one of them is a variable. */
+NODISCARD int gradient_add_settings(struct gradient *gradient, const struct node *node,
+                                    enum op_id id, int value, struct error *err);
+
 /* dy times the number of elements of `few`, divided by that of `many`. */
 int gradient_share(struct gradient *gradient, int dy, int few, int many);
 

@@ -2,6 +2,8 @@
 /* Gradients of operators that move elements, and of sums. */
 #include "agent/engine/ops/training/gradient.h"
 
+enum { SETTINGS_MAX = 7 /* inputs of an operator behind the first one */ };
+
 /* Reshape, Flatten, Squeeze, Unsqueeze. */
 int gradient_reshape(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     int dy = gradient_of(gradient, node->outputs[0]);
@@ -90,12 +92,11 @@ int gradient_expand(struct gradient *gradient, const struct node *node, struct e
     return 0;
 }
 
-static int give_back(struct gradient *gradient, const struct node *node, enum op_id id,
-                     struct error *err) {
-    int inputs[10] = {gradient_of(gradient, node->outputs[0]),
-                      gradient_shape(gradient, node->inputs[0])};
+int gradient_add_settings(struct gradient *gradient, const struct node *node, enum op_id id,
+                          int value, struct error *err) {
+    int inputs[SETTINGS_MAX + 3] = {gradient_of(gradient, node->outputs[0]), value};
     int count = 2;
-    for (int i = 1; i < node->input_count && i < 8; i++) {
+    for (int i = 1; i < node->input_count && i <= SETTINGS_MAX; i++) {
         if (gradient_wants(gradient, node->inputs[i])) {
             return error_set(err, ERROR_UNSUPPORTED, "input %d is a variable", i);
         }
@@ -107,11 +108,13 @@ static int give_back(struct gradient *gradient, const struct node *node, enum op
 }
 
 int gradient_move(struct gradient *gradient, const struct node *node, struct error *err) {
-    return give_back(gradient, node, OP_MOVE_GRADIENT, err);
+    int shape = gradient_shape(gradient, node->inputs[0]);
+    return gradient_add_settings(gradient, node, OP_MOVE_GRADIENT, shape, err);
 }
 
 int gradient_resize(struct gradient *gradient, const struct node *node, struct error *err) {
-    return give_back(gradient, node, OP_RESIZE_GRADIENT, err);
+    int shape = gradient_shape(gradient, node->inputs[0]);
+    return gradient_add_settings(gradient, node, OP_RESIZE_GRADIENT, shape, err);
 }
 
 int gradient_axes(struct gradient *gradient, const struct node *node) {

@@ -148,7 +148,7 @@ static void add_curves(struct page *page, const struct sweep_facts *facts,
     page_add(page, "</svg></div>");
 }
 
-static bool is_better(const struct sweep_facts *facts, double a, double b) {
+bool sweep_is_better(const struct sweep_facts *facts, double a, double b) {
     return isfinite(a) && (!isfinite(b) || (facts->is_minimized ? a < b : a > b));
 }
 
@@ -177,7 +177,7 @@ static void add_ahead(struct page *page, const struct sweep_facts *facts,
     page_add(page, "<path class=\"ahead\" d=\"");
     for (size_t i = 0; i < facts->trial_count; i++) {
         const struct sweep_trial *trial = &facts->trials[i];
-        if (is_better(facts, trial->best, best)) {
+        if (sweep_is_better(facts, trial->best, best)) {
             page_add(page, isfinite(best) ? "H%.1fV%.1f" : "M%.1f %.1f",
                      sweep_scale_place(&x, (double)trial->index),
                      sweep_scale_place(&y, trial->best));

@@ -26,3 +26,5 @@ void sweep_title(struct page *page, const struct sweep_facts *facts,
 
 void sweep_charts(struct page *page, const struct sweep_facts *facts,
                   const struct sweep_trial *best);
+/* True if `a` is a number and better than `b`, which may be NaN. */
+bool sweep_is_better(const struct sweep_facts *facts, double a, double b);

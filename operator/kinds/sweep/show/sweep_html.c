@@ -42,17 +42,13 @@ static const char style[] =
     ".front .chart{flex:1 1 30rem}.front .list{flex:0 1 auto}.front svg{min-width:26rem}"
     "circle.front{fill:var(--front)}i.front{background:var(--front)}";
 
-static bool is_better(const struct sweep_facts *facts, double a, double b) {
-    return isfinite(a) && (!isfinite(b) || (facts->is_minimized ? a < b : a > b));
-}
-
 const struct sweep_trial *sweep_best(const struct sweep_facts *facts) {
     const struct sweep_trial *best = NULL;
     for (int pass = 0; pass < 2 && !best; pass++) {
         for (size_t i = 0; i < facts->trial_count; i++) {
             const struct sweep_trial *trial = &facts->trials[i];
             if ((pass || trial->state == SWEEP_COMPLETED) &&
-                is_better(facts, trial->best, best ? best->best : (double)NAN)) {
+                sweep_is_better(facts, trial->best, best ? best->best : (double)NAN)) {
                 best = trial;
             }
         }

@@ -36,19 +36,29 @@ static void fill_planes(const struct call *call, struct conv *conv) {
     conv->y_plane = window->out[0] * window->out[1] * window->out[2];
 }
 
+/* One function for each type of x. */
+struct bodies {
+    threads_body *of_float, *of_double, *of_int32;
+};
+
+static void run_planes(const struct call *call, struct conv *conv, const struct bodies *bodies) {
+    fill_planes(call, conv);
+    enum tensor_type type = call->inputs[0]->type;
+    threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv->m, 1,
+                type == TENSOR_FLOAT64 ? bodies->of_double
+                : type == TENSOR_INT32 ? bodies->of_int32
+                                       : bodies->of_float,
+                conv);
+}
+
 static int conv_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     struct conv conv = {0};
     if (window_of_conv(call->node, cpu_call_collect_facts(call, &facts), &conv.window, err) < 0) {
         return -1;
     }
-    fill_planes(call, &conv);
-    enum tensor_type type = call->inputs[0]->type;
-    threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
-                type == TENSOR_FLOAT64 ? conv_body_double
-                : type == TENSOR_INT32 ? conv_body_int32
-                                       : conv_body_float,
-                &conv);
+    static const struct bodies bodies = {conv_body_float, conv_body_double, conv_body_int32};
+    run_planes(call, &conv, &bodies);
     return 0;
 }
 const struct kernel reference_conv = {"reference conv", conv_run};
@@ -60,13 +70,9 @@ static int conv_transpose_run(const struct call *call, struct error *err) {
                                  err) < 0) {
         return -1;
     }
-    fill_planes(call, &conv);
-    enum tensor_type type = call->inputs[0]->type;
-    threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
-                type == TENSOR_FLOAT64 ? conv_transpose_body_double
-                : type == TENSOR_INT32 ? conv_transpose_body_int32
-                                       : conv_transpose_body_float,
-                &conv);
+    static const struct bodies bodies = {conv_transpose_body_float, conv_transpose_body_double,
+                                         conv_transpose_body_int32};
+    run_planes(call, &conv, &bodies);
     return 0;
 }
 const struct kernel reference_conv_transpose = {"reference conv_transpose", conv_transpose_run};

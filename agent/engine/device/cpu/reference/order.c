@@ -165,7 +165,7 @@ static int hardmax_run(const struct call *call, struct error *err) {
         return -1;
     }
     for (int64_t i = 0; i < softmax.outer * softmax.inner; i++) {
-        int64_t start = i / softmax.inner * softmax.axis * softmax.inner + i % softmax.inner;
+        int64_t start = reduce_softmax_start(&softmax, i);
         int64_t best = 0;
         for (int64_t k = 1; k < softmax.axis; k++) {
             best = x[start + k * softmax.inner] > x[start + best * softmax.inner] ? k : best;

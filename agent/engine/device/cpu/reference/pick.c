@@ -25,13 +25,6 @@ static int axis_of(const struct node *node, int rank, int64_t fallback) {
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* Goes on to the next element, in row-major order. */
-static void step_on(int64_t *at, const struct shape *shape) {
-    for (int i = shape->rank - 1; i >= 0 && ++at[i] == shape->dims[i]; i--) {
-        at[i] = 0;
-    }
-}
-
 /* Combines a scattered element with the element at its place. */
 typedef void combine_function(void *to, const void *from, int64_t count);
 
@@ -103,7 +96,7 @@ static int gather_elements_run(const struct call *call, struct error *err) {
             from += (i == axis ? place : at[i]) * strides[i];
         }
         memcpy(to, (const char *)x->data + (size_t)from * size, size);
-        step_on(at, &indices->shape);
+        walk_next(&indices->shape, at);
     }
     return 0;
 }
@@ -133,7 +126,7 @@ static int scatter_elements_run(const struct call *call, struct error *err) {
         } else {
             memcpy(y + (size_t)to * size, from, size);
         }
-        step_on(at, &indices->shape);
+        walk_next(&indices->shape, at);
     }
     return 0;
 }

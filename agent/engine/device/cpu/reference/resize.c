@@ -97,13 +97,6 @@ static void fill_all_taps(const struct resize *resize, const struct shape *x, st
     }
 }
 
-/* The next index of a row-major walk. */
-static void advance(const struct shape *shape, int64_t at[TENSOR_RANK_MAX]) {
-    for (int i = shape->rank - 1; i >= 0 && ++at[i] == shape->dims[i]; i--) {
-        at[i] = 0;
-    }
-}
-
 static int resize_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     const struct shape *x = &call->inputs[0]->shape;
@@ -120,7 +113,7 @@ static int resize_run(const struct call *call, struct error *err) {
     for (int64_t n = 0; n < count; n++) {
         y[n] = is_outside(taps, at, x->rank) ? resize.extrapolation
                                              : sample(call->inputs[0]->data, taps, at, x->rank);
-        advance(&resize.output, at);
+        walk_next(&resize.output, at);
     }
     arena_release(&arena);
     return 0;
@@ -153,7 +146,7 @@ static int resize_gradient_run(const struct call *call, struct error *err) {
         if (!is_outside(taps, at, x->rank)) {
             spread(dx->data, taps, at, x->rank, ((const float *)call->inputs[0]->data)[n]);
         }
-        advance(&resize.output, at);
+        walk_next(&resize.output, at);
     }
     arena_release(&arena);
     return 0;

@@ -78,6 +78,12 @@ static void copy_row(void *context, const int64_t *offsets, const int64_t *steps
                   count, copy->size);
 }
 
+void walk_next(const struct shape *shape, int64_t index[TENSOR_RANK_MAX]) {
+    for (int i = shape->rank - 1; i >= 0 && ++index[i] == shape->dims[i]; i--) {
+        index[i] = 0;
+    }
+}
+
 void walk_copy(const struct walk *walk, size_t size, const void *from, void *to) {
     struct copy_context copy = {size, from, to};
     walk_each(walk, copy_row, &copy);

@@ -22,6 +22,9 @@ void walk_each(const struct walk *walk, walk_row *row, void *context);
 /* Row-major strides of a whole tensor. */
 void walk_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]);
 
+/* Advances an index to the next element, in row-major order; after the last one to the first. */
+void walk_next(const struct shape *shape, int64_t index[TENSOR_RANK_MAX]);
+
 /* Copies elements of `size` bytes: operand 0 is read from `from`, operand 1 is written to `to`. */
 void walk_copy(const struct walk *walk, size_t size, const void *from, void *to);
 /* to[i * to_step] = from[i * from_step], in elements of `size` bytes: 1, 2, 4 or 8. */

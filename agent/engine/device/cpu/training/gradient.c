@@ -185,7 +185,7 @@ static int softmax_gradient_run(const struct call *call, struct error *err) {
         return -1;
     }
     for (int64_t i = 0; i < softmax.outer * softmax.inner; i++) {
-        int64_t start = i / softmax.inner * softmax.axis * softmax.inner + i % softmax.inner;
+        int64_t start = reduce_softmax_start(&softmax, i);
         double sum = 0;
         for (int64_t k = 0; k < softmax.axis; k++) {
             int64_t at = start + k * softmax.inner;
