@@ -33,7 +33,7 @@ static const struct command {
 } commands[] = {
     {"init", "print a manifest with comments to begin with", init_command},
     {"run", "run a job on this machine", run_command},
-    {"score", "put pictures, a film or a table through a network, without a manifest",
+    {"score", "run a network on pictures, a video or a table, without a manifest",
      score_without_manifest},
     {"train", "train a network on a folder, a table or arrays, without a manifest",
      train_without_manifest},
@@ -49,7 +49,7 @@ static const struct command {
     {"diff", "show what a manifest would change", diff_command},
     {"cancel", "end jobs; what was finished stays", change_cancel},
     {"suspend", "end the processes or pods of jobs for a while", change_suspend},
-    {"resume", "go on with jobs that were suspended, interrupted or failed", change_resume},
+    {"resume", "continue jobs that were suspended, interrupted or failed", change_resume},
     {"rerun", "run jobs again from the beginning", change_rerun},
     {"delete", "end and forget jobs", change_delete},
     {"events", "print the events of a job and its pods", events_command},
@@ -57,7 +57,8 @@ static const struct command {
      controller_command},
     {"explain", "print every field of the resources, with defaults and bounds", explain_command},
     {"completion", "print the script that completes commands in a shell", completion_command},
-    {"import", "convert a job.json of Azure Batch AI to a manifest", import_command},
+    {"import", "make a manifest of a job of Kubeflow, Katib, Ray, Kubernetes or Azure",
+     import_command},
 };
 
 /* The program's name as a plug-in of kubectl. */

@@ -106,7 +106,8 @@ static int check_statement(const char *payload, size_t size, const char *result_
     }
     if (strcmp(tree_text(statement, "_type", ""), STATEMENT_TYPE) != 0 ||
         strcmp(tree_text(statement, "predicateType", ""), PREDICATE_TYPE) != 0) {
-        return error_set(err, ERROR_FAILED, "it is a statement about something else");
+        return error_set(err, ERROR_FAILED,
+                         "the signed statement is not about a result of Windlass");
     }
     const json_t *subject = tree_find(json_object_get(statement, "subject"), "name", RESULT_NAME);
     return subject && strcmp(tree_text(subject, "digest.sha256", ""), result_sha256) == 0

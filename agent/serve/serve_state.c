@@ -27,7 +27,7 @@ int serve_state_read(const char *folder, struct serve_state *ret_state, struct e
     AUTO(tree_freep) json_t *json = NULL;
     size_t size = 0;
     if (access(path, F_OK) < 0) {
-        return error_set(err, ERROR_NOT_FOUND, "%s is not there yet", path);
+        return error_set(err, ERROR_NOT_FOUND, "%s does not exist yet", path);
     }
     if (file_read(path, STATE_BYTES_MAX, &text, &size, err) < 0 ||
         tree_parse(text, size, STATE_BYTES_MAX, &json, err) < 0) {

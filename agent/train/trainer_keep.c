@@ -233,7 +233,7 @@ int trainer_begin(struct trainer *trainer, struct error *err) {
     const json_t *output = json_object_get(trainer->job->trainer, "output");
     const char *path = json_string_value(json_object_get(output, "path"));
     if (!path) {
-        return error_set(err, ERROR_INVALID, "output.path: a text is expected");
+        return error_set(err, ERROR_INVALID, "output.path: a string is expected");
     }
     if (trainer->comm->rank == 0 &&
         (store_open(path, /* writes= */ true, &trainer->store, err) < 0 ||

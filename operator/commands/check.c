@@ -24,7 +24,7 @@ static const struct command_help help = {
         "and *.json), or - for standard input.\n\n"
         "--server then asks the API server what it would say to each resource that is OK, by\n"
         "a dry run of kubectl apply: its definition's rules, admission policies and webhooks,\n"
-        "your rights, what a change of an existing job may not change. Nothing is stored. What\n"
+        "your rights, fields of an existing job that cannot change. Nothing is stored. What\n"
         "it refuses has exit code 2; its warnings go to standard error.",
     .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show\n"
                 "windlass check -f jobs/ -f more.yaml\n"
@@ -192,7 +192,7 @@ int check_command(int argc, char **argv) {
         {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},
         {"server", 0, OPTION_FLAG, NULL, "Ask the API server, too, by a dry run.", &request.server},
         {"job-policy", 0, OPTION_TEXT, "JSON|FILE",
-         "Check what the controller's --job-policy refuses, too.", &request.policy},
+         "Also check against the controller's --job-policy.", &request.policy},
         REMOTE_ROWS(&request.where),
         {0},
     };

@@ -111,7 +111,7 @@ int probe_exec_look(struct probe_exec *exec, struct error *why) {
     kill(-exec->pid, SIGKILL); /* what it has left behind */
     exec->pid = 0;
     if (ended < 0) {
-        return error_set(why, ERROR_FAILED, "its command is gone");
+        return error_set(why, ERROR_FAILED, "the process of its command is missing");
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return 1;

@@ -105,13 +105,14 @@ static const struct ending_advice common[] = {
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
-/* The agent's message has these words if the output belongs to another run (ANEW_HINT of its
+/* The agent's message has these words if the output belongs to another run (RESTART_HINT of its
  * coordinator; the trainer's). Then the input need not be corrected. */
-static const char anew_words[] = "rerun with --restart";
-static const struct ending_advice anew = {
+static const char restart_words[] = "rerun with --restart";
+static const struct ending_advice restart = {
     "InputInvalid",
-    "run again with --restart, which begins anew, or undo the change, or choose another output", 2,
-    false, false};
+    "run again with --restart (starts from the beginning), "
+    "or undo the change, or choose another output",
+    2, false, false};
 
 /* The row of that reason, or the last row, whose reason is NULL. */
 static const struct ending_advice *find_advice(const struct ending_advice *rows,
@@ -125,9 +126,9 @@ static const struct ending_advice *find_advice(const struct ending_advice *rows,
 static const struct ending_advice *advice_of(const struct ending_kind *kind,
                                              const json_t *condition) {
     const char *reason = tree_text(condition, "reason", "");
-    if (strcmp(reason, anew.reason) == 0 &&
-        strstr(tree_text(condition, "message", ""), anew_words)) {
-        return &anew;
+    if (strcmp(reason, restart.reason) == 0 &&
+        strstr(tree_text(condition, "message", ""), restart_words)) {
+        return &restart;
     }
     const struct ending_advice *own = kind->advices ? find_advice(kind->advices, reason) : NULL;
     return own && own->reason ? own : find_advice(common, reason);
@@ -147,7 +148,7 @@ static int print_failure(const struct ending *ending) {
                 ending->unit);
     }
     if (kind->print_failures) {
-        kind->print_failures(stderr, ending->as_came);
+        kind->print_failures(stderr, ending->raw_status);
     }
     fprintf(stderr, "  next: %s\n", advice->text);
     const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_hub;
@@ -166,7 +167,7 @@ static int print_failure(const struct ending *ending) {
 int ending_print(const struct ending *ending) {
     AUTO(tree_freep) json_t *status = shown_tree(ending->status);
     struct ending shown = *ending;
-    shown.as_came = ending->status;
+    shown.raw_status = ending->status;
     shown.status = status;
     if (condition_is(status, "True")) {
         (ending->kind->print_success ? ending->kind->print_success : print_success)(&shown);

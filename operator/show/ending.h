@@ -35,7 +35,7 @@ struct ending {
     const char *file;            /* the manifest; NULL: unknown */
     const char *name, *unit;     /* the job's name; what it counts: "frames", "files" */
     const json_t *spec, *status; /* for the functions of struct ending_kind: shown_tree.h */
-    const json_t *as_came;       /* the same status for ending_print_lines; ending_print sets it */
+    const json_t *raw_status;    /* the same status for ending_print_lines; ending_print sets it */
     const json_t *folders;       /* volume name -> its folder on this machine */
     const char *state_folder;    /* the folder of the logs */
     /* The pods that failed last: the hub, or the one that made the job fail if its kind finds it;

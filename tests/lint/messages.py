@@ -1,5 +1,5 @@
 """Error messages: the text of each error_set, error_from_errno, job_refuse and fields_refuse says what is wrong in words. Refused:
-  1. two numbers alone ("index %lld of %lld", "%d axes of %d"): say which of them is expected;
+  1. two numbers alone ("index %lld of %lld", "node X: length %d of %d"): say which of them is expected;
   2. what is not done instead of what is supported ("is encrypted, which is not read");
   3. a full stop or an exclamation mark at the end;
   4. an apology ("sorry", "please", "oops") and "illegal"."""
@@ -39,7 +39,7 @@ def messages(text):
 
 
 def fault(message):
-    if re.fullmatch(rf"(?:\w+ )?{NUMBER}(?: \w+){{0,2}} (?:of|and|by) {NUMBER}(?: \w+)?", message):
+    if re.search(rf"(?:^|: )(?:\w+ )?{NUMBER}(?: \w+){{0,2}} (?:of|and|by) {NUMBER}(?: \w+)?$", message):
         return "two numbers: say what is expected"
     if re.search(r"which (?:is|are) not (?:read|supported|done)|, which is not$", message):
         return "say it as \"...; NAME is not supported\""
@@ -51,7 +51,7 @@ def fault(message):
 
 
 # This check can fail: of these it refuses those that end with a star.
-for sample in ("index %lld of %lld*", "has %zu bytes, at most %d are supported", "is encrypted, which is not read*", "no such file.*",
+for sample in ("index %lld of %lld*", "node %s: length %lld of %lld*", "has %zu bytes, at most %d are supported", "is encrypted, which is not read*", "no such file.*",
                "illegal name*", "%lld of %lld files are there"):
     assert bool(fault(sample.rstrip("*"))) == sample.endswith("*"), sample
 for path in source.files((".c", ".h", ".inc")):

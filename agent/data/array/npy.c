@@ -227,7 +227,8 @@ static int measure(struct npy *npy, struct error *err) {
         npy->slice_bytes *= npy->dims[i];
     }
     if (npy->dims[0] > INT64_MAX / 2 / npy->slice_bytes) {
-        return error_set(err, ERROR_INVALID, "its shape is too large: %lld slices of %lld bytes",
+        return error_set(err, ERROR_INVALID,
+                         "its shape is too large: it has %lld slices of %lld bytes",
                          (long long)npy->dims[0], (long long)npy->slice_bytes);
     }
     return 0;

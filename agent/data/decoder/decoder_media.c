@@ -33,7 +33,7 @@ static int open_video(struct decoder_child *child, const char *request, size_t s
 static int next_frame(struct picture *ret_picture, struct error *err) {
     const char *name = NULL;
     return reader ? video_read_next(reader, ret_picture, &name, err)
-                  : error_set(err, ERROR_INVALID, "no lease is open");
+                  : error_set(err, ERROR_INVALID, "next frame without an open lease");
 }
 
 /* ---- a whole film (agent/data/kinds/film_decoder.h asks for it) ---- */

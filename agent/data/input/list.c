@@ -197,7 +197,7 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
         int stored = try_store(list, name, text, size, &cause, err);
         if (stored < 0 || stored == 2) {
             list->is_overtaken = stored == 2;
-            return stored == 2 ? error_set(err, ERROR_CANCELLED, "overtaken") : -1;
+            return stored == 2 ? error_set(err, ERROR_CANCELLED, "stored by another process") : -1;
         }
         if (stored == 1) {
             break;

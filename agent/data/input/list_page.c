@@ -204,7 +204,8 @@ int list_writer_add(struct list_writer *writer, const char *line, size_t size, e
     if (cursor_size > LIST_CURSOR_MAX ||
         (cursor && utf8_valid_size(cursor, cursor_size) != cursor_size)) {
         return error_set(err, ERROR_INVALID,
-                         "the input's position is not a text of at most %d bytes", LIST_CURSOR_MAX);
+                         "the input's position is not a string of at most %d bytes",
+                         LIST_CURSOR_MAX);
     }
     const char tail[] = {'\t', (char)flag};
     if (writer->count == LIST_PAGE_LINES_MAX ||

@@ -195,7 +195,7 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
         return -1;
     }
     if (!walk->lines && !after && listing->query) {
-        return error_set(err, ERROR_INVALID, "it gives no rows");
+        return error_set(err, ERROR_INVALID, "the query returned no rows");
     }
     return walk->lines || after
                ? 0

@@ -99,12 +99,12 @@ bool thrift_reader_flag(struct thrift_reader *reader, const struct thrift_field 
 struct thrift_bytes thrift_reader_bytes(struct thrift_reader *reader,
                                         const struct thrift_field *field) {
     if (field->type != THRIFT_BINARY) {
-        thrift_reader_fail(reader, "a text is expected");
+        thrift_reader_fail(reader, "a string is expected");
         return (struct thrift_bytes){.data = ""};
     }
     uint64_t size = take_varint(reader);
     if (size > (uint64_t)(reader->end - reader->at)) {
-        thrift_reader_fail(reader, "unexpected end of a text");
+        thrift_reader_fail(reader, "unexpected end of a string");
         return (struct thrift_bytes){.data = ""};
     }
     const char *data = (const char *)reader->at;

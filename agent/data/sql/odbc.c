@@ -337,7 +337,7 @@ static int read_text(struct odbc_query *query, size_t column, struct odbc_value 
     if (err->kind || utf16_append(&query->text, (const uint16_t *)(const void *)whole.data,
                                   whole.size / sizeof *units, err) < 0) {
         error_clear(err);
-        return error_set(err, ERROR_INVALID, "a text of more than %d MiB", ODBC_VALUE_MAX >> 20);
+        return error_set(err, ERROR_INVALID, "a value has more than %d MiB", ODBC_VALUE_MAX >> 20);
     }
     ret_value->text = query->text.data ? query->text.data : "";
     ret_value->text_size = query->text.size;

@@ -36,7 +36,7 @@ static void open_all(void) {
     if (shared_library_open(FORMAT, format_calls, ARRAY_LEN(format_calls), &failure) < 0 ||
         shared_library_open(RESAMPLE, resample_calls, ARRAY_LEN(resample_calls), &failure) < 0 ||
         shared_library_open(SCALE, scale_calls, ARRAY_LEN(scale_calls), &failure) < 0) {
-        error_context(&failure, "films need FFmpeg, of which a library is missing here");
+        error_context(&failure, "videos need FFmpeg, of which a library is missing here");
     }
 }
 

@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"an integer", "a number", "a text",  "integers", "numbers",
-                                         "a tensor",   "strings",  "a graph", "a type"};
+static const char *const kind_names[] = {"an integer", "a number", "a string",
+                                         "integers",   "numbers",  "a tensor",
+                                         "strings",    "a graph",  "a type"};
 static_assert(ARRAY_LEN(kind_names) == ATTRIBUTE_KIND_COUNT, "one name per kind");
 
 const struct attribute *node_attribute(const struct node *node, const char *name) {

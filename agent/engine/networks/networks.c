@@ -131,9 +131,8 @@ static int check(enum network_kind kind, const struct network_options *options, 
     for (int i = 0; i < 3; i++) {
         int64_t low = i ? least : 1, high = i ? NETWORKS_SIDE_MAX : 1024;
         if (shape[i] < low || shape[i] > high) {
-            return error_set(err, ERROR_INVALID, "shape: %s of %lld to %lld is expected for %s",
-                             i ? "a side" : "a number of channels", (long long)low, (long long)high,
-                             names[kind]);
+            return error_set(err, ERROR_INVALID, "shape: %s: expected %lld to %lld for %s",
+                             i ? "side" : "channels", (long long)low, (long long)high, names[kind]);
         }
     }
     if (is_resnet && options->is_smooth) {

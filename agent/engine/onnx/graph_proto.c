@@ -32,7 +32,8 @@ static int read_node_parts(struct protobuf message, struct node_parts *parts, st
     *parts = (struct node_parts){.message = message};
     while ((more = protobuf_next(&rest, &field, err)) > 0) {
         if (field.number <= NODE_DOMAIN && field.type != PROTOBUF_BYTES) {
-            return error_set(err, ERROR_INVALID, "field %u of a node is not a text", field.number);
+            return error_set(err, ERROR_INVALID, "field %u of a node is not a string",
+                             field.number);
         }
         switch (field.number) {
         case NODE_INPUT:

@@ -81,7 +81,7 @@ static int measure(struct protobuf message, struct tensor *tensor, struct protob
     while ((more = protobuf_next(&message, &field, err)) > 0) {
         bool is_bytes = field.type == PROTOBUF_BYTES;
         if ((field.number == FIELD_STRINGS || field.number == FIELD_NAME) && !is_bytes) {
-            return error_set(err, ERROR_INVALID, "field %u of a tensor is not a text",
+            return error_set(err, ERROR_INVALID, "field %u of a tensor is not a string",
                              field.number);
         }
         *ret_count += field.number == FIELD_STRINGS;

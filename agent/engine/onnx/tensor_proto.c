@@ -83,7 +83,8 @@ static int add_dims(struct shape *shape, const struct protobuf_field *field, str
 static int expect_bytes(const struct protobuf_field *field, struct error *err) {
     return field->type == PROTOBUF_BYTES
                ? 0
-               : error_set(err, ERROR_INVALID, "field %u of a tensor is not a text", field->number);
+               : error_set(err, ERROR_INVALID, "field %u of a tensor is not a string",
+                           field->number);
 }
 
 static int check_location(const struct protobuf_field *field, struct error *err) {

@@ -22,7 +22,8 @@ int unix_path_address(const char *path, struct sockaddr_un *ret_address, int *re
     }
     AUTO(text_freep) char *parent = slash ? x_strndup(path, (size_t)(slash - path)) : NULL;
     if (!parent || strlen(slash) > NAME_MAX_BYTES) {
-        return error_set(err, ERROR_INVALID, "%s is too long for a socket", path);
+        return error_set(err, ERROR_INVALID, "%s: the name of a socket has at most %d bytes", path,
+                         NAME_MAX_BYTES - 1);
     }
     int folder = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {

@@ -98,7 +98,7 @@ static int list_packs(struct file_list *list, struct error *err) {
     }
     return list->journal->broken_count == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "%zu results are missing or changed",
+               : error_set(err, ERROR_INVALID, "%zu committed results are missing or were changed",
                            list->journal->broken_count);
 }
 

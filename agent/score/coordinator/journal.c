@@ -512,7 +512,7 @@ static int publish(struct journal *journal, bool all, struct error *err) {
     return journal->broken_count == 0
                ? 0
                : error_set(err, ERROR_INVALID,
-                           "spec.output.path: %zu results are missing or changed",
+                           "spec.output.path: %zu committed results are missing or were changed",
                            journal->broken_count);
 }
 

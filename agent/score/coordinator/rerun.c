@@ -113,7 +113,7 @@ static int refuse(const struct job *job, const struct generation *known, const c
                   struct error *err) {
     return error_set(
         err, ERROR_INVALID,
-        "%.120s holds the results of job %.60s, started with a different spec: %s: " ANEW_HINT,
+        "%.120s holds the results of job %.60s, started with a different spec: %s: " RESTART_HINT,
         job->output, *known->job ? known->job : "?", changes);
 }
 
@@ -381,11 +381,11 @@ static int refuse_input(const struct prepared_job *prepared, const struct list_c
     if (found->then == found->now) {
         return error_set(
             err, ERROR_INVALID,
-            "spec.input.%s: %lld %s, but not those with which this run began: " ANEW_HINT, name,
+            "spec.input.%s: %lld %s, but not those with which this run began: " RESTART_HINT, name,
             (long long)found->now, unit);
     }
     return error_set(err, ERROR_INVALID,
-                     "spec.input.%s: %lld %s when this run began, %lld now: " ANEW_HINT, name,
+                     "spec.input.%s: %lld %s when this run began, %lld now: " RESTART_HINT, name,
                      (long long)found->then, unit, (long long)found->now);
 }
 
@@ -427,7 +427,7 @@ int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run
         return found.has_all ? 0
                              : error_set(err, ERROR_INVALID,
                                          "spec.output.path: %s: results of the last run are gone "
-                                         "or have another size: " ANEW_HINT,
+                                         "or have another size: " RESTART_HINT,
                                          job->output);
     }
     if (!keeps) {

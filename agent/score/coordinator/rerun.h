@@ -20,7 +20,8 @@
 #include "agent/score/coordinator/run_progress.h"
 
 /* What helps where results cannot be kept; the end of a message. */
-#define ANEW_HINT "rerun with --restart (annotation windlass.dev/restart), or choose another output"
+#define RESTART_HINT                                                                               \
+    "rerun with --restart (annotation windlass.dev/restart), or choose another output"
 
 /* Resolves the spec's links and `latest` (run_paths.h): a run that goes on uses the targets that
  * were recorded when it began, all others resolve them now. Sets prepared->paths and

@@ -74,7 +74,7 @@ static int check_run(const json_t *result, const struct job *job, struct error *
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.output.path: %.120s holds the results of job %.60s (result.json), "
-                           "started with a different spec, and .windlass is gone: " ANEW_HINT,
+                           "started with a different spec, and .windlass is gone: " RESTART_HINT,
                            job->output, name);
 }
 

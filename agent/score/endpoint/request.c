@@ -63,10 +63,11 @@ static bool is_object(const char *text, size_t size) {
 static int take_id(const struct jsontext_member *member, struct buffer *id, struct error *err) {
     char text[REQUEST_ID_MAX + 1];
     if (!read_text(member, text, sizeof text) || !*text) {
-        return error_set(err, ERROR_INVALID,
-                         "custom_id is missing, or not a text of 1 to %d bytes: give each line one "
-                         "of its own",
-                         REQUEST_ID_MAX);
+        return error_set(
+            err, ERROR_INVALID,
+            "custom_id is missing, or not a string of 1 to %d bytes: give each line one "
+            "of its own",
+            REQUEST_ID_MAX);
     }
     return buffer_append(id, member->value, member->value_size, err);
 }

@@ -54,27 +54,28 @@ static bool is_of_type(const json_t *value, const char *type) {
 
 static int fit_type(struct fitting *fitting, const json_t *schema, const json_t *value) {
     const json_t *type = json_object_get(schema, "type");
-    bool is_fine = !type || (json_is_string(type) && is_of_type(value, json_string_value(type)));
+    bool fits = !type || (json_is_string(type) && is_of_type(value, json_string_value(type)));
     for (size_t i = 0; i < json_array_size(type); i++) {
         const char *name = json_string_value(json_array_get(type, i));
-        is_fine = is_fine || is_of_type(value, name ? name : "");
+        fits = fits || is_of_type(value, name ? name : "");
     }
     AUTO(text_freep) char *wanted = tree_compact(type);
-    return is_fine ? 0 : refuse(fitting, "is not of type %.60s", wanted);
+    return fits ? 0 : refuse(fitting, "is not of type %.60s", wanted);
 }
 
 static int fit_values(struct fitting *fitting, const json_t *schema, const json_t *value) {
     const json_t *choices = json_object_get(schema, "enum");
     const json_t *only = json_object_get(schema, "const");
     AUTO(text_freep) char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    bool is_fine = !choices;
+    bool is_listed = !choices;
     for (size_t i = 0; i < json_array_size(choices); i++) {
-        is_fine = is_fine || json_equal(json_array_get(choices, i), value);
+        is_listed = is_listed || json_equal(json_array_get(choices, i), value);
     }
-    if (!is_fine) {
-        return refuse(fitting, "%.100s is none of enum", text ? text : "");
+    if (!is_listed) {
+        return refuse(fitting, "%.100s is not in enum", text ? text : "");
     }
-    return only && !json_equal(only, value) ? refuse(fitting, "%.100s is not const", text) : 0;
+    return only && !json_equal(only, value) ? refuse(fitting, "%.100s differs from const", text)
+                                            : 0;
 }
 
 /* ---- bounds --------------------------------------------------------------------------------- */

@@ -250,7 +250,7 @@ static bool read_value(struct columns *columns, size_t input, size_t k, const js
     bool boolean = false, fits;
     switch (takes->type) {
     case TENSOR_INT64:
-        *ret_wanted = takes->strings ? "a text" : "a whole number";
+        *ret_wanted = takes->strings ? "a string" : "a whole number";
         fits =
             takes->strings ? find_text(takes->strings, value, &whole) : read_whole(value, &whole);
         ((int64_t *)values)[k] = whole;
@@ -322,8 +322,8 @@ int columns_read(struct columns *columns, const json_t *row, const struct npy_sl
                 const char *text = json_string_value(value);
                 return error_set(err, ERROR_INVALID,
                                  "column \"%.64s\" is %s%.64s%s, %s is expected",
-                                 columns->names[name], text ? "\"" : "", text ? text : "not a text",
-                                 text ? "\"" : "", wanted);
+                                 columns->names[name], text ? "\"" : "",
+                                 text ? text : "not a string", text ? "\"" : "", wanted);
             }
         }
     }

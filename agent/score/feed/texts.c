@@ -119,7 +119,7 @@ static int read_column(const struct texts *texts, const json_t *row, size_t at,
         return error_set(err, ERROR_INVALID, "it has no column \"%.64s\"", name);
     }
     if (!json_is_string(value)) {
-        return error_set(err, ERROR_INVALID, "column \"%.64s\": a text is expected", name);
+        return error_set(err, ERROR_INVALID, "column \"%.64s\": a string is expected", name);
     }
     if (json_string_length(value) > TEXTS_BYTES_MAX) {
         return error_set(err, ERROR_INVALID,

@@ -369,7 +369,7 @@ static int check_identity(const struct commit_identity *identity, struct error *
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         AUTO(tree_freep) json_t *text = json_string(texts[i]); /* NULL: not UTF-8 */
         if (!text || !*texts[i] || strlen(texts[i]) > TEXT_MAX) {
-            return error_set(err, ERROR_INVALID, "run, uid or job is not a text of 1 to %d bytes",
+            return error_set(err, ERROR_INVALID, "run, uid or job is not a string of 1 to %d bytes",
                              TEXT_MAX);
         }
     }

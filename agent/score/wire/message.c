@@ -91,7 +91,7 @@ static int read_text(const json_t *tree, const char *field, struct message *mess
                      struct error *err) {
     const char *text = json_string_value(json_object_get(tree, field));
     if (!text) {
-        return error_set(err, ERROR_INVALID, "%s is not a text", field);
+        return error_set(err, ERROR_INVALID, "%s is not a string", field);
     }
     struct error line = {0}; /* an error's text is one clean, bounded line */
     error_set(&line, ERROR_FAILED, "%s", text);
@@ -161,7 +161,7 @@ static int read_lease(const json_t *row, struct message_lease *lease, struct err
 static int read_string(const json_t *value, const char *field, const char **ret_text,
                        size_t *ret_size, struct error *err) {
     if (!json_is_string(value)) {
-        return error_set(err, ERROR_INVALID, "%s is not a text", field);
+        return error_set(err, ERROR_INVALID, "%s is not a string", field);
     }
     *ret_text = json_string_value(value);
     *ret_size = json_string_length(value);
@@ -229,7 +229,7 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
     *ret_next = 6;
     return place && strcmp(place, "n") == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "a place is not one of o, t, n");
+               : error_set(err, ERROR_INVALID, "place: expected \"o\", \"t\" or \"n\"");
 }
 
 /* After the place: nothing; failures; or failures, size, crc. `said` may follow the last two. */

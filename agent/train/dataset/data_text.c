@@ -77,7 +77,7 @@ static int read_classes(const json_t *fields, json_t **ret_classes, struct error
         const char *name = json_string_value(json_array_get(classes, i));
         if (!name || json_object_get(seen, name)) {
             return error_set(err, ERROR_INVALID, "classes: item %zu: %s", i,
-                             name ? "it is a duplicate" : "a text is expected");
+                             name ? "it is a duplicate" : "a string is expected");
         }
         json_object_set_new(seen, name, json_integer((json_int_t)i));
     }

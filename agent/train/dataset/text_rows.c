@@ -246,7 +246,7 @@ static char *fill_row(struct text_rows *rows, const json_t *object, struct text_
     }
     for (size_t i = 0; i < json_array_size(words); i++) {
         if (!json_is_string(json_array_get(words, i))) {
-            return x_printf("column \"%.64s\": word %zu is not a text", rows->columns[0], i + 1);
+            return x_printf("column \"%.64s\": word %zu is not a string", rows->columns[0], i + 1);
         }
     }
     row->label = rows->has_words ? 0 : class_of(rows, field);

@@ -260,10 +260,9 @@ int change_suspend(int argc, char **argv) {
 int change_resume(int argc, char **argv) {
     static const struct command_help help = {
         .usage = "windlass resume NAME... [options]",
-        .about =
-            "Goes on with jobs that were suspended, cancelled or interrupted, or that failed. A\n"
-            "run of this machine runs in this terminal, with its manifest as it is now and\n"
-            "the options that it had.",
+        .about = "Continues jobs that were suspended, cancelled or interrupted, or that failed. A\n"
+                 "run of this machine runs in this terminal, with its manifest as it is now and\n"
+                 "the options that it had.",
         .examples = "windlass resume style-transfer",
         .words_min = 1,
         .words_max = NAMES_MAX};

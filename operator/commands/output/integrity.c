@@ -55,7 +55,7 @@ int integrity_command(int argc, char **argv) {
             "changed, or do not belong to this run. OUTPUT is a folder of this machine\n"
             "or az://ACCOUNT/CONTAINER/path. With --key it also checks who has signed the result\n"
             "(spec.signingKey).\n\n"
-            "Exit codes: 0 the output holds what result.json says, 1 it does not, 2 usage, or\n"
+            "Exit codes: 0 the output matches result.json, 1 it does not, 2 usage, or\n"
             "no result.json, 3 this machine or the storage, 130 interrupted.",
         .examples = "  windlass verify data/painted\n"
                     "  windlass verify data/painted --key public.pem -o json\n"

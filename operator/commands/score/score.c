@@ -323,8 +323,8 @@ static bool scores(const struct kind_row *row) {
 static const struct command_help help = {
     .usage = "windlass score MODEL.onnx INPUT... -o DIR [options]",
     .about =
-        "Puts pictures, a film, a table, texts or arrays through a network, on this machine,\n"
-        "without a manifest. INPUT is a folder or files: .jpg, .png; .mp4 and other films; .csv,\n"
+        "Runs a network on pictures, a video, a table, texts or arrays, on this machine, without\n"
+        "a manifest. INPUT is a folder or files: .jpg, .png; .mp4 and other videos; .csv,\n"
         ".tsv, .jsonl, .parquet; .txt; .npy. Inputs and outputs of the network are detected and\n"
         "printed in one line; where that fails, the error names the option to set. Results are in\n"
         "DIR, with summary.json and report.html; run again, it continues.\n"

@@ -36,7 +36,7 @@ static const struct {
     bool takes[KIND_ARRAYS + 1];
 } takers[] = {
     {"picture",
-     "pictures (.jpg, .png), a film or arrays (.npy)",
+     "pictures (.jpg, .png), a video or arrays (.npy)",
      {[KIND_PICTURES] = true, [KIND_FILM] = true, [KIND_ARRAYS] = true}},
     {"tokens",
      "texts: a table (.csv, .tsv, .jsonl, .parquet) or files (.txt)",
@@ -245,8 +245,9 @@ static int choose_all(const struct census *given, const char *items, const char 
     bool is_second_film =
         ret_choice->ending && ret_choice->ending->form == KIND_FILM && ret_choice->count > 1;
     if (is_second_film) {
-        return error_set(err, ERROR_INVALID, "%s: %lld films found, a job takes one: give its path",
-                         shown, (long long)ret_choice->count);
+        return error_set(err, ERROR_INVALID,
+                         "%s: %lld videos found, a job takes one: give its path", shown,
+                         (long long)ret_choice->count);
     }
     return ret_choice->forms == 1 ? 0 : refuse(ret_choice, given, shown, what, err);
 }

@@ -134,8 +134,8 @@ static int print_page(struct remote *remote, const json_t *job, struct error *er
 
 void status_job_print(const json_t *job, const json_t *pods, const char *not_live) {
     const char *name = tree_text(job, "metadata.name", "");
-    const json_t *as_came = json_object_get(job, "status");
-    AUTO(tree_freep) json_t *status = shown_tree(as_came);
+    const json_t *raw_status = json_object_get(job, "status");
+    AUTO(tree_freep) json_t *status = shown_tree(raw_status);
     int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
     int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
     struct progress_line progress = {.name = name,
@@ -150,7 +150,7 @@ void status_job_print(const json_t *job, const json_t *pods, const char *not_liv
     print_figures_age(not_live);
     print_outputs(status);
     if (kinds_ending(kinds_of(job))->print_failures) {
-        kinds_ending(kinds_of(job))->print_failures(stdout, as_came);
+        kinds_ending(kinds_of(job))->print_failures(stdout, raw_status);
     }
     print_runs(status);
     pod_table_print(pods, name);

@@ -157,7 +157,7 @@ static void print_success(const struct ending *ending) {
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
-        print_said(stdout, ending->as_came);
+        print_said(stdout, ending->raw_status);
     }
     int64_t left_out = tree_integer(ending->status, "items.leftOut", 0);
     if (left_out > 0) {

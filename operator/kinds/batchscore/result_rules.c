@@ -146,7 +146,7 @@ static int check_film(const json_t *spec, struct error *err) {
     return is_mask && tree_get(spec, "input.video") &&
                    strcmp(tree_text(spec, "output.mode", ""), "SummaryOnly") != 0
                ? job_refuse(err, ONNX "postprocess.type",
-                            "a film would change the numbers of a Mask; set draw: true, or score "
+                            "a video would change the numbers of a Mask; set draw: true, or score "
                             "pictures")
                : 0;
 }

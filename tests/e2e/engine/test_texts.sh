@@ -88,7 +88,7 @@ wanted=0
 job '{table: {path: data/bad, format: JSONLines}}' mean ', columns: [text]'
 failed() { grep -qF -- "$1" "$work/data/out/failed.jsonl"; }
 check "the other rows are scored" [ "$(jq -s length "$work/data/out/rows.txt")" = 2 ]
-check "a number for a text" failed 'a.jsonl:20: column \"text\": a text is expected'
+check "a number for a text" failed 'a.jsonl:20: column \"text\": a string is expected'
 check "no such column" failed 'it has no column \"text\"'
 check "a text of 17 MiB" failed 'column \"text\": the text has 17825792 bytes, at most 16777216 are read'
 wanted=2

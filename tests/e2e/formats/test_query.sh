@@ -73,7 +73,7 @@ fresh
 check "with partitionKeys" [ "$code $(jq -r .miniBatches.done "$work/data/out/summary.json") $(wc -l <"$work/data/out/rows.jsonl")" = "0 128 $rows" ]
 job "SELECT id, 1 AS one FROM people WHERE id < 0" "$lite" 64KB
 fresh
-check "no rows are an error" eval '[ $code -eq 2 ] && says "spec.input.table.query: it gives no rows"'
+check "no rows are an error" eval '[ $code -eq 2 ] && says "spec.input.table.query: the query returned no rows"'
 job "SELECT one FROM nowhere" "$lite" 64KB
 fresh
 check "a wrong query is named, in the database's words" eval '[ $code -eq 2 ] && says "spec.input.table.query: .*no such table: nowhere"'

@@ -62,7 +62,7 @@ check "without FFmpeg pictures become pictures" succeeds pictures
 check "all of them" [ "$(find "$root/job/data/pictures" -name '*.png' | wc -l)" -eq 3 ]
 fails() { # as an input that cannot be used, and names the library
     run film "$@"
-    [ $code -eq 2 ] && grep -q 'film.mp4: films need FFmpeg, of which a library is missing here: libavformat.so.[0-9]*: cannot open shared object file' "$work/said" ||
+    [ $code -eq 2 ] && grep -q 'film.mp4: videos need FFmpeg, of which a library is missing here: libavformat.so.[0-9]*: cannot open shared object file' "$work/said" ||
         { echo "# code $code"; sed 's/^/# /' "$work/said"; return 1; }
 }
 check "and a film's job says what is missing" fails

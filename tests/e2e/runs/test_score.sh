@@ -59,7 +59,7 @@ check "a pattern decides" rows mixed/rows.jsonl 'length == 3'
 run m/classes.onnx 'photos/my photo 05.png' 'photos/my photo 01.png' -o two --range Unit --labels m/names.txt
 check "files that are named, in their order" rows two/rows.jsonl '[.[].file] == ["my photo 05.png", "my photo 01.png"]'
 run m/classes.onnx trees/rows -o none --range Unit --labels m/names.txt
-check "what the network does not take is refused" refused 'the network takes pictures (.jpg, .png), a film or arrays (.npy)'
+check "what the network does not take is refused" refused 'the network takes pictures (.jpg, .png), a video or arrays (.npy)'
 run m/names.txt photos -o none
 check "another file than a network is refused" [ $code -eq 2 ]
 run m/classes.onnx photos -o photos/out --range Unit --type Classes --pattern '*.png'

@@ -141,8 +141,10 @@ static int add_operand(const struct term *term, const struct shape *shape, int *
             einsum->sizes[at] = 1;
         }
         if (size != 1 && einsum->sizes[at] != 1 && einsum->sizes[at] != size) {
-            return error_set(err, ERROR_INVALID, "a label has the sizes %lld and %lld",
-                             (long long)einsum->sizes[at], (long long)size);
+            return error_set(err, ERROR_INVALID,
+                             "label '%c': size %lld differs from %lld in an earlier operand",
+                             term->labels[i] < 128 ? term->labels[i] : '.', (long long)size,
+                             (long long)einsum->sizes[at]);
         }
         einsum->sizes[at] = size == 1 ? einsum->sizes[at] : size;
         einsum->strides[operand][at] += size == 1 ? 0 : stride;

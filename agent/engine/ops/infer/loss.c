@@ -41,10 +41,10 @@ int infer_likelihood_loss(const struct node *node, const struct fact *const *inp
     }
     if (!fits) {
         return error_set(err, ERROR_INVALID,
-                         "labels must have the shape of input 0 but the classes");
+                         "labels must have the shape of input 0 without the class axis");
     }
     if (weights && (weights->shape.rank != 1 || weights->shape.dims[0] != likelihood.classes)) {
-        return error_set(err, ERROR_INVALID, "the weights must be one a class, %lld",
+        return error_set(err, ERROR_INVALID, "weights: expected shape [%lld], one per class",
                          (long long)likelihood.classes);
     }
     outputs[0].shape =

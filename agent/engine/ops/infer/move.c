@@ -412,7 +412,9 @@ int infer_tile(const struct node *node UNUSED, const struct fact *const *inputs,
     }
     for (int i = 0; i < count; i++) {
         if (repeats[i] < 0 || __builtin_mul_overflow(shape.dims[i], repeats[i], &shape.dims[i])) {
-            return error_set(err, ERROR_INVALID, "%lld repeats", (long long)repeats[i]);
+            return error_set(err, ERROR_INVALID,
+                             "repeats %lld is negative or makes the output too large",
+                             (long long)repeats[i]);
         }
     }
     outputs[0].shape = shape;

@@ -36,8 +36,9 @@ int param_read_list(const struct node *node, const struct fact *const *inputs, c
     const int64_t *values = node_integers(node, name, &count);
     const struct fact *fact = param_input(node, inputs, index);
     if (values && count > PARAM_LIST_MAX) {
-        return error_set(err, ERROR_INVALID, "attribute \"%s\" has %zu numbers, at most %d can be",
-                         name, count, PARAM_LIST_MAX);
+        return error_set(err, ERROR_INVALID,
+                         "attribute \"%s\" has %zu numbers, at most %d are supported", name, count,
+                         PARAM_LIST_MAX);
     }
     if (values) {
         memcpy(ret_list->values, values, count * sizeof *values);

@@ -68,7 +68,8 @@ int infer_arg_max(const struct node *node, const struct fact *const *inputs, str
         return -1;
     }
     if (inputs[0]->shape.dims[axis] == 0) {
-        return error_set(err, ERROR_INVALID, "the maximum of no elements");
+        return error_set(err, ERROR_INVALID, "axis %d has no elements, at least one is expected",
+                         axis);
     }
     is_reduced[axis] = true;
     outputs[0].type = TENSOR_INT64;

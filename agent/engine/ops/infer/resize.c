@@ -54,7 +54,8 @@ static int read_scales(const struct node *node, const struct fact *const *inputs
             return error_set(err, ERROR_INVALID, "scales: a list of float32 is expected");
         }
         if (!fact->known) {
-            return error_set(err, ERROR_UNSUPPORTED, "scales are computed during the run");
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "scales are computed during the run, a constant is expected");
         }
         *ret_scales = fact->known;
         *ret_count = fact->shape.dims[0];

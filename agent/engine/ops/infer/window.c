@@ -45,8 +45,9 @@ static int read_pads(const struct node *node, struct window *window, struct erro
     }
     for (int i = 0; i < 2 * rank; i++) {
         if (pads[i] < 0 || pads[i] > extent_max) {
-            return error_set(err, ERROR_INVALID, "attribute \"pads\" has the value %lld",
-                             (long long)pads[i]);
+            return error_set(err, ERROR_INVALID,
+                             "attribute \"pads\" has the value %lld, expected 0 to %lld",
+                             (long long)pads[i], (long long)extent_max);
         }
         *(i < rank ? &window->pad_begin[skip + i] : &window->pad_end[skip + i - rank]) = pads[i];
     }
@@ -288,7 +289,7 @@ int infer_max_pool(const struct node *node, const struct fact *const *inputs, st
                    struct error *err) {
     bool has_places = node->output_count > 1 && node->outputs[1] >= 0;
     if (has_places && node->op->id != OP_MAX_POOL_INDICES) {
-        return error_set(err, ERROR_UNSUPPORTED, "output 1 (indices) cannot be trained");
+        return error_set(err, ERROR_UNSUPPORTED, "output 1 (indices) is not supported in training");
     }
     if (infer_pool(node, inputs, outputs, err) < 0) {
         return -1;

@@ -193,7 +193,7 @@ static int make_places(struct build *build, struct error *err) {
     for (size_t i = 1; i < source->nodes; i++) {
         const struct place *place = &build->places[i];
         if (by_name(place - 1, place) == 0) {
-            return error_set(err, ERROR_INVALID, "tree %lld has two nodes %lld",
+            return error_set(err, ERROR_INVALID, "tree %lld: node id %lld is a duplicate",
                              (long long)place->tree, (long long)place->id);
         }
     }

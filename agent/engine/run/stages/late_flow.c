@@ -22,7 +22,8 @@ static int run_body(const struct late_call *call, const struct late_body *body,
     for (int i = 0; i < body->around_count; i++) {
         inputs[own + (size_t)i] = body->around[i];
         if (!body->around[i]) {
-            return error_set(err, ERROR_INVALID, "the body reads a value that is not computed");
+            return error_set(err, ERROR_INVALID,
+                             "the body reads an outer value that no executed branch computed");
         }
     }
     return call->run(body->stages, inputs, outputs, err);
@@ -394,9 +395,13 @@ static int map_one(const struct late_call *call, size_t index, struct parcel **i
     for (int i = 0; i < call->input_count; i++) {
         struct parcel *item = call->inputs[i];
         bool is_list = item && item->kind == PARCEL_SEQUENCE;
-        if (!item || (is_list && item->count != call->inputs[0]->count)) {
-            return error_set(err, ERROR_INVALID, "input %d has not as many elements as the first",
-                             i);
+        if (!item) {
+            return error_set(err, ERROR_INVALID, "input %d is missing", i);
+        }
+        if (is_list && item->count != call->inputs[0]->count) {
+            return error_set(err, ERROR_INVALID,
+                             "input %d has %zu elements, expected %zu as input 0", i, item->count,
+                             call->inputs[0]->count);
         }
         inputs[i] = is_list ? item->items[index] : item;
     }

@@ -304,7 +304,7 @@ int committed_bytes(struct committed *committed, const struct committed_take *ta
     buffer_release(&copying.texts);
     return result < 0 || journal->broken_count == 0
                ? result
-               : error_set(err, ERROR_INVALID, "%zu results are missing or changed",
+               : error_set(err, ERROR_INVALID, "%zu committed results are missing or were changed",
                            journal->broken_count);
 }
 

@@ -93,6 +93,6 @@ int present_ensure(struct prepared_job *prepared, struct error *err) {
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.output.path: %lld results of an earlier run are gone or have "
-                           "another size since this one began, such as %.200s: " ANEW_HINT,
+                           "another size since this one began, such as %.200s: " RESTART_HINT,
                            (long long)looking.absent, looking.first);
 }

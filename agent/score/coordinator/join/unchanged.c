@@ -9,7 +9,7 @@
 
 int unchanged_refuse(const struct job *job, const char *name, struct error *err) {
     return error_set(err, ERROR_INVALID,
-                     "spec.output.path: %s/%s is not as the last run wrote it: " ANEW_HINT,
+                     "spec.output.path: %s/%s is not as the last run wrote it: " RESTART_HINT,
                      job->output, name);
 }
 
@@ -51,7 +51,7 @@ static int check_signed(const struct prepared_job *prepared, const struct job *j
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.signingKey: %s/" RESULT_NAME
-                           " of the last run is not signed with this key: " ANEW_HINT,
+                           " of the last run is not signed with this key: " RESTART_HINT,
                            job->output);
 }
 

@@ -94,7 +94,8 @@ static bool takes_by_name(const struct kind_score *job) {
 }
 
 /* One input [n, columns], and which columns these are. */
-static void set_columns(const struct kind_score *job, struct derived_lack *lack, json_t *onnx) {
+static void set_columns(const struct kind_score *job, struct derived_missing *missing,
+                        json_t *onnx) {
     AUTO(tree_freep) json_t *there = columns_of(job);
     const json_t *input = find_input(job->network), *sizes = json_object_get(input, "shape");
     int64_t wanted = json_integer_value(json_array_get(sizes, 1));
@@ -109,22 +110,23 @@ static void set_columns(const struct kind_score *job, struct derived_lack *lack,
     } else {
         AUTO(text_freep) char *shape = show_input(input);
         AUTO(text_freep) char *names = show_columns(there);
-        derived_lack_add(lack,
-                         "--columns NAME,NAME,... (or --key NAME, which is none of them): which "
-                         "columns are its %s%s%s",
-                         shape, job->header ? ", of " : "", names);
+        derived_missing_add(missing,
+                            "--columns NAME,NAME,... (or --key NAME, which is none of them): which "
+                            "columns are its %s%s%s",
+                            shape, job->header ? ", of " : "", names);
     }
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static void set_tokenizer(const struct kind_score *job, struct derived_lack *lack, json_t *onnx) {
+static void set_tokenizer(const struct kind_score *job, struct derived_missing *missing,
+                          json_t *onnx) {
     AUTO(tree_freep) json_t *there = columns_of(job);
     const char *asked = derived_asked(job, "tokenizer.path");
     AUTO(tree_freep)
     json_t *tokenizer = json_pack("{s:s*}", "path", asked ? asked : job->tokenizer);
     if (!asked && !job->tokenizer) {
-        derived_lack_add(lack, "--tokenizer FILE: its tokenizer.json is not beside it");
+        derived_missing_add(missing, "--tokenizer FILE: its tokenizer.json is not beside it");
     }
     if (job->form == KIND_TABLE && job->columns) {
         json_object_set(tokenizer, "columns", (json_t *)job->columns);
@@ -133,8 +135,8 @@ static void set_tokenizer(const struct kind_score *job, struct derived_lack *lac
         bool has_name = tree_has_text(there, "text"), is_single = json_array_size(there) == 1;
         AUTO(text_freep) char *names = show_columns(there);
         if (!has_name && !is_single) {
-            derived_lack_add(lack, "--columns NAME: which column has the texts%s%s",
-                             job->header ? ", of " : "", names);
+            derived_missing_add(missing, "--columns NAME: which column has the texts%s%s",
+                                job->header ? ", of " : "", names);
         }
         json_object_set_new(
             tokenizer, "columns",
@@ -146,23 +148,25 @@ static void set_tokenizer(const struct kind_score *job, struct derived_lack *lac
 /* ---- pictures ------------------------------------------------------------------------------- */
 
 /* Bytes are 0 to 255; of other types it is unknown. */
-static void set_range(const struct kind_score *job, struct derived_lack *lack, json_t *onnx) {
+static void set_range(const struct kind_score *job, struct derived_missing *missing, json_t *onnx) {
     const json_t *input = find_input(job->network);
     bool has_bytes = strcmp(tree_text(input, "type", ""), "uint8") == 0;
     if (!derived_asked(job, "preprocess.range") && !has_bytes) {
-        derived_lack_add(lack, "--range ImageNet, Unit, Byte or Signed, the values of its pictures "
-                               "in training");
+        derived_missing_add(missing,
+                            "--range ImageNet, Unit, Byte or Signed, the values of its pictures "
+                            "in training");
     }
     json_object_set_new(onnx, "preprocess",
                         json_pack("{s:s, s:s}", "range", "Byte", "color", "RGB"));
 }
 
-static void set_picture_range(const struct kind_score *job, struct derived_lack *lack,
+static void set_picture_range(const struct kind_score *job, struct derived_missing *missing,
                               json_t *postprocess) {
     const char *range = derived_asked(job, "preprocess.range");
     if (range && strcmp(range, "ImageNet") == 0) {
-        derived_lack_add(lack, "--set scorer.onnx.postprocess.range=Unit, Byte or Signed, the "
-                               "values of the pictures that it makes");
+        derived_missing_add(missing,
+                            "--set scorer.onnx.postprocess.range=Unit, Byte or Signed, the "
+                            "values of the pictures that it makes");
         return;
     }
     json_object_set_new(postprocess, "range", json_string(range ? range : "Byte"));
@@ -170,45 +174,46 @@ static void set_picture_range(const struct kind_score *job, struct derived_lack 
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static void check_constants(const struct kind_score *job, struct derived_lack *lack) {
+static void check_constants(const struct kind_score *job, struct derived_missing *missing) {
     const json_t *inputs = json_object_get(job->network, "inputs"), *input;
     size_t i;
     if (tree_get(job->asked, "spec.scorer.onnx.inputs")) {
         return;
     }
     if (tree_bool(job->network, "hasStates", false)) {
-        derived_lack_add(lack, "--set 'scorer.onnx.inputs=[...]' with the inputs that "
-                               "`windlass-agent model check` prints: it goes from step to step");
+        derived_missing_add(missing,
+                            "--set 'scorer.onnx.inputs=[...]' with the inputs that "
+                            "`windlass-agent model check` prints: it goes from step to step");
         return;
     }
     json_array_foreach(inputs, i, input) {
         if (!tree_bool(input, "isDefault", false)) {
             AUTO(text_freep) char *shape = show_input(input);
-            derived_lack_add(lack,
-                             "--set 'scorer.onnx.inputs=[{name: \"%s\", constant: [%lld]}]', its "
-                             "input %s, with your value",
-                             tree_text(input, "name", ""),
-                             (long long)tree_integer(input, "constant", 0), shape);
+            derived_missing_add(
+                missing,
+                "--set 'scorer.onnx.inputs=[{name: \"%s\", constant: [%lld]}]', its "
+                "input %s, with your value",
+                tree_text(input, "name", ""), (long long)tree_integer(input, "constant", 0), shape);
         }
     }
 }
 
 static json_t *scorer_of(const struct kind_score *job, const struct derived_result *result,
-                         struct derived_lack *lack) {
+                         struct derived_missing *missing) {
     json_t *onnx = json_pack("{s:s}", "path", job->model);
     json_t *postprocess = json_pack("{s:s, s:s*}", "type", result->type, "scores", result->scores);
     bool has_pictures = job->form == KIND_PICTURES || job->form == KIND_FILM;
     const json_t *outputs =
         tree_get(tree_find(json_object_get(job->network, "fits"), "type", result->type), "outputs");
     if (strcmp(tree_text(job->network, "items", ""), "tokens") == 0) {
-        set_tokenizer(job, lack, onnx);
+        set_tokenizer(job, missing, onnx);
     } else if (job->form == KIND_TABLE) {
-        set_columns(job, lack, onnx);
+        set_columns(job, missing, onnx);
     } else if (has_pictures) {
-        set_range(job, lack, onnx);
+        set_range(job, missing, onnx);
     }
-    if (result->of_pictures && !result->draws && strcmp(result->type, "Image") == 0) {
-        set_picture_range(job, lack, postprocess);
+    if (result->per_picture && !result->draws && strcmp(result->type, "Image") == 0) {
+        set_picture_range(job, missing, postprocess);
     }
     if (result->draws) {
         json_object_set_new(postprocess, "draw", json_true());
@@ -216,7 +221,7 @@ static json_t *scorer_of(const struct kind_score *job, const struct derived_resu
     if (json_array_size(outputs) > 1 && result->output && derived_asked(job, "output")) {
         json_object_set_new(onnx, "output", json_string(result->output));
     }
-    check_constants(job, lack);
+    check_constants(job, missing);
     json_object_set_new(onnx, "postprocess", postprocess);
     return json_pack("{s:o}", "onnx", onnx);
 }
@@ -224,7 +229,7 @@ static json_t *scorer_of(const struct kind_score *job, const struct derived_resu
 static json_t *output_of(const struct kind_score *job, const struct derived_result *result) {
     const char *format = job->rows ? job->rows : "JSONLines";
     json_t *output = json_pack("{s:s}", "path", job->output);
-    if (!result->of_pictures) {
+    if (!result->per_picture) {
         json_object_update_new(output,
                                json_pack("{s:s, s:s}", "mode", "AppendRow", "format", format));
         if (job->file) {
@@ -258,9 +263,9 @@ static json_t *object_of(const struct kind_score *job, json_t *scorer, json_t *o
 }
 
 static char *describe(const struct kind_score *job, const struct derived_result *result) {
-    static const char *const units[] = {"picture", "film", "table", "text", "array"};
+    static const char *const units[] = {"picture", "video", "table", "text", "array"};
     AUTO(text_freep) char *shape = show_input(find_input(job->network));
-    AUTO(text_freep) char *becomes = derived_result_say(job, result);
+    AUTO(text_freep) char *becomes = derived_result_describe(job, result);
     const char *range = derived_asked(job, "preprocess.range");
     bool has_pictures = job->form == KIND_PICTURES || job->form == KIND_FILM;
     const char *color = derived_asked(job, "preprocess.color");
@@ -278,20 +283,20 @@ static char *describe(const struct kind_score *job, const struct derived_result 
 
 int derived_manifest(const struct kind_score *job, struct kind_scored *ret_made,
                      struct error *err) {
-    AUTO(derived_lack_release) struct derived_lack lack = {0};
+    AUTO(derived_missing_release) struct derived_missing missing = {0};
     struct derived_result result = {0};
-    if (derived_result_find(job, &lack, &result, err) < 0) {
+    if (derived_result_find(job, &missing, &result, err) < 0) {
         return -1;
     }
-    json_t *object = object_of(job, scorer_of(job, &result, &lack), output_of(job, &result));
+    json_t *object = object_of(job, scorer_of(job, &result, &missing), output_of(job, &result));
     if (!object) {
         return error_set(err, ERROR_INVALID, "a name of a file is not UTF-8");
     }
     json_object_update_recursive(object, (json_t *)job->asked);
-    if (lack.text) {
+    if (missing.text) {
         json_decref(object);
         return error_set(err, ERROR_INVALID,
-                         "not everything can be detected from the network; add %s", lack.text);
+                         "not everything can be detected from the network; add %s", missing.text);
     }
     *ret_made = (struct kind_scored){
         .object = object,

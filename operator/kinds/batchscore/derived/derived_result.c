@@ -11,20 +11,20 @@ enum { TOP = 5 /* as in the schema */ };
 #define FIELD_ANCHORS "spec.scorer.onnx.postprocess.anchors"
 #define FIELD_COLUMNS "spec.scorer.onnx.postprocess.columns"
 
-void derived_lack_add(struct derived_lack *lack, const char *format, ...) {
+void derived_missing_add(struct derived_missing *missing, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     AUTO(text_freep) char *one = NULL;
-    AUTO(text_freep) char *before = lack->text;
+    AUTO(text_freep) char *before = missing->text;
     int length = vasprintf(&one, format, arguments);
     va_end(arguments);
-    lack->text =
+    missing->text =
         x_printf("%s%s%s", before ? before : "", before ? "; and " : "", length < 0 ? "" : one);
 }
 
-void derived_lack_release(struct derived_lack *lack) {
-    free(lack->text);
-    lack->text = NULL;
+void derived_missing_release(struct derived_missing *missing) {
+    free(missing->text);
+    missing->text = NULL;
 }
 
 const char *derived_asked(const struct kind_score *job, const char *field) {
@@ -103,7 +103,7 @@ static const char *guess_type(const struct kind_score *job, const json_t *fits) 
                   : NULL;
 }
 
-static const char *choose_type(const struct kind_score *job, struct derived_lack *lack,
+static const char *choose_type(const struct kind_score *job, struct derived_missing *missing,
                                struct error *err) {
     const json_t *fits = json_object_get(job->network, "fits");
     const char *asked = derived_asked(job, "postprocess.type");
@@ -114,7 +114,7 @@ static const char *choose_type(const struct kind_score *job, struct derived_lack
     if (!asked) {
         const char *type = guess_type(job, fits);
         if (!type) {
-            derived_lack_add(lack, "--type %s, what its output is", types);
+            derived_missing_add(missing, "--type %s, what its output is", types);
         }
         return type ? type : "Raw";
     }
@@ -127,25 +127,26 @@ static const char *choose_type(const struct kind_score *job, struct derived_lack
 
 /* The output, where one has the results. */
 static void choose_output(const struct kind_score *job, const json_t *fit,
-                          struct derived_lack *lack, struct derived_result *result) {
+                          struct derived_missing *missing, struct derived_result *result) {
     const json_t *names = json_object_get(fit, "outputs"), *forms = json_object_get(fit, "forms");
     const char *asked = derived_asked(job, "output");
     bool says = asked || tree_get(job->asked, "spec.scorer.onnx.outputs");
     if (json_array_size(forms) > 1 && !derived_asked(job, "postprocess.form")) {
-        derived_lack_add(lack, "--set scorer.onnx.postprocess.form=%s or another form that fits",
-                         json_string_value(json_array_get(forms, 0)));
+        derived_missing_add(missing,
+                            "--set scorer.onnx.postprocess.form=%s or another form that fits",
+                            json_string_value(json_array_get(forms, 0)));
     }
     if (tree_bool(fit, "needsAnchors", false) && !tree_get(job->asked, FIELD_ANCHORS)) {
-        derived_lack_add(lack, "--set 'scorer.onnx.postprocess.anchors=[...]', those of its "
-                               "training");
+        derived_missing_add(missing, "--set 'scorer.onnx.postprocess.anchors=[...]', those of its "
+                                     "training");
     }
     if (tree_bool(fit, "needsColumns", false) && !tree_get(job->asked, FIELD_COLUMNS)) {
         derived_lack_add(lack, "--set 'scorer.onnx.postprocess.columns=[...]', what the columns of "
                                "its output are");
     }
     if (json_array_size(names) > 1 && !says && strcmp(result->type, "Embedding") != 0) {
-        derived_lack_add(lack, "--set scorer.onnx.output=%s or another of its outputs",
-                         json_string_value(json_array_get(names, 0)));
+        derived_missing_add(missing, "--set scorer.onnx.output=%s or another of its outputs",
+                            json_string_value(json_array_get(names, 0)));
     }
     result->output = asked ? asked : json_string_value(json_array_get(names, 0));
 }
@@ -163,31 +164,31 @@ static void choose_scores(const struct kind_score *job, struct derived_result *r
     }
 }
 
-int derived_result_find(const struct kind_score *job, struct derived_lack *lack,
+int derived_result_find(const struct kind_score *job, struct derived_missing *missing,
                         struct derived_result *ret_result, struct error *err) {
-    struct derived_result result = {.type = choose_type(job, lack, err)};
+    struct derived_result result = {.type = choose_type(job, missing, err)};
     if (!result.type) {
         return -1;
     }
     const json_t *fit = tree_find(json_object_get(job->network, "fits"), "type", result.type);
     bool draws = tree_bool(job->asked, "spec.scorer.onnx.postprocess.draw", false);
     bool is_mask = strcmp(result.type, "Mask") == 0;
-    choose_output(job, fit, lack, &result);
+    choose_output(job, fit, missing, &result);
     choose_scores(job, &result);
     if (strcmp(result.type, "Text") == 0 && !derived_asked(job, "postprocess.labels")) {
-        derived_lack_add(lack, "--labels FILE, a character in each line");
+        derived_missing_add(missing, "--labels FILE, a character in each line");
     }
     result.draws = draws || (is_mask && job->form == KIND_FILM);
-    result.of_pictures = draws || strcmp(result.type, "Image") == 0 ? "pictures"
+    result.per_picture = draws || strcmp(result.type, "Image") == 0 ? "pictures"
                          : is_mask                                  ? "masks"
                                                                     : NULL;
     *ret_result = result;
     return 0;
 }
 
-char *derived_result_say(const struct kind_score *job, const struct derived_result *result) {
-    if (result->of_pictures) {
-        return x_strdup(result->of_pictures);
+char *derived_result_describe(const struct kind_score *job, const struct derived_result *result) {
+    if (result->per_picture) {
+        return x_strdup(result->per_picture);
     }
     if (strcmp(result->type, "Classes") == 0) {
         int64_t top = tree_integer(job->asked, "spec.scorer.onnx.postprocess.top", TOP);

@@ -1,16 +1,16 @@
 /* derived_result.h: which postprocess type delivers a network's outputs, as far as it is known.
- * Pure.
- */
+ * Pure. */
 #pragma once
 
 #include "operator/kinds/kind_score.h"
 
-/* What is not known, as options that would say it: "--range ..., and --type ...". */
-struct derived_lack {
-    char *text; /* owned; NULL: nothing lacks */
+/* The options that the user must add: "--range ..., and --type ...". */
+struct derived_missing {
+    char *text; /* owned; NULL: nothing is missing */
 };
-void derived_lack_add(struct derived_lack *lack, const char *format, ...) PRINTF_LIKE(2, 3);
-void derived_lack_release(struct derived_lack *lack); /* for AUTO */
+void derived_missing_add(struct derived_missing *missing, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+void derived_missing_release(struct derived_missing *missing); /* for AUTO */
 
 /* A field of spec.scorer.onnx that the user has set, as a text; NULL: not set. */
 const char *derived_asked(const struct kind_score *job, const char *field);
@@ -22,10 +22,10 @@ struct derived_result {
     int64_t classes;         /* of the output's last axis; 0: unknown */
     bool has_labels;         /* the network names its classes */
     bool draws;              /* masks of a film are colours */
-    const char *of_pictures; /* "pictures", "masks": of each picture one; NULL: rows */
+    const char *per_picture; /* "pictures", "masks": one for each picture; NULL: rows */
 };
 /* INVALID: the type that was asked for does not fit. What is missing is added to the list. */
-NODISCARD int derived_result_find(const struct kind_score *job, struct derived_lack *lack,
+NODISCARD int derived_result_find(const struct kind_score *job, struct derived_missing *missing,
                                   struct derived_result *ret_result, struct error *err);
 /* "the 5 best of 1000 classes, softmax of \"logits\""; owned. */
-char *derived_result_say(const struct kind_score *job, const struct derived_result *result);
+char *derived_result_describe(const struct kind_score *job, const struct derived_result *result);

@@ -117,8 +117,7 @@ static int check_names(const char *part, const json_t *list, struct error *err) 
         const char *star = name ? strchr(name, '*') : NULL;
         if (!name || !*name || (star && star[1])) {
             return error_set(err, ERROR_INVALID,
-                             "--job-policy: %s[%zu]: expected a name, or how names begin and * at "
-                             "the end",
+                             "--job-policy: %s[%zu]: expected a name, or a prefix followed by *",
                              part, i);
         }
         /* registry.example* would allow registry.example.somebody.else/x. */

@@ -73,8 +73,9 @@ static void another_run_asks_for_a_restart(void) {
     static const struct {
         const char *message, *next;
     } rows[] = {
-        {anew, "\n  next: run again with --restart, which begins anew, or undo the change, or "
-               "choose another output\n"},
+        {anew,
+         "\n  next: run again with --restart (starts from the beginning), or undo the change, or "
+         "choose another output\n"},
         {"spec.input.video.path: data/x.mp4 is not there",
          "\n  next: correct the input, or its path in the manifest, and run again\n"},
     };

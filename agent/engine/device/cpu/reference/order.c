@@ -37,8 +37,9 @@ static int cum_sum_run(const struct call *call, struct error *err) {
     bool is_exclusive = node_integer(call->node, "exclusive", 0);
     bool is_reverse = node_integer(call->node, "reverse", 0);
     if (axis < -rank || axis >= rank) {
-        return error_set(err, ERROR_INVALID, "CumSum node \"%.64s\": axis %lld of %lld",
-                         call->node->name, (long long)axis, (long long)rank);
+        return error_set(err, ERROR_INVALID,
+                         "CumSum node \"%.64s\": axis %lld, expected %lld to %lld",
+                         call->node->name, (long long)axis, (long long)-rank, (long long)rank - 1);
     }
     struct around around = param_around_axis(&x->shape, (int)(axis < 0 ? axis + rank : axis));
     switch (x->type) {

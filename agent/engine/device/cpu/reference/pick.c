@@ -270,7 +270,7 @@ static int reverse_sequence_run(const struct call *call, struct error *err) {
         int64_t length = (int64_t)tensor_whole(lengths, b);
         if (length < 0 || length > times) {
             return error_set(err, ERROR_INVALID,
-                             "ReverseSequence node \"%.64s\": length %lld of %lld",
+                             "ReverseSequence node \"%.64s\": length %lld, expected 0 to %lld",
                              call->node->name, (long long)length, (long long)times);
         }
         for (int64_t t = 0; t < times; t++) {

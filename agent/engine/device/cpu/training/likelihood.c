@@ -41,9 +41,10 @@ static int sum_losses(const struct call *call, const struct likelihood *shape, c
         int64_t label = (int64_t)tensor_whole(labels, i);
         bool counts = !shape->has_ignored || label != shape->ignored;
         if (counts && (label < 0 || label >= shape->classes)) {
-            return error_set(err, ERROR_INVALID, "%s node \"%.64s\": label %lld of %lld classes",
+            return error_set(err, ERROR_INVALID,
+                             "%s node \"%.64s\": label %lld, expected 0 to %lld",
                              call->node->op->name, call->node->name, (long long)label,
-                             (long long)shape->classes);
+                             (long long)shape->classes - 1);
         }
         double weight = !counts ? 0 : weights ? (double)weights[label] : 1;
         int64_t at = i / shape->places * shape->classes * shape->places + i % shape->places +

@@ -114,7 +114,7 @@ static void test_what_cannot_be_made_is_refused(void) {
          {.classes = 2, .shape = {1, 3, 28}},
          "shape: a side of 4 to 4096 is expected"},
         {NETWORK_RESNET18, {.classes = 2, .shape = {1, 7, 28}}, "shape: a side of 8 to 4096"},
-        {NETWORK_MLP, {.classes = 2, .shape = {0, 7, 28}}, "shape: a number of channels of 1"},
+        {NETWORK_MLP, {.classes = 2, .shape = {0, 7, 28}}, "shape: channels: expected 1 to"},
         {NETWORK_MLP, {.classes = 2, .shape = {3, 4096, 4096}}, "shape: MLP takes at most 4194304"},
         {NETWORK_RESNET50, {.classes = 2, .shape = {3, 32, 32}, .is_smooth = true}, "smooth: CNN"},
     };

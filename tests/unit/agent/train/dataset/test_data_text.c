@@ -196,7 +196,7 @@ static void test_words_that_are_no_texts(void) {
     AUTO(sample_release) struct sample sample = {0};
     struct error err = {0};
     CHECK_INT(dataset_read(dataset, 1, &sample, &err), -1);
-    CHECK(strstr(err.text, "row 2 (byte 43): column \"text\": word 2 is not a text"));
+    CHECK(strstr(err.text, "row 2 (byte 43): column \"text\": word 2 is not a string"));
     err = (struct error){0};
     CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
     CHECK(strstr(err.text, "column \"tags\": null is not one of classes"));
@@ -269,7 +269,7 @@ static void test_parquet(void) {
     CHECK_INT(sample.label, 2);
     CHECK_STR(dataset->notice, "no row has the class 0, though classes are counted from 0");
     CHECK_INT(dataset_read(dataset, 2, &sample, &err), -1);
-    CHECK_STR(err.text, "out/t.parquet: row 3: column \"text\": a text is expected");
+    CHECK_STR(err.text, "out/t.parquet: row 3: column \"text\": a string is expected");
 }
 
 static void check_refused(const char *spec, const struct dataset_options *options,

@@ -186,7 +186,7 @@ static const struct {
     {"nodes_falsenodeids", 2, 7, "tree 2, node 4: not reached from this root are nodes: 4"},
     {"nodes_falsenodeids", 2, 3, "another branch leads to its child, too: 3"},
     {"nodes_truenodeids", 2, 4, "another branch leads to its child, too: 4"},
-    {"nodes_nodeids", 3, 4, "tree 2 has two nodes 4"},
+    {"nodes_nodeids", 3, 4, "tree 2: node id 4 is a duplicate"},
     {"nodes_treeids", 4, 3, "tree 2, node 5: the tree has no node (its false node) 4"},
     {"nodes_featureids", 2, -1, "tree 2, node 5: invalid feature id -1"},
     {"nodes_featureids", 0, (int64_t)1 << 40, "invalid feature id 1099511627776"},

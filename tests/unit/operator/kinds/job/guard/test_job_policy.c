@@ -64,9 +64,9 @@ static void test_what_is_no_policy(void) {
         {"{hostPath: \"no\"}", "--job-policy: hostPath: expected true or false"},
         {"{images: good.example}", "--job-policy: images: expected a list of names"},
         {"{secrets: [a*b]}",
-         "--job-policy: secrets[0]: expected a name, or how names begin and * at the end"},
+         "--job-policy: secrets[0]: expected a name, or a prefix followed by *"},
         {"{secrets: [\"\"]}",
-         "--job-policy: secrets[0]: expected a name, or how names begin and * at the end"},
+         "--job-policy: secrets[0]: expected a name, or a prefix followed by *"},
         {"{images: [good.example*]}",
          "--job-policy: images[0]: good.example* allows registries of others, too; expected a / "
          "before *"},
