@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct keyed_streams {
+struct keyed_stream_context {
     SSL_CTX *tls;
     uint8_t key[KEYED_STREAM_KEY_SIZE];
 };
 
 struct keyed_stream {
     SSL *tls;
-    const struct keyed_streams *streams;
+    const struct keyed_stream_context *context;
     char name[KEYED_STREAM_NAME_MAX + 1];
     short events;
 };
@@ -25,7 +25,7 @@ static unsigned copy_key(const struct keyed_stream *stream, unsigned char *to, u
     if (most < KEYED_STREAM_KEY_SIZE) {
         return 0;
     }
-    memcpy(to, stream->streams->key, KEYED_STREAM_KEY_SIZE);
+    memcpy(to, stream->context->key, KEYED_STREAM_KEY_SIZE);
     return KEYED_STREAM_KEY_SIZE;
 }
 
@@ -43,8 +43,8 @@ static unsigned on_accept(SSL *tls, const char *identity, unsigned char *key, un
     return identity && strcmp(identity, stream->name) == 0 ? copy_key(stream, key, key_max) : 0;
 }
 
-int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
-                      struct keyed_streams **ret_streams, struct error *err) {
+int keyed_stream_context_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
+                             struct keyed_stream_context **ret_context, struct error *err) {
     SSL_CTX *tls = SSL_CTX_new(TLS_method());
     /* The digest that goes with a key of this form is SHA-256. Sessions are not resumed. */
     if (!tls || !SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) ||
@@ -59,24 +59,24 @@ int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
     SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_psk_client_callback(tls, on_connect);
     SSL_CTX_set_psk_server_callback(tls, on_accept);
-    struct keyed_streams *streams = x_calloc(1, sizeof *streams);
-    streams->tls = tls;
-    memcpy(streams->key, key, sizeof streams->key);
-    *ret_streams = streams;
+    struct keyed_stream_context *context = x_calloc(1, sizeof *context);
+    context->tls = tls;
+    memcpy(context->key, key, sizeof context->key);
+    *ret_context = context;
     return 0;
 }
 
-void keyed_streams_free(struct keyed_streams *streams) {
-    if (streams) {
-        SSL_CTX_free(streams->tls);
-        OPENSSL_cleanse(streams->key, sizeof streams->key);
-        free(streams);
+void keyed_stream_context_free(struct keyed_stream_context *context) {
+    if (context) {
+        SSL_CTX_free(context->tls);
+        OPENSSL_cleanse(context->key, sizeof context->key);
+        free(context);
     }
 }
 
-int keyed_stream_new(struct keyed_streams *streams, int fd, bool connects, const char *name,
+int keyed_stream_new(struct keyed_stream_context *context, int fd, bool connects, const char *name,
                      struct keyed_stream **ret_stream, struct error *err) {
-    SSL *tls = SSL_new(streams->tls);
+    SSL *tls = SSL_new(context->tls);
     if (!tls || !SSL_set_fd(tls, fd)) {
         SSL_free(tls);
         ERR_clear_error();
@@ -84,7 +84,7 @@ int keyed_stream_new(struct keyed_streams *streams, int fd, bool connects, const
     }
     struct keyed_stream *stream = x_calloc(1, sizeof *stream);
     stream->tls = tls;
-    stream->streams = streams;
+    stream->context = context;
     snprintf(stream->name, sizeof stream->name, "%s", name);
     SSL_set_app_data(tls, stream);
     if (connects) {

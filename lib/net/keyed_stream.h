@@ -9,17 +9,19 @@
 enum { KEYED_STREAM_KEY_SIZE = 32, KEYED_STREAM_NAME_MAX = 63 };
 
 /* What all streams with one key share: a TLS context with that pre-shared key. */
-struct keyed_streams;
+struct keyed_stream_context;
 /* The key is copied. */
-NODISCARD int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
-                                struct keyed_streams **ret_streams, struct error *err);
-void keyed_streams_free(struct keyed_streams *streams); /* after its streams; accepts NULL */
+NODISCARD int keyed_stream_context_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
+                                       struct keyed_stream_context **ret_context,
+                                       struct error *err);
+/* After its streams were freed. Accepts NULL. */
+void keyed_stream_context_free(struct keyed_stream_context *context);
 
 struct keyed_stream;
 /* name: of the listening side, sent as TLS's server name. A listener refuses a connection that was
  * made for another name, so no one can redirect one. The caller keeps fd and closes it after
- * keyed_stream_free. streams must outlive the stream. */
-NODISCARD int keyed_stream_new(struct keyed_streams *streams, int fd, bool connects,
+ * keyed_stream_free. context must outlive the stream. */
+NODISCARD int keyed_stream_new(struct keyed_stream_context *context, int fd, bool connects,
                                const char *name, struct keyed_stream **ret_stream,
                                struct error *err);
 void keyed_stream_free(struct keyed_stream *stream); /* accepts NULL */

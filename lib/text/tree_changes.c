@@ -18,8 +18,8 @@ void tree_changes_init(struct tree_changes *changes, char *text, size_t room) {
 void tree_changes_add(struct tree_changes *changes, const char *change) {
     const char *gap = changes->size ? "; " : "";
     changes->count++;
-    if (changes->unsaid || changes->size + strlen(change) + 2 >= changes->room - TAIL_BYTES) {
-        changes->unsaid++;
+    if (changes->omitted || changes->size + strlen(change) + 2 >= changes->room - TAIL_BYTES) {
+        changes->omitted++;
         return;
     }
     changes->size += (size_t)snprintf(changes->text + changes->size, changes->room - changes->size,
@@ -68,8 +68,8 @@ void tree_changes_compare(struct tree_changes *changes, const char *path, const 
 }
 
 void tree_changes_finish(struct tree_changes *changes) {
-    if (changes->unsaid) {
+    if (changes->omitted) {
         snprintf(changes->text + changes->size, changes->room - changes->size, "%s%d more",
-                 changes->size ? "; and " : "", changes->unsaid);
+                 changes->size ? "; and " : "", changes->omitted);
     }
 }

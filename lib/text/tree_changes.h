@@ -10,7 +10,7 @@
 struct tree_changes {
     char *text; /* NUL-terminated */
     size_t room, size;
-    int count, unsaid; /* of all changes; of those that had no room */
+    int count, omitted; /* of all changes; of those that had no room */
 };
 
 /* text: of `room` bytes, at least 64; becomes "". */

@@ -1,5 +1,5 @@
-/* usage_error.h: whether a program ended because its command line or its code is wrong, so that it
- * would end alike if it were started again. Pure.
+/* usage_error.h: whether a program ended because its command line or its code is wrong, so that a
+ * restart would fail in the same way. Pure.
  *
  * An exit code alone does not show that: 2 means many things. The end of the output must say it,
  * too, in the words of argparse, getopt, click, Go's flag, Python or a shell; and the caller must

@@ -11,8 +11,8 @@ enum { HEALTH_SERVER_STUCK_MS = 60000 };
 struct health_server;
 
 /* bind: "ADDRESS:PORT". NULL: port 8080 of all addresses, IPv4 only on a machine without IPv6.
- * has_metrics: false where metrics_server.h has them. The
- * caller must have blocked all signals, because the new thread handles none. */
+ * has_metrics: false if metrics_server.h serves /metrics. The caller must have blocked all signals,
+ * because the new thread handles none. */
 NODISCARD int health_server_open(const char *bind, bool has_metrics,
                                  struct health_server **ret_server, struct error *err);
 void health_server_free(struct health_server *server);

@@ -3,9 +3,9 @@
  * under way at first, and each success allows one more. When the cluster refuses one (DENIED or
  * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too.
  *
- * A webhook may take off what a resource finds its objects by (claim_lacks): no one would see such
- * an object, or delete it. Its creation has failed then, as DENIED, and the batch deletes it. Used
- * by controller.c. */
+ * A webhook may remove the labels or the owner by which the controller finds an object
+ * (claim_lacks). No one would see such an object, or delete it, so its creation has failed, as
+ * DENIED, and the batch deletes it. Used by controller.c. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -43,7 +43,7 @@ struct write_batch {
     int64_t took_ms;  /* by the pass, without its writes */
     bool is_retry;    /* it has a write that failed before (retry_pace.h) */
     bool is_cut;      /* a status was stored only in part, or its resource was not found */
-    bool is_due;      /* the resource was due again while its writes were under way */
+    bool is_due;      /* an event arrived for the resource while its writes were under way */
     /* It creates or changes objects. Their events will be ignored as known, so the controller runs
      * the next pass by itself. */
     bool changes;

@@ -1,5 +1,6 @@
-/* shown_tree.h: a copy of what a cluster says whose texts are safe to print (lib/text/shown.h).
- * Messages and figures of a job come from its pods, and from users who may write its status. */
+/* shown_tree.h: a printable copy of an object of a cluster: its strings are escaped
+ * (lib/text/shown.h). Messages and figures of a job come from its pods, and from users who may
+ * write its status. */
 #pragma once
 
 #include <jansson.h>

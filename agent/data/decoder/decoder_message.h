@@ -1,7 +1,7 @@
 /* decoder_message.h: the messages between a process that decodes (decoder_child.h) and its parent
  * (decoder.h): one struct per packet of a SOCK_SEQPACKET socket, in the byte order of the
  * machine, since both are one program; and a window, memory that both see, for bytes and pixels.
- * The parent believes no field before decoder_message_check has passed. Pure. */
+ * The parent uses no field before decoder_message_check has accepted it. Pure. */
 #pragma once
 
 #include "agent/data/image/image.h"

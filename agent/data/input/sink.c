@@ -157,7 +157,7 @@ static struct row_place place_of(const struct item *item) {
                               .json_size = is_row ? item->text_size : 0};
 }
 
-void sink_see(struct row_heads *heads, const struct item *item) {
+void sink_count_item(struct row_heads *heads, const struct item *item) {
     struct row_place place = place_of(item);
     if (heads) {
         row_heads_see(heads, &place);

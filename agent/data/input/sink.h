@@ -25,8 +25,8 @@ NODISCARD int sink_open(const json_t *spec, const struct media *media, const jso
  * spec.output.format a row is the text of a JSON string if it has no control characters, otherwise
  * compact JSON; with it a row is an object that begins with its head (row_line.h). */
 NODISCARD int sink_add(struct sink *sink, const struct result *result, struct error *err);
-/* Whether the row of a result fits spec.output.types. INVALID names the column, and the item has
- * failed; sink_add would fail alike. 0: also of other forms. */
+/* Whether the row of a result fits spec.output.types. INVALID names the column: the item has
+ * failed, and sink_add would return the same. Outputs without types: always 0. */
 NODISCARD int sink_check(struct sink *sink, const struct result *result, struct error *err);
 /* One of the lease's items has failed; at any time before sink_finish. */
 void sink_skip(struct sink *sink);
@@ -34,10 +34,11 @@ void sink_skip(struct sink *sink);
  * last result. heads: of this lease; NULL: none. */
 NODISCARD int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err);
 NODISCARD int sink_finish(struct sink *sink, struct error *err);
-/* *ret_head: the members of an item's row before the result (row_head.h), once sink_see has counted
- * the item; the caller frees it. heads NULL: it is NULL. INVALID: the item lacks a column. */
+/* *ret_head: the members of an item's row before the result (row_head.h), once sink_count_item has
+ * counted the item; the caller frees it. heads NULL: it is NULL. INVALID: the item lacks a column.
+ */
 NODISCARD int sink_row_prefix(const struct row_heads *heads, const struct item *item,
                               char **ret_head, struct error *err);
 /* Counts an item; heads may be NULL. */
-void sink_see(struct row_heads *heads, const struct item *item);
+void sink_count_item(struct row_heads *heads, const struct item *item);
 void sink_free(struct sink *sink);

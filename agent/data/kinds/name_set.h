@@ -13,9 +13,8 @@ struct name_set;
 struct name_set *name_set_new(bool folds);
 void name_set_free(struct name_set *set); /* accepts NULL */
 
-/* The first `size` bytes of the name, which are UTF-8; kind: any letter; the same
- * name with another kind is another name.
- */
+/* The first `size` bytes of the name, which are UTF-8. kind: a letter that is part of the key: the
+ * same name with another kind is another entry. */
 bool name_set_has(const struct name_set *set, char kind, const char *name, size_t size);
 /* False: the set is full, and the name was not added. */
 bool name_set_add(struct name_set *set, char kind, const char *name, size_t size);

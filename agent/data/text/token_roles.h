@@ -7,7 +7,7 @@ enum token_role { TOKEN_IDS, TOKEN_MASK, TOKEN_TYPE_IDS, TOKEN_POSITIONS, TOKEN_
 extern const char *const token_role_names[TOKEN_ROLE_COUNT]; /* as the spec writes them */
 #define TOKEN_ROLE_NAMES "input_ids, attention_mask, token_type_ids and position_ids"
 
-/* What the entry of spec.scorer.onnx.inputs says; without an entry, or with another kind of one,
- * what the input's name says: one of those above and of their usual synonyms, in any case, also
- * behind a prefix ("serving_default_input_ids:0"). False: neither says anything. */
+/* The role in the entry of spec.scorer.onnx.inputs. Without an entry, or with one of another kind,
+ * it is guessed from the input's name: one of the names above or a common synonym, in any case,
+ * with any prefix ("serving_default_input_ids:0"). False: there is no role. */
 bool token_role_find(const json_t *entry, const char *input, enum token_role *ret_role);

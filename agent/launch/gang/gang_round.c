@@ -181,7 +181,7 @@ static void conclude_command(struct gang *gang, int64_t now_ms) {
     struct gang_proof_reason reason;
     enum gang_proof_state state = gang_settled(gang, &reason);
     bool is_late = now_ms - gang->command_ended_ms >= GANG_EXPLAIN_COMMAND_MS;
-    if (state == GANG_PROOF_WHOLE) {
+    if (state == GANG_PROOF_COMPLETE) {
         succeed(gang, now_ms);
     } else if (state == GANG_PROOF_FAILED || (is_late && !is_one_disconnected(gang))) {
         struct gang_failure why = {GANG_CAUSE_APP, reason.index, reason.rank, reason.code, ""};

@@ -84,7 +84,7 @@ struct gang_exit *gang_exits(const struct gang *gang, size_t *ret_count) {
 enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_reason *reason) {
     int wanted = gang->options.needs_all_slots ? (int)gang->rank_count : 0;
     enum gang_proof_state state = gang_proof_find_state(gang->proof, wanted, reason);
-    if (state == GANG_PROOF_WHOLE && gang->open_spawns > 0) { /* ranks may have started there */
+    if (state == GANG_PROOF_COMPLETE && gang->open_spawns > 0) { /* ranks may have started there */
         snprintf(reason->detail, sizeof reason->detail,
                  "spec.command ended with 0, but the exit codes of %d of the commands that it "
                  "started on other workers (by ssh) are unknown",

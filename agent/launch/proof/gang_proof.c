@@ -315,7 +315,7 @@ enum gang_proof_state gang_proof_find_state(const struct gang_proof *proof, int 
                  proof->largest_whole);
         return GANG_PROOF_OPEN;
     }
-    return GANG_PROOF_WHOLE;
+    return GANG_PROOF_COMPLETE;
 }
 
 const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t *ret_count) {

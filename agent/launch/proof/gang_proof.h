@@ -51,12 +51,12 @@ struct gang_ended {
 };
 
 enum gang_proof_state {
-    GANG_PROOF_WHOLE,
+    GANG_PROOF_COMPLETE,
     GANG_PROOF_OPEN,   /* not all have reported their end */
     GANG_PROOF_FAILED, /* one has not ended well */
 };
 
-/* Why it is not whole. */
+/* Why it is not complete. */
 struct gang_proof_reason {
     int index, rank, code; /* of the first rank; code -1: unknown */
     char detail[512];      /* a sentence without "worker 1, rank 2 ended with exit code 7" */

@@ -26,7 +26,7 @@ struct tunnel {
     int far_port;
     char address[46], variable[6 + 2 * PRELOAD_KEY_SIZE + 1];
     uint8_t key[PRELOAD_KEY_SIZE];
-    struct keyed_streams *keys;
+    struct keyed_stream_context *keys;
     int index;
     pthread_t thread;
     bool has_thread;
@@ -232,7 +232,7 @@ static int make_keys(struct tunnel *tunnel, const char *token, int near_port, st
         tunnel->key[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
     snprintf(tunnel->variable, sizeof tunnel->variable, "%d:%s", near_port, random);
-    int result = keyed_streams_new(shared, &tunnel->keys, err);
+    int result = keyed_stream_context_new(shared, &tunnel->keys, err);
     explicit_bzero(shared, sizeof shared);
     return result;
 }
@@ -289,7 +289,7 @@ void tunnel_free(struct tunnel *tunnel) {
         at->state = TUNNEL_CLOSED;
     }
     remove_closed(tunnel);
-    keyed_streams_free(tunnel->keys);
+    keyed_stream_context_free(tunnel->keys);
     fd_closep(&tunnel->wake);
     fd_closep(&tunnel->near);
     fd_closep(&tunnel->far);

@@ -47,7 +47,7 @@ struct tunnel_stream {
 
 /* What a stream needs of its tunnel. */
 struct tunnel_view {
-    struct keyed_streams *keys;
+    struct keyed_stream_context *keys;
     const uint8_t *key; /* PRELOAD_KEY_SIZE bytes: what launchers of this pod show */
     int index;          /* of this pod */
     const char *address;

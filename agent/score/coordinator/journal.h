@@ -41,7 +41,7 @@ struct journal {
     /* Private to journal.c. */
     struct ledger_options ledger_options;
     int64_t cells, items;          /* of the options */
-    int64_t skips_to;              /* records of earlier commits are of earlier generations */
+    int64_t skips_to;              /* commits before this number belong to earlier generations */
     struct journal_entry *pending; /* added and not stored yet: from pending_first, oldest first */
     size_t pending_first, pending_count, pending_room;
     int64_t stored_count;         /* records of this epoch that are stored */
@@ -60,7 +60,7 @@ struct journal_options {
     const struct job *job;
     struct store *output;
     const struct generation *generation; /* as generation_scan found it; NULL: the first of a run */
-    struct commit_seen *seen; /* of that look; NULL: none. Borrowed for the call, like the others */
+    struct commit_seen *seen; /* what generation_scan read; NULL: nothing. All are borrowed */
     bool begins;              /* journal_begin follows: earlier records do not matter */
     struct ledger_options ledger;
     int64_t cells, items; /* of the whole input; cells < 0: unknown yet, see ledger_extend */

@@ -341,7 +341,7 @@ static int take_item(struct scorer *scorer, const struct scorer_task *task, stru
     struct outcome outcome;
     AUTO(text_freep) char *head = NULL;
     struct error why = {0};
-    sink_see(scorer->heads, item);
+    sink_count_item(scorer->heads, item);
     bool has_head = item->fault || sink_row_prefix(scorer->heads, item, &head, &why) == 0;
     if (!has_head) {
         fail(&outcome, "%.200s: %s", item->name, why.text);

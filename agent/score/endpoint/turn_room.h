@@ -20,9 +20,9 @@ struct turn_room {
 void turn_room_init(struct turn_room *room, int64_t most);
 void turn_room_release(struct turn_room *room); /* when no slot waits */
 
-/* Waits until there is room for `wanted` and no one waits in front. What is more than all of the
- * room gets it when all of it is free. False: one of the flags was set meanwhile, and nothing was
- * taken. Who has room must not wait for more: two would wait for each other. Any thread. */
+/* Waits until there is room for `wanted` and no earlier caller waits. A request that is larger than
+ * the whole room waits until it is empty. False: one of the flags was set meanwhile, and nothing
+ * was taken. A caller that holds room must not wait for more: two could deadlock. Any thread. */
 NODISCARD bool turn_room_take(struct turn_room *room, int64_t wanted, const atomic_bool *dropped,
                               const atomic_bool *ends);
 /* Takes it whether it is there or not. Any thread. */

@@ -332,7 +332,7 @@ static int find_class(const struct box_source *source, const struct row *row, fl
     for (int64_t c = 0; c < count; c++) {
         weighed[c] = row->scores[c * row->step];
     }
-    class_scores_weigh(source->form.scores, weighed, count);
+    class_scores_apply(source->form.scores, weighed, count);
     box->score = -1;
     for (int64_t c = from; c < to; c++) {
         if (check_score(weighed[c], row->k, err) < 0) {

@@ -17,7 +17,7 @@ enum class_scores class_scores_read(const json_t *spec, enum class_scores fallba
     return fallback;
 }
 
-void class_scores_weigh(enum class_scores how, float *values, int64_t count) {
+void class_scores_apply(enum class_scores how, float *values, int64_t count) {
     double highest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < count; i++) {
         highest = MAX(highest, (double)values[i]);

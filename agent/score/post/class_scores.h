@@ -13,4 +13,4 @@ enum class_scores {
 
 enum class_scores class_scores_read(const json_t *spec, enum class_scores fallback);
 /* NaN stays NaN, with SOFTMAX in all of them. */
-void class_scores_weigh(enum class_scores how, float *values, int64_t count);
+void class_scores_apply(enum class_scores how, float *values, int64_t count);

@@ -130,7 +130,7 @@ static float *weigh(const struct post_state *state, const float *values, int64_t
     float *weighed = x_calloc((size_t)count, sizeof *weighed);
     memcpy(weighed, values, (size_t)count * sizeof *weighed);
     if (count > 1 || state->scores == CLASS_SCORES_SIGMOID) {
-        class_scores_weigh(state->scores, weighed, count);
+        class_scores_apply(state->scores, weighed, count);
     }
     return weighed;
 }

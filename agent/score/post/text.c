@@ -108,7 +108,7 @@ static int64_t find_best(const struct post_state *state, const float *scores, in
                          float *weighed, float *ret_score) {
     int64_t best = 0;
     memcpy(weighed, scores, (size_t)classes * sizeof *weighed);
-    class_scores_weigh(state->scores, weighed, classes);
+    class_scores_apply(state->scores, weighed, classes);
     for (int64_t c = 0; c < classes; c++) {
         if (isnan(weighed[c])) {
             return -1;

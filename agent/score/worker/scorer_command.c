@@ -74,7 +74,7 @@ static int read_words(struct scorer *scorer, struct error *err) {
     }
     json_array_foreach(list, i, word) {
         if (!json_is_string(word)) {
-            return error_set(err, ERROR_INVALID, "spec.scorer.command.command[%zu] is not a text",
+            return error_set(err, ERROR_INVALID, "spec.scorer.command.command[%zu] is not a string",
                              i);
         }
         scorer->words[i] = environment_expand(json_string_value(word), variable, NULL);
@@ -277,7 +277,7 @@ static int add_question(struct request *request, struct item *item, struct error
     struct buffer *items = &request->items;
     struct error why = {0};
     AUTO(text_freep) char *head = NULL;
-    sink_see(request->heads, item);
+    sink_count_item(request->heads, item);
     if (!item->fault && sink_row_prefix(request->heads, item, &head, &why) < 0) {
         (void)!error_context(&why, "%.200s", item->name);
         local_file_release(&item->file);

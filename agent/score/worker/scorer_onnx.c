@@ -503,7 +503,7 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
                     struct item *item, struct scorer_count *count, struct error *err) {
     struct error why = {0};
     AUTO(text_freep) char *head = NULL;
-    sink_see(scorer->heads, item);
+    sink_count_item(scorer->heads, item);
     if (!item->fault && take_item(scorer, item, &head, &why, err) < 0) {
         picture_release(&item->picture);
         return -1;

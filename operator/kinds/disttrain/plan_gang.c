@@ -167,8 +167,8 @@ void disttrain_verdict(struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     if (hub && hub->stage == POD_PHASE_SUCCEEDED) {
         succeed(gang);
-    } else if (disttrain_found_nothing(gang)) {
-        fail_of_deaths(gang, disttrain_before(gang));
+    } else if (disttrain_check_failed(gang)) {
+        fail_of_deaths(gang, disttrain_previous_hub(gang));
     } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = job_plan_termination_message(hub);
         const char *reason =
@@ -325,7 +325,7 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
         bool is_idle = i > 0 && restarts.finishes > 0 && gang->spec.gang == GANG_NONE;
-        if (is_idle || !may_start(gang, &places[i]) || !disttrain_may_come(gang, places, i)) {
+        if (is_idle || !may_start(gang, &places[i]) || !disttrain_may_create(gang, places, i)) {
             continue;
         }
         if (!group) {

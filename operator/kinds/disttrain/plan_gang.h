@@ -18,10 +18,10 @@ int disttrain_finishes(const struct pod_phase *phase);
 /* The hub has died, and no restart is left. All ranks may have ended before, which only the store
  * knows (agent/launch/proof/ended.h): one more pod of NAME-0 may look, and finish. */
 bool disttrain_may_finish(const struct disttrain_plan *gang);
-/* The hub was such a pod, and says that the ranks had not all ended. */
-bool disttrain_found_nothing(const struct disttrain_plan *gang);
-/* Whose place it took: the newest hub that could start something; the hub if that pod is gone. */
-const struct pod_phase *disttrain_before(const struct disttrain_plan *gang);
+/* The hub was such a pod, and found that not all ranks had ended. */
+bool disttrain_check_failed(const struct disttrain_plan *gang);
+/* The newest hub that could start something, whose place it took; the hub if that pod is gone. */
+const struct pod_phase *disttrain_previous_hub(const struct disttrain_plan *gang);
 
 /* The cause of a restart when the hub itself has ended, as status.restarts.last: the hub cannot
  * report it, and its successor does not know it. NULL: the hub has not ended, or the job does not
@@ -34,8 +34,8 @@ void disttrain_make_pods(struct disttrain_plan *gang);
 bool disttrain_lacks_lead(const struct disttrain_plan *gang, const struct gang_place *places);
 /* Whether a pod of that index may be created now: while disttrain_lacks_lead, there are at most
  * minWorkers pods. */
-bool disttrain_may_come(const struct disttrain_plan *gang, const struct gang_place *places,
-                        int index);
+bool disttrain_may_create(const struct disttrain_plan *gang, const struct gang_place *places,
+                          int index);
 /* If NAME-0 has found no node for some time, deletes pods that it does not need for a start, so
  * that it can have one of their nodes. */
 void disttrain_make_room(struct disttrain_plan *gang, struct gang_place *places);

@@ -24,13 +24,13 @@ bool disttrain_may_finish(const struct disttrain_plan *gang) {
     return has_place && !hub->never_started && disttrain_finishes(hub) < FINISHES_MAX;
 }
 
-bool disttrain_found_nothing(const struct disttrain_plan *gang) {
+bool disttrain_check_failed(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     return hub && hub->stage == POD_PHASE_DEAD && disttrain_finishes(hub) > 0 &&
            strcmp(tree_text(gang->job.progress, "reason", ""), "NothingToFinish") == 0;
 }
 
-const struct pod_phase *disttrain_before(const struct disttrain_plan *gang) {
+const struct pod_phase *disttrain_previous_hub(const struct disttrain_plan *gang) {
     const struct pod_phase *before = NULL;
     for (size_t i = 0; i < gang->job.phase_count; i++) {
         const struct pod_phase *phase = &gang->job.phases[i];

@@ -25,8 +25,8 @@ bool disttrain_lacks_lead(const struct disttrain_plan *gang, const struct gang_p
            !has_node(&places[0].newest);
 }
 
-bool disttrain_may_come(const struct disttrain_plan *gang, const struct gang_place *places,
-                        int index) {
+bool disttrain_may_create(const struct disttrain_plan *gang, const struct gang_place *places,
+                          int index) {
     int others = 0;
     for (int i = 1; i < gang->spec.workers; i++) {
         others += places[i].is_alive;

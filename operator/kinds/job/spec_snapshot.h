@@ -3,8 +3,8 @@
  * made from, and the Secret's name, before the status does: a status can wait, pods cannot. Once
  * the status has these values, only the status counts, a Service that was deleted is created again
  * from it, and a change that is accepted while the job is suspended moves the record along.
- * Anybody who may create Services can give one to a job. So a record is believed only if this
- * controller made it, or if a pod of the job has its digest: who makes pods needs no Service to run
+ * Any user who may create Services could plant one. So a record counts only if this controller made
+ * it, or if a pod of the job has its digest: a user who may create pods needs no Service to run
  * something. Pure. */
 #pragma once
 
@@ -20,8 +20,8 @@ char *spec_snapshot_write(const struct job_spec *spec);
  * another. mutable_fields: paths that the hash leaves out (job_hash). */
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
                            const char *hash);
-/* Whether a Service of ours records the spec with that hash. made: by spec_snapshot_write, or moved
- * along; false of what somebody else wrote differently. */
+/* Whether a Service of ours records the spec with that hash. made: the annotation as this
+ * controller wrote it; false for one that was edited. */
 bool spec_snapshot_has(const json_t *made, const char *hash);
 /* The value for a job whose status.specHash, that of its spec, is not the recorded one; owned by
  * the caller. NULL: it is, or the Service has no record. */
@@ -43,7 +43,7 @@ struct spec_snapshot_known {
 /* Which of a job's Services is its hub's: the one of the Secret and the certificate that its status
  * names, else the one that this controller made, else, before a status was written, the one whose
  * record a pod has the digest of. Without such a one the first, and *ret_is_known is false: nothing
- * in it counts, and it may only be written anew. Borrowed; NULL: there is none. */
+ * in it counts, and it must be overwritten. Borrowed; NULL: there is none. */
 const json_t *spec_snapshot_choose(const struct spec_snapshot_known *known, const json_t *services,
                                    bool *ret_is_known);
 

@@ -6,10 +6,8 @@
 enum write_failure_why {
     WRITE_FAILURE_LEAVING, /* an earlier job's object of that name exists and is being deleted */
     WRITE_FAILURE_TAKEN,   /* an object of that name exists and belongs to something else */
-    WRITE_FAILURE_HELD, /* a pod that must be the only one lost its label or owner: it may still run
-                         */
-    WRITE_FAILURE_UNKNOWN, /* as HELD, but the API server did not answer whether that pod has ended
-                            */
+    WRITE_FAILURE_HELD, /* a pod that must be the only one lost its label or owner, and may run */
+    WRITE_FAILURE_UNKNOWN, /* as HELD; the API server did not answer whether that pod has ended */
     WRITE_FAILURE_DENIED,  /* not allowed at the moment: a quota, a policy, our permissions */
     WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless */
     WRITE_FAILURE_MISSING, /* the cluster does not know the kind */

@@ -7,7 +7,7 @@
 #include "agent/score/coordinator/join/committed.h"
 #include "agent/score/coordinator/kept.h"
 
-/* Whether the rows of workers become files so. Otherwise the file has them as they are. */
+/* True: the rows are converted to spec.output.format. False: they are written unchanged. */
 bool row_files_are_made(const json_t *spec);
 /* Whether the rows are kept beside the files, as an object of the run, so that a rerun can merge
  * those of items that are unchanged with new ones: of inputs whose results can be kept. */
@@ -15,7 +15,7 @@ bool row_files_keep_rows(const struct prepared_job *prepared, const json_t *spec
 /* That object's name; owned by the caller. */
 char *row_files_kept_name(const struct generation *generation);
 
-/* Gives all rows to take; -1 as committed_bytes. */
+/* Calls `take` for every row, in the order of the input; -1 as committed_bytes. */
 struct row_files_source {
     int (*each)(void *context, const struct committed_take *take, struct error *err);
     void *context;

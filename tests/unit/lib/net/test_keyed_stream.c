@@ -17,7 +17,7 @@ enum { TURNS = 20, BIG = 300000 };
 
 struct pair {
     int fds[2];
-    struct keyed_streams *keys[2];
+    struct keyed_stream_context *keys[2];
     struct keyed_stream *streams[2];
 };
 
@@ -27,7 +27,7 @@ static void pair_open(struct pair *pair, uint8_t first, uint8_t second, const ch
     struct error err = {0};
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair->fds), 0);
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(keyed_streams_new(keys[i], &pair->keys[i], &err), &err);
+        CHECK_OK(keyed_stream_context_new(keys[i], &pair->keys[i], &err), &err);
         CHECK_OK(keyed_stream_new(pair->keys[i], pair->fds[i], i == 0, i == 0 ? wanted : name,
                                   &pair->streams[i], &err),
                  &err);
@@ -37,7 +37,7 @@ static void pair_open(struct pair *pair, uint8_t first, uint8_t second, const ch
 static void pair_close(struct pair *pair) {
     for (int i = 0; i < 2; i++) {
         keyed_stream_free(pair->streams[i]);
-        keyed_streams_free(pair->keys[i]);
+        keyed_stream_context_free(pair->keys[i]);
         close(pair->fds[i]);
     }
 }

@@ -1,5 +1,5 @@
-/* gate.h: what one step of a recurrent operator computes with, for its kernel and its
- * gradient's. */
+/* gate.h: activation functions and the product of a matrix and a vector for one step of a recurrent
+ * operator (RNN, GRU, LSTM), for its kernel and its gradient's. */
 #pragma once
 
 #include "agent/engine/ops/infer/recurrent.h"

@@ -1,8 +1,7 @@
 /* kernels.h: the C interface of our CUDA kernels, declared in kernels_*.h, one header per source.
  * Each function launches kernels on `stream` (a cudaStream_t), returns at once, and returns a
  * cudaError_t as int. All pointers except `stream` and the parameter struct are to device memory.
- * The sources
- * (*.cu) are also compiled for the CPU, against tests/cuda/emulated.
+ * The sources (*.cu) are also compiled for the CPU, against tests/cuda/emulated.
  *
  * Values have one of two layouts.
  *   plain           row-major, in the tensor's own type
