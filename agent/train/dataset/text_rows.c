@@ -169,7 +169,7 @@ static char *text_of(const struct text_rows *rows, const json_t *words, const js
 
 static char *no_text(const struct text_rows *rows, size_t column) {
     return x_printf("column \"%.64s\": %s is expected", rows->columns[column],
-                    rows->has_words ? "a text, or a list of words," : "a text");
+                    rows->has_words ? "a string, or a list of words," : "a string");
 }
 
 /* Appends the tokens; returns why there are none. -1 in *ret_result: memory. */

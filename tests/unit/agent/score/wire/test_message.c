@@ -106,7 +106,7 @@ static void test_bad_results_name_the_field(void) {
          "results[1]: failed is not"},
         {"[[\"d\",1,-1,0,1,\"n\"]]", "items is not"},
         {"[[\"d\",1,1,0]]", "us is not"},
-        {"[[\"d\",1,1,0,1]]", "a place is not one of"},
+        {"[[\"d\",1,1,0,1]]", "place: expected \"o\""},
         {"[[\"d\",1,1,0,1,\"o\",5,\"1c29\"]]", "crc is not"},
         {"[[\"d\",1,1,0,1,\"o\",-5,\"1c291ca3\"]]", "size is not"},
         {"[[\"d\",1,1,0,1,\"t\",5]]", "text is not a string"},
