@@ -13,6 +13,8 @@
 enum {
     MARK_BYTES = 16,
     FUTURE_MS = 24 * 3600 * 1000, /* a due time further ahead than this came from a wrong clock */
+    AT_ONCE = 2, /* pods that wait for one run are replaced at once when the spec changes, */
+    WATCHER_LEAST_MS = 90000, /* and further ones not before this age */
 };
 
 struct series {
@@ -247,6 +249,17 @@ static void report_waiting(struct series *series, const struct pod_phase *watche
     }
 }
 
+/* Somebody changes the spec all the time: the pod of before goes on for a while. */
+static bool rests(struct batchscore_plan *plan, const struct pod_phase *watcher) {
+    int64_t due_ms = watcher->born_ms + WATCHER_LEAST_MS;
+    bool is_young = watcher->attempt > AT_ONCE && pod_phase_is_alive(watcher) &&
+                    watcher->born_ms <= plan->job.now_ms && plan->job.now_ms < due_ms;
+    if (is_young) {
+        job_plan_wake(&plan->job, due_ms);
+    }
+    return is_young;
+}
+
 /* One pod waits for run `number`. Pods of other numbers, or of another spec, are deleted. */
 static const struct pod_phase *find_watcher(struct batchscore_plan *plan, int64_t number,
                                             int *ret_attempts) {
@@ -256,7 +269,8 @@ static const struct pod_phase *find_watcher(struct batchscore_plan *plan, int64_
         const char *made_of = owned_annotation(phase->pod, ANNOTATION_WATCH);
         bool is_ours = phase->index == number;
         *ret_attempts = is_ours ? MAX(*ret_attempts, phase->attempt) : *ret_attempts;
-        if (is_ours && made_of && strcmp(made_of, plan->spec.job.hash) == 0 &&
+        bool is_current = made_of && strcmp(made_of, plan->spec.job.hash) == 0;
+        if (is_ours && (is_current || rests(plan, phase)) &&
             (!newest || phase->attempt > newest->attempt)) {
             newest = phase;
         }

@@ -117,8 +117,8 @@ static bool credentials(struct job_plan *plan) {
     }
     if (observed->taken_away_ms > 0) {
         conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending",
-                       "the job's Service was deleted again and again; it is made anew within "
-                       "three minutes");
+                       "the job's Service was deleted or changed again and again; it is made anew "
+                       "within three minutes");
     }
     if (observed->taken_away_ms > 0 || observed->hold_ms > 0) {
         job_plan_wake(plan, plan->now_ms + MAX(observed->taken_away_ms, observed->hold_ms));

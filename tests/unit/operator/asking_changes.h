@@ -4,30 +4,7 @@
 #pragma once
 
 #include "tests/unit/operator/asking_failures.h"
-
-/* Each object of a kind, changed by that function: a copy of it; false: it stays. */
-static void change_all(const char *plural, int second, bool (*change)(json_t *copy, int second)) {
-    const char *name;
-    json_t *object;
-    void *next;
-    json_object_foreach_safe(api_double_all(api, plural), next, name, object) {
-        json_t *copy = json_deep_copy(object);
-        if (change(copy, second)) {
-            api_double_put(api, plural, copy);
-        } else {
-            json_decref(copy);
-        }
-    }
-}
-
-static void delete_every(const char *plural) {
-    const char *name;
-    json_t *object;
-    void *next;
-    json_object_foreach_safe(api_double_all(api, plural), next, name, object) {
-        api_double_delete(api, plural, name);
-    }
-}
+#include "tests/unit/operator/asking_others.h"
 
 static const char *const plurals_of_jobs[] = {"batchscores", "disttrains", "sweeps"};
 

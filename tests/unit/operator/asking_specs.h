@@ -5,13 +5,6 @@
 
 #include "tests/unit/operator/asking_changes.h"
 
-static void set_in_spec(json_t *job, const char *name, json_t *value_new) {
-    json_object_set_new(json_object_get(job, "spec"), name, value_new);
-    json_int_t generation = tree_integer(job, "metadata.generation", 0);
-    json_object_set_new(json_object_get(job, "metadata"), "generation",
-                        json_integer(generation + 1));
-}
-
 /* An autoscaler that does not make up its mind. */
 static bool scale(json_t *job, int second) {
     json_t *workers = json_deep_copy(tree_get(job, "spec.workers"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/reconcile.h"
 
-#include "lib/net/tls.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
@@ -10,6 +9,7 @@
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/ensured.h"
 #include "operator/kinds/job/reconcile/holders.h"
+#include "operator/kinds/job/reconcile/hub_progress.h"
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/other_leader.h"
 #include "operator/kinds/job/reconcile/other_owner.h"
@@ -24,8 +24,6 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { PROGRESS_MAX_BYTES = 64 << 10 };
 
 /* Of one job, kept between passes. */
 struct kept {
@@ -48,7 +46,8 @@ struct kept {
 };
 
 struct state {
-    void *jobs;      /* tsearch's tree of struct kept */
+    void *jobs; /* tsearch's tree of struct kept */
+    struct status_write_ended ended;
     bool is_current; /* the definition kept all fields of the last status that was written */
 };
 
@@ -85,6 +84,7 @@ void *job_state_new(void) {
 void job_state_free(void *opaque) {
     struct state *state = opaque;
     tdestroy(state->jobs, kept_free);
+    json_decref(state->ended.at_once);
     free(state);
 }
 
@@ -115,55 +115,9 @@ static struct kept *kept_of(struct state *state, const struct reconcile *request
     kept->namespace = x_strdup(request->namespace);
     kept->name = x_strdup(request->name);
     kept->uid = x_strdup(uid);
+    status_write_recall(&state->ended, uid, &kept->status);
     tsearch(kept, &state->jobs, by_name);
     return kept;
-}
-
-static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
-    size_t i;
-    json_t *pod;
-    json_array_foreach(pods, i, pod) {
-        if (ops->is_hub(pod) && strcmp(tree_text(pod, "status.phase", ""), "Running") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether the certificate is the one of the status, or the Service is known to be ours. */
-static bool is_recorded(const json_t *object, const json_t *service, const char *certificate) {
-    const char *recorded = tree_text(object, "status.credentials.certificateSHA256",
-                                     owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256));
-    struct error ignored = {0};
-    char sha256[65];
-    return recorded && tls_certificate_sha256(certificate, sha256, &ignored) == 0 &&
-           strcmp(sha256, recorded) == 0;
-}
-
-/* The hub's last answer, owned by the caller. NULL without a valid one: the hub may be
- * starting, gone or unreachable, and plan then uses only the pods. */
-static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request,
-                            const json_t *service, const json_t *pods) {
-    const char *ip = tree_text(service, "spec.clusterIP", NULL);
-    const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
-    int64_t port = tree_integer(service, "spec.ports[0].port", 0);
-    if (!ip || !certificate || port < 1 || !hub_runs(ops, pods) ||
-        !is_recorded(request->object, service, certificate)) {
-        return NULL;
-    }
-    bool is_v6 = strchr(ip, ':') != NULL;
-    AUTO(text_freep)
-    char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
-                         (long long)port);
-    bool is_first = ops->is_first && ops->is_first(request->object);
-    const struct poller_target place = {url, certificate, owned_read_token(service)};
-    const char *body = reconcile_poll(request, &place, is_first);
-    struct error ignored = {0};
-    json_t *progress = NULL;
-    if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
-        return NULL;
-    }
-    return progress;
 }
 
 void job_wrote(void *opaque, const struct written *written) {
@@ -229,9 +183,17 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
 
 /* ---- writes ---- */
 
-/* What failed before waits for its own time, and then for its turn. */
+/* What failed before waits for its own time, and then for its turn. What somebody else changes back
+ * again and again is changed later each time. */
 static bool may_write(struct reconcile *request, const struct refusals *refusals,
                       const json_t *object, enum refusal_of of) {
+    int64_t left_ms = of == REFUSAL_OF_CHANGE
+                          ? refusals_changed_left_ms(refusals, object, request->monotonic_ms)
+                          : 0;
+    if (left_ms > 0) {
+        status_write_requeue(request, left_ms);
+        return false;
+    }
     struct retry_delay delay = refusals_delay_of(refusals, object, of);
     return retry_delay_is_over(request, &delay);
 }
@@ -554,7 +516,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     }
     note_seen(ops, request, kept, pods);
     AUTO(tree_freep)
-    json_t *progress = is_known ? ask_progress(ops, request, service, pods) : NULL;
+    json_t *progress = is_known ? hub_progress_ask(ops, request, service, pods) : NULL;
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {
@@ -591,6 +553,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     carry_out(state, request, kept, &plan);
     if (conditions_is_finished(object)) {
         if (kept->adoption.count == 0) { /* what was adopted lately is not adopted again at once */
+            status_write_keep(&state->ended, kept->uid, &kept->status, request->monotonic_ms);
             forget(state, request);
         }
         trim_all(ops, request, pods);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/recreation.h"
 
+#include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
@@ -104,7 +105,8 @@ void recreation_hold(struct reconcile *request, const struct recreation *recreat
 
 static void report_service(struct reconcile *request, int times) {
     AUTO(text_freep)
-    char *note = x_printf("the job's Service was deleted, as %d others were before; the next ones, "
+    char *note = x_printf("the job's Service was deleted, or lost its annotations, as %d times "
+                          "before; the next ones, "
                           "with all that belongs to them, are made later each time, up to three "
                           "minutes",
                           times - 1);
@@ -112,9 +114,25 @@ static void report_service(struct reconcile *request, int times) {
     event_recorder_add(request, &event);
 }
 
+/* With what pods of the job need, which the status names. */
+static bool is_whole(const json_t *job, const json_t *service) {
+    const char *secret = tree_text(job, "status.credentials.secret", NULL);
+    const char *sha256 = tree_text(job, "status.credentials.certificateSHA256", NULL);
+    return secret && sha256 ? owned_is_service_of(service, secret, sha256)
+                            : owned_annotation(service, ANNOTATION_SECRET) != NULL;
+}
+
+static bool any_whole(const json_t *job, const json_t *services) {
+    bool is_there = false;
+    for (size_t i = 0; i < json_array_size(services) && !is_there; i++) {
+        is_there = is_whole(job, json_array_get(services, i));
+    }
+    return is_there;
+}
+
 int64_t recreation_service_hold_ms(struct reconcile *request, struct recreation *recreation,
                                    const json_t *services) {
-    bool is_there = json_array_size(services) > 0;
+    bool is_there = any_whole(request->object, services);
     if (is_there || !recreation->had_service) {
         recreation->had_service |= is_there;
         return 0;

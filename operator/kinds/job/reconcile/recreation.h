@@ -35,8 +35,8 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
  * when the first of them may be made. */
 void recreation_hold(struct reconcile *request, const struct recreation *recreation,
                      json_t *create);
-/* Before the plan: how long the job's Service, which was taken away again, must not be made anew.
- * 0: it may be. */
+/* Before the plan: how long the job's Service, which was taken away again, or lost its
+ * annotations, must not be made anew. 0: it may be. */
 NODISCARD int64_t recreation_service_hold_ms(struct reconcile *request,
                                              struct recreation *recreation, const json_t *services);
 /* The controller has deleted that object. */

@@ -12,6 +12,8 @@ enum {
     REFUSED_MAX_MS = 60000,
     DOUBLINGS_MAX = 10,
     ROWS_MAX = 4096, /* of one job; the oldest goes */
+    FORGET_CHANGES_MS = 600000,
+    FORGET_AT_MIN = 16,
 };
 
 static void release(struct refusal *entry) {
@@ -27,6 +29,7 @@ void refusals_release(struct refusals *record) {
         release(&record->at[i]);
     }
     free(record->at);
+    json_decref(record->changed);
     *record = (struct refusals){0};
 }
 
@@ -42,7 +45,9 @@ void refusals_begin(struct refusals *record, struct reconcile *request) {
             status_write_requeue(request, left_ms);
             return;
         }
-        struct refusals after = {.forgot = record->forgot};
+        struct refusals after = {.forgot = record->forgot,
+                                 .changed = TAKE(record->changed),
+                                 .forget_at = record->forget_at};
         retry_delay_repeat_note(&after.forgot, request->monotonic_ms);
         /* A slow start follows; when this is the first time, with its own turn. */
         after.denied = after.forgot.times > 1 ? record->denied : MIN(record->denied, 1);
@@ -189,8 +194,53 @@ void refusals_note(struct refusals *record, const struct written *asked) {
     }
 }
 
+enum { TIMES, LAST_MS };
+
+static struct retry_delay_repeat changes_of(const struct refusals *record, const char *uid) {
+    const json_t *row = json_object_get(record->changed, uid);
+    return (struct retry_delay_repeat){.times = (int)json_integer_value(json_array_get(row, TIMES)),
+                                       .last_ms = json_integer_value(json_array_get(row, LAST_MS))};
+}
+
+static void forget_changes(struct refusals *record, int64_t now_ms) {
+    const char *uid;
+    json_t *row;
+    void *next;
+    json_object_foreach_safe(record->changed, next, uid, row) {
+        if (now_ms >= changes_of(record, uid).last_ms + FORGET_CHANGES_MS) {
+            json_object_del(record->changed, uid);
+        }
+    }
+    if (json_object_size(record->changed) >= ROWS_MAX) {
+        json_object_clear(record->changed);
+    }
+}
+
+static void note_changed(struct refusals *record, const char *uid) {
+    int64_t now_ms = clock_monotonic_ms();
+    struct retry_delay_repeat changes = changes_of(record, uid);
+    retry_delay_repeat_note(&changes, now_ms);
+    record->changed = record->changed ?: json_object();
+    json_object_set_new(record->changed, uid,
+                        json_pack("[i, I]", changes.times, (json_int_t)changes.last_ms));
+    if (json_object_size(record->changed) >= record->forget_at) {
+        forget_changes(record, now_ms);
+        record->forget_at = 2 * json_object_size(record->changed) + FORGET_AT_MIN;
+    }
+}
+
 void refusals_note_change(struct refusals *record, const struct written *written) {
+    const char *uid = tree_text(written->object, "metadata.uid", "");
     note(record, REFUSAL_OF_CHANGE, written);
+    if (!written->err && *uid) {
+        note_changed(record, uid);
+    }
+}
+
+int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
+                                 int64_t now_ms) {
+    struct retry_delay_repeat changes = changes_of(record, tree_text(object, "metadata.uid", ""));
+    return retry_delay_repeat_left_ms(&changes, now_ms);
 }
 
 struct retry_delay refusals_delay_of(const struct refusals *record, const json_t *object,

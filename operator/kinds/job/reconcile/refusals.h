@@ -3,7 +3,8 @@
  * failure, doubling up to a minute, and then not before its turn among all that fails
  * (retry_pace.h). Only a success of the same write, or a new metadata.generation of the job, ends
  * that; events do not. Generations that follow each other do so more and more rarely
- * (retry_delay.h). In addition all creations of a job pause after one was denied
+ * (retry_delay.h). So does the change of an object that succeeds, and is wanted again and again. In
+ * addition all creations of a job pause after one was denied
  * or the server failed. */
 #pragma once
 
@@ -38,7 +39,9 @@ struct refusals {
     size_t count;
     int64_t generation;               /* the job's, when they happened */
     struct retry_delay_repeat forgot; /* because of another generation */
-    int denied;              /* creations denied or failed, in a row; 0: creations do not pause */
+    json_t *changed;  /* {UID: [TIMES, LAST]} of objects that were changed lately; owned; NULL */
+    size_t forget_at; /* with so many rows the old ones of them go */
+    int denied;       /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
 
@@ -51,6 +54,10 @@ void refusals_begin(struct refusals *record, struct reconcile *request);
 void refusals_note(struct refusals *record, const struct written *asked);
 /* Records how the change of an existing object ended. */
 void refusals_note_change(struct refusals *record, const struct written *written);
+/* When an existing object may be changed again; 0: now. Somebody may change it back all the time,
+ * so it is at once the first time within ten minutes, then after 1 s, 2 s, up to three minutes. */
+int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
+                                 int64_t now_ms);
 /* ---- for holders.c ---- */
 
 /* What could not be created is there, and ours. */

@@ -18,6 +18,7 @@ enum {
     DOUBLINGS_MAX = 11,
     AT_ONCE = 10,            /* changes of conditions that are written at once in a row, */
     AT_ONCE_EACH_MS = 15000, /* and how long it takes until one more may be */
+    FORGET_AT_MIN = 16,      /* rows of status_write_ended, before old ones are looked for */
 };
 
 /* How long a difference may wait. */
@@ -249,6 +250,33 @@ bool status_write(struct reconcile *request, struct status_write_record *record,
     json_object_set(object, "status", status);
     reconcile_write(request, CLUSTER_STATUS, object);
     return true;
+}
+
+void status_write_keep(struct status_write_ended *ended, const char *uid,
+                       const struct status_write_record *record, int64_t now_ms) {
+    const char *other;
+    json_t *value;
+    void *next;
+    if (record->at_once_ms <= now_ms) {
+        return;
+    }
+    ended->at_once = ended->at_once ?: json_object();
+    json_object_set_new(ended->at_once, uid, json_integer(record->at_once_ms));
+    if (json_object_size(ended->at_once) < ended->forget_at) {
+        return;
+    }
+    json_object_foreach_safe(ended->at_once, next, other, value) {
+        if (json_integer_value(value) <= now_ms) {
+            json_object_del(ended->at_once, other);
+        }
+    }
+    ended->forget_at = 2 * json_object_size(ended->at_once) + FORGET_AT_MIN;
+}
+
+void status_write_recall(struct status_write_ended *ended, const char *uid,
+                         struct status_write_record *ret_record) {
+    ret_record->at_once_ms = json_integer_value(json_object_get(ended->at_once, uid));
+    json_object_del(ended->at_once, uid);
 }
 
 void status_write_release(struct status_write_record *record) {

@@ -30,6 +30,17 @@ struct status_write_record {
     json_t *tried; /* the last of them; owned; NULL: none failed */
 };
 
+/* {UID: at_once_ms} of resources of which nothing else is kept, because they have ended: somebody
+ * may write their status all the time. Zero at first. */
+struct status_write_ended {
+    json_t *at_once; /* owned; NULL: none */
+    size_t forget_at;
+};
+
+void status_write_keep(struct status_write_ended *ended, const char *uid,
+                       const struct status_write_record *record, int64_t now_ms);
+void status_write_recall(struct status_write_ended *ended, const char *uid,
+                         struct status_write_record *ret_record);
 void status_write_release(struct status_write_record *record);
 /* False when the write was postponed. status is NULL, or equal to the stored one, when there is
  * nothing to write. */

@@ -149,10 +149,13 @@ static void test_what_does_not_count(void) {
     close_world();
 }
 
-/* When a pass without the Service may make it anew: 0: in this one. */
+#define WHOLE "[{'metadata': {'annotations': {'windlass.dev/secret': 'a-1'}}}]"
+
+/* When a pass without the Service, or with one that was stripped, may make it anew: 0: in this one.
+ */
 static int64_t service_left_ms(struct recreation *recreation, bool is_there, int64_t now_ms,
                                size_t *ret_events) {
-    AUTO(tree_freep) json_t *services = is_there ? json_pack("[{}]") : json_array();
+    AUTO(tree_freep) json_t *services = is_there ? parse(WHOLE) : parse("[{}]");
     AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {.kind = "BatchScore",
                                 .namespace = "default",
