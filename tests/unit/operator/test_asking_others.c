@@ -149,7 +149,7 @@ static void set_sizes(int second) {
 static const struct {
     const char *name, *plural, *manifest;
     api_hook *hook;
-    void (*each_second)(int second); /* NULL: nobody does anything */
+    void (*each_second)(int second); /* NULL: nothing is done */
     int jobs;                        /* with trials or runs, each of which may ask */
 } states[] = {
     {"Services lose their annotations", "batchscores", batch, never, strip_services, 1},

@@ -40,7 +40,7 @@ struct refusals {
     int64_t generation;               /* the job's, when they happened */
     struct retry_delay_repeat forgot; /* because of another generation */
     json_t *changed;  /* {UID: [TIMES, LAST]} of objects that were changed lately; owned; NULL */
-    size_t forget_at; /* with so many rows the old ones of them go */
+    size_t forget_at; /* the number of rows at which old ones go */
     int denied;       /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
