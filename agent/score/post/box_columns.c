@@ -189,7 +189,7 @@ static void read_side(const struct source_row *row, const enum box_column side[4
 
 static float weigh(enum class_scores scores, float value) {
     if (scores == CLASS_SCORES_SIGMOID) {
-        class_scores_weigh(scores, &value, 1);
+        class_scores_apply(scores, &value, 1);
     }
     return value;
 }

@@ -141,8 +141,9 @@ static void choose_output(const struct kind_score *job, const json_t *fit,
                                      "training");
     }
     if (tree_bool(fit, "needsColumns", false) && !tree_get(job->asked, FIELD_COLUMNS)) {
-        derived_lack_add(lack, "--set 'scorer.onnx.postprocess.columns=[...]', what the columns of "
-                               "its output are");
+        derived_missing_add(missing,
+                            "--set 'scorer.onnx.postprocess.columns=[...]', what the columns of "
+                            "its output are");
     }
     if (json_array_size(names) > 1 && !says && strcmp(result->type, "Embedding") != 0) {
         derived_missing_add(missing, "--set scorer.onnx.output=%s or another of its outputs",
