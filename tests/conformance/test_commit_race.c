@@ -6,8 +6,8 @@
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/broken_store.h"
-#include "tests/seed.h"
 #include "tests/conformance/store_server.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 #include "agent/store/local_file.h"
 #include "agent/store/stored_file.h"
 #include "tests/broken_store.h"
-#include "tests/conformance/store_suite.h"
 #include "tests/conformance/store_server.h"
+#include "tests/conformance/store_suite.h"
 #include "tests/test.h"
 
 static struct store_server azurite;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The suite of stores in a bucket of a real server of S3, Ceph's. */
-#include "tests/conformance/store_suite.h"
 #include "tests/conformance/store_server.h"
+#include "tests/conformance/store_suite.h"
 #include "tests/test.h"
 
 static struct store_server s3;
