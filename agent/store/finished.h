@@ -33,8 +33,9 @@ struct finished {
     char settings[65];                     /* SHA-256 of settings and data, as in checkpoints */
     char data[33];                         /* what is not in `settings`: test data, and sizes and
                                               times of change of files; "": not known */
-    char changed[FINISHED_CHANGED_MAX];    /* data whose files changed while it trained: "train",
-                                              "test", "train test"; "": none did */
+    char changed[FINISHED_CHANGED_MAX];    /* data whose files changed while it trained, or since
+                                              the first trial of its Sweep began: "train", "test",
+                                              "train test"; "": none did */
     int64_t bad_samples;                   /* the most that were left out of an epoch */
     char objective[FINISHED_NAME_MAX + 1]; /* by which the network was chosen; "": the last one */
     char at[21];                           /* clock_format */

@@ -42,14 +42,10 @@ static int read_pin(const struct moving_pins *pins, const char *name, const char
     return 0;
 }
 
-/* *led: what the reference leads to now; becomes what it led to for the first that asked. */
-static int pin(const struct moving_pins *pins, const char *reference, char **led,
-               struct error *err) {
+int moving_paths_pin(const struct moving_pins *pins, const char *reference, char **led,
+                     struct error *err) {
     char hex[65];
     struct error cause = {0};
-    if (!pins) {
-        return 0;
-    }
     digest_sha256(reference, strlen(reference), hex);
     AUTO(text_freep) char *name = x_printf("%s%.*s", pins->prefix, PIN_NAME_BYTES, hex);
     AUTO(tree_freep) json_t *made = json_pack("{s:s, s:s}", "path", reference, "led", *led);
@@ -64,6 +60,11 @@ static int pin(const struct moving_pins *pins, const char *reference, char **led
         return -1;
     }
     return read_pin(pins, name, reference, led, err);
+}
+
+static int pin(const struct moving_pins *pins, const char *reference, char **led,
+               struct error *err) {
+    return pins ? moving_paths_pin(pins, reference, led, err) : 0;
 }
 
 /* ---- latest --------------------------------------------------------------------------------- */

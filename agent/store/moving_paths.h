@@ -30,6 +30,10 @@ NODISCARD int moving_paths_find(const json_t *spec, const char *const *fields,
                                 struct error *err);
 /* Replaces these fields' texts in place. paths may be NULL. */
 void moving_paths_apply(json_t *spec, const char *const *fields, const json_t *paths);
+/* Records what a reference leads to, *led (owned), unless that was done before; then *led becomes
+ * what was recorded first. Blocks; fails with any error of the store. */
+NODISCARD int moving_paths_pin(const struct moving_pins *pins, const char *reference, char **led,
+                               struct error *err);
 /* How a path of the spec has moved: "latest is now 8, was 7"; "leads to v8 now, led to v7". "": it
  * has not, or that is not known. then, now: objects as above, or NULL. */
 void moving_paths_describe(const char *spec_path, const json_t *then, const json_t *now,

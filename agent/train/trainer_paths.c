@@ -6,6 +6,7 @@
 #include "agent/store/moving_paths.h"
 #include "agent/train/trainer_kept.h"
 #include "agent/train/trainer_state.h"
+#include "lib/digest.h"
 #include "lib/tree.h"
 
 #include <stdio.h>
@@ -285,10 +286,16 @@ static int read_data(const struct trainer *trainer, const char *name, json_t **r
 }
 
 /* The two words of trainer_describe_data. */
-static void compare_data(struct trainer *trainer, const char *then, const char *now) {
+static void find_differing(const char *then, const char *now,
+                           bool ret_differs[static ARRAY_LEN(data_names)]) {
     size_t train = strcspn(then, " ");
-    const bool differs[] = {strncmp(then, now, MAX(train, strcspn(now, " "))) != 0,
-                            strcmp(then + train, now + strcspn(now, " ")) != 0};
+    ret_differs[0] = strncmp(then, now, MAX(train, strcspn(now, " "))) != 0;
+    ret_differs[1] = strcmp(then + train, now + strcspn(now, " ")) != 0;
+}
+
+static void compare_data(struct trainer *trainer, const char *then, const char *now) {
+    bool differs[ARRAY_LEN(data_names)];
+    find_differing(then, now, differs);
     for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
         if (differs[i]) {
             trainer->has_changed[i] = true;
@@ -300,6 +307,39 @@ static void compare_data(struct trainer *trainer, const char *then, const char *
                 data_names[i]);
         }
     }
+}
+
+/* The trials of a Sweep are compared with each other, so they should use the same files. Those
+ * whose specs name other data, and those of another restart, have a record of their own. */
+static int compare_with_trials(struct trainer *trainer, const char *now, struct error *err) {
+    AUTO(store_freep) struct store *shared = NULL;
+    AUTO(text_freep)
+    char *spec = json_dumps(json_object_get(trainer->spec, "data"), JSON_COMPACT | JSON_SORT_KEYS);
+    AUTO(text_freep)
+    char *reference = x_printf("data of %s: %s", restart_of(trainer), spec ? spec : "");
+    AUTO(text_freep) char *first = x_strdup(now);
+    char hex[65];
+    digest_sha256(reference, strlen(reference), hex);
+    if (store_open(trainer->job->shared, /* writes= */ true, &shared, err) < 0) {
+        return -1;
+    }
+    const struct moving_pins pins = {shared, ".windlass/data/"};
+    if (moving_paths_pin(&pins, hex, &first, err) < 0) {
+        return -1;
+    }
+    bool differs[ARRAY_LEN(data_names)];
+    find_differing(first, now, differs);
+    for (size_t i = 0; i < ARRAY_LEN(data_names); i++) {
+        if (differs[i]) {
+            trainer->has_changed[i] = true;
+            trainer_say(trainer,
+                        "data.%s: files have other sizes or times of change than when the first "
+                        "trial of this Sweep began, so its trials do not compare: rerun the Sweep "
+                        "with --restart (annotation windlass.dev/restart)",
+                        data_names[i]);
+        }
+    }
+    return 0;
 }
 
 void trainer_look_at_data(struct trainer *trainer) {
@@ -336,6 +376,9 @@ int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err) 
     }
     if (trainer->step < trainer->total_steps) {
         compare_data(trainer, tree_text(then, "data", now), now);
+    }
+    if (trainer->job->shared && compare_with_trials(trainer, now, err) < 0) {
+        return -1;
     }
     trainer_describe_changed(trainer, changed);
     AUTO(text_freep)

@@ -240,7 +240,7 @@ static char *about_result(const struct hub *hub) {
     }
     return *changed
                ? x_printf("files of trainer.data (%s) have other sizes or times of change than "
-                          "when the training began",
+                          "when the training, or its Sweep, began",
                           changed)
                : NULL;
 }

@@ -178,6 +178,25 @@ static char *describe_front(const struct sweep_plan *plan) {
     return x_printf("; on the front: %s", used > 0 ? names : "none");
 }
 
+/* "; s-0002: files of trainer.data (train) have ... (and 3 others)", or nothing. Owned. */
+static char *describe_results(const struct sweep_plan *plan) {
+    const struct trial_row *first = NULL;
+    long long count = 0;
+    for (size_t i = 0; i < plan->observed->count; i++) {
+        const struct trial_row *row = &plan->observed->rows[i];
+        if (row->state == TRIAL_COMPLETED && row->result_message) {
+            first = first && first->index < row->index ? first : row;
+            count++;
+        }
+    }
+    if (!first) {
+        return x_strdup("");
+    }
+    return count == 1 ? x_printf("; %s: %.200s", first->name, first->result_message)
+                      : x_printf("; %s: %.200s (and %lld others)", first->name,
+                                 first->result_message, count - 1);
+}
+
 /* Marks success. registered: the name of the registered version; NULL: registering was not asked
  * for. */
 static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
@@ -196,15 +215,16 @@ static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *reg
         used += (size_t)length;
     }
     AUTO(text_freep) char *front = describe_front(plan);
+    AUTO(text_freep) char *results = describe_results(plan);
     conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
-                   "%sthe best of %lld trials is %s with %s %s%s%.250s: %s%s",
+                   "%sthe best of %lld trials is %s with %s %s%s%.250s: %s%s%s",
                    end == SWEEP_END_LATE                               ? "the deadline came; "
                    : sweep_trials(&plan->spec) < plan->spec.max_trials ? "all points were tried; "
                                                                        : "",
                    (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
                    plan->spec.metric, tree_text(plan->best, "value", ""),
                    registered ? ", registered as " : "", registered ? registered : "", values,
-                   front);
+                   front, results);
 }
 
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {

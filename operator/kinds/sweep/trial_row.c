@@ -126,6 +126,8 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     const json_t *waiting = conditions_find(trial, "Waiting");
     snprintf(row.result_sha256, sizeof row.result_sha256, "%s",
              tree_text(trial, "status.proof.resultSHA256", ""));
+    const char *about = tree_text(trial, "status.proof.resultMessage", NULL);
+    row.result_message = about ? x_strdup(about) : NULL;
     if (conditions_is_finished(trial)) {
         read_end(trial, metric, &row);
     } else if (strcmp(tree_text(waiting, "status", ""), "True") == 0) {
@@ -143,6 +145,7 @@ void trial_row_release(struct trial_row *row) {
     free(row->failure);
     free(row->waits);
     free(row->waits_for);
+    free(row->result_message);
     json_decref(row->values);
     json_decref(row->trained);
     json_decref(row->bad);

@@ -27,16 +27,18 @@ struct trial_row {
     bool is_placed;  /* its values are in this space, at `units` */
     double units[SPACE_PARAMETERS_MAX];
     struct curve curve;
-    double best;                 /* NAN: it has reported no number */
-    double last;                 /* its last report; NAN: not a number */
-    json_t *also;                /* status.objective.also; owned; NULL: none */
-    char result_sha256[65];      /* of its result.json; "": unknown */
-    int64_t end_ms;              /* wall clock; 0: unknown, or not ended */
-    char *failure;               /* the reason if it failed; owned */
-    char *waits;                 /* the reason if it is under way and waits; owned, as the next */
-    char *waits_for;             /* the message of it */
-    bool is_silent;              /* it completed without reporting its objective */
-    bool is_own_failure;         /* it failed by its own doing, so that its point is at fault */
+    double best;            /* NAN: it has reported no number */
+    double last;            /* its last report; NAN: not a number */
+    json_t *also;           /* status.objective.also; owned; NULL: none */
+    char result_sha256[65]; /* of its result.json; "": unknown */
+    char *result_message;   /* what its readers must know, as that its data changed; owned; NULL:
+                               nothing */
+    int64_t end_ms;         /* wall clock; 0: unknown, or not ended */
+    char *failure;          /* the reason if it failed; owned */
+    char *waits;            /* the reason if it is under way and waits; owned, as the next */
+    char *waits_for;        /* the message of it */
+    bool is_silent;         /* it completed without reporting its objective */
+    bool is_own_failure;    /* it failed by its own doing, so that its point is at fault */
     char alike[TRIAL_ALIKE_MAX]; /* its failure without names and numbers: equal in trials that
                                     failed alike; "": it has not failed by its own doing */
 };

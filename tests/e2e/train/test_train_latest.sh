@@ -95,4 +95,41 @@ wait $run
 code=$?
 check "all trials begin with one version (code $code)" [ "$code $(ls -d "$work"/sweep/out/trained/sweep-*/000? | wc -l) $(began_with "$work"/sweep/out/trained/sweep-*/000?/.windlass/*/paths.json)" = "0 3 models/net/7/model.onnx" ]
 show sweep
+
+##### data that changes between the trials of a Sweep ##############################################
+registry data
+mkdir -p "$work/data/files"
+{ printf '\0\0\010\003\0\0\0\200\0\0\0\014\0\0\0\014'; head -c $((128 * 144)) /dev/urandom; } >"$work/data/files/images"
+{ printf '\0\0\010\001\0\0\0\200'; head -c 128 /dev/zero | tr '\0' '\1'; } >"$work/data/files/labels"
+{
+    cat <<Y
+objective: {metric: accuracy, goal: Maximize}
+parameters: [{name: RATE, choice: ["0.01", "0.02", "0.03"]}]
+algorithm: {kind: Grid}
+maxTrials: 3
+maxConcurrentTrials: 1
+trial:
+  volumes:
+    - {name: files, persistentVolumeClaim: {claimName: files}}
+    - {name: out, persistentVolumeClaim: {claimName: out}}
+  workers: 1
+  trainer:
+    model: {new: MLP, classes: 2, shape: [1, 12, 12]}
+    data: {train: {idx: {images: files/images, labels: files/labels}}, test: {idx: {images: files/images, labels: files/labels}}}
+    epochs: 2
+    batchSize: 64
+    optimizer: {kind: SGD, learningRate: "\$(RATE)"}
+    output: {path: out/trained}
+Y
+} | manifest data Sweep
+launch data
+until_there "$work/data/out/trained/data-*/0000/result.json"
+touch -d '1 hour ago' "$work/data/files/labels"
+wait $run
+code=$?
+check "trials that train with other data than the first one say so (code $code)" says data "data.train: files have other sizes or times of change than when the first trial of this Sweep began"
+check "the Sweep ends with it" grep -q "the best of 3 trials .*; data-.*: files of trainer.data (train test) have other sizes" "$work/data/said"
+check "a result says which data" [ "$code $(jq -r .input.changed "$work"/data/out/trained/data-*/0002/result.json)" = "0 train test" ]
+check "the first one had none" [ "$(jq -r .input.changed "$work"/data/out/trained/data-*/0000/result.json)" = null ]
+show data
 exit $((failures > 0))
