@@ -14,8 +14,9 @@
 # LOCK=required         fail where a package is not as images/packages.lock lists it
 # SOURCE_DATE_EPOCH     seconds: the time that images and all of their files get, so that a second build is the same
 # CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
-# An image of which no input has changed since it was built is not built again (but for LOCK=required): `build.sh inputs NAME`
-# prints them all.
+# FRESH=1     builds from nothing: no layer of an earlier build, so Debian's packages are today's
+# An image of which no input has changed since it was built is not built again (but for LOCK=required and FRESH=1), nor are its
+# packages fetched again: `build.sh inputs NAME` prints its inputs (with BASE=packages it makes that base first).
 # Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
 # removed.
 set -euo pipefail
@@ -113,8 +114,8 @@ stages() { sed -n 's/^FROM .* AS //p' "$here/$1.Containerfile"; }
 build() { # NAME
     local base=(--build-arg BASE="$BASE") stage key again id
     key=$(inputs "$1" | sha256sum | cut -d' ' -f1)
-    # (A release's image is always built: another build proves that it can be repeated.)
-    if [ "${LOCK:-}" != required ] && is_built "$1" "$key"; then
+    # (A release's image is always built, of layers that may be cached; with FRESH=1 another build proves that it can be repeated.)
+    if [ "${LOCK:-}" != required ] && [ -z "${FRESH:-}" ] && is_built "$1" "$key"; then
         say "$registry/windlass-$1:$version: unchanged since $(date -r "$cache/windlass-$1.inputs" '+%F %T')"
         id=$(cat "$cache/windlass-$1.id")
         logged b tag "${id#sha256:}" "$registry/windlass-$1:$version"
@@ -136,7 +137,7 @@ build() { # NAME
     bud() {
         logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker "$@" .
     }
-    bud --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version"
+    bud ${FRESH:+--no-cache} --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version"
     # The stage that files were copied from is not an ancestor of the image: without a name forget_others would remove its
     # layers, and the next build would begin with apt-get. All of it is cached by now, so this only adds the names.
     for stage in $(stages "$1"); do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make test` runs this beside the end-to-end scripts, in the processor time they leave: a sixteenth of the unit tests
-# under ASan and UBSan, and at the same time a sixteenth of the fuzzers and of the tests under TSan: which follows from
-# the commit (tests/sample.sh). All of them run in `make sanitize`, `make fuzz` and `make soak`.
+# under ASan and UBSan, and at the same time a sixteenth of the fuzzers and an eighth of the tests under TSan: which
+# follows from the commit (tests/sample.sh). All of them run in `make sanitize`, `make fuzz` and `make soak`.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export SANITIZE_PART=16

@@ -7,7 +7,7 @@
 # It has schemas, defaults, CEL, status and watches, but no Pods, Secrets or Namespaces.
 set -euo pipefail
 # The servers collect garbage seldom, until they have 1 GiB: memory for processor time.
-export GOGC=1600 GOMEMLIMIT=1GiB
+export GOGC=${GOGC:-1600} GOMEMLIMIT=${GOMEMLIMIT:-1GiB}
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:?start or stop} folder=${2:?the folder} policies=${3:-}
 

@@ -15,7 +15,9 @@ rm -rf "$folder"
 mkdir -p "$folder"
 say "fetching $package"
 cd "$folder"
-apt-get -o APT::Sandbox::User=root download -qq "$package" >apt.log 2>&1 && dpkg-deb -x "$package"_*.deb root ||
+# (Lists of packages may be missing, or name versions that the mirror has no more.)
+download() { apt-get -o APT::Sandbox::User=root download -qq "$package" >>apt.log 2>&1; }
+{ download || { apt-get update -qq >>apt.log 2>&1 && download; }; } && dpkg-deb -x "$package"_*.deb root ||
     { cat apt.log >&2; fail "Debian's $package could not be fetched"; }
 rm "$package"_*.deb
 touch complete
