@@ -347,7 +347,13 @@ void trainer_look_at_data(struct trainer *trainer) {
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
         struct error err = {0};
         uint32_t state = sets[i] ? sets[i]->state : 0;
-        if (sets[i] && dataset_look(sets[i], &state, &err) < 0) {
+        bool is_stopped = trainer->job->is_stopped && trainer->job->is_stopped();
+        if (sets[i] && is_stopped) { /* there is no time to list them */
+            trainer_say(trainer,
+                        "data.%s: whether its files have changed while this training ran is not "
+                        "known: it was asked to stop",
+                        data_names[i]);
+        } else if (sets[i] && dataset_look(sets[i], &state, &err) < 0) {
             trainer_say(trainer,
                         "data.%s: whether its files have changed while this training ran "
                         "is not known: %s",

@@ -215,14 +215,13 @@ static bool pause_for(const struct trainer *trainer, int64_t ms) {
 
 int trainer_finish(struct trainer *trainer, struct error *err) {
     int64_t until_ms = clock_monotonic_ms() + RESULT_TIMEOUT_MS, pause_ms = PAUSE_MS;
-    bool is_kept = false, has_waited = false;
+    bool is_kept = false, has_waited = false, has_looked = false;
     if (is_finished_already(trainer)) {
         return 0;
     }
     if (trainer_check_rows(trainer, err) < 0) {
         return error_context(err, "the result");
     }
-    trainer_look_at_data(trainer);
     for (;;) {
         struct error cause = {0}, unkept = {0};
         if (!is_kept) { /* first, so that the next start of this run need not train again */
@@ -233,6 +232,10 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
         }
         if (!is_kept) {
             trainer_say(trainer, "%s", unkept.text);
+        }
+        if (!has_looked) { /* behind the checkpoint: a listing of many files takes minutes */
+            trainer_look_at_data(trainer);
+            has_looked = true;
         }
         if (publish(trainer, &cause) == 0) {
             has_waited ? metric_say_waits("") : (void)0;

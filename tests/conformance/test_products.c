@@ -2,6 +2,7 @@
 // Products of two computed matrices and attention (device/cpu/product) against the plain kernels:
 // drawn sizes, and drawn nodes that move the elements of operands and results, in every instruction
 // set of this processor.
+#include "agent/engine/device/cpu/product/multiply.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_compare.h"
 
@@ -260,11 +261,18 @@ static void test_long_rows_take_little_memory(void) {
     arena_release(&d.net.graph.arena);
 }
 
+static void test_a_tile_has_room_for_smaller_products(void) {
+    for (int k = 1; k < 2100; k++) {
+        CHECK(multiply_tile_floats(64, k + 1) >= multiply_tile_floats(64, k));
+    }
+}
+
 int main(void) {
     TEST(test_products_plain);
     TEST(test_products_avx2);
     TEST(test_products_avx512);
     TEST(test_attention_is_one_step);
     TEST(test_long_rows_take_little_memory);
+    TEST(test_a_tile_has_room_for_smaller_products);
     return TEST_END();
 }

@@ -139,9 +139,13 @@ static int norm_volume(struct draw *d, int x, int64_t channels) {
     return network_node(&d->net, "InstanceNormalization", (int[]){x, scale, bias, -2}, NULL);
 }
 
-/* x times a number for each channel. */
+/* x times a number for each channel; a computed one may be in blocks, of its samples. */
 static int scale_volume(struct draw *d, int x, int64_t channels) {
-    int by = network_constant(&d->net, (struct shape){4, {channels, 1, 1, 1}}, 0.5F, 1);
+    const struct shape shape = {4, {channels, 1, 1, 1}};
+    bool is_computed = below(d, 2);
+    int by =
+        is_computed ? network_input(&d->net, shape) : network_constant(&d->net, shape, 0.5F, 1);
+    by = is_computed ? network_node(&d->net, "Relu", (int[]){by, -2}, NULL) : by;
     return network_node(&d->net, "Mul", (int[]){x, by, -2}, NULL);
 }
 

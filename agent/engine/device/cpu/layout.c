@@ -111,6 +111,9 @@ static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
                     !schedule->slots[step->inputs[2]].layout ||
                     !schedule->slots[step->outputs[0]].layout;
         }
+        /* Each thread would have a blocked copy of all planes. */
+        lacks = lacks || (step->kernel == &fast_pool && !schedule->slots[step->inputs[0]].layout &&
+                          schedule->slots[step->inputs[0]].shape.rank == 5);
         if (step->kernel == &fast_chain && chain_takes_blocks(step) &&
             !chain_blocks_fit(schedule, step, ops->block)) {
             chain_refuse_blocks(step);

@@ -24,13 +24,15 @@ bool chain_slot_is_blocked(const struct schedule *schedule, const struct step *s
     return shape_equal(&schedule->slots[slot].shape, &chain->domain);
 }
 
-// Whether the shape is one number for each channel of the domain, perhaps of each sample.
+// Whether the shape is one number for each channel of the domain, perhaps of each sample. Not with
+// another rank above 3: such a value can be blocked itself, along another dimension.
 static bool is_by_channel(const struct shape *shape, const struct shape *domain) {
     struct shape full = {.rank = domain->rank};
     for (int i = 0, missing = domain->rank - shape->rank; i < domain->rank; i++) {
         full.dims[i] = i < missing ? 1 : shape->dims[i - missing];
     }
-    return shape->rank <= domain->rank && (full.dims[0] == 1 || full.dims[0] == domain->dims[0]) &&
+    return (shape->rank <= 3 || shape->rank == domain->rank) &&
+           (full.dims[0] == 1 || full.dims[0] == domain->dims[0]) &&
            full.dims[1] == domain->dims[1] && shape_pixels(&full) == 1;
 }
 

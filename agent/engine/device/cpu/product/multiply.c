@@ -57,7 +57,7 @@ static size_t tile_row(int k) {
 }
 
 size_t multiply_tile_floats(int rows, int k) {
-    return (size_t)rows * tile_row(k);
+    return (size_t)rows * (size_t)(k + 16); /* not tile_row: a smaller k may have a longer row */
 }
 
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,

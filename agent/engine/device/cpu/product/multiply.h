@@ -23,7 +23,7 @@ size_t multiply_packed_floats(const struct vector_ops *ops, int k, int columns);
 /* Packs b to `packed`, which b borrows. */
 void multiply_pack(const struct vector_ops *ops, struct factor *b, float *packed);
 
-/* The floats of `tile` for the next function. */
+/* The floats of `tile` for the next function, for this k and smaller ones. */
 size_t multiply_tile_floats(int rows, int k);
 /* a [rows, k] with adjacent columns: itself, or a copy in `tile`. */
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,

@@ -39,7 +39,7 @@ static void side_of(const struct strided *from, const struct product *product,
 struct operands {
     int inputs[2]; // indices of the step's
     bool turned[2];
-    bool shares_b; // the right one has no batch, so attention (attention.c) has no such product
+    bool shares_b; // the right one has no batch: the rows of all products are those of one
     int64_t m, k, n;
     struct shape batch;
 };
