@@ -311,8 +311,13 @@ static void compare_data(struct trainer *trainer, const char *then, const char *
 
 /* The trials of a Sweep are compared with each other, so they should use the same files. Those
  * whose specs name other data, and those of another restart, have a record of their own. */
-static int compare_with_trials(struct trainer *trainer, const char *now, struct error *err) {
+static int compare_with_trials(struct trainer *trainer, struct error *err) {
+    const struct dataset *test = trainer->test;
     AUTO(store_freep) struct store *shared = NULL;
+    /* (Of data in memory `digest` shows its bytes, of other data `state` its files.) */
+    AUTO(text_freep)
+    char *now = x_printf("%08x%08x %08x%08x", trainer->train->digest, trainer->train->state,
+                         test ? test->digest : 0, test ? test->state : 0);
     AUTO(text_freep)
     char *spec = json_dumps(json_object_get(trainer->spec, "data"), JSON_COMPACT | JSON_SORT_KEYS);
     AUTO(text_freep)
@@ -333,9 +338,9 @@ static int compare_with_trials(struct trainer *trainer, const char *now, struct 
         if (differs[i]) {
             trainer->has_changed[i] = true;
             trainer_say(trainer,
-                        "data.%s: files have other sizes or times of change than when the first "
-                        "trial of this Sweep began, so its trials do not compare: rerun the Sweep "
-                        "with --restart (annotation windlass.dev/restart)",
+                        "data.%s: files are others than when the first trial of this Sweep began, "
+                        "so its trials do not compare: rerun the Sweep with --restart (annotation "
+                        "windlass.dev/restart)",
                         data_names[i]);
         }
     }
@@ -383,7 +388,7 @@ int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err) 
     if (trainer->step < trainer->total_steps) {
         compare_data(trainer, tree_text(then, "data", now), now);
     }
-    if (trainer->job->shared && compare_with_trials(trainer, now, err) < 0) {
+    if (trainer->job->shared && compare_with_trials(trainer, err) < 0) {
         return -1;
     }
     trainer_describe_changed(trainer, changed);

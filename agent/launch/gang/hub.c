@@ -238,11 +238,10 @@ static char *about_result(const struct hub *hub) {
     if (*hub->stored.empty) {
         return x_printf("%s holds no file: the program has left nothing there", hub->stored.empty);
     }
-    return *changed
-               ? x_printf("files of trainer.data (%s) have other sizes or times of change than "
-                          "when the training, or its Sweep, began",
-                          changed)
-               : NULL;
+    return *changed ? x_printf("files of trainer.data (%s) are others than when the training, or "
+                               "its Sweep, began",
+                               changed)
+                    : NULL;
 }
 
 static void write_progress(struct hub *hub) {

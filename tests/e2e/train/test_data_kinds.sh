@@ -150,7 +150,7 @@ for pid in $(pgrep -P $stopped); do kill "$pid"; done
 wait $stopped
 check "a training is stopped in its middle" [ $? -ne 0 -a ! -e "$out/mixed/model.onnx" ]
 cp "$data/photos/0/01.png" "$data/photos/2/01.png"
-told() { grep -qF 'files of trainer.data (train) have other sizes or times of change than when the training, or its Sweep, began' "$work/job.log" && [ "$(jq -r .input.changed "$out/mixed/result.json")" = train ]; }
+told() { grep -qF 'files of trainer.data (train) are others than when the training, or its Sweep, began' "$work/job.log" && [ "$(jq -r .input.changed "$out/mixed/result.json")" = train ]; }
 check "goes on with another picture under an old name, and says so" eval 'mixed && told && grep -rqF "data.train: files have other sizes or times of change" "$work/state"'
 check "also when it is applied once more" eval 'mixed && told'
 # Also when it is not stopped, and they are replaced while it trains.

@@ -124,11 +124,11 @@ Y
 } | manifest data Sweep
 launch data
 until_there "$work/data/out/trained/data-*/0000/result.json"
-touch -d '1 hour ago' "$work/data/files/labels"
+{ head -c 8 "$work/data/files/labels"; head -c 128 /dev/zero; } >"$work/data/files/other" && mv "$work/data/files/other" "$work/data/files/labels"
 wait $run
 code=$?
-check "trials that train with other data than the first one say so (code $code)" says data "data.train: files have other sizes or times of change than when the first trial of this Sweep began"
-check "the Sweep ends with it" grep -q "the best of 3 trials .*; data-.*: files of trainer.data (train test) have other sizes" "$work/data/said"
+check "trials that train with other data than the first one say so (code $code)" says data "data.train: files are others than when the first trial of this Sweep began"
+check "the Sweep ends with it" grep -q "the best of 3 trials .*; data-.*: files of trainer.data (train test) are others" "$work/data/said"
 check "a result says which data" [ "$code $(jq -r .input.changed "$work"/data/out/trained/data-*/0002/result.json)" = "0 train test" ]
 check "the first one had none" [ "$(jq -r .input.changed "$work"/data/out/trained/data-*/0000/result.json)" = null ]
 show data
