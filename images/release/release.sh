@@ -147,7 +147,7 @@ publish_chart() {
     command -v helm >/dev/null || fail "helm is missing: https://helm.sh/docs/intro/install"
     chart=$(find "$to" -name 'windlass-chart-*.tgz')
     [ -n "$chart" ] || fail "the chart is not built: make release"
-    tar -xzOf "$chart" windlass/values.yaml | grep -qxF "  registry: \"$registry\"" ||
+    tar -xzOf "$chart" windlass/values.yaml | grep -xF "  registry: \"$registry\"" >/dev/null ||
         fail "the chart was made for another registry: make release REGISTRY=$registry"
     say "pushing oci://$registry/windlass:$version"
     helm push ${PLAIN_HTTP:+--plain-http} "$chart" "oci://$registry" >&2

@@ -11,7 +11,7 @@ set -euo pipefail
 fail() { echo "sign.sh: $1" >&2; exit 3; }
 digest_of() { sha256sum "$1" | cut -d' ' -f1; }
 sign() { openssl dgst -sha256 -sign "$1" "$2" | base64 -w0; }
-key_is_fit() { openssl pkey -in "$1" -noout -text 2>/dev/null | grep -q prime256v1 || fail "$1: a key of P-256 (prime256v1) is expected, as sign.sh key makes it"; }
+key_is_fit() { openssl pkey -in "$1" -noout -text 2>/dev/null | grep prime256v1 >/dev/null || fail "$1: a key of P-256 (prime256v1) is expected, as sign.sh key makes it"; }
 
 # Adds a file to the layout's blobs and prints its digest.
 add_blob() { # LAYOUT FILE

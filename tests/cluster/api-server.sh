@@ -28,7 +28,7 @@ shift 2
 
 stop_all() { for name in controller-manager apiserver etcd; do finish $name KILL; done; }
 ready() { [ "$("$folder/curl" /readyz 2>/dev/null)" = ok ]; }
-served() { "$folder/curl" /apis/windlass.dev/v1beta1 -f | grep -q '"sweeps"'; } # the last of crds/
+served() { "$folder/curl" /apis/windlass.dev/v1beta1 -f | grep '"sweeps"' >/dev/null; } # the last of crds/
 start_api_server() {
     launch apiserver sh "$folder/apiserver.command"
     wait_for 180 apiserver ready

@@ -15,7 +15,7 @@ if running containerd; then
     each() { "${ctr[@]}" "$@" -q 2>/dev/null; }
     for task in $(each tasks ls); do "${ctr[@]}" tasks kill -s KILL "$task" >/dev/null 2>&1; done
     for _ in $(seq 20); do
-        each tasks ls | grep -q . || break
+        each tasks ls | grep . >/dev/null || break
         for task in $(each tasks ls); do "${ctr[@]}" tasks rm -f "$task" >/dev/null 2>&1; done
         sleep 0.1
     done

@@ -25,7 +25,7 @@ start() {
         tests/proxy/start.sh start "$folder/$version" >>"$folder/$version.log" 2>&1 ||
         { echo "not ok kube client: no API server $version: $(tail -1 "$folder/$version.log")"; return 1; }
     for _ in $(seq 100); do
-        "$folder/$version/curl" /apis/test.windlass.dev/v1/things 2>/dev/null | grep -q ThingList && return
+        "$folder/$version/curl" /apis/test.windlass.dev/v1/things 2>/dev/null | grep ThingList >/dev/null && return
         sleep 0.1
     done
     echo "not ok kube client: $version does not serve its new kind"
