@@ -150,17 +150,19 @@ static int64_t count_listed(const struct lists *lists, const struct tensor *outp
 struct wish {
     enum box_name what;
     int64_t columns, candidates; /* candidates: -1: any number */
-    bool is_whole;
+    bool is_whole, is_named;     /* is_named: the name must say it */
+    const struct tensor *other;  /* which it is not; NULL: it may be any */
 };
 
-/* The only one whose name says it, or the only one of this shape. NULL: none, or several. */
+/* The only one whose name says it, or, unless it must, the only one of this shape. NULL: none, or
+ * several. */
 static const struct tensor *find_list(const struct lists *lists, const struct wish *wish) {
     const struct tensor *only = NULL, *named = NULL;
     size_t count = 0, named_count = 0;
     for (size_t i = 0; i < lists->outputs->count; i++) {
         const struct tensor *output = lists->outputs->tensors[i];
         bool fits = wish->is_whole ? is_whole(output) : output->type == TENSOR_FLOAT32;
-        if (!fits || !is_listed(lists, output, wish->columns) ||
+        if (!fits || output == wish->other || !is_listed(lists, output, wish->columns) ||
             (wish->candidates >= 0 && count_listed(lists, output) != wish->candidates)) {
             continue;
         }
@@ -171,26 +173,29 @@ static const struct tensor *find_list(const struct lists *lists, const struct wi
             named = output;
         }
     }
-    return named_count == 1 ? named : count == 1 ? only : NULL;
+    return named_count == 1 ? named : count == 1 && !wish->is_named ? only : NULL;
 }
 
-/* Whole numbers are classes, and the floats beside them scores; of floats the names say it. */
+/* Whole numbers are classes, and the floats beside them scores. A name says more: whole numbers may
+ * be places of candidates, or marks of those that count. */
 static bool find_lists_of(const struct lists *lists, struct box_source *ret_source) {
-    const struct wish wished = {BOX_NAME_SCORES, 0, -1, false};
-    const struct tensor *scores = find_list(lists, &wished);
+    const struct wish wished = {.what = BOX_NAME_SCORES, .candidates = -1};
+    const struct tensor *scores = find_list(lists, &wished), *classes = NULL;
     int64_t count = scores ? count_listed(lists, scores) : -1;
     /* As many candidates: raw boxes of all anchors may be beside those that count. */
-    const struct wish beside[] = {{BOX_NAME_BOXES, 4, count, false},
-                                  {BOX_NAME_CLASSES, 0, count, true},
-                                  {BOX_NAME_CLASSES, 0, count, false}};
-    const struct tensor *boxes = find_list(lists, &beside[0]);
-    const struct tensor *classes = find_list(lists, &beside[1]);
-    classes = classes ? classes : find_list(lists, &beside[2]);
+    const struct wish place = {.what = BOX_NAME_BOXES, .columns = 4, .candidates = count};
+    const struct wish kinds[] = {{BOX_NAME_CLASSES, 0, count, true, true, scores},
+                                 {BOX_NAME_CLASSES, 0, count, false, true, scores},
+                                 {BOX_NAME_CLASSES, 0, count, true, false, scores}};
+    const struct tensor *boxes = find_list(lists, &place);
+    for (size_t i = 0; i < ARRAY_LEN(kinds) && !classes; i++) {
+        classes = find_list(lists, &kinds[i]);
+    }
     ret_source->boxes = boxes;
     ret_source->scores = scores;
     ret_source->classes = classes;
     ret_source->candidates = count;
-    return boxes && scores && classes && scores != classes;
+    return boxes && scores && classes;
 }
 
 static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {

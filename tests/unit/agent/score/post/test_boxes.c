@@ -64,7 +64,8 @@ static void test_lists_are_known_by_their_names(void) {
           "{\"box\":[100.0,0.0,150.0,50.0],\"score\":0.9,\"class\":3}");
 }
 
-/* TensorFlow's API gives the raw boxes of all anchors, and the scores of all classes, beside. */
+/* TensorFlow's API gives the raw boxes of all anchors, and the scores of all classes, beside; other
+ * whole numbers are no classes where an output has that name. */
 static void test_lists_beside_raw_boxes(void) {
     float places[1][2][4] = {{{0.5f, 0.25f, 0.75f, 0.5f}, {0, 0, 1, 1}}}, many[1][5][4] = {0};
     float scores[1][2] = {{0.9f, 0.1f}}, classes[1][2] = {{3, 1}}, all[1][2][3] = {0};
@@ -73,10 +74,11 @@ static void test_lists_beside_raw_boxes(void) {
     const struct tensor every = {TENSOR_FLOAT32, {3, {1, 2, 3}}, all, false};
     const struct tensor score = {TENSOR_FLOAT32, {2, {1, 2}}, scores, false};
     const struct tensor class = {TENSOR_FLOAT32, {2, {1, 2}}, classes, false};
-    const struct tensor *list[] = {&boxes, &class, &every, &score, &raw};
-    const char *names[] = {"detection_boxes", "detection_classes", "detection_multiclass_scores",
-                           "detection_scores", "raw_detection_boxes"};
-    const struct post_outputs outputs = of(list, names, 5);
+    const struct tensor kept = {TENSOR_INT64, {2, {1, 2}}, (int64_t[]){1, 0}, false};
+    const struct tensor *list[] = {&boxes, &class, &every, &score, &raw, &kept};
+    const char *names[] = {"detection_boxes",  "detection_classes",   "detection_multiclass_scores",
+                           "detection_scores", "raw_detection_boxes", "keep"};
+    const struct post_outputs outputs = of(list, names, ARRAY_LEN(list));
     check(BOXES(""), &outputs, 0, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.9,\"class\":3}");
 }
 
