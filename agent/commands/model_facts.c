@@ -37,13 +37,15 @@ struct plan {
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
-/* Of one picture without n only colours count: other networks of three axes take arrays. */
+/* Of one picture without n only colours count, and height and width are both free or both fixed:
+ * other networks of three axes take arrays, such as three numbers in each of 128 steps. */
 static bool is_picture(enum tensor_type type, const struct shape *shape) {
     const int64_t *dims = shape->dims;
     bool has_channels = shape->rank == 4
                             ? dims[1] == 3 || dims[1] == 1 || dims[3] == 3 || dims[3] == 1
                             : shape->rank == 3 && dims[0] != 1 && (dims[0] == 3) != (dims[2] == 3);
-    return has_channels &&
+    bool is_of_items = shape->rank == 3 && dims[2] == 3 && (dims[0] < 0) != (dims[1] < 0);
+    return has_channels && !is_of_items &&
            (type == TENSOR_FLOAT32 || type == TENSOR_FLOAT16 || type == TENSOR_UINT8);
 }
 

@@ -27,6 +27,9 @@ wide = [v for k in range(4) for v in (k, 1, 2, 5 + k, 6, 3, 0.9)]
 open(f"{folder}/model/ends.onnx", "wb").write(model(
     [node("ReduceMean", ["x"], ["m"], axes=[0, 1, 2, 3]), node("Mul", ["m", "zero"], ["z"]), node("Add", ["z", "rows"], ["y"])],
     [value("x", ["N", 3, 32, 32])], [value("y", ["K", 7])], [tensor("zero", [1, 1], [0.0]), tensor("rows", [4, 7], wide)]))
+# Three sensors in 128 steps, of any number of items.
+open(f"{folder}/model/sensors.onnx", "wb").write(model(
+    [node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)], [value("x", ["N", 128, 3])], [value("y", ["N", 3])]))
 # Sound of any length above that of its window.
 ones = b"\x08\x01\x10\x07\x42\x03one\x4a\x08" + struct.pack("<q", 1)
 open(f"{folder}/model/sound.onnx", "wb").write(model(
@@ -82,5 +85,6 @@ check "a reader of lines is not taken for a detector" [ "$(lines reader | grep -
 job reader "$photos"
 check "a reader of lines, whose height is fixed" rows 'length == 4 and all(has("text"))'
 check "and its number of characters is named" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
+check "slices of steps are no pictures" [ "$(lines sensors | grep -c '# of input.npy: one slice for each item')" = 1 ]
 check "a network with a window is tried on longer inputs" [ "$(lines sound | grep -c 'postprocess: {type:')" -ge 1 ]
 exit $((failures > 0))
