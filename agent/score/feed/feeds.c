@@ -31,6 +31,7 @@ struct source {
 struct port {
     size_t source, index; /* the input's, in the source */
     int state;            /* output of the network; -1: no state */
+    bool is_bare;         /* a picture's, and has no axis for the items */
 };
 
 struct feeds {
@@ -41,8 +42,7 @@ struct feeds {
     struct source *sources; /* at most one for each input */
     size_t source_count;
     bool has_states;
-    bool is_bare;  /* the picture's input has no axis for the items */
-    size_t bare;   /* which input that is */
+    bool is_bare;  /* an input of pictures has no axis for the items */
     int64_t fixed; /* items of a run; -1: any number */
     json_t *row;   /* the taken one */
 };
@@ -260,8 +260,8 @@ static void add_items(struct feeds *feeds) {
         if (source->kind == &feed_picture && feed_is_bare_picture(&feeds->inputs[i])) {
             feed_add_items(&feeds->inputs[i].shape);
             source->inputs[port->index].shape = feeds->inputs[i].shape;
+            port->is_bare = true;
             feeds->is_bare = true;
-            feeds->bare = i;
         }
     }
 }
@@ -399,9 +399,11 @@ int feeds_state(const struct feeds *feeds, size_t index) {
 }
 
 void feeds_strip(const struct feeds *feeds, struct tensor *inputs) {
-    if (feeds->is_bare) {
-        struct shape *shape = &inputs[feeds->bare].shape;
-        memmove(shape->dims, shape->dims + 1, (size_t)--shape->rank * sizeof *shape->dims);
+    for (size_t i = 0; i < feeds->count; i++) {
+        struct shape *shape = &inputs[i].shape;
+        if (feeds->ports[i].is_bare) {
+            memmove(shape->dims, shape->dims + 1, (size_t)--shape->rank * sizeof *shape->dims);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
                                FOLDER/classes.onnx mean of each colour -> scores [N, 3]
                                FOLDER/nhwc.onnx    its [N, H, W, 3] -> means of each colour [N, 3]
                                FOLDER/scaled.onnx  the means, times an input k of 1 value -> [N, 3]
+                               FOLDER/paired.onnx  inputs a and b, each [3, H, W] -> means of the sum [3]
                                FOLDER/joined.onnx  inputs a [N, 1] and b [N, 2] -> [N, 3]
                                FOLDER/missing.onnx two operators nobody has
                                FOLDER/slow.onnx    255 - x after a heavy 9x9 convolution chain
@@ -86,6 +87,8 @@ def main(folder):
         "scaled": model([node("GlobalAveragePool", ["x"], ["p"]), node("Flatten", ["p"], ["f"], axis=1),
                          node("Mul", ["f", "k"], ["y"])],
                         [value("x", anything), value("k", [1])], [value("y", ["N", 3])]),
+        "paired": model([node("Add", ["a", "b"], ["sum"]), node("ReduceMean", ["sum"], ["y"], axes=[1, 2], keepdims=0)],
+                        [value("a", anything[1:]), value("b", anything[1:])], [value("y", [3])]),
         "joined": model([node("Concat", ["a", "b"], ["y"], axis=1)],
                         [value("a", ["N", 1]), value("b", ["N", 2])], [value("y", ["N", 3])]),
         "missing": model([node("Frobnicate", ["x"], ["a"]), node("Quux", ["a"], ["y"])],

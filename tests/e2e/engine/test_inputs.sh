@@ -65,6 +65,8 @@ job "$photos" scaled 'inputs: [{name: k, constant: [0.5]}]'
 check "a picture by default, beside a constant" colours "(red / 2, green / 2, blue / 2)"
 job "$photos" scaled 'inputs: [{name: x, picture: {}}, {name: k, constant: [2]}], preprocess: {range: Unit}'
 check "both by name" colours "(red / 127.5, green / 127.5, blue / 127.5)"
+job "$photos" paired 'inputs: [{name: a, picture: {}}, {name: b, picture: {}}]'
+check "the picture twice, without an axis for the items" colours "(2 * red, 2 * green, 2 * blue)"
 job "$rows" joined 'inputs: [{name: b, columns: [weight, height]}, {name: a, columns: [age]}]'
 check "columns for each of two inputs" python3 -c '
 import json, sys
