@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-#define FIELD "scorer.onnx.postprocess.columns"
+#define POSTPROCESS "scorer.onnx.postprocess."
+#define FIELD POSTPROCESS "columns"
 
 enum { SIDES = 4, FINAL = 6 };
+enum { MANY_ROWS = 8 }; /* times as many rows as columns: of a detector's whole grids */
 
 static const char *const column_names[] = {"Item",    "Left",    "Top",     "Right",  "Bottom",
                                            "CenterX", "CenterY", "Width",   "Height", "Objectness",
@@ -49,6 +51,23 @@ static int check_columns(const struct box_columns *columns, struct error *err) {
                : 0;
 }
 
+/* Softmax would make 1 of a single score, the others would do nothing. */
+static int check_fields(const json_t *spec, const struct box_columns *columns, struct error *err) {
+    bool is_softmax = strcmp(tree_text(spec, POSTPROCESS "scores", ""), "Softmax") == 0;
+    bool has_background = strcmp(tree_text(spec, POSTPROCESS "background", "None"), "None") != 0;
+    bool has_classes = tree_get(spec, POSTPROCESS "classes") != NULL;
+    const char *field = is_softmax       ? "scores: Softmax"
+                        : has_background ? "background"
+                        : has_classes    ? "classes"
+                                         : NULL;
+    return has(columns, BOX_COLUMN_CLASSES) || !field
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec." POSTPROCESS "%s is about the scores of all classes, and no "
+                           "column is Classes: take it out",
+                           field);
+}
+
 static int add_column(struct box_columns *columns, const json_t *name, struct error *err) {
     const char *text = json_string_value(name) ? json_string_value(name) : "";
     int column = 0;
@@ -85,11 +104,22 @@ int box_columns_read(const json_t *spec, struct box_columns *ret_columns, struct
             return -1;
         }
     }
-    if (columns.count > 0 && check_columns(&columns, err) < 0) {
+    if (columns.count > 0 &&
+        (check_columns(&columns, err) < 0 || check_fields(spec, &columns, err) < 0)) {
         return -1;
     }
+    int64_t classes = tree_integer(spec, POSTPROCESS "classes", 0);
+    columns.least = (int64_t)columns.count + MAX(classes - 1, 0);
+    columns.width = classes > 0 ? columns.least : 0;
+    columns.has_more = classes > 0;
     *ret_columns = columns;
     return 0;
+}
+
+void box_columns_expect(struct box_columns *columns, int64_t classes) {
+    if (columns->width == 0) {
+        columns->width = (int64_t)columns->count - 1 + classes;
+    }
 }
 
 bool box_columns_are_final(const struct box_columns *columns) {
@@ -102,23 +132,43 @@ bool box_columns_are_final(const struct box_columns *columns) {
 struct view {
     const float *data;
     int64_t rows, columns, row_step, column_step;
+    enum box_columns_axis axis; /* of the columns; OPEN: the others are of no use */
 };
 
 static bool is_wide(const struct box_columns *columns, int64_t width) {
-    int64_t count = (int64_t)columns->count;
-    return has(columns, BOX_COLUMN_CLASSES) ? width >= count : width == count;
+    return has(columns, BOX_COLUMN_CLASSES) ? width >= columns->least : width == columns->least;
 }
 
-/* [rows, columns] or [columns, rows]; of two that fit there are more rows than columns. */
+/* Of two axes that are wide enough. Rows may be the objects of one picture, fewer than there are
+ * classes: only where the number of these is known, so that few columns follow, the longer axis is
+ * that of the rows. */
+static enum box_columns_axis choose_axis(const struct box_columns *columns, const int64_t dims[2]) {
+    int64_t width = columns->width, shorter = MIN(dims[0], dims[1]);
+    if (!has(columns, BOX_COLUMN_CLASSES) || (width > 0 && dims[1] == width)) {
+        return BOX_COLUMNS_LAST;
+    }
+    if (width > 0 && dims[0] == width) {
+        return BOX_COLUMNS_FIRST;
+    }
+    bool has_many_rows = columns->has_more && MAX(dims[0], dims[1]) >= MANY_ROWS * shorter;
+    return !has_many_rows       ? BOX_COLUMNS_OPEN
+           : dims[1] == shorter ? BOX_COLUMNS_LAST
+                                : BOX_COLUMNS_FIRST;
+}
+
+/* [rows, columns] or [columns, rows] */
 static bool view_table(const struct box_columns *columns, const float *data, const int64_t dims[2],
                        struct view *ret_view) {
-    bool is_last = is_wide(columns, dims[1]), is_first = is_wide(columns, dims[0]);
-    if (is_last && (!is_first || dims[1] <= dims[0])) {
-        *ret_view = (struct view){data, dims[0], dims[1], dims[1], 1};
-    } else if (is_first) {
-        *ret_view = (struct view){data, dims[1], dims[0], 1, dims[1]};
-    }
-    return is_last || is_first;
+    const bool fits[] = {[BOX_COLUMNS_LAST] = is_wide(columns, dims[1]),
+                         [BOX_COLUMNS_FIRST] = is_wide(columns, dims[0])};
+    bool are_both = fits[BOX_COLUMNS_LAST] && fits[BOX_COLUMNS_FIRST];
+    enum box_columns_axis axis = columns->axis            ? columns->axis
+                                 : are_both               ? choose_axis(columns, dims)
+                                 : fits[BOX_COLUMNS_LAST] ? BOX_COLUMNS_LAST
+                                                          : BOX_COLUMNS_FIRST;
+    *ret_view = axis == BOX_COLUMNS_FIRST ? (struct view){data, dims[1], dims[0], 1, dims[1], axis}
+                                          : (struct view){data, dims[0], dims[1], dims[1], 1, axis};
+    return axis == BOX_COLUMNS_OPEN || fits[axis];
 }
 
 /* Those of item `index`; with a column Item those of all. */
@@ -133,7 +183,7 @@ static bool view_output(const struct box_columns *columns, const struct tensor *
     if (has(columns, BOX_COLUMN_ITEM)) {
         int64_t width = dims[rank - 1];
         int64_t rows = width > 0 ? shape_count(&output->shape) / width : 0;
-        *ret_view = (struct view){data, rows, width, width, 1};
+        *ret_view = (struct view){data, rows, width, width, 1, BOX_COLUMNS_LAST};
         return is_wide(columns, width);
     }
     if (rank > 2) {
@@ -151,18 +201,39 @@ static bool view_output(const struct box_columns *columns, const struct tensor *
     return rank - at == 2 && view_table(columns, data, dims + at, ret_view);
 }
 
+/* Whether it may have the rows of all items, one behind the other. */
+static bool is_list(const struct box_columns *columns, const struct tensor *output, int64_t items) {
+    const struct shape *shape = &output->shape;
+    return output->type == TENSOR_FLOAT32 && shape->rank >= 2 &&
+           (shape->rank > 2 ? shape->dims[0] : 1) != items &&
+           is_wide(columns, shape->dims[shape->rank - 1]);
+}
+
+/* The scores of classes in each row; 0: it has its class. */
+static int64_t count_classes(const struct box_columns *columns, const struct view *view) {
+    return box_columns_are_final(columns)     ? 0
+           : has(columns, BOX_COLUMN_CLASSES) ? view->columns - columns->places[BOX_COLUMN_CLASSES]
+                                              : 1;
+}
+
 const struct tensor *box_columns_find(const struct box_columns *columns,
-                                      const struct post_outputs *outputs, size_t *ret_count) {
+                                      const struct post_outputs *outputs,
+                                      struct box_columns_match *ret_match) {
     const struct tensor *found = NULL;
-    *ret_count = 0;
+    *ret_match = (struct box_columns_match){0};
     for (size_t i = 0; i < outputs->count; i++) {
-        struct view ignored;
-        if (view_output(columns, outputs->tensors[i], outputs->items, 0, &ignored)) {
-            found = outputs->tensors[i];
-            (*ret_count)++;
+        const struct tensor *output = outputs->tensors[i];
+        struct view view;
+        if (view_output(columns, output, outputs->items, 0, &view)) {
+            found = output;
+            ret_match->count++;
+            ret_match->axis = view.axis;
+            ret_match->classes = count_classes(columns, &view);
+        } else if (is_list(columns, output, outputs->items)) {
+            ret_match->has_lists = true;
         }
     }
-    return *ret_count == 1 ? found : NULL;
+    return ret_match->count == 1 ? found : NULL;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -218,18 +289,17 @@ static void write_row(const struct source_row *row, enum class_scores scores, in
 int box_columns_rows(const struct box_columns *columns, const struct post_outputs *outputs,
                      int64_t index, enum class_scores scores, struct tensor *ret_rows,
                      struct error *err) {
-    size_t count = 0;
+    struct box_columns_match match;
     struct view view = {0};
-    const struct tensor *output = box_columns_find(columns, outputs, &count);
+    const struct tensor *output = box_columns_find(columns, outputs, &match);
     if (!output || !view_output(columns, output, outputs->items, index, &view)) {
         return error_set(err, ERROR_FAILED,
                          "%zu outputs of the network have the columns of spec." FIELD ", one is "
                          "expected",
-                         count);
+                         match.count);
     }
-    int64_t classes =
-        has(columns, BOX_COLUMN_CLASSES) ? view.columns - columns->places[BOX_COLUMN_CLASSES] : 1;
-    int64_t width = box_columns_are_final(columns) ? FINAL : SIDES + 1 + classes, kept = 0;
+    int64_t classes = match.classes, kept = 0;
+    int64_t width = box_columns_are_final(columns) ? FINAL : SIDES + 1 + classes;
     struct shape shape = {3, {1, view.rows, width}};
     if (tensor_init(ret_rows, TENSOR_FLOAT32, &shape, err) < 0) {
         return -1;

@@ -304,6 +304,12 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
     return (struct row){row, scores + at * classes, 1, classes, k, at};
 }
 
+int64_t box_form_classes_of(const struct box_source *source, int64_t columns) {
+    int64_t count = source->class_count > 0 ? MIN(source->class_count, columns) : columns;
+    bool has_background = columns > 1 && source->form.background != BOX_NONE;
+    return count - has_background;
+}
+
 int64_t box_form_classes(const struct box_source *source) {
     enum box_layout layout = source->form.layout;
     if (!source->boxes) {
@@ -312,10 +318,7 @@ int64_t box_form_classes(const struct box_source *source) {
     if (layout == BOX_FINAL || layout == BOX_LISTS) {
         return 0;
     }
-    int64_t columns = find_row(source, 0, 0).classes;
-    int64_t count = source->class_count > 0 ? MIN(source->class_count, columns) : columns;
-    bool has_background = columns > 1 && source->form.background != BOX_NONE;
-    return count - has_background;
+    return box_form_classes_of(source, find_row(source, 0, 0).classes);
 }
 
 static int check_score(float score, int64_t k, struct error *err) {

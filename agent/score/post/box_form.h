@@ -72,6 +72,8 @@ bool box_form_guess(const struct box_form *form, const struct post_outputs *outp
                     struct box_source *ret_source);
 /* The number of classes, without the background; 0: the outputs do not say it. */
 int64_t box_form_classes(const struct box_source *source);
+/* The same of rows that have this many columns of scores; 0: none. */
+int64_t box_form_classes_of(const struct box_source *source, int64_t columns);
 /* The boxes of item `index`, in the form's units; the caller frees *ret_boxes. FAILED: a value that
  * is not a finite number, or a score outside 0 to 1. */
 NODISCARD int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,

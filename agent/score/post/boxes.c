@@ -76,6 +76,10 @@ static int boxes_open(const json_t *spec, struct post_state **ret_state, struct 
         anchors_release(&anchors);
         return -1;
     }
+    if (labels.count > 0) {
+        bool has_background = strcmp(tree_text(spec, FIELD "background", "None"), "None") != 0;
+        box_columns_expect(&columns, (int64_t)labels.count + has_background);
+    }
     struct post_state *state = x_calloc(1, sizeof *state);
     *state = (struct post_state){
         .spec = spec,
@@ -163,33 +167,63 @@ static void list_shapes(const struct post_outputs *outputs, char list[static SHA
 }
 
 /* Another number of names means another form, or columns that are not scores. */
-static int check_labels(const struct post_state *state, const struct box_source *source,
-                        struct error *err) {
-    int64_t classes = box_form_classes(source), names = (int64_t)state->labels.count;
+static int check_names(const struct post_state *state, int64_t classes, enum error_kind kind,
+                       struct error *err) {
+    int64_t names = (int64_t)state->labels.count;
     return classes == 0 || names == 0 || names == classes
                ? 0
-               : error_set(err, state->source.boxes ? ERROR_INVALID : ERROR_FAILED,
+               : error_set(err, kind,
                            "spec." FIELD "labels: the file names %lld classes, in form %s the "
                            "network has %lld: other labels, another form, or the number of columns "
                            "that are scores (classes) is expected",
-                           (long long)names, source->form.name, (long long)classes);
+                           (long long)names, state->source.form.name, (long long)classes);
+}
+
+static int check_labels(const struct post_state *state, const struct box_source *source,
+                        struct error *err) {
+    return check_names(state, box_form_classes(source),
+                       state->source.boxes ? ERROR_INVALID : ERROR_FAILED, err);
+}
+
+/* No output has the columns, or several have. */
+static int refuse_columns(const struct post_state *state, const struct post_outputs *outputs,
+                          const struct box_columns_match *match, struct error *err) {
+    const struct box_columns *columns = &state->columns;
+    const char *more = match->count > 0 ? ": name one of them in spec.scorer.onnx.output"
+                       : match->has_lists
+                           ? " and an axis for the items: if the rows of all items are one list, "
+                             "name the column that says whose a row is (Item)"
+                           : "";
+    char shapes[SHAPES_BYTES];
+    list_shapes(outputs, shapes);
+    return error_set(err, ERROR_INVALID,
+                     "spec." FIELD "columns: %s of the network's outputs (%s) %s %s%lld columns%s",
+                     match->count == 0 ? "none" : "several", shapes,
+                     match->count == 0 ? "has" : "have",
+                     columns->places[BOX_COLUMN_CLASSES] >= 0 ? "at least " : "",
+                     (long long)columns->least, more);
 }
 
 static int take_columns(struct post_state *state, const struct post_outputs *outputs,
                         struct error *err) {
+    struct box_columns_match match;
     char shapes[SHAPES_BYTES];
-    size_t count = 0;
     state->source = (struct box_source){.form = *state->form};
     override(state);
-    if (box_columns_find(&state->columns, outputs, &count)) {
-        return 0;
+    if (!box_columns_find(&state->columns, outputs, &match)) {
+        return refuse_columns(state, outputs, &match, err);
     }
-    list_shapes(outputs, shapes);
-    return error_set(err, ERROR_INVALID,
-                     "spec." FIELD "columns: %s of the network's outputs (%s) %s %zu columns%s",
-                     count == 0 ? "none" : "several", shapes, count == 0 ? "has" : "have",
-                     state->columns.count,
-                     count == 0 ? "" : ": name one of them in spec.scorer.onnx.output");
+    if (match.axis == BOX_COLUMNS_OPEN) {
+        list_shapes(outputs, shapes);
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "columns: both axes of the network's output (%s) may be the "
+                         "columns: the number of classes is expected, by classes or labels, that "
+                         "makes one of them",
+                         shapes);
+    }
+    state->columns.axis = match.axis; /* the same for every run */
+    return check_names(state, box_form_classes_of(&state->source, match.classes), ERROR_INVALID,
+                       err);
 }
 
 static int boxes_take(struct post_state *state, const struct post_outputs *outputs,
@@ -385,9 +419,7 @@ static int read_columns(const struct post_state *state, const struct post_output
     }
     source.boxes = &rows;
     source.candidates = rows.shape.dims[1];
-    return check_labels(state, &source, err) < 0
-               ? -1
-               : box_form_read(&source, 0, &ret_found->boxes, &ret_found->count, err);
+    return box_form_read(&source, 0, &ret_found->boxes, &ret_found->count, err);
 }
 
 static int read_boxes(const struct post_state *state, const struct post_outputs *outputs,

@@ -75,7 +75,7 @@ job torch ''
 check "torch: one picture at a time, boxes, scores and whole classes without an axis for it" boxes torch Stretch
 job yolov10 ', columns: [Left, Top, Right, Bottom, Score, Class]'
 check "columns that the manifest names" boxes yolov10 Stretch
-job yolov8 ', columns: [CenterX, CenterY, Width, Height, Classes]'
+job yolov8 ', columns: [CenterX, CenterY, Width, Height, Classes], classes: 3'
 check "columns along the other axis, scores of all classes" boxes yolov8 Stretch
 job yolov5 ', form: YOLOv5, labels: data/labels.txt' 'fit: Pad, width: 64, height: 64'
 check "padded pictures" boxes yolov5 Pad

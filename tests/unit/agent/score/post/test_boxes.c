@@ -136,32 +136,38 @@ static void test_columns_say_what_they_are(void) {
         const char *columns;
         float values[9];
         int64_t count;
-        const char *score;
+        const char *score, *fields;
     } rows[] = {
         {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\"",
          {25, 50, 50, 75, 0.5f},
          5,
-         "0.5,\"class\":0"},
+         "0.5,\"class\":0",
+         ""},
         {"\"Skip\", \"Class\", \"Score\", \"Left\", \"Top\", \"Width\", \"Height\"",
          {9, 3, 0.5f, 25, 50, 25, 25},
          7,
-         "0.5,\"class\":3"},
+         "0.5,\"class\":3",
+         ""},
         {"\"CenterY\", \"CenterX\", \"Height\", \"Width\", \"Classes\"",
          {62.5f, 37.5f, 25, 25, 0.25f, 0.5f},
          6,
-         "0.5,\"class\":1"},
+         "0.5,\"class\":1",
+         ", \"classes\": 2"},
         {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Objectness\", \"Skip\", \"Score\", \"Class\"",
          {25, 50, 50, 75, 0.5f, 7, 1, 2},
          8,
-         "0.5,\"class\":2"},
+         "0.5,\"class\":2",
+         ""},
         {"\"Objectness\", \"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\"",
          {0.5f, 25, 50, 50, 75, 0.25f, 0, 1},
          8,
-         "0.5,\"class\":2"},
+         "0.5,\"class\":2",
+         ", \"classes\": 3"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         float turned[1][9][20] = {0}, straight[20][9] = {0};
-        AUTO(text_freep) char *spec = x_printf(COLUMNS("%s"), rows[i].columns);
+        AUTO(text_freep)
+        char *spec = x_printf(BOXES(", \"columns\": [%s]%s"), rows[i].columns, rows[i].fields);
         AUTO(text_freep)
         char *wanted = x_printf("{\"box\":[50.0,50.0,100.0,100.0],\"score\":%s}", rows[i].score);
         for (int64_t c = 0; c < rows[i].count; c++) {
@@ -180,6 +186,42 @@ static void test_columns_say_what_they_are(void) {
     }
 }
 
+#define SCORES "\"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\""
+
+/* Both axes have room for box and scores: the number of classes says which one is that of the
+ * columns, and it stays that one. */
+static void test_which_axis_has_the_columns(void) {
+    const char *box = "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":3}";
+    const char *five = BOXES(", \"columns\": [" SCORES "], \"classes\": 5");
+    const char *two = BOXES(", \"columns\": [" SCORES "], \"classes\": 2");
+    float straight[6][9] = {[4] = {25, 50, 50, 75, 0, 0, 0, 0.5f, 0}}, turned[9][6] = {0};
+    float few[64][8] = {[4] = {25, 50, 50, 75, 0, 0.5f, 77, 78}}; /* points follow the scores */
+    for (int c = 0; c < 9; c++) {
+        turned[c][5] = straight[4][c];
+    }
+    const struct tensor last = {TENSOR_FLOAT32, {3, {1, 6, 9}}, straight, false};
+    const struct tensor first = {TENSOR_FLOAT32, {3, {1, 9, 6}}, turned, false};
+    const struct tensor points = {TENSOR_FLOAT32, {3, {1, 64, 8}}, few, false};
+    const struct tensor square = {TENSOR_FLOAT32, {3, {1, 8, 8}}, few, false};
+    check_columns(five, &last, 1, 0, box);
+    check_columns(five, &first, 1, 0, box);
+    check_columns(two, &points, 1, 0,
+                  "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":1}");
+    check_refused(COLUMNS(SCORES), &last, "both axes of the network's output (y 1x6x9) may be");
+    check_refused(two, &square, "both axes of the network's output (y 1x8x8) may be");
+    /* A run with few rows decides for the others. */
+    struct opened opened = open_post(COLUMNS(SCORES));
+    const char *name = "y";
+    const struct tensor less = {TENSOR_FLOAT32, {3, {1, 3, 9}}, straight, false}, *list = &less;
+    const struct post_outputs outputs = of(&list, &name, 1);
+    for (int i = 0; i < 2; i++) {
+        AUTO(text_freep) char *text = record_of_list(&opened, &outputs, 0, &padded);
+        CHECK_INT(strstr(text, box) != NULL, i);
+        list = &last;
+    }
+    close_post(&opened);
+}
+
 /* The rows of all items follow each other, as behind a suppression of duplicates in the network. */
 static void test_rows_name_their_items(void) {
     float values[3][7] = {
@@ -192,7 +234,7 @@ static void test_rows_name_their_items(void) {
     check_columns(spec, &tensor, 2, 1,
                   "{\"box\":[0.0,0.0,100.0,100.0],\"score\":0.75,\"class\":2},"
                   "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":4}");
-    const char *all = COLUMNS("\"Item\", \"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\"");
+    const char *all = COLUMNS("\"Item\", " SCORES);
     float few[6][9] = {[4] = {1, 25, 50, 50, 75, 0, 0, 0.5f, 0}}; /* fewer rows than columns */
     const struct tensor wide = {TENSOR_FLOAT32, {2, {6, 9}}, few, false};
     check_columns(all, &wide, 2, 1, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.5,\"class\":2}");
@@ -202,20 +244,31 @@ static void test_rows_name_their_items(void) {
 
 static void test_columns_that_are_no_boxes(void) {
     static const struct {
-        const char *columns, *wanted;
+        const char *columns, *wanted, *fields;
     } rows[] = {
-        {"\"Left\", \"Top\", \"Right\", \"Height\", \"Score\"", NULL},
-        {"\"Left\", \"Top\", \"Right\", \"Score\", \"Skip\"", "a box is expected: Left and Right"},
-        {"\"CenterX\", \"Top\", \"Right\", \"Bottom\", \"Score\"", "a box is expected"},
-        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\"", "either Score, or Classes"},
+        {"\"Left\", \"Top\", \"Right\", \"Height\", \"Score\"", NULL, ", \"scores\": \"Sigmoid\""},
+        {"\"Left\", \"Top\", \"Right\", \"Height\", \"Score\"",
+         "postprocess.scores: Softmax is about the scores of all classes, and no column is Classes",
+         ", \"scores\": \"Softmax\""},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\", \"Class\"",
+         "postprocess.background is about the scores of all classes",
+         ", \"background\": \"First\""},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\", \"Class\"",
+         "postprocess.classes is about the scores of all classes", ", \"classes\": 3"},
+        {"\"Left\", \"Top\", \"Right\", \"Score\", \"Skip\"", "a box is expected: Left and Right",
+         ""},
+        {"\"CenterX\", \"Top\", \"Right\", \"Bottom\", \"Score\"", "a box is expected", ""},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\"", "either Score, or Classes", ""},
         {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Class\", \"Classes\"",
-         "take one of the two out"},
+         "take one of the two out", ""},
         {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Classes\", \"Skip\"",
-         "Classes is all columns to the end"},
-        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\", \"Left\"", "Left is there twice"},
+         "Classes is all columns to the end", ""},
+        {"\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\", \"Left\"", "Left is there twice",
+         ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO(text_freep) char *spec = x_printf(COLUMNS("%s"), rows[i].columns);
+        AUTO(text_freep)
+        char *spec = x_printf(BOXES(", \"columns\": [%s]%s"), rows[i].columns, rows[i].fields);
         AUTO(tree_freep)
         json_t *tree = json_pack("{s:{s:o}}", "scorer", "onnx", json_loads(spec, 0, NULL));
         struct post_state *state = NULL;
@@ -228,6 +281,18 @@ static void test_columns_that_are_no_boxes(void) {
     const struct tensor other = {TENSOR_FLOAT32, {3, {1, 9, 7}}, NULL, false};
     check_refused(COLUMNS("\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\""), &other,
                   "columns: none of the network's outputs (y 1x9x7) has 5 columns");
+    check_refused(BOXES(", \"columns\": [" SCORES "], \"classes\": 9"), &other,
+                  "none of the network's outputs (y 1x9x7) has at least 13 columns");
+    const struct tensor all = {TENSOR_FLOAT32, {4, {1, 1, 200, 5}}, NULL, false}, *list = &all;
+    const char *name = "y";
+    const struct post_outputs outputs = {&list, &name, 1, 2, false};
+    struct error err = {0};
+    struct opened opened =
+        open_post(COLUMNS("\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\""));
+    CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
+    CHECK(strstr(err.text, "has 5 columns and an axis for the items: if the rows of all items are "
+                           "one list, name the column that says whose a row is (Item)"));
+    close_post(&opened);
 }
 
 /* One candidate in each cell of 8, 16 and 32 pixels, or three. */
@@ -304,6 +369,11 @@ static void test_labels_tell_another_form(void) {
     check_refused(three, &tensor,
                   "labels: the file names 2 classes, in form YOLOv8 the network has 3");
     check(two, &outputs, 0, "");
+    AUTO(text_freep)
+    char *named = x_printf(BOXES(", \"columns\": [" SCORES "], \"labels\": \"labels/%s\""),
+                           path + strlen("/tmp/"));
+    const struct tensor wide = {TENSOR_FLOAT32, {3, {1, 4, 7}}, values, false};
+    check_refused(named, &wide, "labels: the file names 2 classes, in form of columns the network");
     unlink(path);
 }
 
@@ -368,6 +438,7 @@ int main(void) {
     TEST(test_lists_beside_raw_boxes);
     TEST(test_lists_of_whole_classes);
     TEST(test_columns_say_what_they_are);
+    TEST(test_which_axis_has_the_columns);
     TEST(test_rows_name_their_items);
     TEST(test_columns_that_are_no_boxes);
     TEST(test_rows_of_a_grid_are_two_forms);
