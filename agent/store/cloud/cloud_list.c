@@ -16,7 +16,7 @@ enum {
     PAGE_BYTES_MAX = 16 << 20, /* names and metadata are rarely longer; in that case fewer names are
                                   requested */
     MARKER_BYTES_MAX = 8 << 10,
-    EMPTY_PAGES_MAX = 10000, /* in a row: services pass over what they do not show in such pages */
+    STALE_PAGES_MAX = 10000, /* in a row: services pass over what they do not show in empty pages */
 };
 
 struct listing {
@@ -31,9 +31,14 @@ struct listing {
     bool wants_all;
     char last[STORE_NAME_MAX + 1], fault[STORE_NAME_MAX + 512];
     char last_hidden[STORE_NAME_MAX + 1];
-    bool has_stopped, is_too_large; /* the page */
-    bool has_entries;               /* the page */
-    int empty_pages;                /* in a row */
+    bool has_stopped, is_too_large;   /* the page */
+    char highest[STORE_NAME_MAX + 1]; /* of all names, hidden ones too; a longer one is cut */
+    bool has_higher;                  /* the page: a name behind all before */
+    int stale_pages;                  /* in a row: without one */
+    /* A marker that comes again leads in a circle. One is kept for comparison, and replaced after
+     * 2, 4, 8, ... pages, so that it is of the circle at some time, and stays for long enough. */
+    char *kept;
+    int64_t pages, keeps_next;
 };
 
 /* The first part of the name that begins with a dot; NULL: none. */
@@ -107,7 +112,10 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     struct listing *listing = context;
     const char *path = listing->store->path;
     size_t length = strlen(entry->name);
-    listing->has_entries = true;
+    if (strncmp(entry->name, listing->highest, STORE_NAME_MAX) > 0) {
+        snprintf(listing->highest, sizeof listing->highest, "%s", entry->name);
+        listing->has_higher = true;
+    }
     if (!text_starts(entry->name, listing->prefix)) {
         return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: other names than requested",
                          path);
@@ -138,23 +146,27 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     return pass_blob(listing, entry, name, fault, err);
 }
 
-/* A service that leads back to the page, or to empty pages again and again, would be asked for
- * ever. next: "": there is none. */
-static int check_next(struct listing *listing, const char *marker, const char *next,
-                      struct error *err) {
+/* A service that leads in a circle, or to pages without new names again and again, would be asked
+ * for ever. next: "": there is none. */
+static int check_next(struct listing *listing, const char *next, struct error *err) {
     const char *path = listing->store->path;
-    listing->empty_pages = listing->has_entries ? 0 : listing->empty_pages + 1;
+    listing->stale_pages = listing->has_higher ? 0 : listing->stale_pages + 1;
     if (strlen(next) > MARKER_BYTES_MAX) {
         return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: the marker is too long", path);
     }
-    if (*next && strcmp(marker, next) == 0) {
+    if (*next && listing->kept && strcmp(listing->kept, next) == 0) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: not a list: the next page after \"%.80s\" is the same page", path,
-                         next);
+                         "%s: not a list: the pages after \"%.80s\" lead back to it", path, next);
     }
-    if (*next && listing->empty_pages == EMPTY_PAGES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: %d empty pages in a row", path,
-                         EMPTY_PAGES_MAX);
+    if (*next && listing->stale_pages == STALE_PAGES_MAX) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: not a list: %d pages in a row without a new name", path,
+                         STALE_PAGES_MAX);
+    }
+    if (listing->pages++ == listing->keeps_next) {
+        listing->keeps_next = 2 * listing->pages;
+        free(listing->kept);
+        listing->kept = x_strdup(next);
     }
     return 0;
 }
@@ -176,14 +188,14 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
     }
     const char *next = NULL;
     struct error cause = {0};
-    listing->has_entries = false;
+    listing->has_higher = false;
     if (service->read_page(listing->page, call.received, pass_entry, listing, &next, &cause) < 0) {
         *err = cause;
         return text_starts(cause.text, "not a list")
                    ? error_context(err, "%s", listing->store->path)
                    : -1;
     }
-    if (check_next(listing, *marker, next, err) < 0) {
+    if (check_next(listing, next, err) < 0) {
         return -1;
     }
     free(*marker);
@@ -221,12 +233,16 @@ static int list_pages(struct listing *listing, const char *prefix, struct error 
 int cloud_list(struct store *base, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err) {
     struct listing listing = {.store = base, .after = after, .each = each, .context = context};
-    return list_pages(&listing, prefix, err);
+    int result = list_pages(&listing, prefix, err);
+    free(listing.kept);
+    return result;
 }
 
 int cloud_list_all(struct store *base, const char *prefix, const char *after, store_each *each,
                    void *context, struct error *err) {
     struct listing listing = {
         .store = base, .after = after, .wants_all = true, .each = each, .context = context};
-    return list_pages(&listing, prefix, err);
+    int result = list_pages(&listing, prefix, err);
+    free(listing.kept);
+    return result;
 }

@@ -125,16 +125,20 @@ ended_session() { # HEAD has no code
     says 3 "denied: $here/late: the storage answered 400: AWS_SESSION_TOKEN may have expired" stat $here late
 }
 check "a session that has ended is denied, not an absent object" ended_session
-# A server whose listing leads back to the same page: it would be asked for ever.
-endless() {
-    local page='<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken></ListBucketResult>' code
-    faults "$(jq -nc --arg page "$page" '[{method: "GET", path: "list-type=2", status: 200, body: $page}]')"
-    says 3 'not a list: the next page after "again" is the same page' list $here
+# A server whose listing leads back to a page: it would be asked for ever. A page of hidden names alone makes no progress.
+endless() { # MARKER JQ-FILTER: the one that comes again; the pages, by the token that is asked for
+    local code
+    faults "$(jq -nc "def page(\$asked; \$next): {method: \"GET\", path: \"\(\$asked).*list-type=2\", status: 200,
+        body: \"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(\$next)</NextContinuationToken><Contents><Key>tests/e2e/.hidden/\(\$next)</Key><Size>1</Size></Contents></ListBucketResult>\"}; $2")"
+    says 3 "not a list: the pages after \"$1\" lead back to it" list $here
     code=$?
     faults '[]'
     return $code
 }
-check "a listing without an end is refused" endless
+check "a listing without an end is refused" endless again '[page(""; "again")]'
+check "and one in a circle" endless again '[page("continuation-token=again&"; "b"), page(""; "again")]'
+check "that begins behind its first pages" endless b '[page("continuation-token=a&"; "again"), page("continuation-token=again&"; "b"),
+    page("continuation-token=b&"; "c"), page("continuation-token=c&"; "again"), page(""; "a")]'
 rounds() {
     local seed=${SOAK_SEED:-11}
     faults "$faulty"
