@@ -11,6 +11,15 @@
 #define PATH_ENDS " \t\r\n\"'`;&|<>()"
 static const char word_ends[] = "/" PATH_ENDS, list_ends[] = "/:" PATH_ENDS;
 
+/* Texts that may name code. */
+struct words {
+    const json_t *spec;
+    const char *ends; /* a slash, and what ends a path */
+    bool is_setting;  /* of a variable that may name a cache, where a library puts code that it
+                         downloads (HF_HOME), as well as code */
+    json_t *code;
+};
+
 /* Without parts that lead nowhere else, by which two paths of one file differ. */
 static bool is_plain(const char *path) {
     AUTO(text_freep) char *text = x_printf("%s/", path);
@@ -48,14 +57,15 @@ static void add_to(json_t *code, const char *kind, const char *path) {
     }
 }
 
-/* at: the characters behind "$(NAME)". ends: a slash, and what ends a path. */
-static void add_path(const json_t *spec, const char *volume, const char *at, const char *ends,
-                     json_t *code) {
+/* at: the characters behind "$(NAME)". Beside data a setting names files alone. */
+static void add_path(const struct words *words, const char *volume, const char *at) {
+    const json_t *spec = words->spec;
     const json_t *place = tree_find(json_object_get(spec, "volumes"), "name", volume);
-    if (!place || json_object_get(place, "emptyDir") || (*at && !strchr(ends, *at))) {
+    if (!place || json_object_get(place, "emptyDir") || (*at && !strchr(words->ends, *at))) {
         return;
     }
-    AUTO(text_freep) char *path = x_printf("%s%.*s", volume, (int)strcspn(at, ends + 1), at);
+    AUTO(text_freep)
+    char *path = x_printf("%s%.*s", volume, (int)strcspn(at, words->ends + 1), at);
     for (size_t size = strlen(path); size > 0 && path[size - 1] == '/'; size--) {
         path[size - 1] = 0;
     }
@@ -64,44 +74,61 @@ static void add_path(const json_t *spec, const char *volume, const char *at, con
     if (job_has_parent_part(path)) { /* the agents refuse it */
         return;
     }
-    if (!has_data(spec, above ? above : path)) {
-        add_to(code, "folders", path);
+    bool is_alone = words->is_setting && has_data(spec, volume);
+    if (!is_alone && !has_data(spec, above ? above : path)) {
+        add_to(words->code, "folders", path);
     } else if (above) {
-        add_to(code, "files", path);
-        has_data(spec, path) ? (void)0 : add_to(code, "own", path);
+        add_to(words->code, "files", path);
+        if (!is_alone && !has_data(spec, path)) {
+            add_to(words->code, "own", path);
+        }
     }
 }
 
-static void add_word(const json_t *spec, const char *word, const char *ends, json_t *code) {
+static void add_word(const struct words *words, const char *word) {
     for (const char *at = strchr(word, '$'); at; at = strchr(at, '$')) {
         const char *end = at[1] == '(' ? strchr(at, ')') : NULL;
         if (end) {
             AUTO(text_freep) char *name = x_strndup(at + 2, (size_t)(end - at - 2));
-            add_path(spec, name, end + 1, ends, code);
+            add_path(words, name, end + 1);
         }
         at = end ? end + 1 : at + 1 + (at[1] == '$'); /* $$ is a plain $ */
     }
 }
 
 /* All texts of the tree: words, variables, and arguments, which a program expands itself. */
-static void add_tree(const json_t *spec, const json_t *tree, const char *ends, json_t *code) {
+static void add_tree(const struct words *words, const json_t *tree) {
     const char *key, *word = json_string_value(tree);
     json_t *child;
     if (word) {
-        add_word(spec, word, ends, code);
+        add_word(words, word);
     }
     for (size_t i = 0; i < json_array_size(tree); i++) {
-        add_tree(spec, json_array_get(tree, i), ends, code);
+        add_tree(words, json_array_get(tree, i));
     }
     json_object_foreach((json_t *)tree, key, child) {
-        add_tree(spec, child, ends, code);
+        add_tree(words, child);
     }
+}
+
+/* PYTHONPATH, CLASSPATH, NODE_PATH: where a program searches for code. */
+static bool is_search_path(const char *name) {
+    size_t size = strlen(name);
+    return size >= 4 && strcmp(name + size - 4, "PATH") == 0;
 }
 
 json_t *batchscore_code(const json_t *spec) {
     AUTO(tree_freep) json_t *code = json_object();
-    add_tree(spec, tree_get(spec, "scorer.command.command"), word_ends, code);
-    add_tree(spec, tree_get(spec, "scorer.command.arguments"), word_ends, code);
-    add_tree(spec, tree_get(spec, "scorer.command.environment"), list_ends, code);
+    struct words words = {.spec = spec, .ends = word_ends, .code = code};
+    const json_t *variables = tree_get(spec, "scorer.command.environment");
+    const char *name;
+    json_t *value;
+    add_tree(&words, tree_get(spec, "scorer.command.command"));
+    add_tree(&words, tree_get(spec, "scorer.command.arguments"));
+    words.ends = list_ends;
+    json_object_foreach((json_t *)variables, name, value) {
+        words.is_setting = !is_search_path(name);
+        add_tree(&words, value);
+    }
     return json_object_size(code) > 0 ? TAKE(code) : NULL;
 }

@@ -10,6 +10,7 @@
  * the order of the words; owned by the caller; NULL: the words name nothing in a volume. A path of
  * `folders` stands for that folder, or the whole folder of that file; one of `files` for the file
  * alone, since inputs, outputs or logs, which change while the job runs, are beside it; one of
- * `own`, which is also in `files`, for that folder if it is one. Paths in an emptyDir, which each
- * pod has for itself, are left out. */
+ * `own`, which is also in `files`, for that folder if it is one. In a volume with such data,
+ * variables stand for files alone, unless their names end with PATH: they may name caches. Paths in
+ * an emptyDir, which each pod has for itself, are left out. */
 json_t *batchscore_code(const json_t *spec);

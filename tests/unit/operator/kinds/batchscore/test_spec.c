@@ -346,7 +346,12 @@ static void test_code_of_a_command(void) {
         {"[score, $$$(code)/a]", "{\"folders\":[\"code/a\"]}"},
         {"[score], environment: {PYTHONPATH: '$(code)/a:$(code)/b:/usr', MODEL: $(in)/net.pt,"
          "TMPDIR: $(scratch)/t}",
-         "{\"files\":[\"in/net.pt\"],\"folders\":[\"code/a\",\"code/b\"],\"own\":[\"in/net.pt\"]}"},
+         "{\"files\":[\"in/net.pt\"],\"folders\":[\"code/a\",\"code/b\"]}"},
+        /* caches beside data */
+        {"[score], environment: {CLASSPATH: '$(in)/lib:$(in)/c/d', HF_HOME: $(in)/hf,"
+         "TORCH_HOME: $(in)/c/torch, OTHER: $(code)/e}",
+         "{\"files\":[\"in/lib\",\"in/hf\",\"in/c/torch\"],\"folders\":[\"in/c/d\",\"code/e\"],"
+         "\"own\":[\"in/lib\"]}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
