@@ -5,6 +5,7 @@
 #include "agent/result/envelope.h"
 #include "agent/result/verify.h"
 #include "agent/store/local_file.h"
+#include "lib/contract.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/options.h"
@@ -145,19 +146,25 @@ static bool on_progress(void *context, const struct verify_report *report, int64
     return !job_is_interrupted();
 }
 
-static bool holds(const struct checking *checking) {
+enum verdict { HOLDS, DOES_NOT_HOLD, UNKNOWN };
+
+/* A file that may not be read may be as it was made. */
+static enum verdict judge(const struct checking *checking) {
     const int64_t *counts = checking->report.counts;
-    return checking->result && !is_signature_wrong(checking) && !counts[VERIFY_MISSING] &&
-           !counts[VERIFY_CHANGED] && !counts[VERIFY_DENIED] && !counts[VERIFY_REPEATED] &&
-           !counts[VERIFY_NEWER] && (checking->allows_extra || !counts[VERIFY_EXTRA]);
+    bool is_wrong = !checking->result || is_signature_wrong(checking) || counts[VERIFY_MISSING] ||
+                    counts[VERIFY_CHANGED] || counts[VERIFY_REPEATED] || counts[VERIFY_NEWER] ||
+                    (counts[VERIFY_EXTRA] && !checking->allows_extra);
+    return is_wrong ? DOES_NOT_HOLD : counts[VERIFY_DENIED] ? UNKNOWN : HOLDS;
 }
 
 static void print_json(const struct checking *checking, const struct error *why) {
     const struct verify_report *report = &checking->report;
+    enum verdict verdict = judge(checking);
     AUTO(tree_freep)
     json_t *tree =
-        json_pack("{s:s, s:b, s:I, s:I}", "output", checking->given, "holds", holds(checking),
-                  "files", (json_int_t)report->files, "bytes", (json_int_t)report->bytes);
+        json_pack("{s:s, s:o, s:I, s:I}", "output", checking->given, "holds",
+                  verdict == UNKNOWN ? json_null() : json_boolean(verdict == HOLDS), "files",
+                  (json_int_t)report->files, "bytes", (json_int_t)report->bytes);
     static const char *const copied[] = {"kind", "name", "namespace", "uid", "run", "completed"};
     for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
         json_object_set(tree, copied[i], json_object_get(checking->result, copied[i]));
@@ -169,6 +176,9 @@ static void print_json(const struct checking *checking, const struct error *why)
     }
     if (report->lacks_claims) {
         json_object_set_new(tree, "newerStarts", json_string("unchecked"));
+    }
+    if (report->lacks_list) {
+        json_object_set_new(tree, "listedFiles", json_string("unchecked"));
     }
     if (checking->signature) {
         json_object_set_new(tree, "signature", json_string(checking->signature));
@@ -211,6 +221,10 @@ static void print_unchecked(const struct checking *checking) {
             "%-22swhether this training has been started again since: a copy without .windlass\n",
             "not checked");
     }
+    if (checking->report.lacks_list) {
+        printf("%-22sthe files that " OUTPUT_LINES_NAME " names: it may not be read\n",
+               "not checked");
+    }
     if (left_out > 0) {
         printf("%-22s%lld of the trials, which result.json has no room for\n", "not named",
                (long long)left_out);
@@ -237,9 +251,13 @@ static void print_text(const struct checking *checking, const struct error *why)
     AUTO(text_freep) char *kind = make_shown(tree_text(checking->result, "kind", ""));
     AUTO(text_freep) char *name = make_shown(tree_text(checking->result, "name", ""));
     AUTO(text_freep) char *completed = make_shown(tree_text(checking->result, "completed", ""));
-    printf("%s %s what its result.json says: %s %s, completed %s; %lld files, %lld bytes%s\n",
-           checking->given, holds(checking) ? "holds" : "does not hold", kind, name, completed,
-           (long long)report->files, (long long)report->bytes, holds(checking) ? note : "");
+    static const char *const words[] = {[HOLDS] = "holds what its result.json says",
+                                        [DOES_NOT_HOLD] = "does not hold what its result.json says",
+                                        [UNKNOWN] = "cannot be checked, files may not be read"};
+    enum verdict verdict = judge(checking);
+    printf("%s %s: %s %s, completed %s; %lld files, %lld bytes%s\n", checking->given,
+           words[verdict], kind, name, completed, (long long)report->files,
+           (long long)report->bytes, verdict == HOLDS ? note : "");
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */
@@ -322,7 +340,9 @@ int verification_command(int argc, char **argv) {
         checking.given = words.values[0];
         code = check(&checking, &err);
     }
-    int exit_code = holds(&checking) ? 0 : 1;
+    static const int codes[] = {
+        [HOLDS] = 0, [DOES_NOT_HOLD] = CONTRACT_EXIT_FAILED, [UNKNOWN] = CONTRACT_EXIT_RETRY};
+    int exit_code = codes[judge(&checking)];
     release(&checking);
     if (code < 0) {
         fprintf(stderr, "windlass verify: %s\n", err.text);

@@ -121,8 +121,10 @@ static int check_list(struct verification *verification, struct error *err) {
     const json_t *list = json_object_get(verification->options->result, "list");
     struct output_lines_sum sum = {0};
     struct error why = {0};
+    int64_t denied = verification->report.counts[VERIFY_DENIED];
     int is_same = list ? check_entry(verification, list, err) : 0;
     if (is_same <= 0) {
+        verification->report.lacks_list = verification->report.counts[VERIFY_DENIED] > denied;
         return is_same;
     }
     const char *name = tree_text(list, "name", "");
@@ -167,7 +169,7 @@ static int on_key(void *context, const char *key, size_t size, struct error *err
     }
     if (is_named && ++verification->last_named == 2) {
         note(verification, VERIFY_REPEATED, key);
-    } else if (!is_named && verification->last_named == 0) {
+    } else if (!is_named && verification->last_named == 0 && !verification->report.lacks_list) {
         note(verification, VERIFY_EXTRA, key);
     }
     return 0;

@@ -27,6 +27,9 @@ struct verify_report {
     /* A training's claims are not there (a copy without hidden files): nothing is known about
      * newer starts. */
     bool lacks_claims;
+    /* outputs.jsonl may not be read (denied): nothing is known about its files, and none counts as
+     * extra. */
+    bool lacks_list;
     json_t *names[VERIFY_FAULT_COUNT]; /* arrays, owned */
 };
 void verify_report_release(struct verify_report *report); /* for AUTO, too */
@@ -43,6 +46,6 @@ struct verify_options {
 };
 
 /* 0: everything was checked, and *ret_report says what was found; -1: it could not be: the store's
- * error. outputs.jsonl that is not readable is a changed file. */
+ * error. outputs.jsonl whose lines are not of its format is a changed file. */
 NODISCARD int verify_output(const struct verify_options *options, struct verify_report *ret_report,
                             struct error *err);

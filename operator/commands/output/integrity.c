@@ -56,7 +56,8 @@ int integrity_command(int argc, char **argv) {
             "or az://ACCOUNT/CONTAINER/path. With --key it also checks who has signed the result\n"
             "(spec.signingKey).\n\n"
             "Exit codes: 0 the output matches result.json, 1 it does not, 2 usage, or\n"
-            "no result.json, 3 this machine or the storage, 130 interrupted.",
+            "no result.json, 3 this machine or the storage, or files that may not be read,\n"
+            "130 interrupted.",
         .examples = "  windlass verify data/painted\n"
                     "  windlass verify data/painted --key public.pem -o json\n"
                     "  windlass verify az://films/results/painted --stores secrets\n",

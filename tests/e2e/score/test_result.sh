@@ -147,6 +147,24 @@ check "its list has them in the order of the input" [ "$(jq -r '.[0]' "$work/dat
 check "a verdict that cannot be printed is none" [ "$? $(cat "$work/said")" = "3 windlass verify: cannot write to standard output" ]
 check "with their hashes" [ "$(jq -r '.[2]' "$work/data/files/outputs.jsonl" | sed -n 3p)" = \
     "$(sha "$work/data/files/f2.json")" ]
+unread() { # FILE: it may not be read, by root neither. The exit code is in $code
+    local without=()
+    [ "$(id -u)" != 0 ] || without=(setpriv --bounding-set=-dac_override,-dac_read_search)
+    chmod 0 "$work/data/files/$1"
+    "${without[@]}" "$windlass" verify "$work/data/files" "${@:2}" >"$work/said" 2>&1 </dev/null
+    code=$?
+    chmod 644 "$work/data/files/$1"
+}
+unread f3.json
+check "an output with a file that may not be read cannot be checked" eval '[ $code = 3 ] &&
+    grep -q "^permission denied *f3.json$" "$work/said" && grep -q "/files cannot be checked, files may not be read: " "$work/said"'
+unread outputs.jsonl -o json
+check "nor one with such a list, whose files are not another run's" [ "$code $(jq -c '[.holds, .denied.names, .extra.count, .listedFiles]' "$work/said")" = \
+    '3 [null,["outputs.jsonl"],0,"unchecked"]' ]
+touch "$work/data/files/rest"
+unread f3.json
+check "one with a file of no run besides does not hold" eval '[ $code = 1 ] && grep -q "^not made by this run *rest$" "$work/said"'
+rm "$work/data/files/rest"
 rm "$work/data/files/f3.json"
 check "a missing file is found" [ "$(verdict files)" = "1 does not hold" ]
 check "by its name" grep -q '^missing *f3.json$' "$work/said"

@@ -228,6 +228,19 @@ static void test_a_file_that_may_not_be_read_is_not_a_changed_one(void) {
     CHECK(chmod(rows, 0600) == 0 && chmod(deep, 0600) == 0);
 }
 
+/* Its files are not those of another run. */
+static void test_a_list_that_may_not_be_read_makes_no_file_extra(void) {
+    AUTO(store_freep) struct store *output = open_output("out/hidden");
+    AUTO(tree_freep) json_t *result = make_output(output);
+    AUTO(text_freep) char *list = file_join(fixtures_out, "hidden/" OUTPUT_LINES_NAME);
+    CHECK(chmod(list, 0) == 0);
+    uint32_t before = capabilities_drop(CAPABILITIES_OF_FILES);
+    AUTO(text_freep) char *faults = faults_of(output, result);
+    capabilities_set(before);
+    CHECK_STR(faults, "denied " OUTPUT_LINES_NAME);
+    CHECK(chmod(list, 0600) == 0);
+}
+
 /* Neither a pipe nor a link out of the folder is opened. */
 static void test_pipes_and_links_are_not_followed(void) {
     AUTO(store_freep) struct store *output = open_output("out/odd");
@@ -291,6 +304,7 @@ int main(void) {
     TEST(test_what_is_wrong_with_an_output_is_found);
     TEST(test_a_file_that_is_named_twice_is_found);
     TEST(test_a_file_that_may_not_be_read_is_not_a_changed_one);
+    TEST(test_a_list_that_may_not_be_read_makes_no_file_extra);
     TEST(test_pipes_and_links_are_not_followed);
     TEST(test_results_of_other_formats_are_refused);
     TEST(test_a_result_completes_one_summary);
