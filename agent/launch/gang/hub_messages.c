@@ -115,8 +115,9 @@ static bool is_passed_on(struct hub *hub, struct hub_member *member,
     if (message->type == GANG_MESSAGE_WAITS) {
         struct gang_facts facts;
         gang_read_facts(hub->gang, &facts);
-        snprintf(hub->waits, sizeof hub->waits, "%s",
-                 message->round == facts.round ? message->detail : hub->waits);
+        if (message->round == facts.round) {
+            snprintf(hub->waits, sizeof hub->waits, "%s", message->detail);
+        }
         return true;
     }
     if (message->type == GANG_MESSAGE_REPORTS) {

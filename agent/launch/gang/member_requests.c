@@ -277,14 +277,24 @@ static void take_reports(struct member *member, const struct agent_request *requ
     member->reports_end = &report->next;
 }
 
+/* While the link is full, the newest text waits: the last one says that nothing waits any more. */
+static void send_waits(struct member *member) {
+    struct gang_message message = {.type = GANG_MESSAGE_WAITS, .round = member->waits_round};
+    if (member->waits_round && !link_is_full(member->link)) {
+        snprintf(message.detail, sizeof message.detail, "%s", member->waits);
+        member_send(member, &message);
+        member->waits_round = 0;
+    }
+}
+
 /* It counts as progress: a rank that retries does not hang. */
 static void take_waits(struct member *member, const struct agent_request *request) {
-    struct gang_message message = {.type = GANG_MESSAGE_WAITS, .round = member->round};
     bool is_late = !member->round || (request->round && request->round != member->round);
-    snprintf(message.detail, sizeof message.detail, "%s", request->text);
-    if (request->rank == 0 && !is_late && !link_is_full(member->link)) {
+    if (request->rank == 0 && !is_late) {
         member->active_rank = 0;
-        member_send(member, &message);
+        member->waits_round = member->round;
+        snprintf(member->waits, sizeof member->waits, "%s", request->text);
+        send_waits(member);
     }
     agent_socket_answer(member->requests, request->id, 0, "");
 }
@@ -339,6 +349,7 @@ void member_serve_requests(struct member *member) {
             break;
         }
     }
+    send_waits(member);
     send_reports(member);
     while (agent_socket_take_abandoned(member->requests, &gone.id)) {
         for (size_t i = 0; i < member->table.count; i++) {

@@ -89,6 +89,8 @@ struct member {
     int active_rank;  /* a rank that reported a metric since the last heartbeat; -1: none */
     int64_t activity; /* counts those heartbeats */
     struct member_report *reports, **reports_end;
+    char waits[GANG_MESSAGE_DETAIL_MAX + 1]; /* the newest of WAITS, not sent yet, ... */
+    int64_t waits_round;                     /* ... and its round; 0: it was sent */
 
     /* Leaving. */
     struct notice *notice;           /* NULL: no notices for this machine */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Requests of a pod's programs while the link to the hub is full, over a real socket: what rank 0
+ * waits for is replaced by what it has said last, which is sent once there is room. */
+#include "agent/launch/gang/member_state.h"
+#include "lib/file.h"
+#include "lib/time/clock.h"
+#include "tests/test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { ANSWER_MS = 60000, LINE_BYTES = 512 << 10 };
+
+static char *folder, *path;
+
+/* The messages about what rank 0 waits for. */
+struct heard {
+    int count;
+    char last[64];
+};
+
+static void hear(void *context, const char *text) {
+    struct heard *heard = context;
+    struct gang_message message;
+    struct error err = {0};
+    if (gang_message_read(text, strlen(text), &message, &err) < 0) {
+        CHECK(!"a message that cannot be read");
+        return;
+    }
+    if (message.type == GANG_MESSAGE_WAITS) {
+        CHECK_INT(message.round, 3);
+        snprintf(heard->last, sizeof heard->last, "%.63s", message.detail);
+        heard->count++;
+    }
+    gang_message_release(&message);
+}
+
+struct asked {
+    const char *text;
+    atomic_bool is_done;
+    int result, code;
+};
+
+static void *ask(void *context) {
+    struct asked *asked = context;
+    const struct agent_request request = {
+        .kind = AGENT_REQUEST_WAITS, .round = 3, .text = asked->text};
+    AUTO(text_freep) char *answer = NULL;
+    struct error err = {0};
+    asked->result = agent_socket_ask(path, &request, &asked->code, &answer, &err);
+    atomic_store(&asked->is_done, true);
+    return NULL;
+}
+
+/* The program has its answer when this returns. */
+static void say(struct member *member, const char *text) {
+    struct asked asked = {.text = text, .result = -1};
+    int64_t until_ms = clock_monotonic_ms() + ANSWER_MS;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, ask, &asked) != 0) {
+        CHECK(!"a thread");
+        return;
+    }
+    while (!atomic_load(&asked.is_done) && clock_monotonic_ms() < until_ms) {
+        member_serve_requests(member);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    pthread_join(thread, NULL);
+    CHECK_INT(asked.result, 0);
+    CHECK_INT(asked.code, 0);
+}
+
+static void what_was_said_last_is_sent(void) {
+    struct error err = {0};
+    struct heard heard = {0};
+    struct member member = {.round = 3, .active_rank = -1};
+    AUTO(text_freep) char *line = x_malloc(LINE_BYTES + 1);
+    memset(line, 'x', LINE_BYTES);
+    line[LINE_BYTES] = 0;
+    member.reports_end = &member.reports;
+    member.link = link_new(hear, &heard);
+    CHECK_OK(agent_socket_open(path, &member.requests, &err), &err);
+    link_resume(member.link, 0);
+    say(&member, "no room");
+    CHECK_INT(heard.count, 1);
+    CHECK_STR(heard.last, "no room");
+    for (int i = 0; i < 8 && !link_is_full(member.link); i++) {
+        link_send(member.link,
+                  &(struct gang_message){.type = GANG_MESSAGE_REPORTS, .round = 3, .line = line});
+    }
+    CHECK(link_is_full(member.link));
+    say(&member, "no such folder");
+    say(&member, "");
+    CHECK_INT(heard.count, 1);
+    const struct gang_message all = {.type = GANG_MESSAGE_ACK, .ack = INT64_MAX};
+    CHECK(!link_received(member.link, &all));
+    member_serve_requests(&member);
+    CHECK_INT(heard.count, 2);
+    CHECK_STR(heard.last, "");
+    member_serve_requests(&member);
+    CHECK_INT(heard.count, 2);
+    agent_socket_free(member.requests);
+    member_requests_free(&member);
+    link_free(member.link);
+}
+
+int main(void) {
+    char template[] = "/tmp/test_member_requests-XXXXXX";
+    struct error ignored = {0};
+    folder = mkdtemp(template);
+    if (!folder) {
+        printf("not ok a folder\n");
+        return 1;
+    }
+    path = file_join(folder, "agent");
+    TEST(what_was_said_last_is_sent);
+    (void)!file_remove_tree(folder, &ignored);
+    free(path);
+    return TEST_END();
+}
