@@ -184,7 +184,7 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
 /* ---- writes ---- */
 
 /* What failed before waits for its own time, and then for its turn. What somebody else changes back
- * again and again is changed later each time. */
+ * again and again is written later each time. */
 static bool may_write(struct reconcile *request, const struct refusals *refusals,
                       const json_t *object, enum refusal_of of) {
     int64_t left_ms = of == REFUSAL_OF_CHANGE

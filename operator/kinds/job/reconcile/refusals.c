@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/refusals.h"
 
+#include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
@@ -194,7 +195,12 @@ void refusals_note(struct refusals *record, const struct written *asked) {
     }
 }
 
-enum { TIMES, LAST_MS };
+enum { TIMES, LAST_MS, SUM };
+
+static json_int_t sum_of(const json_t *object) {
+    AUTO(text_freep) char *text = tree_canonical(object);
+    return digest_crc32c(0, text, strlen(text));
+}
 
 static struct retry_delay_repeat changes_of(const struct refusals *record, const char *uid) {
     const json_t *row = json_object_get(record->changed, uid);
@@ -216,13 +222,22 @@ static void forget_changes(struct refusals *record, int64_t now_ms) {
     }
 }
 
-static void note_changed(struct refusals *record, const char *uid) {
+/* Whether that is what was last written to the object. */
+static bool is_repeated(const struct refusals *record, const char *uid, json_int_t sum) {
+    return sum == json_integer_value(json_array_get(json_object_get(record->changed, uid), SUM));
+}
+
+static void note_changed(struct refusals *record, const char *uid, const json_t *object) {
     int64_t now_ms = clock_monotonic_ms();
-    struct retry_delay_repeat changes = changes_of(record, uid);
+    json_int_t sum = sum_of(object);
+    struct retry_delay_repeat changes = {0};
+    if (is_repeated(record, uid, sum)) {
+        changes = changes_of(record, uid);
+    }
     retry_delay_repeat_note(&changes, now_ms);
     record->changed = record->changed ?: json_object();
     json_object_set_new(record->changed, uid,
-                        json_pack("[i, I]", changes.times, (json_int_t)changes.last_ms));
+                        json_pack("[i, I, I]", changes.times, (json_int_t)changes.last_ms, sum));
     if (json_object_size(record->changed) >= record->forget_at) {
         forget_changes(record, now_ms);
         record->forget_at = 2 * json_object_size(record->changed) + FORGET_AT_MIN;
@@ -233,13 +248,17 @@ void refusals_note_change(struct refusals *record, const struct written *written
     const char *uid = tree_text(written->object, "metadata.uid", "");
     note(record, REFUSAL_OF_CHANGE, written);
     if (!written->err && *uid) {
-        note_changed(record, uid);
+        note_changed(record, uid, written->object);
     }
 }
 
 int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
                                  int64_t now_ms) {
-    struct retry_delay_repeat changes = changes_of(record, tree_text(object, "metadata.uid", ""));
+    const char *uid = tree_text(object, "metadata.uid", "");
+    struct retry_delay_repeat changes = changes_of(record, uid);
+    if (changes.times == 0 || !is_repeated(record, uid, sum_of(object))) {
+        return 0;
+    }
     return retry_delay_repeat_left_ms(&changes, now_ms);
 }
 

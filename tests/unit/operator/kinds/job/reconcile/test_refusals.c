@@ -124,6 +124,39 @@ static void test_generations_that_follow_each_other(void) {
     refusals_release(&record);
 }
 
+static json_t *trial_change(bool is_suspended, const char *stop) {
+    return json_pack("{s:s, s:{s:s, s:s}, s:{s:b, s:s*}}", "kind", "DistTrain", "metadata", "name",
+                     "s-0001", "uid", "u-1", "spec", "suspend", is_suspended, "stop", stop);
+}
+
+/* The same change, which somebody takes back all the time, waits longer each time; another one does
+ * not, and after it the wait begins anew. */
+static void test_only_the_same_change_waits(void) {
+    static const int64_t waits_ms[] = {1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 180000};
+    struct refusals record = {0};
+    AUTO(tree_freep) json_t *resume = trial_change(false, NULL);
+    AUTO(tree_freep) json_t *pause = trial_change(true, NULL);
+    AUTO(tree_freep) json_t *stop = trial_change(false, "late");
+    struct written written = {.verb = CLUSTER_APPLY, .object = resume};
+    CHECK_INT(refusals_changed_left_ms(&record, resume, clock_monotonic_ms()), 0);
+    for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
+        int64_t before_ms = clock_monotonic_ms();
+        refusals_note_change(&record, &written);
+        int64_t after_ms = clock_monotonic_ms();
+        CHECK(refusals_changed_left_ms(&record, resume, before_ms) >= waits_ms[i]);
+        CHECK_INT(refusals_changed_left_ms(&record, resume, after_ms + waits_ms[i]), 0);
+        CHECK_INT(refusals_changed_left_ms(&record, pause, before_ms), 0);
+        CHECK_INT(refusals_changed_left_ms(&record, stop, before_ms), 0);
+    }
+    written.object = pause;
+    refusals_note_change(&record, &written);
+    int64_t now_ms = clock_monotonic_ms();
+    CHECK_INT(refusals_changed_left_ms(&record, resume, now_ms), 0);
+    CHECK(refusals_changed_left_ms(&record, pause, now_ms - 1) > 0);
+    CHECK_INT(refusals_changed_left_ms(&record, pause, now_ms + waits_ms[0]), 0);
+    refusals_release(&record);
+}
+
 /* A pod whose request is above a LimitRange's default limit is denied for now; one that breaks its
  * own limit is refused. */
 static void test_a_limit_range_denies(void) {
@@ -166,6 +199,7 @@ int main(void) {
     TEST(test_each_failure_counts);
     TEST(test_what_ends_the_wait);
     TEST(test_generations_that_follow_each_other);
+    TEST(test_only_the_same_change_waits);
     TEST(test_a_limit_range_denies);
     return TEST_END();
 }
