@@ -94,6 +94,16 @@ static inline int64_t asking_passes(void) {
     return passes;
 }
 
+static inline int asking_events_of(const char *reason) {
+    int found = 0;
+    const char *name;
+    json_t *event;
+    json_object_foreach(api_double_all(api, "events"), name, event) {
+        found += strcmp(tree_text(event, "reason", ""), reason) == 0;
+    }
+    return found;
+}
+
 static inline void asking_settle(void) {
     struct error err = {0};
     for (int quiet = 0; quiet < 6; quiet++) {

@@ -471,6 +471,7 @@ static struct rates ask(int jobs) {
     }
     struct rates rates = rates_of(api_double_counts(api), begun, jobs);
     CHECK(asking_passes() - passes <= (int64_t)PASSES_MAX * jobs);
+    CHECK_INT(asking_events_of("ServiceTakenAway") > 0, state->each_second == delete_services);
     asking_close();
     return rates;
 }

@@ -202,16 +202,6 @@ static const char *condition_of(const char *type, const char *field) {
     return tree_text(tree_find(tree_get(job, "status.conditions"), "type", type), field, "");
 }
 
-static int events_of(const char *reason) {
-    int found = 0;
-    const char *name;
-    json_t *event;
-    json_object_foreach(api_double_all(api, "events"), name, event) {
-        found += strcmp(tree_text(event, "reason", ""), reason) == 0;
-    }
-    return found;
-}
-
 /* Somebody deletes the Service as often as it comes: the next one comes late, but a deadline and a
  * suspension do not. */
 static void test_a_deleted_service_holds_no_deadline(void) {
@@ -252,17 +242,17 @@ static void test_a_late_change_is_told(void) {
         change_job("priorityClassName", json_string(class));
         asking_run(1000);
     }
-    CHECK_INT(events_of("ChangeWaits"), 0);
+    CHECK_INT(asking_events_of("ChangeWaits"), 0);
     change_job("suspend", json_false());
     asking_run(FIGURES_MS);
     CHECK_STR(condition_of("Succeeded", "reason"), "Suspended");
     CHECK(strstr(condition_of("Succeeded", "message"), "was changed again and again"));
-    CHECK_INT(events_of("ChangeWaits"), 1);
+    CHECK_INT(asking_events_of("ChangeWaits"), 1);
     asking_run(LONGEST_MS);
     CHECK_INT(json_object_size(api_double_all(api, "pods")), 3);
     const json_t *pod = json_object_iter_value(json_object_iter(api_double_all(api, "pods")));
     CHECK_STR(tree_text(pod, "spec.priorityClassName", ""), "class-69");
-    CHECK_INT(events_of("ChangeWaits"), 1);
+    CHECK_INT(asking_events_of("ChangeWaits"), 1);
     asking_close();
 }
 

@@ -114,12 +114,14 @@ static void report_service(struct reconcile *request, int times) {
     event_recorder_add(request, &event);
 }
 
-/* With what pods of the job need, which the status names. */
+/* With what pods of the job need, which the status names. While the Secret cannot be created it
+ * gets another name after each failure, and the Service follows the status. */
 static bool is_whole(const json_t *job, const json_t *service) {
     const char *secret = tree_text(job, "status.credentials.secret", NULL);
     const char *sha256 = tree_text(job, "status.credentials.certificateSHA256", NULL);
-    return secret && sha256 ? owned_is_service_of(service, secret, sha256)
-                            : owned_annotation(service, ANNOTATION_SECRET) != NULL;
+    bool is_created = tree_bool(job, "status.credentials.created", false);
+    return is_created && secret && sha256 ? owned_is_service_of(service, secret, sha256)
+                                          : owned_annotation(service, ANNOTATION_SECRET) != NULL;
 }
 
 static bool any_whole(const json_t *job, const json_t *services) {

@@ -149,17 +149,23 @@ static void test_what_does_not_count(void) {
     close_world();
 }
 
-#define WHOLE "[{'metadata': {'annotations': {'windlass.dev/secret': 'a-1'}}}]"
+#define SERVICE(secret)                                                                            \
+    "[{'metadata': {'annotations': {'windlass.dev/secret': '" secret "', "                         \
+    "'windlass.dev/certificate-sha256': 'c'}}}]"
+#define NAMES(created)                                                                             \
+    "{'status': {'credentials': {'secret': 'a-1', 'certificateSHA256': 'c', 'created': " created   \
+    "}}}"
 
-/* When a pass without the Service, or with one that was stripped, may make it anew: 0: in this one.
- */
-static int64_t service_left_ms(struct recreation *recreation, bool is_there, int64_t now_ms,
-                               size_t *ret_events) {
-    AUTO(tree_freep) json_t *services = is_there ? parse(WHOLE) : parse("[{}]");
+/* When a pass of the job that sees these Services may make its own one anew: 0: in this one. */
+static int64_t service_left_ms(struct recreation *recreation, const char *job_text,
+                               const char *services_text, int64_t now_ms, size_t *ret_events) {
+    AUTO(tree_freep) json_t *job = parse(job_text);
+    AUTO(tree_freep) json_t *services = parse(services_text);
     AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {.kind = "BatchScore",
                                 .namespace = "default",
                                 .name = "a",
+                                .object = job,
                                 .monotonic_ms = now_ms,
                                 .events = events};
     int64_t left_ms = recreation_service_hold_ms(&request, recreation, services);
@@ -167,30 +173,57 @@ static int64_t service_left_ms(struct recreation *recreation, bool is_there, int
     return left_ms;
 }
 
-/* A Service that somebody deletes comes back at once, then later each time, up to three minutes;
- * one that the controller has deleted, or that never was, does not count. */
-static void test_a_service_that_is_deleted(void) {
+static void take_away_often(const char *job, const char *gone) {
     static const int64_t waits_ms[] = {0,     1000,  2000,  4000,   8000,
                                        16000, 32000, 64000, 128000, 180000};
+    const char *whole = SERVICE("a-1");
     struct recreation recreation = {0};
     int64_t now_ms = 5000;
     size_t events = 0;
-    CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, job, gone, now_ms, &events), 0);
     for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
-        CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
-        CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), waits_ms[i]);
+        CHECK_INT(service_left_ms(&recreation, job, whole, now_ms, &events), 0);
+        CHECK_INT(service_left_ms(&recreation, job, gone, now_ms, &events), waits_ms[i]);
         now_ms += waits_ms[i];
         if (waits_ms[i] > 0) {
-            CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
+            CHECK_INT(service_left_ms(&recreation, job, gone, now_ms, &events), 0);
         }
     }
     CHECK_INT(events, 1);
-    CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, job, whole, now_ms, &events), 0);
     AUTO(tree_freep) json_t *ours = json_pack("{s:s}", "kind", "Service");
     recreation_note_deleted(&recreation, ours);
-    CHECK_INT(service_left_ms(&recreation, false, now_ms, &events), 0);
-    CHECK_INT(service_left_ms(&recreation, true, now_ms, &events), 0);
-    CHECK_INT(service_left_ms(&recreation, false, now_ms + 600000, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, job, gone, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, job, whole, now_ms, &events), 0);
+    CHECK_INT(service_left_ms(&recreation, job, gone, now_ms + 600000, &events), 0);
+    recreation_release(&recreation);
+}
+
+/* A Service that somebody deletes, strips or replaces comes back at once, then later each time, up
+ * to three minutes; one that the controller has deleted, or that never was, does not count. */
+static void test_a_service_that_is_taken_away(void) {
+    static const struct {
+        const char *job, *gone;
+    } ways[] = {
+        {"{}", "[]"},          {"{}", "[{}]"},          {NAMES("false"), "[{}]"},
+        {NAMES("true"), "[]"}, {NAMES("true"), "[{}]"}, {NAMES("true"), SERVICE("a-2")},
+    };
+    for (size_t way = 0; way < ARRAY_LEN(ways); way++) {
+        take_away_often(ways[way].job, ways[way].gone);
+    }
+}
+
+/* A Secret that cannot be created has another name after each failure; its Service is not taken
+ * away for that. */
+static void test_a_service_before_its_secret(void) {
+    struct recreation recreation = {0};
+    size_t events = 0;
+    for (int i = 0; i < 10; i++) {
+        const char *service = i % 2 ? SERVICE("a-2") : SERVICE("a-1");
+        CHECK_INT(service_left_ms(&recreation, NAMES("false"), service, 5000, &events), 0);
+    }
+    CHECK_INT(recreation.services.times, 0);
+    CHECK_INT(events, 0);
     recreation_release(&recreation);
 }
 
@@ -199,6 +232,7 @@ int main(void) {
     TEST(test_later_after_each_resumption);
     TEST(test_it_ends);
     TEST(test_what_does_not_count);
-    TEST(test_a_service_that_is_deleted);
+    TEST(test_a_service_that_is_taken_away);
+    TEST(test_a_service_before_its_secret);
     return TEST_END();
 }
