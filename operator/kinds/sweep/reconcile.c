@@ -44,6 +44,7 @@ struct sweep {
 
 struct state {
     struct sweep *first;
+    struct status_write_ended ended;
 };
 
 static void *state_new(void) {
@@ -71,6 +72,7 @@ static void state_free(void *opaque) {
         next = sweep->next;
         sweep_free(sweep);
     }
+    json_decref(state->ended.at_once);
     free(state);
 }
 
@@ -114,6 +116,7 @@ static struct sweep *kept_of(struct state *state, const struct reconcile *reques
                             .uid = x_strdup(uid),
                             .warm_objectives = json_object(),
                             .reconciled_ms = INT64_MIN / 2};
+    status_write_recall(&state->ended, uid, &sweep->status);
     state->first = sweep;
     return sweep;
 }
@@ -273,6 +276,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         status_write_requeue(request, RECONCILE_EVERY_MS);
     }
     if (conditions_is_finished(request->object)) {
+        status_write_keep(&state->ended, sweep->uid, &sweep->status, request->monotonic_ms);
         forget(state, request);
     }
     return 0;

@@ -144,6 +144,19 @@ static void set_sizes(int second) {
     change_all("batchscores", second, set_size);
 }
 
+/* Ended after a minute; its trial goes on. */
+static bool end_sweep(json_t *job, int second) {
+    if (second == 60) {
+        end_job(job, second);
+    }
+    set_in_spec(job, "maxTrials", json_integer(3 + second % 3));
+    return second >= 60;
+}
+
+static void touch_ended_sweeps(int second) {
+    change_all("sweeps", second, end_sweep);
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -159,6 +172,7 @@ static const struct {
     {"the status of trials is set to an end", "sweeps", sweep, never, end_trials, 3},
     {"a condition of somebody else", "batchscores", batch, never, add_conditions, 1},
     {"a condition of somebody else, of a Sweep", "sweeps", sweep, never, add_conditions, 1},
+    {"an ended Sweep's generation", "sweeps", sweep, never, touch_ended_sweeps, 2},
     {"every change is a conflict", "batchscores", batch, is_stale, NULL, 1},
     {"every write is too large", "sweeps", sweep, is_too_large, NULL, 1},
     {"runs are suspended and resumed", "batchscores", cron, never, suspend_trials_and_runs, 2},
@@ -197,7 +211,46 @@ static void test_others_cause_little(void) {
     }
 }
 
+/* ---- what does not wait ---- */
+
+/* The series, or its run; NULL: there is none. */
+static const json_t *find_one(bool is_run) {
+    const char *name;
+    json_t *job;
+    json_object_foreach(api_double_all(api, "batchscores"), name, job) {
+        if (is_owned(job) == is_run) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static void change_series(const char *name, json_t *value_new) {
+    json_t *copy = json_deep_copy(find_one(/* is_run= */ false));
+    set_in_spec(copy, name, value_new);
+    api_double_put(api, "batchscores", copy);
+}
+
+/* However often an autoscaler has changed the series, and with it its run, a suspension reaches the
+ * run soon. */
+static void test_another_change_does_not_wait(void) {
+    enum { SCALES = 10, SOON_MS = 2000 };
+    asking_open(never);
+    asking_put("batchscores", cron, NULL, 1);
+    asking_run(70000);
+    for (int i = 0; i < SCALES; i++) {
+        change_series("workers", json_pack("{s:i, s:i}", "min", 2, "max", 3 + i));
+        asking_run(SOON_MS);
+        CHECK_INT(tree_integer(find_one(/* is_run= */ true), "spec.workers.max", 0), 3 + i);
+    }
+    change_series("suspend", json_true());
+    asking_run(SOON_MS);
+    CHECK(tree_bool(find_one(/* is_run= */ true), "spec.suspend", false));
+    asking_close();
+}
+
 int main(void) {
     TEST(test_others_cause_little);
+    TEST(test_another_change_does_not_wait);
     return TEST_END();
 }
