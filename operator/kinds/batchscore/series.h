@@ -38,6 +38,5 @@ NODISCARD int series_make_run(const json_t *object, const struct job_options *op
                               struct error *err);
 /* A line for a run that could not be made, owned. */
 json_t *series_refused(const struct series_start *start, const char *problem);
-/* The mutable fields of the series that differ in the run, to be applied to the run. Owned; NULL:
- * none differ. */
+/* All mutable fields of the series, to be applied to the run. Owned; NULL: none differs there. */
 json_t *series_changes(const json_t *object, const json_t *run);

@@ -210,34 +210,49 @@ int series_make_run(const json_t *object, const struct job_options *options,
     return 0;
 }
 
-/* Copies `path` of `ours` to `changes` where `theirs` has another value. */
-static void compare(const json_t *ours, const json_t *theirs, const char *name, json_t *changes) {
+/* Copies the field to `into`; with `theirs`, only if it is another one there. */
+static void pick(const json_t *ours, const json_t *theirs, const char *name, json_t *into) {
     json_t *wanted = json_object_get(ours, name);
-    if (wanted && !json_equal(wanted, json_object_get(theirs, name))) {
-        json_object_set(changes, name, wanted);
+    if (wanted && !(theirs && json_equal(wanted, json_object_get(theirs, name)))) {
+        json_object_set(into, name, wanted);
     }
 }
 
-json_t *series_changes(const json_t *object, const json_t *run) {
+/* The fields that may change while a run goes; owned. theirs: only those that differ; NULL: all. */
+static json_t *pick_all(const json_t *ours, const json_t *theirs) {
     static const char *const fields[] = {"suspend", "activeDeadlineSeconds",
                                          "ttlSecondsAfterFinished"};
-    const json_t *ours = json_object_get(object, "spec"), *theirs = json_object_get(run, "spec");
-    AUTO(tree_freep) json_t *spec = json_object();
-    AUTO(tree_freep) json_t *workers = json_object();
+    static const char *const counts[] = {"min", "max"};
+    json_t *spec = json_object(), *workers = json_object();
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        compare(ours, theirs, fields[i], spec);
+        pick(ours, theirs, fields[i], spec);
     }
-    compare(json_object_get(ours, "workers"), json_object_get(theirs, "workers"), "min", workers);
-    compare(json_object_get(ours, "workers"), json_object_get(theirs, "workers"), "max", workers);
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        pick(json_object_get(ours, "workers"), json_object_get(theirs, "workers"), counts[i],
+             workers);
+    }
     if (json_object_size(workers) > 0) {
         json_object_set(spec, "workers", workers);
     }
-    return json_object_size(spec) > 0
-               ? json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}, s:O}", "apiVersion",
-                           tree_text(object, "apiVersion", ""), "kind",
-                           tree_text(object, "kind", ""), "metadata", "name",
-                           tree_text(run, "metadata.name", ""), "namespace",
-                           tree_text(run, "metadata.namespace", "default"), "uid",
-                           tree_text(run, "metadata.uid", NULL), "spec", spec)
-               : NULL;
+    json_decref(workers);
+    return spec;
+}
+
+json_t *series_changes(const json_t *object, const json_t *run) {
+    const json_t *spec = json_object_get(object, "spec");
+    AUTO(tree_freep) json_t *differing = pick_all(spec, json_object_get(run, "spec"));
+    if (json_object_size(differing) == 0) {
+        return NULL;
+    }
+    /* Each apply contains all fields that we ever set: a field that is missing would be removed. */
+    json_t *all =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}, s:o, s:O*}", "apiVersion",
+                  tree_text(object, "apiVersion", ""), "kind", tree_text(object, "kind", ""),
+                  "metadata", "name", tree_text(run, "metadata.name", ""), "namespace",
+                  tree_text(run, "metadata.namespace", "default"), "uid",
+                  tree_text(run, "metadata.uid", NULL), "spec", pick_all(spec, NULL), SCHEMA_FILLED,
+                  json_object_get(object, SCHEMA_FILLED));
+    schema_unfill(all); /* a definition that lacks a field refuses it */
+    json_object_update_recursive(json_object_get(all, "spec"), differing);
+    return all;
 }
