@@ -14,7 +14,7 @@ enum {
     MARK_BYTES = 16,
     FUTURE_MS = 24 * 3600 * 1000, /* a due time further ahead than this came from a wrong clock */
     AT_ONCE = 2, /* pods that wait for one run are replaced at once when the spec changes, */
-    WATCHER_LEAST_MS = 90000, /* and further ones not before this age */
+    WATCHER_LEAST_MS = 90000, /* and further ones, also after deaths, not before this age */
 };
 
 struct series {
@@ -23,6 +23,7 @@ struct series {
     const json_t *current; /* an unfinished run; NULL: none */
     int64_t last_ms;       /* when the newest was due; 0: there is none */
     const char *mark;      /* its mark; "" */
+    bool is_outdated;      /* the pod that waits is of the spec before the last change */
 };
 
 static bool is_leaving(const json_t *run) {
@@ -176,6 +177,12 @@ static void report_armed(struct series *series) {
                           : x_printf("%s; the last run, %s: %s", before,
                                      tree_text(newest, "name", ""), tree_text(newest, "state", ""));
     }
+    if (series->is_outdated) {
+        AUTO(text_freep) char *before = TAKE(text);
+        text = x_printf("%s; the pod that waits has the spec of before the last change, and is "
+                        "replaced within 90 s",
+                        before);
+    }
     set_reason(series->plan, "Armed", text);
 }
 
@@ -260,17 +267,20 @@ static bool rests(struct batchscore_plan *plan, const struct pod_phase *watcher)
     return is_young;
 }
 
+static bool is_current(const struct batchscore_plan *plan, const struct pod_phase *watcher) {
+    const char *made_of = owned_annotation(watcher->pod, ANNOTATION_WATCH);
+    return made_of && strcmp(made_of, plan->spec.job.hash) == 0;
+}
+
 /* One pod waits for run `number`. Pods of other numbers, or of another spec, are deleted. */
 static const struct pod_phase *find_watcher(struct batchscore_plan *plan, int64_t number,
                                             int *ret_attempts) {
     const struct pod_phase *newest = NULL;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        const char *made_of = owned_annotation(phase->pod, ANNOTATION_WATCH);
         bool is_ours = phase->index == number;
         *ret_attempts = is_ours ? MAX(*ret_attempts, phase->attempt) : *ret_attempts;
-        bool is_current = made_of && strcmp(made_of, plan->spec.job.hash) == 0;
-        if (is_ours && (is_current || rests(plan, phase)) &&
+        if (is_ours && (is_current(plan, phase) || rests(plan, phase)) &&
             (!newest || phase->attempt > newest->attempt)) {
             newest = phase;
         }
@@ -288,6 +298,7 @@ static void plan_watch(struct series *series) {
     int64_t number = series_number(series->lines) + 1;
     int attempts = 0;
     const struct pod_phase *watcher = find_watcher(plan, number, &attempts);
+    series->is_outdated = watcher && !is_current(plan, watcher);
     report_armed(series);
     if (!watcher) {
         make_watcher(series, number, attempts + 1, 0);
