@@ -380,6 +380,7 @@ bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rul
         return false;
     }
     if (!pin->accepted) {
+        pin->is_late = false; /* no change is taken any more */
         return true;
     }
     AUTO(tree_freep)
