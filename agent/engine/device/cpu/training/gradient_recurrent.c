@@ -133,7 +133,8 @@ static int recurrent_gradient_run(const struct call *call, struct error *err) {
         work.scratch = scratch.data;
         work.records = records.data;
         const struct cpu_device *cpu = (const struct cpu_device *)call->device;
-        if (!cpu->vectors || !lane_groups_run(&work, cpu)) {
+        /* (A node that a GPU leaves to the host has no device.) */
+        if (!cpu || !cpu->vectors || !lane_groups_run(&work, cpu)) {
             run_lanes(&work);
         }
     }
