@@ -192,7 +192,7 @@ static int refuse_columns(const struct post_state *state, const struct post_outp
     const char *more = match->count > 0 ? ": name one of them in spec.scorer.onnx.output"
                        : match->has_lists
                            ? " and an axis for the items: if the rows of all items are one list, "
-                             "name the column that says whose a row is (Item)"
+                             "name the column with the item's number (Item)"
                            : "";
     char shapes[SHAPES_BYTES];
     list_shapes(outputs, shapes);

@@ -85,6 +85,6 @@ check "a reader of lines is not taken for a detector" [ "$(lines reader | grep -
 job reader "$photos"
 check "a reader of lines, whose height is fixed" rows 'length == 4 and all(has("text"))'
 check "and its number of characters is named" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
-check "slices of steps are no pictures" [ "$(lines sensors | grep -c '# of input.npy: one slice for each item')" = 1 ]
+check "slices of steps are not taken for pictures" [ "$(lines sensors | grep -c '# of input.npy: one slice for each item')" = 1 ]
 check "a network with a window is tried on longer inputs" [ "$(lines sound | grep -c 'postprocess: {type:')" -ge 1 ]
 exit $((failures > 0))

@@ -65,7 +65,7 @@ static void test_lists_are_known_by_their_names(void) {
 }
 
 /* TensorFlow's API gives the raw boxes of all anchors, and the scores of all classes, beside; other
- * whole numbers are no classes where an output has that name. */
+ * whole numbers do not count as classes where an output has that name. */
 static void test_lists_beside_raw_boxes(void) {
     float places[1][2][4] = {{{0.5f, 0.25f, 0.75f, 0.5f}, {0, 0, 1, 1}}}, many[1][5][4] = {0};
     float scores[1][2] = {{0.9f, 0.1f}}, classes[1][2] = {{3, 1}}, all[1][2][3] = {0};
@@ -291,7 +291,7 @@ static void test_columns_that_are_no_boxes(void) {
         open_post(COLUMNS("\"Left\", \"Top\", \"Right\", \"Bottom\", \"Score\""));
     CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
     CHECK(strstr(err.text, "has 5 columns and an axis for the items: if the rows of all items are "
-                           "one list, name the column that says whose a row is (Item)"));
+                           "one list, name the column with the item's number (Item)"));
     close_post(&opened);
 }
 
