@@ -195,7 +195,9 @@ void refusals_note(struct refusals *record, const struct written *asked) {
     }
 }
 
-enum { TIMES, LAST_MS, SUM };
+enum { TIMES, LAST_MS, SUM, SAME }; /* SAME: times in a row of that SUM */
+/* Changes of an object within ten minutes of each other: so many need no pause, then each waits. */
+enum { OTHERS_AT_ONCE = 12, OTHERS_PAUSE_MS = 15000 };
 
 static json_int_t sum_of(const json_t *object) {
     AUTO(text_freep) char *text = tree_canonical(object);
@@ -227,17 +229,26 @@ static bool is_repeated(const struct refusals *record, const char *uid, json_int
     return sum == json_integer_value(json_array_get(json_object_get(record->changed, uid), SUM));
 }
 
+static struct retry_delay_repeat repeats_of(const struct refusals *record, const char *uid) {
+    struct retry_delay_repeat same = changes_of(record, uid);
+    same.times =
+        (int)json_integer_value(json_array_get(json_object_get(record->changed, uid), SAME));
+    return same;
+}
+
 static void note_changed(struct refusals *record, const char *uid, const json_t *object) {
     int64_t now_ms = clock_monotonic_ms();
     json_int_t sum = sum_of(object);
-    struct retry_delay_repeat changes = {0};
+    struct retry_delay_repeat changes = changes_of(record, uid), same = {0};
     if (is_repeated(record, uid, sum)) {
-        changes = changes_of(record, uid);
+        same = repeats_of(record, uid);
     }
     retry_delay_repeat_note(&changes, now_ms);
+    retry_delay_repeat_note(&same, now_ms);
     record->changed = record->changed ?: json_object();
-    json_object_set_new(record->changed, uid,
-                        json_pack("[i, I, I]", changes.times, (json_int_t)changes.last_ms, sum));
+    json_object_set_new(
+        record->changed, uid,
+        json_pack("[i, I, I, i]", changes.times, (json_int_t)changes.last_ms, sum, same.times));
     if (json_object_size(record->changed) >= record->forget_at) {
         forget_changes(record, now_ms);
         record->forget_at = 2 * json_object_size(record->changed) + FORGET_AT_MIN;
@@ -256,10 +267,16 @@ int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *ob
                                  int64_t now_ms) {
     const char *uid = tree_text(object, "metadata.uid", "");
     struct retry_delay_repeat changes = changes_of(record, uid);
-    if (changes.times == 0 || !is_repeated(record, uid, sum_of(object))) {
+    if (changes.times == 0) {
         return 0;
     }
-    return retry_delay_repeat_left_ms(&changes, now_ms);
+    if (is_repeated(record, uid, sum_of(object))) {
+        const struct retry_delay_repeat same = repeats_of(record, uid);
+        return retry_delay_repeat_left_ms(&same, now_ms);
+    }
+    /* Another change goes at once, as a stop or a suspension should, until there are many. */
+    int64_t next_ms = changes.times <= OTHERS_AT_ONCE ? now_ms : changes.last_ms + OTHERS_PAUSE_MS;
+    return MAX(next_ms - now_ms, 0);
 }
 
 struct retry_delay refusals_delay_of(const struct refusals *record, const json_t *object,
