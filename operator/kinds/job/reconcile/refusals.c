@@ -196,7 +196,7 @@ void refusals_note(struct refusals *record, const struct written *asked) {
 }
 
 enum { TIMES, LAST_MS, SUM, SAME }; /* SAME: times in a row of that SUM */
-/* Changes of an object within ten minutes of each other: so many need no pause, then each waits. */
+/* Changes of an object within ten minutes of each other: the first 12 need no pause. */
 enum { OTHERS_AT_ONCE = 12, OTHERS_PAUSE_MS = 15000 };
 
 static json_int_t sum_of(const json_t *object) {
