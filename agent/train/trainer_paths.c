@@ -353,7 +353,7 @@ void trainer_look_at_data(struct trainer *trainer) {
         struct error err = {0};
         uint32_t state = sets[i] ? sets[i]->state : 0;
         bool is_stopped = trainer->job->is_stopped && trainer->job->is_stopped();
-        if (sets[i] && is_stopped) { /* there is no time to list them */
+        if (sets[i] && is_stopped) { /* listing them may take minutes */
             trainer_say(trainer,
                         "data.%s: whether its files have changed while this training ran is not "
                         "known: it was asked to stop",

@@ -9,5 +9,5 @@ extern const char *const token_role_names[TOKEN_ROLE_COUNT]; /* as the spec writ
 
 /* The role in the entry of spec.scorer.onnx.inputs. Without an entry, or with one of another kind,
  * it is guessed from the input's name: one of the names above or a common synonym, in any case,
- * with any prefix ("serving_default_input_ids:0"). False: there is no role. */
+ * with any prefix ("serving_default_input_ids:0"). False: the name says none. */
 bool token_role_find(const json_t *entry, const char *input, enum token_role *ret_role);
