@@ -30,6 +30,7 @@ for ((k = 1; k <= reports; k++)); do
         sleep 0.05
     done
 done
+echo "model $PARAM_QUALITY" >"$WINDLASS_OUTPUT_OUT/model.txt"
 echo "ended 0 0 ${KEY:-}" >>"$log"
 P
 # manifest NAME METRIC REPORTS PAUSE [LINE OF TRIAL...]; lines of spec come on stdin.

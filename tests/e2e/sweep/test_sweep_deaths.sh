@@ -119,7 +119,7 @@ run_sweep 300
 check "an undisturbed Sweep (code $code)" [ $code -eq 0 ]
 result >"$work/quiet"
 sed 's/^/# /' "$work/quiet"
-check "has four trials and a registered model" [ "$(grep -c '^\[[0-3],"Completed"' "$work/quiet")" = 4 -a "$(wc -l <"$work/quiet")" = 19 ]
+check "has four trials and a registered model" [ "$(grep -c '^\[[0-3],"Completed"' "$work/quiet")" = 4 -a "$(wc -l <"$work/quiet")" = 20 ]
 show_sweep
 for ((number = 1; number <= rounds; number++)); do round "$number"; done
 exit $((failures > 0))

@@ -10,6 +10,7 @@ sweep_begins
 cat >"$work/program.sh" <<'P'
 accuracy=(0 0.5 0.7 0.75 0.9) latency=(0 1 2 4 4)
 echo "INFO accuracy=${accuracy[$PARAM_SIZE]} latency.p99=${latency[$PARAM_SIZE]}"
+echo "model $PARAM_SIZE" >"$WINDLASS_OUTPUT_OUT/model.txt"
 P
 cat >"$work/sweep.yaml" <<Y
 apiVersion: windlass.dev/v1beta1
