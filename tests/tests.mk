@@ -16,7 +16,7 @@ test: deps-test
 else
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs
-	@BUILD=$(BUILD) WINDLASS_BUILT=$(abspath $(BUILD)) tests/run.sh --again --beside tests/beside.sh --lanes 3 \
+	@BUILD=$(BUILD) WINDLASS_BUILT=$(abspath $(BUILD)) tests/run.sh --again --beside tests/beside.sh --lanes 4 \
 		$(LINT) $(UNIT_PROGRAMS) $(E2E)
 endif
 # The tests that every change must pass. Unit tests (with the golden files) mostly wait: several lanes a processor.

@@ -144,6 +144,9 @@ launch etcd etcd --name n --data-dir "$folder/etcd" --unsafe-no-fsync --logger z
     --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --quota-backend-bytes 8000000000 \
     --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "n=$peer"
 issuer=https://kubernetes.default.svc
+# Of beta, only what is used (flow control, evictions and disruption budgets): each start and each change of a kind then
+# costs a quarter less.
+[[ " ${flags[*]} " == *" --runtime-config="* ]] || flags+=(--runtime-config=api/beta=false,flowcontrol.apiserver.k8s.io/v1beta1=true,policy/v1beta1=true)
 # The admission plug-in ServiceAccount would refuse every pod until a controller has made the account.
 command=("$bin/kube-apiserver" --etcd-servers="$etcd" --bind-address=127.0.0.1 --secure-port="$port" --insecure-port=0
     --endpoint-reconciler-type=none --tls-cert-file=server.crt --tls-private-key-file=server.key

@@ -156,7 +156,9 @@ check "cluster: with one pod and nothing else" [ "$(count pods bell) $(count ser
 check "cluster: kubectl get bs -o wide tells the time" says T03:00:00Z "$("$kubectl" get bs tick -o wide)"
 at "2026-11-21 02:59:59"
 "$kubectl" annotate --overwrite bs tick round=0 >/dev/null
-echo '{"mark": "0011223344556677", "input": "data/today.mp4"}' >"$api/sight-bell"
+# sight JSON: what a pod that waits for `bell` sees, whole.
+sight() { echo "$1" >"$api/sight.new" && mv "$api/sight.new" "$api/sight-bell"; }
+sight '{"mark": "0011223344556677", "input": "data/today.mp4"}'
 check "cluster: the schedule's run comes and ends" within 60 is_over tick 1
 check "cluster: the trigger's, too" within 60 is_over bell 1
 check "cluster: with the trigger's input" [ "$(field bell-1 .spec.input.video.path)" = data/today.mp4 ]
@@ -167,7 +169,7 @@ check "cluster: in a folder of its own" says data/out/runs/20261121T030000Z- "$(
 rounds=$((${SOAK_ROUNDS:-200} / 100))
 for ((round = 1; round <= rounds; round++)); do
     at "2026-11-21 02:59:58 UTC $round days"
-    echo "{\"mark\": \"00112233445566$((10 + round % 80))\"}" >"$api/sight-bell"
+    sight "{\"mark\": \"00112233445566$((10 + round % 80))\"}"
     "$kubectl" annotate --overwrite bs tick bell round=$round >/dev/null
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
     kill -9 $pid
