@@ -308,6 +308,17 @@ static void catch_up(struct http *http) {
     }
 }
 
+static void set_silent(struct http_call *call) {
+    int seconds = call->silence_ms / 1000;
+    if (call->heard_bytes) {
+        error_set(&call->err, ERROR_TIMEOUT,
+                  "too slow: only %zu bytes received in %d s, at least %zu are expected",
+                  call->heard_bytes, seconds, call->slowest_bytes);
+    } else {
+        error_set(&call->err, ERROR_TIMEOUT, "no byte received for %d s", seconds);
+    }
+}
+
 static void finish_silent(struct http *http) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < http->silence_due_ms) {
@@ -317,8 +328,7 @@ static void finish_silent(struct http *http) {
     for (struct http_call *call = http->calls; call;) {
         int64_t due_ms = call->silence_ms ? call->heard_ms + call->silence_ms : INT64_MAX;
         if (due_ms <= now_ms) {
-            error_set(&call->err, ERROR_TIMEOUT, "no byte received for %d s",
-                      call->silence_ms / 1000);
+            set_silent(call);
             finish(call, CURLE_OPERATION_TIMEDOUT);
             call = http->calls; /* its done may have changed the list */
             continue;

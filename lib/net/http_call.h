@@ -19,9 +19,10 @@ struct http_call {
     http_received *received;
     http_done *done;
     void *context;
-    int64_t heard_ms;
+    int64_t heard_ms;    /* when silence_ms began: the start, or when slowest_bytes had come */
     size_t header_bytes; /* so far, with those behind a body */
     int silence_ms;
+    size_t slowest_bytes, heard_bytes; /* heard_bytes: since heard_ms */
     bool cuts_complaints;
     bool is_added; /* to the multi handle */
 };

@@ -23,6 +23,7 @@ enum {
     RESOLVE_MS = 10000,
     CONNECT_MS = 10000,
     SILENCE_MS = 30000,
+    SLOWEST_BYTES = 16 << 10,  /* of an answer in SILENCE_MS, else it is slow without end */
     SLOWEST_BYTES_PER_MS = 64, /* the slowest rate of sending that is accepted */
     REFUSAL_BYTES_MAX = 64 << 10,
 };
@@ -343,6 +344,7 @@ static int try_once(struct cloud_client *client, struct cloud_call *call, struct
                                   .connect_ms = CONNECT_MS,
                                   .timeout_ms = (int)timeout_ms,
                                   .silence_ms = call->body ? 0 : SILENCE_MS,
+                                  .slowest_bytes = SLOWEST_BYTES,
                                   .bytes_max = REFUSAL_BYTES_MAX,
                                   .received = call->into ? take : NULL,
                                   .done = ended,

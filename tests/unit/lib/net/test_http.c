@@ -82,6 +82,7 @@ struct peer {
     int listener, port;
     const char *answer; /* NULL: never answers */
     bool keeps_open;
+    int drips_ms; /* after the answer a byte each such time, until the other side closes */
     pthread_t thread;
 };
 
@@ -97,6 +98,9 @@ static void *answer_all(void *context) {
         if (peer->answer && read(fd, request, sizeof request) > 0) {
             CHECK(send(fd, peer->answer, strlen(peer->answer), MSG_NOSIGNAL) >= 0 ||
                   errno == EPIPE || errno == ECONNRESET); /* it has heard enough */
+        }
+        while (peer->drips_ms && send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
+            poll(NULL, 0, peer->drips_ms);
         }
         if (peer->keeps_open || !peer->answer) {
             fds[count++ % 64] = fd;
@@ -266,6 +270,44 @@ static void test_answers_and_errors(void) {
         free(end.body);
         peer_close(&peer);
     }
+}
+
+/* Its bytes come often, and it never ends. */
+static void test_a_byte_now_and_then_is_silence(void) {
+    static const struct {
+        const char *answer;
+        size_t slowest_bytes;
+    } rows[] = {
+        {"HTTP/1.1 200 OK\r\n\r\n", 1000},
+        {"HTTP/1.1 500 Sorry\r\n\r\n", 1000},
+        {"HTTP/1.1 200 OK\r\nX: ", 1000}, /* a header without end */
+        {"HTTP/1.1 200 OK\r\nX: ", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct peer peer = {.answer = rows[i].answer, .drips_ms = 50};
+        struct end end = {0};
+        peer_open(&peer);
+        ask(&peer,
+            (struct http_request){.received = count_received,
+                                  .silence_ms = 1000,
+                                  .slowest_bytes = rows[i].slowest_bytes},
+            &end);
+        CHECK_INT(end.err.kind, ERROR_TIMEOUT);
+        CHECK(strstr(end.err.text, i < 2 ? "too slow: only " : "no byte received for 1 s"));
+        CHECK(i >= 2 || strstr(end.err.text, " bytes received in 1 s, at least 1000 are expected"));
+        peer_close(&peer);
+    }
+    /* Enough of them in that time, for several such times: it goes on until its limit. */
+    struct peer peer = {.answer = "HTTP/1.1 200 OK\r\n\r\n", .drips_ms = 10};
+    struct end end = {0};
+    peer_open(&peer);
+    ask(&peer,
+        (struct http_request){
+            .received = count_received, .silence_ms = 500, .slowest_bytes = 2, .timeout_ms = 1600},
+        &end);
+    CHECK(end.err.kind == ERROR_TIMEOUT && !strstr(end.err.text, "received in 0 s") &&
+          !strstr(end.err.text, "no byte"));
+    peer_close(&peer);
 }
 
 /* A refusal is one, however much the server says to it. */
@@ -540,6 +582,7 @@ int main(void) {
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     TEST(test_many_calls_at_once);
     TEST(test_answers_and_errors);
+    TEST(test_a_byte_now_and_then_is_silence);
     TEST(test_complaints_can_be_cut);
     TEST(test_what_was_never_sent_is_known);
     TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
