@@ -5,7 +5,7 @@
 #include "lib/digest.h"
 #include "lib/net/address.h"
 #include "lib/net/preauth.h"
-#include "lib/net/tls.h"
+#include "lib/net/tls_identity.h"
 #include "lib/secret.h"
 #include "lib/time/clock.h"
 
@@ -53,10 +53,10 @@ struct server {
     const struct server_events *events;
     void *context;
     char *socket_path, *authorization, *read_token;
-    uint8_t *certificate, *key; /* DER, until the TLS context has them */
-    size_t certificate_size, key_size;
+    struct tls_identity *identity; /* until the TLS context has it */
+    SSL_CTX *tls;                  /* of the vhost; NULL: its identity was refused */
+    struct error refusal;
     bool is_plain; /* pages alone, no TLS */
-    bool tls_ready;
 };
 
 static struct server *server_of(struct lws *wsi) {
@@ -316,13 +316,10 @@ static void on_tls_message(int is_ours, int version UNUSED, int type, const void
 
 static int set_up_tls(struct server *server, SSL_CTX *tls) {
     SSL_CTX_set_msg_callback(tls, on_tls_message);
-    server->tls_ready =
-        SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
-        SSL_CTX_use_certificate_ASN1(tls, (int)server->certificate_size, server->certificate) ==
-            1 &&
-        SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, tls, server->key, (long)server->key_size) == 1 &&
-        SSL_CTX_check_private_key(tls) == 1;
-    return server->tls_ready ? 0 : -1;
+    bool is_set = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
+                  tls_identity_use(server->identity, tls, &server->refusal) == 0;
+    server->tls = is_set ? tls : NULL;
+    return is_set ? 0 : -1;
 }
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
@@ -412,20 +409,11 @@ static int listen_at(struct server *server, const struct address *address, struc
     lws_set_log_level(0, NULL);
     server->lws = lws_create_context(&info);
     server->vhost = server->lws ? lws_create_vhost(server->lws, &info) : NULL;
-    if (server->vhost && (server->is_plain || server->tls_ready)) {
+    if (server->vhost && (server->is_plain || server->tls)) {
         return 0;
     }
-    return server->lws && !server->is_plain && !server->tls_ready
-               ? error_set(err, ERROR_INVALID, "the private key does not match the certificate")
-               : error_set(err, ERROR_UNAVAILABLE, "libwebsockets cannot listen");
-}
-
-static int take_certificate(struct server *server, const struct server_options *options,
-                            struct error *err) {
-    return tls_pem_to_der(options->certificate_pem, false, &server->certificate,
-                          &server->certificate_size, err) < 0
-               ? -1
-               : tls_pem_to_der(options->key_pem, true, &server->key, &server->key_size, err);
+    return server->refusal.kind ? error_set(err, server->refusal.kind, "%s", server->refusal.text)
+                                : error_set(err, ERROR_UNAVAILABLE, "libwebsockets cannot listen");
 }
 
 int server_open(const struct server_options *options, struct server **ret_server,
@@ -440,15 +428,23 @@ int server_open(const struct server_options *options, struct server **ret_server
     server->read_token = x_strdup(options->read_token);
     struct address address;
     if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
-        (!server->is_plain && take_certificate(server, options, err) < 0) ||
+        (!server->is_plain && tls_identity_read(options->certificate_pem, options->key_pem,
+                                                &server->identity, err) < 0) ||
         listen_at(server, &address, err) < 0) {
         return error_context(err, "listen on %s", options->bind);
     }
-    if (server->key) {
-        OPENSSL_cleanse(server->key, server->key_size);
-    }
+    tls_identity_freep(&server->identity);
+    server->identity = NULL;
     *ret_server = TAKE(server);
     return 0;
+}
+
+int server_renew(struct server *server, const char *certificate_pem, const char *key_pem,
+                 struct error *err) {
+    AUTO(tls_identity_freep) struct tls_identity *identity = NULL;
+    return tls_identity_read(certificate_pem, key_pem, &identity, err) < 0
+               ? -1
+               : tls_identity_use(identity, server->tls, err);
 }
 
 void server_free(struct server *server) {
@@ -462,8 +458,7 @@ void server_free(struct server *server) {
     free(server->socket_path);
     free(server->authorization);
     free(server->read_token);
-    free(server->certificate);
-    free(server->key);
+    tls_identity_freep(&server->identity);
     free(server);
 }
 

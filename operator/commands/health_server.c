@@ -51,7 +51,7 @@ static const struct server_events events = {.page = on_page};
 
 static int listen_at(struct health_server *server, const char *bind, struct error *err) {
     struct server_options options = {.bind = bind, .events = &events, .context = server};
-    if (page_server_open(&options, &server->pages, err) < 0) {
+    if (page_server_open(&options, NULL, &server->pages, err) < 0) {
         return -1;
     }
     server->bind = x_strndup(bind, (size_t)(strrchr(bind, ':') - bind));

@@ -16,12 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_BYTES_MAX = 256 << 10, TOKEN_BYTES_MAX = 16 << 10 };
+enum {
+    ANSWER_BYTES_MAX = 256 << 10,
+    TOKEN_BYTES_MAX = 16 << 10,
+    RENEWAL_MS = 10000, /* how often the files of a certificate are looked at */
+};
 
 struct metrics_server {
     struct page_server *pages;
     const struct config *config;
     struct verdicts verdicts;
+    char *tls_folder;     /* NULL: a certificate of our own */
+    char seen_digest[65]; /* of the certificate and key that were read last */
+    int64_t seen_ms;
 };
 
 /* ---- the API server ---- */
@@ -201,6 +208,45 @@ static int read_certificate(const char *folder, char **ret_certificate, char **r
     return 0;
 }
 
+static void digest_pair(const char *certificate, const char *key, char hex[static 65]) {
+    AUTO(text_freep) char *pair = x_printf("%s\n%s", certificate, key);
+    digest_sha256(pair, strlen(pair), hex);
+    explicit_bzero(pair, strlen(pair));
+}
+
+/* Who made the certificate renews it in its file, and may let it end within hours. While the two
+ * files are being replaced they may not belong together: the next time they do. */
+static void renew(void *context, struct server *pages) {
+    struct metrics_server *server = context;
+    AUTO(text_freep) char *certificate = NULL;
+    AUTO(text_freep) char *key = NULL;
+    struct error err = {0};
+    int64_t now_ms = clock_monotonic_ms();
+    char digest[65];
+    if (!server->tls_folder || now_ms - server->seen_ms < RENEWAL_MS) {
+        return;
+    }
+    server->seen_ms = now_ms;
+    bool is_read = read_certificate(server->tls_folder, &certificate, &key, &err) == 0;
+    if (is_read) {
+        digest_pair(certificate, key, digest);
+    } else {
+        digest_sha256(err.text, strlen(err.text), digest);
+    }
+    if (strcmp(digest, server->seen_digest) != 0) {
+        memcpy(server->seen_digest, digest, sizeof digest);
+        if (is_read && server_renew(pages, certificate, key, &err) == 0) {
+            log_pairs(LOG_INFO, "metrics have a new certificate", NULL);
+        } else {
+            log_pairs(LOG_WARNING, "cannot renew the certificate of metrics", "error", err.text,
+                      NULL);
+        }
+    }
+    if (key) {
+        explicit_bzero(key, strlen(key));
+    }
+}
+
 static int listen_at(struct metrics_server *server, const struct metrics_server_options *options,
                      struct error *err) {
     AUTO(text_freep) char *certificate = NULL;
@@ -218,7 +264,9 @@ static int listen_at(struct metrics_server *server, const struct metrics_server_
                                            .key_pem = key,
                                            .events = &events,
                                            .context = server};
-        result = page_server_open(&listening, &server->pages, err);
+        digest_pair(certificate, key, server->seen_digest);
+        server->seen_ms = clock_monotonic_ms();
+        result = page_server_open(&listening, renew, &server->pages, err);
     }
     if (key) {
         explicit_bzero(key, strlen(key));
@@ -230,6 +278,7 @@ int metrics_server_open(const struct metrics_server_options *options,
                         struct metrics_server **ret_server, struct error *err) {
     struct metrics_server *server = x_calloc(1, sizeof *server);
     server->config = options->config;
+    server->tls_folder = x_strdup(options->tls_folder);
     if (listen_at(server, options, err) < 0) {
         metrics_server_free(server);
         return -1;
@@ -241,6 +290,7 @@ int metrics_server_open(const struct metrics_server_options *options,
 void metrics_server_free(struct metrics_server *server) {
     if (server) {
         page_server_free(server->pages);
+        free(server->tls_folder);
         free(server);
     }
 }

@@ -5,10 +5,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { SERVICE_MS = 60000 };
+enum { SERVICE_MS = 60000, TURN_MS = 10000 };
 
 struct page_server {
     struct server *server;
+    page_server_turn *turn; /* may be NULL */
+    void *context;
     pthread_t thread;
     bool has_thread;
     atomic_bool is_over;
@@ -17,15 +19,21 @@ struct page_server {
 static void *serve(void *context) {
     struct page_server *server = context;
     struct error ignored = {0};
+    int wait_ms = server->turn ? TURN_MS : SERVICE_MS;
     while (!atomic_load(&server->is_over) &&
-           server_service(server->server, SERVICE_MS, &ignored) == 0) {
+           server_service(server->server, wait_ms, &ignored) == 0) {
+        if (server->turn) {
+            server->turn(server->context, server->server);
+        }
     }
     return NULL; /* without answers to its probes the kubelet restarts us */
 }
 
-int page_server_open(const struct server_options *options, struct page_server **ret_server,
-                     struct error *err) {
+int page_server_open(const struct server_options *options, page_server_turn *turn,
+                     struct page_server **ret_server, struct error *err) {
     struct page_server *server = x_calloc(1, sizeof *server);
+    server->turn = turn;
+    server->context = options->context;
     int result = server_open(options, &server->server, err);
     int code = result < 0 ? 0 : pthread_create(&server->thread, NULL, serve, server);
     server->has_thread = result == 0 && code == 0;

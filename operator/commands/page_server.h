@@ -6,8 +6,11 @@
 
 struct page_server;
 
-/* As server_open; options.events are called from the new thread. */
-NODISCARD int page_server_open(const struct server_options *options,
+/* Called from the thread with options.context, every ten seconds at least. */
+typedef void page_server_turn(void *context, struct server *server);
+
+/* As server_open; options.events and turn (may be NULL) are called from the new thread. */
+NODISCARD int page_server_open(const struct server_options *options, page_server_turn *turn,
                                struct page_server **ret_server, struct error *err);
 void page_server_free(struct page_server *server); /* ends the thread; accepts NULL */
 int page_server_port(const struct page_server *server);

@@ -112,24 +112,39 @@ made_up() {
     [[ $codes == *429* || $SECONDS -gt $((began + 5)) ]] && [[ $codes != *200* ]] && [ "$(with "$prometheus")" = 200 ]
 }
 began=$SECONDS
+# A certificate as cert-manager makes it: an RSA key, valid for a day, signed by an authority that is not a root, whose own
+# certificate comes behind it. signed FOLDER ROOT: makes both files, and ROOT.crt.
+signed() {
+    local at=$folder/signed
+    mkdir -p "$1" "$at"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj "/CN=root" -keyout "$at/root.key" -out "$2.crt" 2>/dev/null &&
+        openssl req -newkey rsa:2048 -nodes -subj "/CN=between" -keyout "$at/between.key" -out "$at/between.csr" 2>/dev/null &&
+        openssl x509 -req -in "$at/between.csr" -CA "$2.crt" -CAkey "$at/root.key" -CAcreateserial -days 1 \
+            -extfile <(echo basicConstraints=critical,CA:TRUE) -out "$at/between.crt" 2>/dev/null &&
+        openssl req -newkey rsa:2048 -nodes -subj /CN=metrics.test -keyout "$1/tls.key" -out "$at/leaf.csr" 2>/dev/null &&
+        openssl x509 -req -in "$at/leaf.csr" -CA "$at/between.crt" -CAkey "$at/between.key" -CAcreateserial -days 1 \
+            -extfile <(echo subjectAltName=DNS:metrics.test) -out "$at/leaf.crt" 2>/dev/null &&
+        cat "$at/leaf.crt" "$at/between.crt" >"$1/tls.crt"
+}
 # A second controller with a certificate of the administrator's.
 given() {
-    local other
-    mkdir -p "$folder/tls"
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=metrics.test -addext subjectAltName=DNS:metrics.test \
-        -keyout "$folder/tls/tls.key" -out "$folder/tls/tls.crt" 2>/dev/null || return 1
+    signed "$folder/tls" "$folder/root" || return 1
     "$windlass" controller --metrics-listen=127.0.0.1:0 --metrics-tls="$folder/nothing" --kubeconfig="$folder/conf" --listen=127.0.0.1:0 >"$folder/other" 2>&1
     [ $? = 2 ] && grep -q "nothing/tls.crt" "$folder/other" || return 1
     other=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     "$windlass" controller --metrics-listen="127.0.0.1:$other" --metrics-tls="$folder/tls" --kubeconfig="$folder/conf" --lease-namespace=windlass \
         --listen=127.0.0.1:0 >"$folder/other" 2>&1 &
     controller="$controller $!"
-    trusted() {
-        [ "$(page --cacert "$folder/tls/tls.crt" --resolve "metrics.test:$other:127.0.0.1" -H "Authorization: Bearer $prometheus" "https://metrics.test:$other/metrics")" = 200 ]
+    trusted() { # ROOT
+        [ "$(page --cacert "$1.crt" --resolve "metrics.test:$other:127.0.0.1" -H "Authorization: Bearer $prometheus" "https://metrics.test:$other/metrics")" = 200 ]
     }
-    until_true 60 trusted
+    until_true 60 trusted "$folder/root"
 }
 check "with a certificate that is given, which a reader can check" given
+renewed() {
+    signed "$folder/new" "$folder/next" && mv "$folder/new/"* "$folder/tls/" && until_true 60 trusted "$folder/next" && ! trusted "$folder/root"
+}
+check "one that is renewed in its file is taken without a restart" renewed
 check "made-up tokens are limited; a known reader reads on" made_up
 check "probes answer" ready
 k delete clusterrolebinding prometheus >/dev/null

@@ -250,6 +250,52 @@ static void *serve(void *context) {
     return NULL;
 }
 
+/* A GET by somebody who expects that certificate, of a server in a thread: 0 or the error's kind.
+ */
+static enum error_kind read_pinned(struct house *house, const char *expected) {
+    struct server_thread state = {.house = house};
+    pthread_t thread;
+    pthread_create(&thread, NULL, serve, &state);
+    struct error err = {0};
+    AUTO(text_freep)
+    char *url = x_printf("https://127.0.0.1:%d/nothing", server_port(house->server));
+    struct http_request request = {
+        .url = url, .certificate_pem = expected, .timeout_ms = 60000, .bytes_max = 4096};
+    AUTO(text_freep) char *body = NULL;
+    int status = 0;
+    int result = http_get(&request, &status, &body, &err);
+    state.stop = true;
+    server_wake(house->server);
+    pthread_join(thread, NULL);
+    return result < 0 ? err.kind : ERROR_NONE;
+}
+
+static void test_a_certificate_is_renewed(void) {
+    struct house house = {0};
+    AUTO(text_freep) char *other = NULL;
+    AUTO(text_freep) char *other_key = NULL;
+    struct error err = {0};
+    house_open(&house, 0);
+    CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
+    CHECK_INT(server_renew(house.server, other, key, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "the private key does not match the certificate: "));
+    /* What is behind the first one is sent along, so it must be whole. */
+    AUTO(text_freep)
+    char *damaged =
+        x_printf("%s-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", other);
+    err = (struct error){0};
+    CHECK_INT(server_renew(house.server, damaged, other_key, &err), -1);
+    CHECK(strstr(err.text, "damaged"));
+    CHECK_INT(read_pinned(&house, certificate), ERROR_NONE); /* the one before has stayed */
+    CHECK_INT(read_pinned(&house, other), ERROR_DENIED);
+    AUTO(text_freep) char *chain = x_printf("%s%s", other, certificate);
+    CHECK_OK(server_renew(house.server, chain, other_key, &err), &err);
+    CHECK_INT(read_pinned(&house, other), ERROR_NONE);
+    CHECK_INT(read_pinned(&house, certificate), ERROR_DENIED);
+    house_close(&house);
+}
+
 /* What a GET with these headers is answered with; the body must have no word of the page then. */
 static int read_with(const struct house *house, const char *path, const char *const *headers) {
     struct error err = {0};
@@ -395,6 +441,7 @@ int main(void) {
     TEST(test_a_client_may_end_while_it_connects);
     TEST(test_pages_for_readers_alone);
     TEST(test_pages_are_read_by_https);
+    TEST(test_a_certificate_is_renewed);
     TEST(test_what_cannot_listen_says_why);
     free(certificate);
     free(key);
