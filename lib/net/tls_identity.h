@@ -4,8 +4,7 @@
 
 #include "lib/error.h"
 
-#include <openssl/ssl.h>
-
+struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct tls_identity;
 
 /* PEM texts. The certificate is the first one; all behind it are sent along. INVALID: a text has
@@ -16,5 +15,5 @@ void tls_identity_freep(struct tls_identity **identity);
 
 /* Connections that begin from now on have it. INVALID: the key is another certificate's, or too
  * weak; then they have the one before. */
-NODISCARD int tls_identity_use(const struct tls_identity *identity, SSL_CTX *tls,
+NODISCARD int tls_identity_use(const struct tls_identity *identity, struct ssl_ctx_st *tls,
                                struct error *err);
