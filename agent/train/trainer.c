@@ -4,6 +4,7 @@
 #include "agent/train/trainer_variables.h"
 
 #include "agent/train/dataset/order.h"
+#include "agent/train/dataset/stop.h"
 #include "lib/time/clock.h"
 
 #include <math.h>
@@ -229,7 +230,7 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
                 struct period *period, struct error *err) {
     const struct train_job *job = trainer->job;
     struct step_request request = {.saves = wants_save(trainer),
-                                   .leaves = job->is_stopped && job->is_stopped(),
+                                   .leaves = stop_is_requested(job->is_stopped),
                                    .is_recorded =
                                        timeline_begin(trainer->timeline, batch->step + 1)};
     if (request.is_recorded) {

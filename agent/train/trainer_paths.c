@@ -4,6 +4,7 @@
  * files there are still those of a training that has come to its end. */
 #include "agent/store/finished.h"
 #include "agent/store/moving_paths.h"
+#include "agent/train/dataset/stop.h"
 #include "agent/train/trainer_kept.h"
 #include "agent/train/trainer_state.h"
 #include "lib/digest.h"
@@ -293,18 +294,19 @@ static void find_differing(const char *then, const char *now,
     ret_differs[1] = strcmp(then + train, now + strcspn(now, " ")) != 0;
 }
 
-static void compare_data(struct trainer *trainer, const char *then, const char *now) {
+static void note_changed(struct trainer *trainer, size_t set, const char *what) {
+    trainer->has_changed[set] = true;
+    trainer_say(trainer, "data.%s: files %s", data_names[set], what);
+}
+
+/* what: of the files, where `now` differs. */
+static void note_differing(struct trainer *trainer, const char *then, const char *now,
+                           const char *what) {
     bool differs[ARRAY_LEN(data_names)];
     find_differing(then, now, differs);
     for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
         if (differs[i]) {
-            trainer->has_changed[i] = true;
-            trainer_say(
-                trainer,
-                "data.%s: files have other sizes or times of change than when this training "
-                "began, and its first steps used those: rerun with --restart (annotation "
-                "windlass.dev/restart) to train with these alone",
-                data_names[i]);
+            note_changed(trainer, i, what);
         }
     }
 }
@@ -332,18 +334,9 @@ static int compare_with_trials(struct trainer *trainer, struct error *err) {
     if (moving_paths_pin(&pins, hex, &first, err) < 0) {
         return -1;
     }
-    bool differs[ARRAY_LEN(data_names)];
-    find_differing(first, now, differs);
-    for (size_t i = 0; i < ARRAY_LEN(data_names); i++) {
-        if (differs[i]) {
-            trainer->has_changed[i] = true;
-            trainer_say(trainer,
-                        "data.%s: files are others than when the first trial of this Sweep began, "
-                        "so its trials do not compare: rerun the Sweep with --restart (annotation "
-                        "windlass.dev/restart)",
-                        data_names[i]);
-        }
-    }
+    note_differing(trainer, first, now,
+                   "are others than when the first trial of this Sweep began, so its trials do not "
+                   "compare: rerun the Sweep with --restart (annotation windlass.dev/restart)");
     return 0;
 }
 
@@ -352,8 +345,8 @@ void trainer_look_at_data(struct trainer *trainer) {
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
         struct error err = {0};
         uint32_t state = sets[i] ? sets[i]->state : 0;
-        bool is_stopped = trainer->job->is_stopped && trainer->job->is_stopped();
-        if (sets[i] && is_stopped) { /* listing them may take minutes */
+        if (sets[i] && stop_is_requested(trainer->job->is_stopped)) {
+            /* Listing them may take minutes. */
             trainer_say(trainer,
                         "data.%s: whether its files have changed while this training ran is not "
                         "known: it was asked to stop",
@@ -364,12 +357,10 @@ void trainer_look_at_data(struct trainer *trainer) {
                         "is not known: %s",
                         data_names[i], err.text);
         } else if (sets[i] && state != sets[i]->state) {
-            trainer->has_changed[i] = true;
-            trainer_say(trainer,
-                        "data.%s: files have changed while this training ran, and it may have used "
-                        "both: rerun with --restart (annotation windlass.dev/restart) to train "
-                        "with these alone",
-                        data_names[i]);
+            note_changed(trainer, i,
+                         "have changed while this training ran, and it may have used both: rerun "
+                         "with --restart (annotation windlass.dev/restart) to train with these "
+                         "alone");
         }
     }
 }
@@ -386,7 +377,10 @@ int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err) 
         trainer->has_changed[i] = strstr(tree_text(then, "changed", ""), data_names[i]) != NULL;
     }
     if (trainer->step < trainer->total_steps) {
-        compare_data(trainer, tree_text(then, "data", now), now);
+        note_differing(trainer, tree_text(then, "data", now), now,
+                       "have other sizes or times of change than when this training began, and its "
+                       "first steps used those: rerun with --restart (annotation "
+                       "windlass.dev/restart) to train with these alone");
     }
     if (trainer->job->shared && compare_with_trials(trainer, err) < 0) {
         return -1;

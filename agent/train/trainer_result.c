@@ -5,6 +5,7 @@
 
 #include "agent/launch/rank/metric_socket.h"
 #include "agent/store/finished.h"
+#include "agent/train/dataset/stop.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
 
@@ -208,7 +209,7 @@ static bool pause_for(const struct trainer *trainer, int64_t ms) {
     bool is_stopped = false;
     while (!is_stopped && clock_monotonic_ms() < until_ms) {
         nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
-        is_stopped = job->is_stopped && job->is_stopped();
+        is_stopped = stop_is_requested(job->is_stopped);
     }
     return !is_stopped;
 }

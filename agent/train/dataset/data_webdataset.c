@@ -13,6 +13,7 @@
 #include "agent/train/dataset/files_seen.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "agent/train/dataset/shards.h"
+#include "agent/train/dataset/stop.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
@@ -287,7 +288,7 @@ static int find_store(struct web_set *set, struct shard *shard, struct error *er
 }
 
 static int check_stop(const struct dataset_options *options, struct error *err) {
-    return options->is_stopped && options->is_stopped()
+    return stop_is_requested(options->is_stopped)
                ? error_set(err, ERROR_CANCELLED, "stopped while the shards were indexed")
                : 0;
 }

@@ -2,6 +2,7 @@
 #include "agent/train/dataset/text_rows.h"
 
 #include "agent/store/local_file.h"
+#include "agent/train/dataset/stop.h"
 #include "lib/digest.h"
 
 #include <stdio.h>
@@ -327,7 +328,7 @@ static int read_rows(struct text_rows *rows, size_t index, struct store *store,
         if (add_row(rows, row, &json, fault, err) < 0) {
             return -1;
         }
-        if (rows->count % STOP_ROWS == 0 && options->is_stopped && options->is_stopped()) {
+        if (rows->count % STOP_ROWS == 0 && stop_is_requested(options->is_stopped)) {
             return error_set(err, ERROR_CANCELLED, "stopped");
         }
     }
