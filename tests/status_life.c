@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/status_life.h"
 
+#include "lib/text/text_list.h"
 #include "operator/object.h"
 #include "tests/test.h"
 
@@ -12,13 +13,6 @@ static const char *text_of(const json_t *status, const char *type, const char *f
 
 static bool is_true(const json_t *status, const char *type) {
     return strcmp(text_of(status, type, "status"), "True") == 0;
-}
-
-static bool is_one_of(const char *word, const char *const *words) {
-    while (*words && strcmp(*words, word) != 0) {
-        words++;
-    }
-    return *words != NULL;
 }
 
 /* What each kind of tool takes for an end, and for a failure. */
@@ -49,7 +43,7 @@ static void check_state(const json_t *before, const json_t *status) {
     const char *was = text_of(before, "Succeeded", "reason");
     const char *is = text_of(status, "Succeeded", "reason");
     bool goes_on = strcmp(text_of(status, "Succeeded", "status"), "Unknown") == 0;
-    if (goes_on && is_one_of(was, later) && !is_one_of(is, later) &&
+    if (goes_on && text_list_has(later, was) && !text_list_has(later, is) &&
         !is_true(status, "Suspended")) {
         printf("# State fell from %s to %s\n", was, is);
         test_failures++;

@@ -3,6 +3,7 @@
 #include "operator/commands/train/train_data.h"
 
 #include "lib/file.h"
+#include "lib/text/text_list.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -100,16 +101,14 @@ static bool is_cifar_record(const char *path, int64_t *ret_classes) {
 }
 
 static void look_at_folder(struct inside *inside, const char *name, const char *path) {
-    static const char *const tests[] = {"test", "val", "valid", "validation"};
+    static const char *const tests[] = {"test", "val", "valid", "validation", NULL};
     inside->folders++;
     inside->classes += has_picture(path);
     if (strcmp(name, "train") == 0) {
         keep(&inside->train, path);
     }
-    for (size_t i = 0; i < ARRAY_LEN(tests); i++) {
-        if (strcmp(name, tests[i]) == 0) {
-            keep(&inside->test, path);
-        }
+    if (text_list_has(tests, name)) {
+        keep(&inside->test, path);
     }
 }
 
