@@ -53,14 +53,14 @@ static const char *type_name(const json_t *schema) {
     static const struct {
         const char *type, *told;
     } names[] = {
-        {"object", "fields"},        {"array", "list"},    {"string", "text"},
+        {"object", "fields"},        {"array", "list"},    {"string", "string"},
         {"integer", "whole number"}, {"number", "number"}, {"boolean", "true or false"},
     };
     if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
-        return "whole number or text";
+        return "whole number or string";
     }
     if (schema_is_decimal(schema)) {
-        return json_object_get(schema, "minimum") ? "number" : "number or text";
+        return json_object_get(schema, "minimum") ? "number" : "number or string";
     }
     if (json_object_get(schema, "additionalProperties")) {
         return "names with values";

@@ -52,7 +52,7 @@ static const char *type_name(const json_t *value) {
     case JSON_ARRAY:
         return "a list";
     case JSON_STRING:
-        return "text";
+        return "a string";
     case JSON_INTEGER:
     case JSON_REAL:
         return "a number";
@@ -66,7 +66,7 @@ static const char *type_name(const json_t *value) {
 static const struct {
     const char *name, *told;
 } types[] = {
-    {"object", "fields"},          {"array", "a list"},    {"string", "text"},
+    {"object", "fields"},          {"array", "a list"},    {"string", "a string"},
     {"integer", "a whole number"}, {"number", "a number"}, {"boolean", "true or false"},
 };
 
@@ -93,14 +93,15 @@ static int check_type(const json_t *schema, const json_t *value, const char *fie
                       struct error *err) {
     if (schema_is_decimal(schema) && !json_is_number(value) && !json_is_string(value)) {
         return error_set(err, ERROR_INVALID, "%s: must be a number%s, not %s", field,
-                         json_object_get(schema, "minimum") ? "" : " or text", type_name(value));
+                         json_object_get(schema, "minimum") ? "" : " or a string",
+                         type_name(value));
     }
     if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
         if (json_is_integer(value) || json_is_string(value)) {
             return 0;
         }
-        return error_set(err, ERROR_INVALID, "%s: must be a whole number or text, not %s", field,
-                         json_is_real(value) ? "a fraction" : type_name(value));
+        return error_set(err, ERROR_INVALID, "%s: must be a whole number or a string, not %s",
+                         field, json_is_real(value) ? "a fraction" : type_name(value));
     }
     const char *type = tree_text(schema, "type", NULL);
     if (!type || has_type(value, type)) {
@@ -112,7 +113,7 @@ static int check_type(const json_t *schema, const json_t *value, const char *fie
     }
     if (json_is_real(value) && strcmp(type, "string") == 0) { /* an API server refuses it, too */
         return error_set(err, ERROR_INVALID,
-                         "%s: must be text, not a fraction; put it in quotes: \"%g\"", field,
+                         "%s: must be a string, not a fraction; put it in quotes: \"%g\"", field,
                          json_real_value(value));
     }
     return error_set(err, ERROR_INVALID, "%s: must be %s, not %s", field, told,

@@ -40,7 +40,7 @@ static void test_values(void) {
         {"a: -7\nb: +7\nc: 0x1F\nd: 0", "{\"a\":-7,\"b\":7,\"c\":31,\"d\":0}"},
         {"a: 9223372036854775807", "{\"a\":9223372036854775807}"},
         {"a: 9223372036854775808",
-         "m.yaml:1: 9223372036854775808: number too large; text needs quotes"},
+         "m.yaml:1: 9223372036854775808: number too large; a string needs quotes"},
         {"a: 1.5\nb: .5\nc: 1e3", "{\"a\":1.5,\"b\":0.5,\"c\":1000.0}"},
         {"a: 1e999", "m.yaml:1: 1e999: number too large"},
         {"a: true\nb: False\nc: TRUE", "{\"a\":true,\"b\":false,\"c\":true}"},

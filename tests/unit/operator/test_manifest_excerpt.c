@@ -33,16 +33,16 @@ static void test_excerpts(void) {
          {"b.wrokers: unknown field, did you mean workers?"},
          "     2 |   wrokers: ...\n       |   ^\n"},
         {"{evn: {T: s3cret}, b: 0}", /* also below another error of that line */
-         {"b: must be text", "evn: unknown field"},
+         {"b: must be a string", "evn: unknown field"},
          "     1 | {evn: ...\n"},
         {"{t: \"\xc3\xa9\t\", l: 7}", /* characters are counted, a tab is one space */
-         {"l: must be text"},
+         {"l: must be a string"},
          "     1 | {t: \"\xc3\xa9 \", l: 7}\n       |              ^\n"},
         {"{evn: {T: s3cret,\n U: s3cret}, b: 0}", /* or of the next one */
-         {"b: must be text", "evn: unknown field"},
+         {"b: must be a string", "evn: unknown field"},
          "     2 |  U: ...\n"},
         {"{evn: {T: s3cret,\n U: \"s3\n  cret\"}, b: 0}",
-         {"b: must be text", "evn: unknown field"},
+         {"b: must be a string", "evn: unknown field"},
          "     3 | ...\n"},
         {"env: [{name: T, value: \"a\n  b\", vlaue: c}]", /* the end of a secret of two lines */
          {"env[0].vlaue: is wrong"},
