@@ -99,6 +99,16 @@ while read -r line; do
     bad=1
 done < <(git ls-files -co --exclude-standard 'agent/engine/*.h' | grep -E '^agent/engine/[^/]*$' |
     xargs grep -oE '^#include "[^"]+"' | grep -vE '"(lib/[^"]*|agent/engine/[a-z_]+\.h)"')
+# A plan is pure: the time and all that was read are its arguments, and whoever called it carries it out.
+plans() { git ls-files -co --exclude-standard 'operator/kinds/*/plan*.[ch]'; }
+impure='"(operator/(kube|local|show)/|operator/kinds/job/reconcile/|operator/(control/|operator_metrics)|lib/(net/|file|log\.))'
+while read -r line; do
+    echo "not ok $line: a plan reads and writes nothing itself"
+    bad=1
+done < <(
+    plans | xargs grep -HnE "^#include $impure" | grep -v '"operator/control/claim\.h"'
+    plans | xargs grep -HnE '(^|[^>._a-zA-Z0-9])(clock_(wall|monotonic)_[a-z]+|getenv|secure_getenv|getrandom|s?rand|random|f?open|log_[a-z]+|printf|f(puts|printf|write))\('
+)
 # Third-party headers: header pattern -> the only files that may include it.
 owner() {
     git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' | grep -E '^(lib|operator|agent)/' |
