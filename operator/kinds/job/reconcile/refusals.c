@@ -204,9 +204,11 @@ static json_int_t sum_of(const json_t *object) {
     return digest_crc32c(0, text, strlen(text));
 }
 
-static struct retry_delay_repeat changes_of(const struct refusals *record, const char *uid) {
+/* which: TIMES: of all changes; SAME: of the last one. */
+static struct retry_delay_repeat repeat_of(const struct refusals *record, const char *uid,
+                                           size_t which) {
     const json_t *row = json_object_get(record->changed, uid);
-    return (struct retry_delay_repeat){.times = (int)json_integer_value(json_array_get(row, TIMES)),
+    return (struct retry_delay_repeat){.times = (int)json_integer_value(json_array_get(row, which)),
                                        .last_ms = json_integer_value(json_array_get(row, LAST_MS))};
 }
 
@@ -215,7 +217,7 @@ static void forget_changes(struct refusals *record, int64_t now_ms) {
     json_t *row;
     void *next;
     json_object_foreach_safe(record->changed, next, uid, row) {
-        if (now_ms >= changes_of(record, uid).last_ms + FORGET_CHANGES_MS) {
+        if (now_ms >= repeat_of(record, uid, TIMES).last_ms + FORGET_CHANGES_MS) {
             json_object_del(record->changed, uid);
         }
     }
@@ -229,19 +231,12 @@ static bool is_repeated(const struct refusals *record, const char *uid, json_int
     return sum == json_integer_value(json_array_get(json_object_get(record->changed, uid), SUM));
 }
 
-static struct retry_delay_repeat repeats_of(const struct refusals *record, const char *uid) {
-    struct retry_delay_repeat same = changes_of(record, uid);
-    same.times =
-        (int)json_integer_value(json_array_get(json_object_get(record->changed, uid), SAME));
-    return same;
-}
-
 static void note_changed(struct refusals *record, const char *uid, const json_t *object) {
     int64_t now_ms = clock_monotonic_ms();
     json_int_t sum = sum_of(object);
-    struct retry_delay_repeat changes = changes_of(record, uid), same = {0};
+    struct retry_delay_repeat changes = repeat_of(record, uid, TIMES), same = {0};
     if (is_repeated(record, uid, sum)) {
-        same = repeats_of(record, uid);
+        same = repeat_of(record, uid, SAME);
     }
     retry_delay_repeat_note(&changes, now_ms);
     retry_delay_repeat_note(&same, now_ms);
@@ -266,12 +261,12 @@ void refusals_note_change(struct refusals *record, const struct written *written
 int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
                                  int64_t now_ms) {
     const char *uid = tree_text(object, "metadata.uid", "");
-    struct retry_delay_repeat changes = changes_of(record, uid);
+    struct retry_delay_repeat changes = repeat_of(record, uid, TIMES);
     if (changes.times == 0) {
         return 0;
     }
     if (is_repeated(record, uid, sum_of(object))) {
-        const struct retry_delay_repeat same = repeats_of(record, uid);
+        const struct retry_delay_repeat same = repeat_of(record, uid, SAME);
         return retry_delay_repeat_left_ms(&same, now_ms);
     }
     /* Another change goes at once, as a stop or a suspension should, until there are many. */
