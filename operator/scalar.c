@@ -56,7 +56,8 @@ static int resolve_integer(const char *text, int base, json_t **ret_value, struc
     errno = 0;
     long long value = strtoll(text, NULL, base);
     if (errno == ERANGE) {
-        return error_set(err, ERROR_INVALID, "%.40s: number too large; a string needs quotes", text);
+        return error_set(err, ERROR_INVALID, "%.40s: number too large; a string needs quotes",
+                         text);
     }
     *ret_value = json_integer(value);
     return 0;

@@ -99,7 +99,7 @@ while read -r line; do
     bad=1
 done < <(git ls-files -co --exclude-standard 'agent/engine/*.h' | grep -E '^agent/engine/[^/]*$' |
     xargs grep -oE '^#include "[^"]+"' | grep -vE '"(lib/[^"]*|agent/engine/[a-z_]+\.h)"')
-# A plan is pure: the time and all that was read are its arguments, and whoever called it carries it out.
+# A plan is pure: the time and all that was read are its arguments, and its caller carries it out.
 plans() { git ls-files -co --exclude-standard 'operator/kinds/*/plan*.[ch]'; }
 impure='"(operator/(kube|local|show)/|operator/kinds/job/reconcile/|operator/(control/|operator_metrics)|lib/(net/|file|log\.))'
 while read -r line; do

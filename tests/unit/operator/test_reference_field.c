@@ -35,7 +35,7 @@ static const char crd[] =
 static const char parts_text[] = "Thing spec.parts (list, at most 3 entries; required)\n"
                                  "  What it is made of.\n"
                                  "\n"
-                                 "  name (text, at most 9 characters; required)\n"
+                                 "  name (string, at most 9 characters; required)\n"
                                  "      Its name.\n"
                                  "\n"
                                  "  size (whole number, 1 to 5; default 2)\n";
@@ -60,7 +60,7 @@ static void test_found(void) {
     check("parts", parts_text, 2);
     check("parts[]", parts_text, 2);
     check("spec.parts[0].name",
-          "Thing spec.parts.name (text, at most 9 characters; required)\n"
+          "Thing spec.parts.name (string, at most 9 characters; required)\n"
           "  Its name.\n",
           3);
     check("color", "Thing spec.color (Red, Blue; default \"Red\")\n", 2);
