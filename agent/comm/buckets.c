@@ -36,7 +36,7 @@ static struct gradient *sorted(const size_t *bytes, const int *ready_after_step,
 
 /* The size of the next bucket, given the remaining bytes. If less than the minimum would remain, it
  * takes everything. */
-static size_t wanted(size_t left, size_t max) {
+static size_t next_size(size_t left, size_t max) {
     return MIN(left / 2 < BUCKET_MIN_BYTES ? left : left / 2, max);
 }
 
@@ -60,7 +60,7 @@ void buckets_plan(const size_t *bytes, const int *ready_after_step, size_t count
         if (!open) {
             open = &plan.all[plan.count++];
             open->start = plan.bytes;
-            enough = wanted(left, max);
+            enough = next_size(left, max);
         }
         plan.places[gradient->index] = (struct bucket_place){plan.count - 1, plan.bytes};
         plan.bytes += gradient->bytes;

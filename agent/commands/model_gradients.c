@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct asked {
+struct gradients_options {
     const char *model, *input, *target, *folder, *loss, *smoothing, *device;
     struct option_list keep, freeze, weights;
     int64_t threads, ignored, blank;
@@ -63,7 +63,8 @@ static int read_number(const char *option, const char *text, double high, float 
     return 0;
 }
 
-static int read_loss(const struct asked *asked, enum training_loss *ret_loss, struct error *err) {
+static int read_loss(const struct gradients_options *asked, enum training_loss *ret_loss,
+                     struct error *err) {
     static const char *const losses[] = {"cross-entropy", "mean-squared", "binary-cross-entropy",
                                          "huber", "ctc"};
     size_t loss = 0;
@@ -80,7 +81,7 @@ static int read_loss(const struct asked *asked, enum training_loss *ret_loss, st
     return 0;
 }
 
-static int read_options(struct asked *asked, struct training_options *ret_options,
+static int read_options(struct gradients_options *asked, struct training_options *ret_options,
                         struct error *err) {
     struct training_options options = {
         .has_ignored = true,
@@ -118,7 +119,7 @@ static void fill_variables(struct once *once) {
 }
 
 /* By how much the samples count: for classes the places that do, by their weights. */
-static double count_places(const struct once *once, const struct asked *asked) {
+static double count_places(const struct once *once, const struct gradients_options *asked) {
     const struct tensor *target = &once->inputs[once->graph.target];
     bool is_ctc = strcmp(asked->loss, "ctc") == 0;
     double count = 0;
@@ -133,7 +134,8 @@ static double count_places(const struct once *once, const struct asked *asked) {
     return count;
 }
 
-static int fill_inputs(struct once *once, const struct asked *asked, struct error *err) {
+static int fill_inputs(struct once *once, const struct gradients_options *asked,
+                       struct error *err) {
     struct training_graph *graph = &once->graph;
     const struct shape one = {0};
     once->inputs = x_calloc(graph->graph.input_count + 1, sizeof *once->inputs);
@@ -228,7 +230,7 @@ static int check_names(const struct training_graph *graph, struct error *err) {
     return 0;
 }
 
-static int save(const struct once *once, const struct asked *asked, struct error *err) {
+static int save(const struct once *once, const struct gradients_options *asked, struct error *err) {
     const struct training_graph *graph = &once->graph;
     const struct value *values = graph->graph.values;
     AUTO(text_freep) char *gradients = file_join(asked->folder, "gradients");
@@ -245,7 +247,7 @@ static int save(const struct once *once, const struct asked *asked, struct error
     return result;
 }
 
-static int run(struct once *once, struct asked *asked, struct error *err) {
+static int run(struct once *once, struct gradients_options *asked, struct error *err) {
     struct training_options options;
     if (read_options(asked, &options, err) < 0 || model_open(asked->model, &once->model, err) < 0 ||
         device_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
@@ -272,7 +274,7 @@ static int run(struct once *once, struct asked *asked, struct error *err) {
 }
 
 int model_gradients_command(int argc, char **argv, struct error *err) {
-    struct asked asked = {
+    struct gradients_options asked = {
         .folder = ".", .loss = "cross-entropy", .smoothing = "0", .ignored = -100};
     struct option_list list = {0};
     const struct option options[] = {

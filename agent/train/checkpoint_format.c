@@ -88,7 +88,7 @@ void checkpoint_release(struct checkpoint_loaded *loaded) {
     *loaded = (struct checkpoint_loaded){0};
 }
 
-static int malformed(struct error *err, const char *what) {
+static int refuse(struct error *err, const char *what) {
     return error_set(err, ERROR_INVALID, "%s", what);
 }
 
@@ -114,20 +114,20 @@ static int read_tensor(struct reading *reading, const json_t *item,
     const json_t *crc = json_array_get(item, 1), *dims = json_array_get(item, 2);
     if (!name || !json_is_integer(crc) || !json_is_array(dims) ||
         json_array_size(dims) > TENSOR_RANK_MAX || strlen(name) > CHECKPOINT_NAME_MAX) {
-        return malformed(err, "its header has an invalid tensor");
+        return refuse(err, "its header has an invalid tensor");
     }
     *tensor = (struct checkpoint_tensor){.name = copy_text(reading, name)};
     for (size_t i = 0; i < json_array_size(dims); i++) {
         json_int_t dim = json_integer_value(json_array_get(dims, i));
         if (dim < 0) {
-            return malformed(err, "its header has a dimension below 0");
+            return refuse(err, "its header has a dimension below 0");
         }
         tensor->shape.dims[tensor->shape.rank++] = dim;
     }
     int64_t count = shape_count(&tensor->shape);
     if (count < 0 || (size_t)count > (reading->size - reading->at) / sizeof(float) ||
         up((size_t)count * sizeof(float)) > reading->size - reading->at) {
-        return malformed(err, "it is shorter than its tensors");
+        return refuse(err, "it is shorter than its tensors");
     }
     const char *data = reading->bytes + reading->at;
     if (digest_crc32c(0, data, (size_t)count * sizeof(float)) != json_integer_value(crc)) {
@@ -149,14 +149,14 @@ static int read_head(struct reading *reading, const json_t *head, struct checkpo
     if (!seed || strlen(seed) != SEED_DIGITS || !digest || strlen(digest) > DIGEST_MAX ||
         !json_is_integer(step) || !json_is_integer(generation) || !json_is_array(tensors) ||
         json_array_size(tensors) > CHECKPOINT_TENSORS_MAX) {
-        return malformed(err, "its header is invalid");
+        return refuse(err, "its header is invalid");
     }
     checkpoint->step = json_integer_value(step);
     checkpoint->generation = json_integer_value(generation);
     char *end;
     checkpoint->seed = strtoull(seed, &end, 16);
     if (*end || checkpoint->step < 0 || checkpoint->generation < 0) {
-        return malformed(err, "its header is invalid");
+        return refuse(err, "its header is invalid");
     }
     checkpoint->digest = copy_text(reading, digest);
     size_t count = json_array_size(tensors);
@@ -168,7 +168,7 @@ static int read_head(struct reading *reading, const json_t *head, struct checkpo
     }
     checkpoint->count = count;
     checkpoint->tensors = loaded->tensors;
-    return reading->at == reading->size ? 0 : malformed(err, "it is longer than its tensors");
+    return reading->at == reading->size ? 0 : refuse(err, "it is longer than its tensors");
 }
 
 /* Checks the checksums, so that all bytes are as they were written. */
@@ -176,18 +176,18 @@ static int check_sums(const char *bytes, size_t size, struct error *err) {
     int64_t told_size;
     uint32_t crc, own;
     if (size < FIXED_BYTES + CHECKPOINT_TAIL_BYTES || memcmp(bytes, HEAD_MAGIC, MAGIC_BYTES) != 0) {
-        return malformed(err, "is not a checkpoint");
+        return refuse(err, "is not a checkpoint");
     }
     const char *tail = bytes + size - CHECKPOINT_TAIL_BYTES;
     memcpy(&told_size, tail, sizeof told_size);
     memcpy(&crc, tail + 8, sizeof crc);
     memcpy(&own, tail + 12, sizeof own);
     if (own != digest_crc32c(0, tail, 12) || told_size != (int64_t)size - CHECKPOINT_TAIL_BYTES) {
-        return malformed(err, "it is truncated");
+        return refuse(err, "it is truncated");
     }
     return crc == digest_crc32c(0, bytes, size - CHECKPOINT_TAIL_BYTES)
                ? 0
-               : malformed(err, "its checksum is wrong");
+               : refuse(err, "its checksum is wrong");
 }
 
 int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loaded,
@@ -200,7 +200,7 @@ int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loa
     memcpy(words, bytes + MAGIC_BYTES, sizeof words);
     if (words[0] > CHECKPOINT_HEAD_MAX || up(FIXED_BYTES + (size_t)words[0]) > reading.size ||
         digest_crc32c(0, bytes + FIXED_BYTES, words[0]) != words[1]) {
-        return malformed(err, "its header is invalid");
+        return refuse(err, "its header is invalid");
     }
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     json_error_t ignored;

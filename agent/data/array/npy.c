@@ -44,7 +44,7 @@ struct head {
     struct npy npy;
 };
 
-static int malformed(struct error *err) {
+static int refuse_header(struct error *err) {
     return error_set(err, ERROR_INVALID,
                      "invalid header: expected a dictionary of descr, "
                      "fortran_order and shape, as numpy.save writes it");
@@ -111,7 +111,7 @@ static int read_type(struct head *head, struct error *err) {
                          "booleans; save each field as an array of its own");
     }
     if (!read_string(head, &text, &size)) {
-        return malformed(err);
+        return refuse_header(err);
     }
     for (int type = 0; type < NPY_TYPE_COUNT; type++) {
         bool is_ours = size == 3 && memcmp(text + 1, types[type].name, 2) == 0;
@@ -129,7 +129,7 @@ static int read_type(struct head *head, struct error *err) {
 static int read_order(struct head *head, struct error *err) {
     head->has_order = true;
     head->npy.is_fortran = skip_word(head, "True");
-    return head->npy.is_fortran || skip_word(head, "False") ? 0 : malformed(err);
+    return head->npy.is_fortran || skip_word(head, "False") ? 0 : refuse_header(err);
 }
 
 /* Reads digits; Python 2 wrote an L after large numbers. */
@@ -153,19 +153,19 @@ static int read_shape(struct head *head, struct error *err) {
     struct npy *npy = &head->npy;
     int rank = 0;
     if (!skip(head, '(')) {
-        return malformed(err);
+        return refuse_header(err);
     }
     while (!skip(head, ')')) {
         int64_t size = 0;
         if (!read_size(head, &size)) {
-            return malformed(err);
+            return refuse_header(err);
         }
         if (rank < NPY_RANK_MAX) {
             npy->dims[rank] = size;
         }
         rank++;
         if (!skip(head, ',') && !(skip_space(head), head->at < head->end && *head->at == ')')) {
-            return malformed(err);
+            return refuse_header(err);
         }
     }
     if (rank > NPY_RANK_MAX) {
@@ -181,31 +181,31 @@ static int read_entry(struct head *head, struct error *err) {
     const char *key = NULL;
     size_t size = 0;
     if (!read_string(head, &key, &size) || !skip(head, ':')) {
-        return malformed(err);
+        return refuse_header(err);
     }
     return size == 5 && memcmp(key, "descr", 5) == 0 && !head->has_type ? read_type(head, err)
            : size == 13 && memcmp(key, "fortran_order", 13) == 0 && !head->has_order
                ? read_order(head, err)
            : size == 5 && memcmp(key, "shape", 5) == 0 && !head->has_shape ? read_shape(head, err)
-                                                                           : malformed(err);
+                                                                           : refuse_header(err);
 }
 
 static int read_entries(struct head *head, struct error *err) {
     if (!skip(head, '{')) {
-        return malformed(err);
+        return refuse_header(err);
     }
     while (!skip(head, '}')) {
         if (read_entry(head, err) < 0) {
             return -1;
         }
         if (!skip(head, ',') && !(skip_space(head), head->at < head->end && *head->at == '}')) {
-            return malformed(err);
+            return refuse_header(err);
         }
     }
     skip_space(head);
     return head->at == head->end && head->has_type && head->has_order && head->has_shape
                ? 0
-               : malformed(err);
+               : refuse_header(err);
 }
 
 static int measure(struct npy *npy, struct error *err) {

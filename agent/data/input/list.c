@@ -22,13 +22,13 @@ enum {
     STORE_TIMEOUT_MS = 300000, /* how long the store may fail to accept a page */
 };
 
-struct held {
+struct cached_page {
     struct list_page page;
     uint64_t used; /* 0: empty */
 };
 
 /* Results of the thread, guarded by the lock. */
-struct told {
+struct listing_progress {
     int64_t *firsts; /* the first line of each page */
     size_t pages, room;
     int64_t lines; /* lines of all these pages that are scored */
@@ -46,11 +46,11 @@ struct list {
     atomic_bool stops;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* signals `stops` */
-    struct told told;
+    struct listing_progress told;
     /* the caller's */
     int64_t lines; /* that list_turn has returned */
     bool is_complete, has_failed;
-    struct held held[PAGES_HELD];
+    struct cached_page held[PAGES_HELD];
     uint64_t uses;
     /* used by the thread, and by list_open before it starts */
     struct list_writer writer;
@@ -69,7 +69,7 @@ static char *page_name(const struct list *list, int64_t number) {
 
 /* Appends a page to the known ones. Called in the thread, or before it runs. */
 static void add_page(struct list *list, const struct list_page *page) {
-    struct told *told = &list->told;
+    struct listing_progress *told = &list->told;
     struct list_counts *sum = &told->counts;
     pthread_mutex_lock(&list->lock);
     if (told->pages == told->room) {
@@ -189,7 +189,7 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
     size_t size = 0;
     int64_t number = (int64_t)list->told.pages, start_ms = clock_monotonic_ms();
     AUTO(text_freep) char *name = page_name(list, number);
-    const struct told *told = &list->told;
+    const struct listing_progress *told = &list->told;
     AUTO(text_freep)
     char *text = list_writer_text(&list->writer, list->run, number, told->lines, is_last, &size);
     for (int64_t pause_ms = WAIT_MS_MIN;; pause_ms = MIN(2 * pause_ms, (int64_t)WAIT_MS_MAX)) {
@@ -434,9 +434,9 @@ static int64_t find_page(struct list *list, int64_t line) {
 }
 
 static const struct list_page *hold_page(struct list *list, int64_t number, struct error *err) {
-    struct held *oldest = &list->held[0];
+    struct cached_page *oldest = &list->held[0];
     for (size_t i = 0; i < PAGES_HELD; i++) {
-        struct held *held = &list->held[i];
+        struct cached_page *held = &list->held[i];
         if (held->used && held->page.number == number) {
             held->used = ++list->uses;
             return &held->page;
@@ -452,7 +452,7 @@ static const struct list_page *hold_page(struct list *list, int64_t number, stru
         return NULL;
     }
     list_page_release(&oldest->page);
-    *oldest = (struct held){page, ++list->uses};
+    *oldest = (struct cached_page){page, ++list->uses};
     return &oldest->page;
 }
 

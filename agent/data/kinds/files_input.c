@@ -31,10 +31,10 @@ struct walk {
     char *own_output;             /* the output's folder, whose names are skipped; NULL: none */
     int64_t found;
     struct output_name names;
-    struct sorter *sorter; /* order Modified */
-    const char *after;     /* a cursor, in plain bytes */
-    bool catches_up;       /* names up to `after` only count for names that collide with them */
-    struct named *named;   /* of a manifest, those that are not added yet */
+    struct sorter *sorter;    /* order Modified */
+    const char *after;        /* a cursor, in plain bytes */
+    bool catches_up;          /* names up to `after` only count for names that collide with them */
+    struct name_batch *named; /* of a manifest, those that are not added yet */
     struct buffer text;
     input_line *line;
     void *context;
@@ -329,13 +329,13 @@ static int walk_folder(struct walk *walk, struct error *err) {
 /* ---- a manifest ----------------------------------------------------------------------------- */
 
 /* Names whose files are asked for together, with what is known about them. */
-struct named {
+struct name_batch {
     struct store_asked objects[STORE_ASK_MAX];
     char *names[STORE_ASK_MAX], *cursors[STORE_ASK_MAX];
     size_t count;
 };
 
-static void forget_named(struct named *named) {
+static void forget_named(struct name_batch *named) {
     for (size_t i = 0; i < named->count; i++) {
         free(named->names[i]);
         free(named->cursors[i]);
@@ -344,7 +344,7 @@ static void forget_named(struct named *named) {
 }
 
 static int add_named(struct walk *walk, struct error *err) {
-    struct named *named = walk->named;
+    struct name_batch *named = walk->named;
     int result = walk->store ? store_ask(walk->store, named->objects, named->count, err) : 0;
     for (size_t i = 0; i < named->count && result == 0; i++) {
         const struct store_asked *object = &named->objects[i];
@@ -363,7 +363,7 @@ static int add_named(struct walk *walk, struct error *err) {
 
 static int on_manifest(void *context, const char *path, const char *cursor, struct error *err) {
     struct walk *walk = context;
-    struct named *named = walk->named;
+    struct name_batch *named = walk->named;
     if (walk->catches_up) {
         int result = add_file(walk, path, cursor, NULL, NULL, err);
         if (result == 0 && strcmp(cursor, walk->after) == 0) {
@@ -398,7 +398,7 @@ static int read_manifest(struct walk *walk, const char *manifest, struct error *
 
 /* A folder that is missing is found by the workers, who fail each of its items. */
 static int list_manifest(struct walk *walk, const char *manifest, struct error *err) {
-    struct named named = {.count = 0};
+    struct name_batch named = {.count = 0};
     struct error cause = {0};
     walk->named = &named;
     if (!walk->listing->checks_only &&

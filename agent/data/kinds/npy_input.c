@@ -202,7 +202,7 @@ static int npy_reader_open(const json_t *spec, const json_t *lines, struct input
     return 0;
 }
 
-static int changed(const struct input_reader *reader, const char *name, struct error *err) {
+static int refuse_changed(const struct input_reader *reader, const char *name, struct error *err) {
     return error_set(err, ERROR_CONFLICT,
                      "spec.input.npy.path: %s/%s: has changed since it was listed",
                      store_path(reader->source.store), name);
@@ -212,7 +212,7 @@ static int changed(const struct input_reader *reader, const char *name, struct e
 static int assign_fault(struct input_reader *reader, const char *name, const struct error *cause,
                         struct error *err) {
     if (cause->kind == ERROR_CONFLICT) {
-        return changed(reader, name, err);
+        return refuse_changed(reader, name, err);
     }
     if (store_error_is_machine(cause)) {
         *err = *cause;
@@ -233,7 +233,8 @@ static int begin_line(struct input_reader *reader, const json_t *line, struct er
         return assign_fault(reader, name, &cause, err);
     }
     bool is_same = strcmp(info.token, json_string_value(json_array_get(line, 3))) == 0;
-    return is_same && number_of(line, 2) <= reader->npy.dims[0] ? 0 : changed(reader, name, err);
+    return is_same && number_of(line, 2) <= reader->npy.dims[0] ? 0
+                                                                : refuse_changed(reader, name, err);
 }
 
 /* Reads slices from the next one on, as many as fit in READ_BYTES. */

@@ -128,7 +128,7 @@ void column_reader_start(struct column_reader *reader, const struct parquet_chun
     reader->ahead_at = reader->ahead_count = 0;
 }
 
-static int damaged(struct error *err, const char *what) {
+static int refuse_damaged(struct error *err, const char *what) {
     return error_set(err, ERROR_INVALID, "damaged: %s", what);
 }
 
@@ -191,10 +191,10 @@ static int read_dictionary(struct column_reader *reader, struct error *err) {
                          reader->head.encoding);
     }
     if (dictionary->values) {
-        return damaged(err, "a second dictionary");
+        return refuse_damaged(err, "a second dictionary");
     }
     if (count > (size_t)reader->head.unpacked_bytes * 8 / plain_bits(reader->column)) {
-        return damaged(err, "a dictionary that is longer than its page");
+        return refuse_damaged(err, "a dictionary that is longer than its page");
     }
     size_t values_bytes = (count + 1) * parquet_values_size(reader->column->type);
     if (read_body(reader, &dictionary->page, err) < 0) {
@@ -253,12 +253,12 @@ static int open_levels(int encoding, int width, const uint8_t **at, const uint8_
                          "has levels in encoding %d; that encoding is not supported", encoding);
     }
     if (end - *at < 4) {
-        return damaged(err, "a page that ends in its levels");
+        return refuse_damaged(err, "a page that ends in its levels");
     }
     memcpy(&size, *at, 4);
     *at += 4;
     if (size > (size_t)(end - *at)) {
-        return damaged(err, "levels that are longer than their page");
+        return refuse_damaged(err, "levels that are longer than their page");
     }
     *ret_runs = bit_runs_over(*at, size, width);
     *at += size;
@@ -371,7 +371,7 @@ static int add_entries(struct column_reader *reader, size_t count, struct error 
     size_t size = parquet_values_size(reader->column->type), present = 0;
     make_room(reader, window->entries + count);
     if (!take_definition(reader, count, &present)) {
-        return damaged(err, "levels of a page");
+        return refuse_damaged(err, "levels of a page");
     }
     char *values = (char *)reader->values + window->present * size;
     if (parquet_values_take(&page->values, present, values, &reader->heap, err) < 0) {
@@ -418,7 +418,7 @@ static int peek_levels(struct column_reader *reader, struct error *err) {
     reader->ahead_count = MIN(reader->page.left, most);
     if (!take_levels(&reader->page.repetition, reader->ahead_count, 1, reader->ahead)) {
         reader->ahead_count = 0;
-        return damaged(err, "levels of a page");
+        return refuse_damaged(err, "levels of a page");
     }
     return 0;
 }
@@ -446,7 +446,7 @@ static int take_lists(struct column_reader *reader, struct error *err) {
         }
         size_t count = count_ahead(reader, &ends);
         if (window->rows == 0) {
-            return damaged(err, "a column that begins within a row");
+            return refuse_damaged(err, "a column that begins within a row");
         }
         if (window->entries + count > COLUMN_READER_ROW_VALUES ||
             reader->retired_bytes > RETIRED_BYTES_MAX) {
@@ -480,7 +480,7 @@ static int count_rows(struct column_reader *reader, struct error *err) {
         }
         has_more = got > 0;
     }
-    return has_more ? damaged(err, "its pages have more rows than its row group") : 0;
+    return has_more ? refuse_damaged(err, "its pages have more rows than its row group") : 0;
 }
 
 int column_reader_next(struct column_reader *reader, const struct column_window **ret_window,
@@ -495,7 +495,8 @@ int column_reader_next(struct column_reader *reader, const struct column_window 
     if (reader->page.left == 0 && reader->ahead_at == reader->ahead_count) {
         int got = find_page(reader, err);
         if (got <= 0) {
-            return got < 0 ? -1 : damaged(err, "its pages have fewer rows than its row group");
+            return got < 0 ? -1
+                           : refuse_damaged(err, "its pages have fewer rows than its row group");
         }
         if (open_page(reader, err) < 0) {
             return -1;
@@ -521,7 +522,8 @@ int column_reader_skip(struct column_reader *reader, int64_t rows, int64_t *ret_
     while (reader->page.left == 0 && reader->ahead_at == reader->ahead_count) {
         int got = find_page(reader, err);
         if (got <= 0) {
-            return got < 0 ? -1 : damaged(err, "its pages have fewer rows than its row group");
+            return got < 0 ? -1
+                           : refuse_damaged(err, "its pages have fewer rows than its row group");
         }
         int64_t of_page = is_list ? reader->head.rows : reader->head.values;
         if (of_page < 0 || of_page > rows - skipped || of_page > reader->rows) {

@@ -44,7 +44,7 @@ size_t parquet_values_size(enum parquet_type type) {
     }
 }
 
-static int damaged(struct error *err, const char *what) {
+static int refuse_damaged(struct error *err, const char *what) {
     return error_set(err, ERROR_INVALID, "damaged: %s", what);
 }
 
@@ -144,13 +144,13 @@ static int take_indices(struct parquet_values *values, size_t count, void *out, 
         uint32_t numbers[SOME], most = 0;
         size_t some = MIN(count, (size_t)SOME);
         if (!bit_runs_take(&values->runs, some, numbers)) {
-            return damaged(err, few_values);
+            return refuse_damaged(err, few_values);
         }
         for (size_t i = 0; i < some; i++) {
             most = MAX(most, numbers[i]);
         }
         if (most >= values->dictionary->count) {
-            return damaged(err, "a value that is not in its dictionary");
+            return refuse_damaged(err, "a value that is not in its dictionary");
         }
         gather(values->dictionary, size, numbers, some, to);
         to += some * size;
@@ -223,7 +223,7 @@ static int join_prefix(struct parquet_values *values, int64_t prefix,
     struct buffer *last = values->last;
     struct error full = {0};
     if (prefix < 0 || (uint64_t)prefix > last->size) {
-        return damaged(err, "a prefix that is longer than the value before");
+        return refuse_damaged(err, "a prefix that is longer than the value before");
     }
     last->size = (size_t)prefix;
     if (buffer_append(last, suffix->data, suffix->size, &full) < 0 ||
@@ -241,7 +241,7 @@ static int take_prefixes(struct parquet_values *values, size_t count,
         struct parquet_value_bytes suffix;
         if (!delta_packed_take(&values->delta, 1, &prefix) ||
             !take_lengths(values, &values->suffixes, 1, &suffix)) {
-            return damaged(err, few_values);
+            return refuse_damaged(err, few_values);
         }
         size_t before = heap->size;
         if (join_prefix(values, prefix, &suffix, heap, err) < 0) {
@@ -265,7 +265,7 @@ static int take_split(struct parquet_values *values, size_t count, void *out, st
     char *to = out;
     struct error full = {0};
     if (count > values->stride - values->bit) {
-        return damaged(err, few_values);
+        return refuse_damaged(err, few_values);
     }
     if (!is_number && buffer_extend(heap, count * size, &to, &full) < 0) {
         return error_set(err, ERROR_INVALID, "values of a page unpack to more than 256 MiB");
@@ -288,7 +288,7 @@ static int take_split(struct parquet_values *values, size_t count, void *out, st
 
 static int open_indices(struct parquet_values *values, struct error *err) {
     if (!values->dictionary->values) {
-        return damaged(err, "a page needs a dictionary, and there is none before it");
+        return refuse_damaged(err, "a page needs a dictionary, and there is none before it");
     }
     if (values->at == values->end) { /* no values: all are null */
         values->runs = bit_runs_over(values->at, 0, 0);
@@ -296,7 +296,7 @@ static int open_indices(struct parquet_values *values, struct error *err) {
     }
     int width = *values->at++;
     if (width > BIT_RUNS_WIDTH_MAX) {
-        return damaged(err, "a dictionary's indices have more than 32 bits");
+        return refuse_damaged(err, "a dictionary's indices have more than 32 bits");
     }
     values->runs = bit_runs_over(values->at, (size_t)(values->end - values->at), width);
     return 0;
@@ -310,7 +310,7 @@ static int open_runs(struct parquet_values *values, struct error *err) {
         memcpy(&size, values->at, 4);
     }
     if (left < 4 ? left > 0 : size > left - 4) {
-        return damaged(err, "runs that are longer than their page");
+        return refuse_damaged(err, "runs that are longer than their page");
     }
     values->runs = bit_runs_over(values->at + (left >= 4 ? 4 : 0), size, 1);
     return 0;
@@ -323,11 +323,11 @@ static int open_delta(struct parquet_values *values, struct delta_packed *delta,
         return 0;
     }
     if (!delta_packed_open(values->at, (size_t)(values->end - values->at), delta)) {
-        return damaged(err, "the header of delta-encoded values");
+        return refuse_damaged(err, "the header of delta-encoded values");
     }
     const uint8_t *end = is_before ? delta_packed_end(*delta) : values->at;
     if (!end) {
-        return damaged(err, few_values);
+        return refuse_damaged(err, few_values);
     }
     values->at = end;
     return 0;
@@ -415,7 +415,8 @@ int parquet_values_take(struct parquet_values *values, size_t count, void *out, 
         if (take_prefixes(values, count, out, heap, err) < 0) {
             return -1;
         }
-        return fixed_length(values, count, out) ? 0 : damaged(err, "a value of another length");
+        return fixed_length(values, count, out) ? 0
+                                                : refuse_damaged(err, "a value of another length");
     case PARQUET_BYTE_STREAM_SPLIT:
         return take_split(values, count, out, heap, err);
     case PARQUET_RLE:
@@ -430,5 +431,5 @@ int parquet_values_take(struct parquet_values *values, size_t count, void *out, 
     default:
         is_sound = take_plain(values, count, out);
     }
-    return is_sound ? 0 : damaged(err, few_values);
+    return is_sound ? 0 : refuse_damaged(err, few_values);
 }

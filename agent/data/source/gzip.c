@@ -10,7 +10,7 @@ bool gzip_is(const void *data, size_t size) {
     return size >= 2 && memcmp(data, "\x1F\x8B", 2) == 0;
 }
 
-static int damaged(const z_stream *stream, int state, struct error *err) {
+static int refuse_damaged(const z_stream *stream, int state, struct error *err) {
     return error_set(err, ERROR_INVALID, "corrupt gzip: %s",
                      state == Z_BUF_ERROR ? "unexpected end"
                      : stream->msg        ? stream->msg
@@ -26,7 +26,7 @@ static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *
         stream->avail_out = sizeof piece;
         state = inflate(stream, Z_NO_FLUSH);
         if (state != Z_OK && state != Z_STREAM_END) {
-            return damaged(stream, state, err);
+            return refuse_damaged(stream, state, err);
         }
         size_t size = sizeof piece - stream->avail_out;
         if (size > buffer->max - buffer->size) {
@@ -61,7 +61,7 @@ int gzip_peek(const void *data, size_t size, void *to, size_t room, size_t *ret_
     int state = inflate(&stream, Z_SYNC_FLUSH), result = 0;
     *ret_size = room - stream.avail_out;
     if (state != Z_OK && state != Z_STREAM_END) {
-        result = damaged(&stream, state, err);
+        result = refuse_damaged(&stream, state, err);
     }
     inflateEnd(&stream);
     return result;

@@ -39,7 +39,7 @@ static int open_manifest(struct manifest *manifest, struct error *err) {
                : store_stat(file->store, file->name, &manifest->info, err);
 }
 
-static int changed(const struct manifest *manifest, struct error *err) {
+static int refuse_changed(const struct manifest *manifest, struct error *err) {
     return error_set(err, ERROR_INVALID, "%s: has changed while it was read", manifest->spec_path);
 }
 
@@ -49,7 +49,7 @@ static int go_on(struct manifest *manifest, const char *after, struct error *err
     long long offset = strtoll(after, &token, 10);
     if (errno || offset < 0 || offset > manifest->info.size_bytes || *token != ' ' ||
         strcmp(token + 1, manifest->info.token) != 0) {
-        return changed(manifest, err);
+        return refuse_changed(manifest, err);
     }
     manifest->offset = offset;
     return 0;
@@ -124,10 +124,11 @@ static int read_lines(struct manifest *manifest, struct error *err) {
                                              sizeof manifest->slice, manifest->info.token},
                        &size, &cause) < 0) {
             *err = cause;
-            return cause.kind == ERROR_CONFLICT ? (error_clear(err), changed(manifest, err)) : -1;
+            return cause.kind == ERROR_CONFLICT ? (error_clear(err), refuse_changed(manifest, err))
+                                                : -1;
         }
         if (size == 0) {
-            return changed(manifest, err);
+            return refuse_changed(manifest, err);
         }
         if (add_lines(manifest, size, &used, err) < 0) {
             return -1;

@@ -31,7 +31,7 @@ void table_file_release(struct table_file *file) {
     *file = (struct table_file){0};
 }
 
-static int changed(struct store *store, const char *name, struct error *err) {
+static int refuse_changed(struct store *store, const char *name, struct error *err) {
     error_clear(err);
     return error_set(err, ERROR_CONFLICT, "%s/%s: has changed since it was listed",
                      store_path(store), name);
@@ -45,9 +45,9 @@ int table_file_read(struct store *store, const struct table_file *file, int64_t 
     }
     if (store_read(store, file->name, &(struct store_piece){offset, data, size, file->info.token},
                    &got, err) < 0) {
-        return err->kind == ERROR_CONFLICT ? changed(store, file->name, err) : -1;
+        return err->kind == ERROR_CONFLICT ? refuse_changed(store, file->name, err) : -1;
     }
-    return got == size ? 0 : changed(store, file->name, err);
+    return got == size ? 0 : refuse_changed(store, file->name, err);
 }
 
 /* Reads the file's columns and finds where its rows begin; errors do not name the file. */
@@ -124,7 +124,7 @@ int table_file_open(struct store *store, const char *name, struct table_format f
     table_file_release(file);
     int result = store_stat(store, name, &opened.info, err);
     if (result == 0 && token && strcmp(token, opened.info.token) != 0) {
-        result = changed(store, name, err);
+        result = refuse_changed(store, name, err);
     }
     if (result == 0) {
         result = format.is_parquet ? open_parquet(store, format, &opened, err)

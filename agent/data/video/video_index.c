@@ -473,7 +473,7 @@ static void describe(struct scan *scan) {
     index->last_duration = MAX(scan->last_duration, 1);
 }
 
-static int truncated(const struct scan *scan, const char *spec_path, struct error *err) {
+static int refuse_truncated(const struct scan *scan, const char *spec_path, struct error *err) {
     long long readable = scan->index->frame_count - scan->damaged;
     long long declared = scan->file.stream->nb_frames;
     return declared > readable
@@ -505,7 +505,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
     count_late(scan);
     index->cut = stream_end_find(scan->file.source, scan->file.format->iformat->name);
     if (scan->file.is_cut) {
-        return truncated(scan, spec_path, err);
+        return refuse_truncated(scan, spec_path, err);
     }
     describe(scan);
     if (index->frame_count > 0) {

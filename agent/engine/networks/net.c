@@ -75,7 +75,7 @@ static int add_vector(struct net *net, const char *name, const char *ending, int
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-struct wanted {
+struct node_request {
     const char *op, *name;
     int inputs[NODE_INPUTS_MAX];
     int input_count;
@@ -83,7 +83,7 @@ struct wanted {
     const struct attribute *attributes;
 };
 
-static int add_node(struct net *net, const struct wanted *wanted) {
+static int add_node(struct net *net, const struct node_request *wanted) {
     struct graph *graph = &net->graph;
     struct arena *arena = &graph->arena;
     assert(graph->node_count < net->node_room);
@@ -121,7 +121,8 @@ static struct attribute integers(const char *name, size_t count, const int64_t *
 }
 
 static int add_plain(struct net *net, const char *op, const char *name, int left, int right) {
-    struct wanted wanted = {.op = op, .name = name, .inputs = {left, right}, .input_count = 1};
+    struct node_request wanted = {
+        .op = op, .name = name, .inputs = {left, right}, .input_count = 1};
     wanted.input_count += right >= 0;
     return add_node(net, &wanted);
 }
@@ -133,7 +134,7 @@ int net_conv(struct net *net, const char *name, int input, struct net_conv_shape
                                      integers("pads", 4, (int64_t[]){p, p, p, p}),
                                      integers("strides", 2, (int64_t[]){s, s})};
     struct shape shape = {4, {conv.to, conv.from, k, k}};
-    struct wanted wanted = {.op = "Conv", .name = name, .inputs = {input}, .input_count = 2};
+    struct node_request wanted = {.op = "Conv", .name = name, .inputs = {input}, .input_count = 2};
     wanted.inputs[1] = add_weight(net, name, shape, /* is_last= */ false);
     if (has_bias) {
         wanted.inputs[wanted.input_count++] = add_vector(net, name, ".bias", conv.to, 0);
@@ -147,12 +148,12 @@ int net_norm(struct net *net, const char *name, int input, int64_t channels) {
     struct attribute attributes[] = {
         {.name = "epsilon", .kind = ATTRIBUTE_NUMBER, .number = norm_epsilon},
         {.name = "momentum", .kind = ATTRIBUTE_NUMBER, .number = norm_momentum}};
-    struct wanted wanted = {.op = "BatchNormalization",
-                            .name = name,
-                            .inputs = {input},
-                            .input_count = 5,
-                            .attribute_count = ARRAY_LEN(attributes),
-                            .attributes = attributes};
+    struct node_request wanted = {.op = "BatchNormalization",
+                                  .name = name,
+                                  .inputs = {input},
+                                  .input_count = 5,
+                                  .attribute_count = ARRAY_LEN(attributes),
+                                  .attributes = attributes};
     wanted.inputs[1] = add_vector(net, name, ".weight", channels, 1);
     wanted.inputs[2] = add_vector(net, name, ".bias", channels, 0);
     wanted.inputs[3] = add_vector(net, name, ".running_mean", channels, 0);
@@ -173,12 +174,12 @@ int net_pool(struct net *net, const char *name, int input, int64_t kernel, int64
     struct attribute attributes[] = {integers("kernel_shape", 2, (int64_t[]){kernel, kernel}),
                                      integers("pads", 4, (int64_t[]){pad, pad, pad, pad}),
                                      integers("strides", 2, (int64_t[]){stride, stride})};
-    struct wanted wanted = {.op = net->is_smooth ? "AveragePool" : "MaxPool",
-                            .name = name,
-                            .inputs = {input},
-                            .input_count = 1,
-                            .attribute_count = ARRAY_LEN(attributes),
-                            .attributes = attributes};
+    struct node_request wanted = {.op = net->is_smooth ? "AveragePool" : "MaxPool",
+                                  .name = name,
+                                  .inputs = {input},
+                                  .input_count = 1,
+                                  .attribute_count = ARRAY_LEN(attributes),
+                                  .attributes = attributes};
     return add_node(net, &wanted);
 }
 
@@ -194,12 +195,12 @@ int net_dense(struct net *net, const char *name, int input, const int64_t from_t
               bool is_last) {
     struct attribute transposed = {.name = "transB", .kind = ATTRIBUTE_INTEGER, .integer = 1};
     struct shape shape = {2, {from_to[1], from_to[0]}};
-    struct wanted wanted = {.op = "Gemm",
-                            .name = name,
-                            .inputs = {input},
-                            .input_count = 3,
-                            .attribute_count = 1,
-                            .attributes = &transposed};
+    struct node_request wanted = {.op = "Gemm",
+                                  .name = name,
+                                  .inputs = {input},
+                                  .input_count = 3,
+                                  .attribute_count = 1,
+                                  .attributes = &transposed};
     wanted.inputs[1] = add_weight(net, name, shape, is_last);
     wanted.inputs[2] = add_vector(net, name, ".bias", from_to[1], 0);
     return add_node(net, &wanted);

@@ -128,7 +128,7 @@ bool gang_is_hello_early(const struct gang *gang, const struct gang_event *hello
     return is_next && leaves_orderly && has_time;
 }
 
-static void stopped(struct gang_member *member, int64_t round) {
+static void note_stopped(struct gang_member *member, int64_t round) {
     if (round >= member->running_round) {
         member->running_round = member->stopping_round = 0;
         member->is_lost = false; /* slow, but it has responded */
@@ -158,7 +158,7 @@ static void handle_known(struct gang *gang, const struct gang_event *event, int6
         gang_exited(gang, event, now_ms);
         break;
     case GANG_EVENT_STOPPED:
-        stopped(member, event->round);
+        note_stopped(member, event->round);
         break;
     case GANG_EVENT_LEAVING:
         member->is_leaving = true;

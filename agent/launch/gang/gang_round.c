@@ -94,7 +94,7 @@ static void stop(struct gang *gang, int64_t now_ms) {
     gang_queue_action(gang, GANG_ACTION_STOP);
 }
 
-static int64_t doubled(int64_t first_ms, int times) {
+static int64_t backoff_after(int64_t first_ms, int times) {
     int64_t ms = first_ms;
     while (times-- > 0 && ms < GANG_BACKOFF_MAX_MS) {
         ms *= 2;
@@ -119,8 +119,8 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     }
     gang->uncounted_restarts += !is_counted;
     int64_t pause_ms =
-        is_counted ? doubled(gang->options.backoff_ms, gang->rounds_without_progress - 1)
-        : gang->rounds_without_progress > 1 ? doubled(1000, gang->rounds_without_progress - 2)
+        is_counted ? backoff_after(gang->options.backoff_ms, gang->rounds_without_progress - 1)
+        : gang->rounds_without_progress > 1 ? backoff_after(1000, gang->rounds_without_progress - 2)
                                             : 0;
     gang->backoff_until_ms = now_ms + pause_ms;
     enter(gang, GANG_STATE_BACKOFF, now_ms);

@@ -53,7 +53,7 @@ static int read_number(const char *name, int64_t least, int64_t most, int64_t *r
 
 /* ---- the spec ------------------------------------------------------------------------------- */
 
-static int bounded(const json_t *spec, const char *path, int64_t most, struct error *err) {
+static int read_bounded(const json_t *spec, const char *path, int64_t most, struct error *err) {
     int64_t value = tree_integer(spec, path, -1);
     if (!tree_get(spec, path)) {
         error_set(err, ERROR_INVALID, "the environment variable WINDLASS_SPEC: %s is missing",
@@ -307,8 +307,8 @@ static int read_metrics(struct launch_job *job, struct error *err) {
     }
     snprintf(job->objective.name, sizeof job->objective.name, "%s", name);
     job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;
-    job->objective.interval = bounded(job->spec, "metrics.evaluationInterval", 1000000, err);
-    job->objective.delay = bounded(job->spec, "metrics.delayEvaluation", 1000000, err);
+    job->objective.interval = read_bounded(job->spec, "metrics.evaluationInterval", 1000000, err);
+    job->objective.delay = read_bounded(job->spec, "metrics.delayEvaluation", 1000000, err);
     job->saved_objective = getenv("WINDLASS_OBJECTIVE");
     if (read_also(json_object_get(metrics, "also"), &job->objective, err) < 0 || err->kind ||
         job->is_trainer) {
@@ -334,14 +334,14 @@ static int read_spec(struct launch_job *job, struct error *err) {
     job->uid = getenv("WINDLASS_UID");
     const json_t *spec = job->spec;
     struct gang_options *gang = &job->gang;
-    gang->workers = bounded(spec, "workers", GANG_MEMBERS_MAX, err);
-    gang->min_workers = bounded(spec, "minWorkers", gang->workers, err);
-    gang->slots = bounded(spec, "slotsPerWorker", 64, err);
-    gang->max_restarts = bounded(spec, "restart.maxRestarts", INT_MAX, err);
-    gang->backoff_ms = 1000LL * bounded(spec, "restart.backoffSeconds", 86400, err);
-    gang->gather_timeout_ms = 1000LL * bounded(spec, "restart.waitSeconds", 86400, err);
-    gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 864000, err);
-    job->gpus = bounded(spec, "gpus", 1024, err);
+    gang->workers = read_bounded(spec, "workers", GANG_MEMBERS_MAX, err);
+    gang->min_workers = read_bounded(spec, "minWorkers", gang->workers, err);
+    gang->slots = read_bounded(spec, "slotsPerWorker", 64, err);
+    gang->max_restarts = read_bounded(spec, "restart.maxRestarts", INT_MAX, err);
+    gang->backoff_ms = 1000LL * read_bounded(spec, "restart.backoffSeconds", 86400, err);
+    gang->gather_timeout_ms = 1000LL * read_bounded(spec, "restart.waitSeconds", 86400, err);
+    gang->hang_ms = 1000LL * read_bounded(spec, "restart.hangSeconds", 864000, err);
+    job->gpus = read_bounded(spec, "gpus", 1024, err);
     if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
         error_set(err, ERROR_INVALID,
                   "spec.workers, minWorkers and slotsPerWorker must be at least 1");

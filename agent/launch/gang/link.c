@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kept {
+struct sent_message {
     int64_t number;
     size_t size;
     char *text;
-    struct kept *next;
+    struct sent_message *next;
 };
 
 struct link {
@@ -16,7 +16,7 @@ struct link {
     void *context;
     bool is_open;
     int64_t sent, received, acknowledged; /* numbers; acknowledged: of what was received */
-    struct kept *first, **end;
+    struct sent_message *first, **end;
     size_t bytes;
 };
 
@@ -30,7 +30,7 @@ struct link *link_new(void (*send)(void *context, const char *text), void *conte
 
 static void forget(struct link *link, int64_t up_to) {
     while (link->first && link->first->number <= up_to) {
-        struct kept *kept = link->first;
+        struct sent_message *kept = link->first;
         link->first = kept->next;
         link->end = link->first ? link->end : &link->first;
         link->bytes -= kept->size;
@@ -53,7 +53,7 @@ void link_free(struct link *link) {
 }
 
 void link_send(struct link *link, struct gang_message *message) {
-    struct kept *kept = x_calloc(1, sizeof *kept);
+    struct sent_message *kept = x_calloc(1, sizeof *kept);
     message->number = kept->number = ++link->sent;
     message->ack = link->received;
     kept->text = gang_message_write(message);
@@ -94,7 +94,7 @@ void link_resume(struct link *link, int64_t last) {
     forget(link, MIN(last, link->sent));
     link->is_open = true;
     link->acknowledged = link->received; /* hello or welcome has acknowledged it */
-    for (const struct kept *kept = link->first; kept; kept = kept->next) {
+    for (const struct sent_message *kept = link->first; kept; kept = kept->next) {
         link->send(link->context, kept->text);
     }
 }

@@ -90,7 +90,7 @@ static bool is_known(const struct backends *servers, const char *key) {
     return false;
 }
 
-static struct unknown *find_unknown(struct backends *servers, const char *key) {
+static struct backend_unknown *find_unknown(struct backends *servers, const char *key) {
     for (int i = 0; i < servers->unknown_count; i++) {
         if (strcmp(servers->unknown[i].key, key) == 0) {
             return &servers->unknown[i];
@@ -100,7 +100,7 @@ static struct unknown *find_unknown(struct backends *servers, const char *key) {
 }
 
 static void forget_unknown(struct backends *servers, const char *key) {
-    struct unknown *unknown = find_unknown(servers, key);
+    struct backend_unknown *unknown = find_unknown(servers, key);
     if (unknown) {
         free(unknown->key);
         free(unknown->cause);
@@ -189,16 +189,16 @@ void backends_idle(struct backends *servers) {
 }
 
 const char *backends_unknown(struct backends *servers, const char *key) {
-    const struct unknown *unknown = find_unknown(servers, key);
+    const struct backend_unknown *unknown = find_unknown(servers, key);
     return unknown && unknown->rows >= UNKNOWN_ROWS ? unknown->cause : NULL;
 }
 
 void backends_learn_unknown(struct backends *servers, const char *key, const char *cause) {
-    struct unknown *unknown = find_unknown(servers, key);
+    struct backend_unknown *unknown = find_unknown(servers, key);
     if (unknown) {
         unknown->rows++;
     } else if (servers->unknown_count < BACKENDS_UNKNOWN_MAX && !is_known(servers, key)) {
         servers->unknown[servers->unknown_count++] =
-            (struct unknown){.key = x_strdup(key), .cause = x_strdup(cause), .rows = 1};
+            (struct backend_unknown){.key = x_strdup(key), .cause = x_strdup(cause), .rows = 1};
     }
 }

@@ -19,7 +19,7 @@ struct backend {
 
 /* A path and model that no server knew for this many rows; from UNKNOWN_ROWS on it is not asked for
  * again: one row may have asked too early, or for something of its own. */
-struct unknown {
+struct backend_unknown {
     char *key, *cause;
     int rows;
 };
@@ -31,7 +31,7 @@ struct backends {
     int64_t failed_ms; /* the last failure to reach one */
     bool has_answered; /* any of them, well, ever */
     int forbidden;     /* rows that were answered 403 */
-    struct unknown unknown[BACKENDS_UNKNOWN_MAX];
+    struct backend_unknown unknown[BACKENDS_UNKNOWN_MAX];
     int unknown_count;
     char **known; /* keys that were answered, sorted by arrival; owned */
     int known_count;

@@ -271,7 +271,7 @@ static bool is_text(const json_t *value) {
 }
 
 /* What a keyword's value must be; NULL: it is. Schemas inside are looked at by check. */
-static const char *expected(enum keyword keyword, const json_t *value) {
+static const char *expectation_of(enum keyword keyword, const json_t *value) {
     switch (keyword) {
     case TYPE:
         return is_type(value) || is_each(value, is_type)
@@ -303,7 +303,7 @@ static int check_keyword(const char *name, const json_t *value, int depth, struc
         return error_set(err, ERROR_INVALID,
                          "\"%.60s\" is not supported (docs/operate/model-servers.md)", name);
     }
-    const char *wanted = expected(keyword, value);
+    const char *wanted = expectation_of(keyword, value);
     if (wanted) {
         return error_set(err, ERROR_INVALID, "\"%.60s\" is not %s", name, wanted);
     }

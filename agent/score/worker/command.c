@@ -20,7 +20,7 @@ enum {
 };
 
 /* A request without a consumed answer. */
-struct asked {
+struct pending_request {
     bool is_asked;
     int64_t id;
     struct command_answer answer;
@@ -34,9 +34,9 @@ struct command {
     size_t out_at;
     struct command_lines lines;
     struct command_output output;
-    struct asked asked[COMMAND_AHEAD];
-    char *refusal;      /* an error without an id, received before it was ready */
-    struct asked *body; /* whose arrays come next; NULL: of none that is open */
+    struct pending_request asked[COMMAND_AHEAD];
+    char *refusal;                /* an error without an id, received before it was ready */
+    struct pending_request *body; /* whose arrays come next; NULL: of none that is open */
     struct command_answer answer;
     int64_t started_ms, asked_ms; /* asked_ms: since when an answer is outstanding */
     int64_t not_before_ms;
@@ -65,9 +65,9 @@ static void on_noise(struct command *command, const char *text, size_t size) {
 }
 
 /* The request of that id whose answer is not whole. NULL: there is none. */
-static struct asked *find_open(struct command *command, int64_t id) {
+static struct pending_request *find_open(struct command *command, int64_t id) {
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
-        struct asked *asked = &command->asked[i];
+        struct pending_request *asked = &command->asked[i];
         if (asked->is_asked && !asked->answer.is_whole && asked->id == id) {
             return asked;
         }
@@ -75,7 +75,7 @@ static struct asked *find_open(struct command *command, int64_t id) {
     return NULL;
 }
 
-static void note_answer(struct command *command, const struct asked *asked) {
+static void note_answer(struct command *command, const struct pending_request *asked) {
     if (asked && asked->answer.is_whole) {
         command->asked_ms = clock_monotonic_ms();
         command->has_answered = true;
@@ -97,7 +97,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
         command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
         return;
     }
-    struct asked *asked = message.has_id ? find_open(command, message.id) : NULL;
+    struct pending_request *asked = message.has_id ? find_open(command, message.id) : NULL;
     if (!asked) {
         on_noise(command, line, size); /* a second answer, an unknown id */
     }
@@ -110,7 +110,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
 }
 
 static void on_body(struct command *command, const char *bytes, size_t size) {
-    struct asked *asked = TAKE(command->body);
+    struct pending_request *asked = TAKE(command->body);
     if (asked) {
         command_answer_body(&asked->answer, bytes, size);
         note_answer(command, asked);
@@ -189,7 +189,7 @@ static void write_out(struct command *command) {
 static void forget(struct command *command) {
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
         command_answer_release(&command->asked[i].answer);
-        command->asked[i] = (struct asked){0};
+        command->asked[i] = (struct pending_request){0};
     }
     command->body = NULL;
     buffer_release(&command->out);
@@ -437,7 +437,7 @@ bool command_ended_well(const struct command *command) {
 
 int command_send(struct command *command, const struct command_request *request,
                  struct error *err) {
-    struct asked *asked = NULL, *other = NULL;
+    struct pending_request *asked = NULL, *other = NULL;
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
         asked = command->asked[i].is_asked ? asked : &command->asked[i];
         other = command->asked[i].is_asked ? &command->asked[i] : other;
@@ -464,7 +464,7 @@ int command_send(struct command *command, const struct command_request *request,
     }
     buffer_release(&line);
     if (result == 0) {
-        *asked = (struct asked){.is_asked = true, .id = request->id};
+        *asked = (struct pending_request){.is_asked = true, .id = request->id};
         command_answer_start(&asked->answer, request->count);
         command->asked_ms =
             other && !other->answer.is_whole ? command->asked_ms : clock_monotonic_ms();
@@ -483,10 +483,10 @@ int command_wait(struct command *command, int64_t id, int64_t until_ms,
         return -1;
     }
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
-        struct asked *asked = &command->asked[i];
+        struct pending_request *asked = &command->asked[i];
         if (asked->is_asked && asked->id == id) {
             command->answer = asked->answer;
-            *asked = (struct asked){0};
+            *asked = (struct pending_request){0};
         }
     }
     *ret_answer = &command->answer;

@@ -13,8 +13,8 @@
 /* WAITING for its commit -> DUE -> DONE; removed when taken. */
 enum state { WAITING, DUE, DONE };
 
-struct kept {
-    struct kept *next;
+struct pending_part {
+    struct pending_part *next;
     enum state state;
     int64_t epoch, lease;
     struct staged_output *staged; /* NULL: only in the store */
@@ -28,28 +28,28 @@ struct publisher {
     pthread_t thread;
     pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
-    struct kept *first, **last; /* in the order they came */
-    struct kept *busy;          /* taken out of the list by the thread */
+    struct pending_part *first, **last; /* in the order they came */
+    struct pending_part *busy;          /* taken out of the list by the thread */
     int64_t kept_bytes;
     bool ends, forgets; /* forgets: the busy one is not reported */
 };
 
-static void release(struct publisher *publisher, struct kept *kept) {
+static void release(struct publisher *publisher, struct pending_part *kept) {
     publisher->kept_bytes -= kept->staged ? kept->part.size_bytes : 0;
     staged_output_free(kept->staged);
     free(kept);
 }
 
-static void append(struct publisher *publisher, struct kept *kept) {
+static void append(struct publisher *publisher, struct pending_part *kept) {
     kept->next = NULL;
     *publisher->last = kept;
     publisher->last = &kept->next;
 }
 
 /* Removes the first one in that state from the list; NULL: none. */
-static struct kept *take(struct publisher *publisher, enum state state) {
-    for (struct kept **at = &publisher->first; *at; at = &(*at)->next) {
-        struct kept *kept = *at;
+static struct pending_part *take(struct publisher *publisher, enum state state) {
+    for (struct pending_part **at = &publisher->first; *at; at = &(*at)->next) {
+        struct pending_part *kept = *at;
         if (kept->state == state) {
             *at = kept->next;
             if (!kept->next) {
@@ -65,7 +65,7 @@ static void *run(void *context) {
     struct publisher *publisher = context;
     pthread_mutex_lock(&publisher->lock);
     while (!publisher->ends) {
-        struct kept *kept = take(publisher, DUE);
+        struct pending_part *kept = take(publisher, DUE);
         if (!kept) {
             pthread_cond_wait(&publisher->changed, &publisher->lock);
             continue;
@@ -128,8 +128,8 @@ bool publisher_free(struct publisher *publisher, int64_t timeout_ms) {
 
 void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
                     struct staged_output *staged_output_new) {
-    struct kept *kept = x_calloc(1, sizeof *kept);
-    *kept = (struct kept){
+    struct pending_part *kept = x_calloc(1, sizeof *kept);
+    *kept = (struct pending_part){
         .epoch = epoch, .lease = lease, .part = staged_output_part(staged_output_new)};
     pthread_mutex_lock(&publisher->lock);
     int64_t size = kept->part.size_bytes;
@@ -148,7 +148,7 @@ void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
 
 void publisher_publish(struct publisher *publisher, int64_t epoch, int64_t lease) {
     pthread_mutex_lock(&publisher->lock);
-    for (struct kept *kept = publisher->first; kept; kept = kept->next) {
+    for (struct pending_part *kept = publisher->first; kept; kept = kept->next) {
         if (kept->lease == lease && kept->epoch == epoch && kept->state == WAITING) {
             kept->state = DUE;
             break;
@@ -162,7 +162,7 @@ void publisher_forget(struct publisher *publisher) {
     pthread_mutex_lock(&publisher->lock);
     publisher->forgets = true;
     while (publisher->first) {
-        struct kept *next = publisher->first->next;
+        struct pending_part *next = publisher->first->next;
         release(publisher, publisher->first);
         publisher->first = next;
     }
@@ -172,7 +172,7 @@ void publisher_forget(struct publisher *publisher) {
 
 bool publisher_take(struct publisher *publisher, int64_t *ret_epoch, int64_t *ret_lease) {
     pthread_mutex_lock(&publisher->lock);
-    struct kept *kept = take(publisher, DONE);
+    struct pending_part *kept = take(publisher, DONE);
     if (kept) {
         *ret_epoch = kept->epoch;
         *ret_lease = kept->lease;

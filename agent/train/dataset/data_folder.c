@@ -203,14 +203,14 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     return 0;
 }
 
-struct looking {
+struct folder_scan {
     const struct folder_set *set;
     uint32_t state;
 };
 
 static int look_at(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
-    struct looking *looking = context;
+    struct folder_scan *looking = context;
     bool is_left = !info || info->is_left_out || info->fault || !strays_is_picture(name);
     if (!is_left && strchr(name, '/')) {
         looking->state = dataset_add_state(looking->state, looking->set->store, info);
@@ -219,7 +219,7 @@ static int look_at(void *context, const char *name, const struct store_info *inf
 }
 
 static int folder_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err) {
-    struct looking looking = {.set = (const struct folder_set *)dataset};
+    struct folder_scan looking = {.set = (const struct folder_set *)dataset};
     if (store_list_all(looking.set->store, "", NULL, look_at, &looking, err) < 0) {
         return -1;
     }

@@ -241,7 +241,7 @@ static int take_labels(struct mask_set *set, int64_t index, const struct picture
     return 0;
 }
 
-struct looking {
+struct folder_scan {
     struct store *store;
     uint32_t state;
     bool is_masks;
@@ -249,7 +249,7 @@ struct looking {
 
 static int look_at(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
-    struct looking *looking = context;
+    struct folder_scan *looking = context;
     bool is_one = strays_is_picture(name) && (!looking->is_masks || is_png(name));
     if (is_one && info && !info->fault) {
         looking->state = dataset_add_state(looking->state, looking->store, info);
@@ -259,7 +259,7 @@ static int look_at(void *context, const char *name, const struct store_info *inf
 
 static int masks_look(const struct dataset *dataset, uint32_t *ret_state, struct error *err) {
     const struct mask_set *set = (const struct mask_set *)dataset;
-    struct looking looking = {.store = set->images};
+    struct folder_scan looking = {.store = set->images};
     if (store_list_infos(looking.store, "", NULL, look_at, &looking, err) < 0) {
         return -1;
     }

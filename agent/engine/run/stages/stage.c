@@ -18,7 +18,7 @@ enum { VALUE_ELEMENTS_MAX = 64 /* as execution_plan.c */ };
 struct extraction {
     const struct graph *from;
     struct builder builder;
-    struct section *part;
+    struct stage_part *part;
     struct place {
         int from, to; /* from -1: free */
     } * places;
@@ -37,7 +37,7 @@ static struct place *place_of(const struct extraction *extraction, int value) {
 static int value_of(struct extraction *extraction, int index, bool is_made) {
     const struct value *value = &extraction->from->values[index];
     struct place *place = place_of(extraction, index);
-    struct section *part = extraction->part;
+    struct stage_part *part = extraction->part;
     if (place->from == index) {
         return place->to;
     }
@@ -54,7 +54,7 @@ static int value_of(struct extraction *extraction, int index, bool is_made) {
 static void take_node(struct extraction *extraction, const struct node *node,
                       const bool *is_wanted) {
     struct arena *arena = &extraction->builder.graph.arena;
-    struct section *part = extraction->part;
+    struct stage_part *part = extraction->part;
     struct node copy = *node;
     int *inputs = arena_array(arena, (size_t)node->input_count, sizeof *inputs);
     int *outputs = arena_array(arena, (size_t)node->output_count, sizeof *outputs);
@@ -74,9 +74,9 @@ static void take_node(struct extraction *extraction, const struct node *node,
     builder_append(&extraction->builder, &copy);
 }
 
-struct section *stage_new(const struct graph *from, const size_t *nodes, size_t count,
-                          const bool *is_wanted) {
-    struct section *part = x_calloc(1, sizeof *part);
+struct stage_part *stage_new(const struct graph *from, const size_t *nodes, size_t count,
+                             const bool *is_wanted) {
+    struct stage_part *part = x_calloc(1, sizeof *part);
     struct extraction extraction = {.from = from, .part = part, .room = 16};
     size_t ports = 0, made = 0;
     for (size_t i = 0; i < count; i++) {
@@ -101,13 +101,13 @@ struct section *stage_new(const struct graph *from, const size_t *nodes, size_t 
     return part;
 }
 
-void stage_forget(struct section *part) {
+void stage_forget(struct stage_part *part) {
     for (int i = 0; i < STAGE_PLANS; i++) {
         execution_plan_free(TAKE(part->plans[i]));
     }
 }
 
-void stage_free(struct section *part) {
+void stage_free(struct stage_part *part) {
     if (part) {
         stage_forget(part);
         graph_release(&part->graph);
@@ -120,7 +120,7 @@ void stage_free(struct section *part) {
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 /* Types of inputs are known only now. */
-static int complete(struct section *part, const struct tensor *inputs, struct error *err) {
+static int complete(struct stage_part *part, const struct tensor *inputs, struct error *err) {
     struct graph rewritten;
     for (size_t i = 0; i < part->input_count && !part->is_typed; i++) {
         part->graph.values[part->graph.inputs[i]].type = inputs[i].type;
@@ -150,7 +150,7 @@ static bool may_wait(const struct graph *graph, const struct node *node) {
 }
 
 /* The first node that lacks a value, if a cut before it would give it. */
-static size_t find_cut(const struct section *part, const struct tensor *inputs) {
+static size_t find_cut(const struct stage_part *part, const struct tensor *inputs) {
     const struct graph *graph = &part->graph;
     struct arena arena = {0};
     struct error err = {0};
@@ -168,7 +168,7 @@ static size_t find_cut(const struct section *part, const struct tensor *inputs) 
     return helps ? reached : SIZE_MAX;
 }
 
-int stage_plan(struct section *part, struct stages_common *common, const struct tensor *inputs,
+int stage_plan(struct stage_part *part, struct stages_common *common, const struct tensor *inputs,
                struct execution_plan **ret_plan, size_t *ret_cut, struct error *err) {
     struct execution_plan **oldest = &part->plans[0], *plan;
     *ret_cut = SIZE_MAX;
@@ -214,8 +214,9 @@ static int check_work(const struct stages_common *common, struct error *err) {
                            common->work_max);
 }
 
-int stage_run(const struct section *part, struct stages_common *common, struct execution_plan *plan,
-              const struct tensor *inputs, struct parcel **outputs, struct error *err) {
+int stage_run(const struct stage_part *part, struct stages_common *common,
+              struct execution_plan *plan, const struct tensor *inputs, struct parcel **outputs,
+              struct error *err) {
     size_t count = part->graph.output_count;
     common->work += plan->work;
     common->flops += plan->flops;
@@ -254,7 +255,7 @@ static void find_later(const struct graph *graph, size_t cut, bool *is_later, bo
     }
 }
 
-struct section *stage_cut(const struct section *part, size_t cut) {
+struct stage_part *stage_cut(const struct stage_part *part, size_t cut) {
     const struct graph *graph = &part->graph;
     struct arena scratch = {0};
     bool *is_later = arena_array(&scratch, graph->node_count, sizeof *is_later);
@@ -282,8 +283,9 @@ struct section *stage_cut(const struct section *part, size_t cut) {
             nodes[--second] = n;
         }
     }
-    struct section *one = stage_new(graph, nodes, first, is_wanted);
-    struct section *other = stage_new(graph, nodes + second, graph->node_count - second, is_wanted);
+    struct stage_part *one = stage_new(graph, nodes, first, is_wanted);
+    struct stage_part *other =
+        stage_new(graph, nodes + second, graph->node_count - second, is_wanted);
     one->is_rewritten = other->is_rewritten = true;
     one->next = other;
     other->next = part->next;

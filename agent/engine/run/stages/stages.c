@@ -14,7 +14,7 @@ struct stages {
     const struct graph *graph;
     struct stages_common *common;
     bool is_body; /* `common` is another's */
-    struct section *parts;
+    struct stage_part *parts;
     size_t value_count; /* those of the graph, then those between cut stages */
     /* Per value: how many inputs of parts, and outputs, read it; those left in this run. */
     int *reads, *left;
@@ -88,8 +88,8 @@ static void find_wanted(struct layout *layout) {
     }
 }
 
-static struct section *late_new(const struct node *node) {
-    struct section *part = x_calloc(1, sizeof *part);
+static struct stage_part *late_new(const struct node *node) {
+    struct stage_part *part = x_calloc(1, sizeof *part);
     part->late = node;
     part->bodies = x_calloc(node->attribute_count + 1, sizeof(struct stages *));
     part->input_count = (size_t)node->input_count;
@@ -103,7 +103,7 @@ static struct section *late_new(const struct node *node) {
     return part;
 }
 
-static struct section **append(struct section **end, struct section *part) {
+static struct stage_part **append(struct stage_part **end, struct stage_part *part) {
     *end = part;
     return &part->next;
 }
@@ -123,7 +123,7 @@ static void make_parts(struct stages *stages, struct layout *layout) {
         size_t group = 2 * (size_t)layout->depth[n] + layout->is_late[n];
         order[begins[group] + filled[group]++] = n;
     }
-    struct section **end = &stages->parts;
+    struct stage_part **end = &stages->parts;
     for (size_t i = 0; i < 2 * depths; i++) {
         if (i % 2 == 0 && filled[i]) {
             end = append(end,
@@ -136,7 +136,7 @@ static void make_parts(struct stages *stages, struct layout *layout) {
 }
 
 /* `by` more reads of what this part reads. */
-static void count_reads(int *reads, const struct section *part, int by) {
+static void count_reads(int *reads, const struct stage_part *part, int by) {
     for (size_t i = 0; i < part->input_count; i++) {
         if (part->inputs[i] >= 0) {
             reads[part->inputs[i]] += by;
@@ -167,7 +167,7 @@ static struct stages *make(struct stages_common *common, const struct graph *gra
     find_wanted(&layout);
     make_parts(stages, &layout);
     arena_release(&layout.arena);
-    for (const struct section *part = stages->parts; part; part = part->next) {
+    for (const struct stage_part *part = stages->parts; part; part = part->next) {
         count_reads(stages->reads, part, 1);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
@@ -183,7 +183,7 @@ struct stages *stages_new(struct device *device, const struct graph *graph, doub
     return make(common, graph, false);
 }
 
-static void part_free(struct section *part) {
+static void part_free(struct stage_part *part) {
     for (size_t i = 0; part->late && i < part->late->attribute_count; i++) {
         stages_free(part->bodies[i]);
     }
@@ -196,7 +196,7 @@ void stages_free(struct stages *stages) {
         return;
     }
     while (stages->parts) {
-        struct section *part = stages->parts;
+        struct stage_part *part = stages->parts;
         stages->parts = part->next;
         part_free(part);
     }
@@ -216,7 +216,7 @@ void stages_free(struct stages *stages) {
 }
 
 void stages_forget(struct stages *stages) {
-    for (struct section *part = stages->parts; part; part = part->next) {
+    for (struct stage_part *part = stages->parts; part; part = part->next) {
         stage_forget(part);
         for (size_t i = 0; part->late && i < part->late->attribute_count; i++) {
             if (part->bodies[i]) {
@@ -249,7 +249,7 @@ static struct parcel *item_at(struct stages *stages, int index) {
 }
 
 /* Frees values after their last reader. */
-static void pass(struct stages *stages, const struct section *part) {
+static void pass(struct stages *stages, const struct stage_part *part) {
     for (size_t i = 0; i < part->input_count; i++) {
         int value = part->inputs[i];
         if (value >= 0 && --stages->left[value] == 0) {
@@ -258,7 +258,7 @@ static void pass(struct stages *stages, const struct section *part) {
     }
 }
 
-static int read_inputs(struct stages *stages, const struct section *part, struct tensor *tensors,
+static int read_inputs(struct stages *stages, const struct stage_part *part, struct tensor *tensors,
                        struct error *err) {
     for (size_t i = 0; i < part->input_count; i++) {
         const struct parcel *item = item_at(stages, part->inputs[i]);
@@ -283,7 +283,7 @@ static void put_value(struct stages *stages, int index, struct parcel *item) {
 }
 
 /* A value of a cut stage's graph as one of the network: an old one, or a new one. */
-static int whole_value(struct stages *stages, const struct section *part, int local, int *news) {
+static int whole_value(struct stages *stages, const struct stage_part *part, int local, int *news) {
     for (size_t i = 0; i < part->graph.input_count; i++) {
         if (part->graph.inputs[i] == local) {
             return part->inputs[i];
@@ -307,10 +307,10 @@ static int whole_value(struct stages *stages, const struct section *part, int lo
 }
 
 /* Puts two stages in the place of one. */
-static void cut(struct stages *stages, struct section **at, size_t node) {
-    struct section *part = *at, *first = stage_cut(part, node), *second = first->next;
+static void cut(struct stages *stages, struct stage_part **at, size_t node) {
+    struct stage_part *part = *at, *first = stage_cut(part, node), *second = first->next;
     int *news = x_calloc(part->graph.value_count + 1, sizeof *news);
-    for (struct section *half = first; half != part->next; half = half->next) {
+    for (struct stage_part *half = first; half != part->next; half = half->next) {
         for (size_t i = 0; i < half->input_count; i++) {
             half->inputs[i] = whole_value(stages, part, half->inputs[i], news);
         }
@@ -333,8 +333,9 @@ static void cut(struct stages *stages, struct section **at, size_t node) {
 }
 
 /* *ret_cut: the part was cut, and is to be run again. */
-static int run_stage(struct stages *stages, struct section **at, bool *ret_cut, struct error *err) {
-    struct section *part = *at;
+static int run_stage(struct stages *stages, struct stage_part **at, bool *ret_cut,
+                     struct error *err) {
+    struct stage_part *part = *at;
     struct tensor *inputs = x_calloc(part->input_count + 1, sizeof *inputs);
     struct parcel **outputs = x_calloc(part->output_count + 1, sizeof(struct parcel *));
     struct execution_plan *plan = NULL;
@@ -357,7 +358,8 @@ static int run_stage(struct stages *stages, struct section **at, bool *ret_cut, 
 }
 
 /* The node's bodies, and which of its inputs are theirs. */
-static void find_bodies(struct stages *stages, const struct section *part, struct late_call *call) {
+static void find_bodies(struct stages *stages, const struct stage_part *part,
+                        struct late_call *call) {
     const struct node *node = part->late;
     int at = node->input_count;
     size_t count = 0;
@@ -387,7 +389,7 @@ static double work_of(const struct node *node, const struct parcel *item) {
     return is_squared ? count * (double)shape->dims[2] : count;
 }
 
-static int run_late(struct stages *stages, const struct section *part, struct error *err) {
+static int run_late(struct stages *stages, const struct stage_part *part, struct error *err) {
     const struct node *node = part->late;
     struct parcel **inputs = x_calloc(part->input_count + 1, sizeof(struct parcel *));
     struct parcel **outputs = x_calloc(part->output_count + 1, sizeof(struct parcel *));
@@ -419,7 +421,7 @@ static int run_late(struct stages *stages, const struct section *part, struct er
 
 static int run_parts(struct stages *stages, struct error *err) {
     struct stages_common *common = stages->common;
-    for (struct section **at = &stages->parts; *at;) {
+    for (struct stage_part **at = &stages->parts; *at;) {
         bool is_cut = false;
         common->work += part_work;
         if (common->work > common->work_max) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct looking {
+struct output_scan {
     struct store *output;
     struct name_set *sized; /* "name\nsize" of each line, as far as they have room */
     int64_t found;          /* of them, in the listing */
@@ -23,7 +23,7 @@ static char *sized_name(const char *name, int64_t size_bytes) {
 
 /* One that has no room is not found, and looked at later. */
 static int note_line(void *context, const struct output_line *line, struct error *err UNUSED) {
-    struct looking *looking = context;
+    struct output_scan *looking = context;
     AUTO(text_freep) char *sized = sized_name(line->name, line->size_bytes);
     (void)!name_set_add(looking->sized, 's', sized, strlen(sized));
     return 0;
@@ -31,7 +31,7 @@ static int note_line(void *context, const struct output_line *line, struct error
 
 static int note_listed(void *context, const char *name, const struct store_info *info,
                        struct error *err UNUSED) {
-    struct looking *looking = context;
+    struct output_scan *looking = context;
     AUTO(text_freep) char *sized = info ? sized_name(name, info->size_bytes) : NULL;
     looking->found += sized && name_set_has(looking->sized, 's', sized, strlen(sized));
     return 0;
@@ -39,7 +39,7 @@ static int note_listed(void *context, const char *name, const struct store_info 
 
 /* A listing may be a minute old: the file itself decides. */
 static int check_output(void *context, const struct output_line *line, struct error *err) {
-    struct looking *looking = context;
+    struct output_scan *looking = context;
     struct store_info info = {0};
     struct error why = {0};
     if (store_stat(looking->output, line->name, &info, &why) < 0 && store_error_is_machine(&why) &&
@@ -56,7 +56,7 @@ static int check_output(void *context, const struct output_line *line, struct er
 }
 
 /* One listing instead of a question for each file, unless that misses one. */
-static int check_all(struct looking *looking, struct error *err) {
+static int check_all(struct output_scan *looking, struct error *err) {
     struct output_lines_sum sum;
     looking->found = looking->absent = 0;
     looking->sized = name_set_new(/* folds= */ false);
@@ -72,7 +72,7 @@ static int check_all(struct looking *looking, struct error *err) {
 }
 
 int present_ensure(struct prepared_job *prepared, struct error *err) {
-    struct looking looking = {.output = prepared->output};
+    struct output_scan looking = {.output = prepared->output};
     if (check_all(&looking, err) < 0) {
         return error_context(err, "spec.output.path");
     }

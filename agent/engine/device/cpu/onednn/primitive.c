@@ -51,7 +51,7 @@ static dnnl_status_t reorder_run(struct onednn *onednn, dnnl_primitive_t reorder
 static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const void *constant,
                           const dnnl_memory_desc_t *wanted, struct primitive_operand *operand) {
     for (size_t i = 0; i < onednn->kept_count; i++) {
-        const struct kept *kept = &onednn->kept[i];
+        const struct primitive_constant *kept = &onednn->kept[i];
         if (kept->node == node && kept->constant == constant &&
             dnnl.memory_desc_equal(&kept->wanted, wanted)) {
             operand->wanted = kept->memory;
@@ -59,7 +59,7 @@ static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const 
             return dnnl_success;
         }
     }
-    struct kept made = {node, constant, *wanted, NULL};
+    struct primitive_constant made = {node, constant, *wanted, NULL};
     dnnl_status_t status = memory_new(onednn, wanted, DNNL_MEMORY_ALLOCATE, &made.memory);
     if (status == dnnl_success) {
         status = dnnl.memory_set_data_handle(operand->stored, (void *)(uintptr_t)constant);

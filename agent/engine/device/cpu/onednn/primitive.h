@@ -6,7 +6,7 @@
 #include "agent/engine/device/kernel.h"
 
 /* A lasting constant in the memory format of a primitive; several schedules use it. */
-struct kept {
+struct primitive_constant {
     const struct node *node;
     const void *constant;
     dnnl_memory_desc_t wanted;
@@ -20,7 +20,7 @@ struct onednn {
     dnnl_stream_t stream;
     int block; /* channels of a block, for activations in blocked layout; 0: no operand is blocked
                 */
-    struct kept *kept;
+    struct primitive_constant *kept;
     size_t kept_count;
 };
 
