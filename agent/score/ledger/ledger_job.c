@@ -182,13 +182,17 @@ bool ledger_find_exceeded(const struct ledger *ledger,
     case WITHIN:
         return false;
     case OVER_ERRORS:
-        snprintf(ret_text, SIZE, "%lld items have failed, spec.errorThreshold is %lld",
-                 (long long)cells->items.failed, (long long)options->errors_max);
+        snprintf(ret_text, SIZE, "%lld %s failed, spec.errorThreshold is %lld",
+                 (long long)cells->items.failed,
+                 cells->items.failed == 1 ? "item has" : "items have",
+                 (long long)options->errors_max);
         break;
     case OVER_BATCHES:
         snprintf(ret_text, SIZE,
-                 "%lld mini-batches have failed, spec.miniBatchErrorThreshold is %lld",
-                 (long long)cells->cells.failed, (long long)options->cell_errors_max);
+                 "%lld %s failed, spec.miniBatchErrorThreshold is %lld",
+                 (long long)cells->cells.failed,
+                 cells->cells.failed == 1 ? "mini-batch has" : "mini-batches have",
+                 (long long)options->cell_errors_max);
         break;
     case OVER_PERCENT:
         snprintf(ret_text, SIZE,

@@ -397,7 +397,7 @@ static void test_thresholds_are_exact(void) {
         {8, -1, -1, 2, "9 items have failed, spec.errorThreshold is 8"},
         {9, -1, -1, 3, "12 items have failed, spec.errorThreshold is 9"},
         {-1, 4, -1, 4, "5 mini-batches have failed, spec.miniBatchErrorThreshold is 4"},
-        {-1, 0, 50, 0, "1 mini-batches have failed, spec.miniBatchErrorThreshold is 0"},
+        {-1, 0, 50, 0, "1 mini-batch has failed, spec.miniBatchErrorThreshold is 0"},
         {-1, -1, -1, 40, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
