@@ -546,6 +546,26 @@ check "a loss that does not fit is refused" refused 2 "loss: MeanSquared does no
 spec one "$smooth" 26 "\"seed\": $one_seed"
 told() { timeout 300 "$trainer" train >"$work/told" 2>&1 && grep -q 'skipping checkpoint .*: it belongs to another model, data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
+# Nor one of another network under the same path, with weights of the same names and shapes.
+for kind in Relu Tanh; do
+    /usr/bin/python3 - "$data/swapped.onnx" $kind <<'P'
+import numpy, sys
+from onnx import helper, numpy_helper, save
+random = numpy.random.default_rng(2)
+weights = {name: random.normal(size=shape) * 0.1 for name, shape in (("w", (288, 8)), ("v", (8, 6)))}
+values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", ["n", 2, 12, 12]), ("y", ["n", 6]))]
+nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("MatMul", ["flat", "w"], ["h"]),
+         helper.make_node(sys.argv[2], ["h"], ["a"]), helper.make_node("MatMul", ["a", "v"], ["y"])]
+graph = helper.make_graph(nodes, "swapped", values[:1], values[1:],
+                          [numpy_helper.from_array(value.astype("f4"), name) for name, value in weights.items()])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+model.ir_version = 7
+save(model, sys.argv[1])
+P
+    spec swapped '{"path": "data/swapped.onnx"}' 1
+    [ $kind = Tanh ] || timeout 300 "$trainer" train >"$work/first" 2>&1
+done
+check "nor one of another network with weights of the same shapes" told
 WINDLASS_RUN=00000000000000bb
 check "another job's output is refused" refused 2 "out/one holds the results of job trains, started with a different spec: spec.trainer.epochs: was 25, is 26"
 exit $((failures > 0))
