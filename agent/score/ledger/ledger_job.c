@@ -188,8 +188,7 @@ bool ledger_find_exceeded(const struct ledger *ledger,
                  (long long)options->errors_max);
         break;
     case OVER_BATCHES:
-        snprintf(ret_text, SIZE,
-                 "%lld %s failed, spec.miniBatchErrorThreshold is %lld",
+        snprintf(ret_text, SIZE, "%lld %s failed, spec.miniBatchErrorThreshold is %lld",
                  (long long)cells->cells.failed,
                  cells->cells.failed == 1 ? "mini-batch has" : "mini-batches have",
                  (long long)options->cell_errors_max);
