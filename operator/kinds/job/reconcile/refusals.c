@@ -270,7 +270,7 @@ int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *ob
         return retry_delay_repeat_left_ms(&same, now_ms);
     }
     /* Another change goes at once, as a stop or a suspension should, until there are many. */
-    int64_t next_ms = changes.times <= OTHERS_AT_ONCE ? now_ms : changes.last_ms + OTHERS_PAUSE_MS;
+    int64_t next_ms = changes.times < OTHERS_AT_ONCE ? now_ms : changes.last_ms + OTHERS_PAUSE_MS;
     return MAX(next_ms - now_ms, 0);
 }
 

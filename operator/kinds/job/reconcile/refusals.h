@@ -4,7 +4,8 @@
  * (retry_pace.h). Only a success of the same write, or a new metadata.generation of the job, ends
  * that; events do not. Generations that follow each other do so more and more rarely
  * (retry_delay.h). So does a change of an object that succeeds, if the same is wanted again and
- * again. In addition all creations of a job pause after one was denied or the server failed. */
+ * again, or other changes follow each other. In addition all creations of a job pause after one was
+ * denied or the server failed. */
 #pragma once
 
 #include "lib/error.h"
@@ -38,8 +39,8 @@ struct refusals {
     size_t count;
     int64_t generation;               /* the job's, when they happened */
     struct retry_delay_repeat forgot; /* because of another generation */
-    json_t *changed;  /* {UID: [TIMES, LAST, SUM]} of objects that were changed lately, with the
-                         checksum of what was written last; owned; NULL */
+    json_t *changed;  /* {UID: [TIMES, LAST, SUM, SAME]} of objects that were changed lately, with
+                         the checksum of what was written last; owned; NULL */
     size_t forget_at; /* the number of rows at which old ones go */
     int denied;       /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
@@ -56,7 +57,9 @@ void refusals_note(struct refusals *record, const struct written *asked);
 void refusals_note_change(struct refusals *record, const struct written *written);
 /* When an existing object may be changed in that way; 0: now. Somebody may change it back all the
  * time, so the same is written at once the first time within ten minutes, then after 1 s, 2 s, up
- * to three minutes. What is new, such as a suspension, does not wait. */
+ * to three minutes. Another change,
+ * such as a suspension, does not wait until there were 12 within ten minutes of each other, and
+ * then 15 s after the last. */
 int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
                                  int64_t now_ms);
 /* ---- for holders.c ---- */

@@ -157,6 +157,26 @@ static void test_only_the_same_change_waits(void) {
     refusals_release(&record);
 }
 
+/* Somebody toggles the suspension all the time: each change is another one than the last. Twelve
+ * are written at once, and then one each 15 s. */
+static void test_changes_in_turn_become_rare(void) {
+    enum { AT_ONCE = 12, PAUSE_MS = 15000 };
+    struct refusals record = {0};
+    AUTO(tree_freep) json_t *resume = trial_change(false, NULL);
+    AUTO(tree_freep) json_t *pause = trial_change(true, NULL);
+    for (int i = 0; i < AT_ONCE + 3; i++) {
+        json_t *next = i % 2 == 0 ? pause : resume;
+        int64_t now_ms = clock_monotonic_ms(), wait_ms = i < AT_ONCE ? 0 : PAUSE_MS;
+        int64_t left_ms = refusals_changed_left_ms(&record, next, now_ms);
+        CHECK(left_ms <= wait_ms && (i < AT_ONCE || left_ms > 0));
+        CHECK_INT(refusals_changed_left_ms(&record, next, now_ms + wait_ms), 0);
+        struct written written = {.verb = CLUSTER_APPLY, .object = next};
+        refusals_note_change(&record, &written);
+        CHECK_INT(begin(&record, i + 1), 0); /* a new generation forgets none of them */
+    }
+    refusals_release(&record);
+}
+
 /* A pod whose request is above a LimitRange's default limit is denied for now; one that breaks its
  * own limit is refused. */
 static void test_a_limit_range_denies(void) {
@@ -200,6 +220,7 @@ int main(void) {
     TEST(test_what_ends_the_wait);
     TEST(test_generations_that_follow_each_other);
     TEST(test_only_the_same_change_waits);
+    TEST(test_changes_in_turn_become_rare);
     TEST(test_a_limit_range_denies);
     return TEST_END();
 }
