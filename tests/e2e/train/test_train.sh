@@ -567,5 +567,6 @@ P
 done
 check "nor one of another network with weights of the same shapes" told
 WINDLASS_RUN=00000000000000bb
+spec one "$smooth" 26 "\"seed\": $one_seed"
 check "another job's output is refused" refused 2 "out/one holds the results of job trains, started with a different spec: spec.trainer.epochs: was 25, is 26"
 exit $((failures > 0))
