@@ -163,7 +163,7 @@ static void make_coordinator(struct batchscore_plan *plan, int attempt) {
     if (plan->excludes) {
         batchscore_leave_lost_nodes(pod);
     } else {
-        job_plan_mark_alone(pod);
+        job_plan_mark_singleton(pod);
     }
     batchscore_report_coordinator(plan, pod);
     job_plan_make_pod(&plan->job, pod, plan->coordinator, plan->coordinator_failures);

@@ -344,7 +344,7 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
                                        next_attempt(gang, &places[i], i) + tried, &restarts, group);
         }
         if (i == 0) {
-            job_plan_mark_alone(pod);
+            job_plan_mark_singleton(pod);
         }
         job_plan_make_pod(&gang->job, pod, newest->attempt > 0 ? newest : NULL, places[i].deaths);
         places[i].is_alive = true;

@@ -27,7 +27,7 @@ struct job_observed {
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    const struct write_failure *held; /* a pod that may run unseen (job_plan_mark_alone); NULL */
+    const struct write_failure *held; /* a pod that may run unseen (job_plan_mark_singleton); NULL */
     /* PodGroups, which are not watched: asked for again if not known to be there; NULL: none */
     const struct ensured_objects *ensured;
     const char *dropped; /* the status's first field that the cluster's definition dropped, NULL */
@@ -122,7 +122,7 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
  * wait are counted apart, so that they do not keep others from being made. */
 NODISCARD bool job_plan_takes(struct job_plan *plan, const char *role, int index);
 /* Marks a pod that may not run twice at once, even if the first loses the job's label. */
-void job_plan_mark_alone(json_t *pod);
+void job_plan_mark_singleton(json_t *pod);
 /* The condition of a loop over an object's names, `tried` from 0. True: the next name is to be
  * tried, because *made is NULL, or a foreign object has its name; then *made is released and NULL.
  * At most OWNED_NAMES_MAX are tried. */

@@ -96,7 +96,7 @@ bool job_plan_takes(struct job_plan *plan, const char *role, int index) {
     return has_room;
 }
 
-void job_plan_mark_alone(json_t *pod) {
+void job_plan_mark_singleton(json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
     json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_ALONE,
                         json_string("true"));

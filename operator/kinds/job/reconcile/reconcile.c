@@ -4,7 +4,6 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
-#include "operator/kinds/job/reconcile/alone.h"
 #include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/ensured.h"
@@ -18,6 +17,7 @@
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/relabelled.h"
 #include "operator/kinds/job/reconcile/service_selector.h"
+#include "operator/kinds/job/reconcile/singleton.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
@@ -31,7 +31,7 @@ struct kept {
     struct status_write_record status;
     struct refusals write_failures;
     struct adoption adoption;
-    struct alone alone;
+    struct singleton singleton;
     struct relabelled relabelled;
     struct recreation recreation;
     struct service_selector selector;
@@ -61,7 +61,7 @@ static void kept_free(void *opaque) {
     struct kept *kept = opaque;
     refusals_release(&kept->write_failures);
     adoption_release(&kept->adoption);
-    alone_release(&kept->alone);
+    singleton_release(&kept->singleton);
     relabelled_release(&kept->relabelled);
     recreation_release(&kept->recreation);
     service_selector_release(&kept->selector);
@@ -169,7 +169,7 @@ void job_take_found(void *opaque, const struct found *found) {
     } else if (kept) {
         holders_found(&kept->write_failures, found);
         adoption_found(&kept->adoption, found);
-        alone_found(&kept->alone, found, kept->uid);
+        singleton_found(&kept->singleton, found, kept->uid);
         relabelled_found(&kept->relabelled, found);
     }
 }
@@ -434,11 +434,11 @@ static int64_t hold_ms(struct kept *kept, const struct reconcile *request, const
 
 static void note_seen(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                       const json_t *pods) {
-    bool is_first = !kept->alone.is_begun;
+    bool is_first = !kept->singleton.is_begun;
     AUTO(text_freep) char *last = is_first && ops->last_hub ? ops->last_hub(request->object) : NULL;
     pods_seen_note(&kept->pods, pods, request->wall_ms, request->monotonic_ms);
-    alone_note(&kept->alone, pods, ops->is_hub, last);
-    relabelled_note(&kept->relabelled, kept->pods.vanished, kept->alone.name);
+    singleton_note(&kept->singleton, pods, ops->is_hub, last);
+    relabelled_note(&kept->relabelled, kept->pods.vanished, kept->singleton.name);
     recreation_note(request, &kept->recreation, kept->pods.lost);
     ensured_forget(&kept->ensured, request->monotonic_ms);
 }
@@ -531,7 +531,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         .progress = progress,
         .options = request->options,
         .write_failures = &write_failures,
-        .held = alone_held(&kept->alone),
+        .held = singleton_held(&kept->singleton),
         .ensured = &kept->ensured,
         .ended = kept->pods.ended,
         .leaving = kept->pods.leaving,
@@ -546,7 +546,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     recreation_hold(request, &kept->recreation, plan.create);
-    if (!alone_filter(request, &kept->alone, plan.create)) {
+    if (!singleton_filter(request, &kept->singleton, plan.create)) {
         return 0;
     }
     look_around(ops, request, kept, pods, is_known ? service : NULL);

@@ -57,9 +57,8 @@ void refusals_note(struct refusals *record, const struct written *asked);
 void refusals_note_change(struct refusals *record, const struct written *written);
 /* When an existing object may be changed in that way; 0: now. Somebody may change it back all the
  * time, so the same is written at once the first time within ten minutes, then after 1 s, 2 s, up
- * to three minutes. Another change,
- * such as a suspension, does not wait until there were 12 within ten minutes of each other, and
- * then 15 s after the last. */
+ * to three minutes. Another change, such as a suspension, does not wait until there were 12 within
+ * ten minutes of each other, and then 15 s after the last. */
 int64_t refusals_changed_left_ms(const struct refusals *record, const json_t *object,
                                  int64_t now_ms);
 /* ---- for holders.c ---- */

@@ -2,7 +2,7 @@
  * others, but they still run and have its owner reference. A pod that vanished without having ended
  * or having been deleted by us is looked for by its name, once; if it is there and ours, it is
  * released (control/claim.h), so that it outlives the job. (One whose name the job wants again is
- * found by that: holders.h. Pods of which two must not run are alone.h's.) */
+ * found by that: holders.h. Pods of which two must not run are singleton.h's.) */
 #pragma once
 
 #include "operator/control/controller.h"

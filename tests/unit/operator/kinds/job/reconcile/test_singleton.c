@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A pod of which two must not run and that the job sees no more: what its successor waits for. */
-#include "operator/kinds/job/reconcile/alone.h"
+#include "operator/kinds/job/reconcile/singleton.h"
 
 #include "lib/time/clock.h"
 #include "operator/control/queries.h"
@@ -12,7 +12,7 @@ static struct {
     struct cluster cluster;
     struct queries *queries;
     struct retry_pace *pace;
-    struct alone alone;
+    struct singleton singleton;
     int64_t now_ms;
     const json_t *there;        /* what the cluster answers; NULL: none */
     enum error_kind fails;      /* a question */
@@ -45,7 +45,7 @@ static void answer(void) {
 static void on_answer(void *context UNUSED, const struct query *query, const json_t *list UNUSED,
                       const json_t *object, const struct error *err) {
     struct found found = {"default", "a", query->like, object, err};
-    alone_found(&world.alone, &found, "u-1");
+    singleton_found(&world.singleton, &found, "u-1");
 }
 
 static bool is_hub(const json_t *pod) {
@@ -63,7 +63,7 @@ static void open_world(void) {
 }
 
 static void close_world(void) {
-    alone_release(&world.alone);
+    singleton_release(&world.singleton);
     queries_free(world.queries);
     retry_pace_free(world.pace);
 }
@@ -83,10 +83,10 @@ static int pass(const char *pods_text, const char *last) {
                                 .queries = world.queries,
                                 .pace = world.pace};
     (void)retry_pace_take(world.pace, world.now_ms);
-    alone_note(&world.alone, pods, is_hub, last);
-    const struct write_failure *held = alone_held(&world.alone);
+    singleton_note(&world.singleton, pods, is_hub, last);
+    const struct write_failure *held = singleton_held(&world.singleton);
     CHECK(!held || (held->why == world.why && strcmp(held->object.name, "a-0-2") == 0));
-    bool is_carried_out = alone_filter(&request, &world.alone, create);
+    bool is_carried_out = singleton_filter(&request, &world.singleton, create);
     retry_pace_passed(world.pace, key);
     if (request.is_retry) {
         retry_pace_ended(world.pace, key, RETRY_UNKNOWN);
@@ -141,16 +141,16 @@ static void test_one_that_may_run(void) {
     CHECK_INT(pass("[]", NULL), -1);
     for (int i = 0; i < 8; i++) {
         int64_t even_ms = MIN(INT64_C(1000) << i, 60000);
-        int64_t left_ms = world.alone.delay.not_before_ms - clock_monotonic_ms();
+        int64_t left_ms = world.singleton.delay.not_before_ms - clock_monotonic_ms();
         CHECK(left_ms > even_ms * 7 / 10 && left_ms <= even_ms * 5 / 4);
         CHECK_INT(pass("[]", NULL), 1);
         CHECK_INT(world.asked, i + 1);
-        world.now_ms = world.alone.delay.not_before_ms + INT64_C(3600000) * (i + 1);
+        world.now_ms = world.singleton.delay.not_before_ms + INT64_C(3600000) * (i + 1);
         CHECK_INT(pass("[]", NULL), 1);
         CHECK_INT(world.asked, i + 2);
     }
     CHECK_INT(pass(runs, NULL), 2); /* it has its labels again */
-    CHECK(!alone_held(&world.alone));
+    CHECK(!singleton_held(&world.singleton));
     close_world();
 }
 
@@ -162,7 +162,7 @@ static void test_no_answer(void) {
     CHECK_INT(pass("[]", NULL), -1);
     CHECK_INT(world.asked, 1);
     world.fails = ERROR_NONE;
-    world.now_ms = world.alone.delay.not_before_ms + 3600000;
+    world.now_ms = world.singleton.delay.not_before_ms + 3600000;
     CHECK_INT(pass("[]", NULL), -1);
     CHECK_INT(pass("[]", NULL), 2);
     close_world();
@@ -175,7 +175,7 @@ static void ask_once(int allowed) {
         CHECK_INT(pass("[]", NULL), allowed);
     }
     CHECK_INT(world.asked, before + 1);
-    world.now_ms = world.alone.delay.not_before_ms + INT64_C(3600000) * world.asked;
+    world.now_ms = world.singleton.delay.not_before_ms + INT64_C(3600000) * world.asked;
 }
 
 /* The place stays empty, and the rest of the plan is carried out. */
@@ -184,16 +184,16 @@ static void test_no_answer_for_long(void) {
     world.fails = ERROR_DENIED;
     world.why = WRITE_FAILURE_UNKNOWN;
     CHECK_INT(pass(runs, NULL), 2);
-    for (int tries = 1; tries <= ALONE_TRIES; tries++) {
-        CHECK(!alone_held(&world.alone));
+    for (int tries = 1; tries <= SINGLETON_TRIES; tries++) {
+        CHECK(!singleton_held(&world.singleton));
         ask_once(-1);
     }
-    const struct write_failure *held = alone_held(&world.alone);
+    const struct write_failure *held = singleton_held(&world.singleton);
     CHECK(held && strstr(held->text, "as asked"));
     ask_once(1);
     world.fails = ERROR_NONE;
     ask_once(1);
-    CHECK(!alone_held(&world.alone)); /* it is gone */
+    CHECK(!singleton_held(&world.singleton)); /* it is gone */
     CHECK_INT(pass("[]", NULL), 2);
     close_world();
 }
