@@ -53,7 +53,7 @@ struct server {
     const struct server_events *events;
     void *context;
     char *socket_path, *authorization, *read_token;
-    struct tls_identity *identity; /* until the TLS context has it */
+    struct tls_identity *identity; /* of connections that begin from now on */
     SSL_CTX *tls;                  /* of the vhost; NULL: its identity was refused */
     struct error refusal;
     bool is_plain; /* pages alone, no TLS */
@@ -314,8 +314,14 @@ static void on_tls_message(int is_ours, int version UNUSED, int type, const void
     }
 }
 
+static int show_identity(SSL *tls, void *context) {
+    const struct server *server = context;
+    return tls_identity_show(server->identity, tls);
+}
+
 static int set_up_tls(struct server *server, SSL_CTX *tls) {
     SSL_CTX_set_msg_callback(tls, on_tls_message);
+    SSL_CTX_set_cert_cb(tls, show_identity, server);
     bool is_set = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
                   tls_identity_use(server->identity, tls, &server->refusal) == 0;
     server->tls = is_set ? tls : NULL;
@@ -433,8 +439,6 @@ int server_open(const struct server_options *options, struct server **ret_server
         listen_at(server, &address, err) < 0) {
         return error_context(err, "listen on %s", options->bind);
     }
-    tls_identity_freep(&server->identity);
-    server->identity = NULL;
     *ret_server = TAKE(server);
     return 0;
 }
@@ -442,9 +446,13 @@ int server_open(const struct server_options *options, struct server **ret_server
 int server_renew(struct server *server, const char *certificate_pem, const char *key_pem,
                  struct error *err) {
     AUTO(tls_identity_freep) struct tls_identity *identity = NULL;
-    return tls_identity_read(certificate_pem, key_pem, &identity, err) < 0
-               ? -1
-               : tls_identity_use(identity, server->tls, err);
+    if (tls_identity_read(certificate_pem, key_pem, &identity, err) < 0 ||
+        tls_identity_use(identity, server->tls, err) < 0) {
+        return -1;
+    }
+    tls_identity_freep(&server->identity);
+    server->identity = TAKE(identity);
+    return 0;
 }
 
 void server_free(struct server *server) {

@@ -72,7 +72,8 @@ struct server_page server_page_of_readers(const struct server_request *request, 
 NODISCARD int server_open(const struct server_options *options, struct server **ret_server,
                           struct error *err);
 /* Connections that begin from now on have this certificate, with those of the authorities that are
- * behind it. Not for plain HTTP. INVALID: as for server_open; the one before stays. */
+ * behind it. From the thread of server_service; not for plain HTTP. INVALID: as for server_open;
+ * the one before stays. */
 NODISCARD int server_renew(struct server *server, const char *certificate_pem, const char *key_pem,
                            struct error *err);
 /* Closes all connections, without `closed` events. */

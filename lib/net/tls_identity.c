@@ -82,8 +82,16 @@ int tls_identity_use(const struct tls_identity *identity, SSL_CTX *tls, struct e
         return 0;
     }
     const char *reason = ERR_reason_error_string(ERR_peek_error());
-    error_set(err, ERROR_INVALID, "the private key does not match the certificate: %s",
+    error_set(err, ERROR_INVALID, "the certificate cannot be used with this private key: %s",
               reason ? reason : "no reason given");
     ERR_clear_error();
     return -1;
+}
+
+/* A context has a certificate for each type of key, of which a client may get any. So what a
+ * connection has of it is taken away first. */
+int tls_identity_show(const struct tls_identity *identity, SSL *tls) {
+    SSL_certs_clear(tls);
+    return SSL_use_cert_and_key(tls, identity->certificate, identity->key, identity->authorities,
+                                1);
 }

@@ -4,6 +4,7 @@
 
 #include "lib/error.h"
 
+struct ssl_st;     /* OpenSSL's SSL */
 struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct tls_identity;
 
@@ -13,7 +14,9 @@ NODISCARD int tls_identity_read(const char *certificate_pem, const char *key_pem
                                 struct tls_identity **ret_identity, struct error *err);
 void tls_identity_freep(struct tls_identity **identity);
 
-/* Connections that begin from now on have it. INVALID: the key is another certificate's, or too
- * weak; then they have the one before. */
+/* Checks that the certificate and its key may be used, and sets them. INVALID: the key is another
+ * certificate's, or one of the two is too weak for OpenSSL. */
 NODISCARD int tls_identity_use(const struct tls_identity *identity, struct ssl_ctx_st *tls,
                                struct error *err);
+/* For SSL_CTX_set_cert_cb: this connection has that identity alone. 1: it has; 0: it cannot. */
+NODISCARD int tls_identity_show(const struct tls_identity *identity, struct ssl_st *tls);

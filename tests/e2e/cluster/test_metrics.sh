@@ -107,11 +107,10 @@ check "each alert has a runbook" linked
 
 # 60 made-up tokens, and meanwhile a reader whose token is known.
 made_up() {
-    local i codes=
+    local i codes= began=$SECONDS
     for i in $(seq 60); do codes="$codes $(at_once "made-up-$i")"; done
     [[ $codes == *429* || $SECONDS -gt $((began + 5)) ]] && [[ $codes != *200* ]] && [ "$(with "$prometheus")" = 200 ]
 }
-began=$SECONDS
 # A certificate as cert-manager makes it: an RSA key, valid for a day, signed by an authority that is not a root, whose own
 # certificate comes behind it. signed FOLDER ROOT: makes both files, and ROOT.crt.
 signed() {

@@ -8,6 +8,11 @@
 
 #include "tests/test.h"
 
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -270,6 +275,33 @@ static enum error_kind read_pinned(struct house *house, const char *expected) {
     return result < 0 ? err.kind : ERROR_NONE;
 }
 
+/* Of another kind of key than tls_make_certificate makes. */
+static void make_ed25519(char **ret_certificate, char **ret_key) {
+    EVP_PKEY *pair = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    X509 *made = X509_new();
+    X509_NAME *name = X509_get_subject_name(made);
+    X509_EXTENSION *place = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
+    BIO *texts[] = {BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem())};
+    CHECK(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"windlass",
+                                     -1, -1, 0) &&
+          X509_set_issuer_name(made, name) && X509_set_version(made, X509_VERSION_3) &&
+          X509_gmtime_adj(X509_getm_notBefore(made), -3600) &&
+          X509_gmtime_adj(X509_getm_notAfter(made), 3600) && X509_set_pubkey(made, pair) &&
+          X509_add_ext(made, place, -1) && X509_sign(made, pair, NULL) > 0 &&
+          PEM_write_bio_X509(texts[0], made) &&
+          PEM_write_bio_PrivateKey(texts[1], pair, NULL, NULL, 0, NULL, NULL));
+    char **into[] = {ret_certificate, ret_key};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char *text = NULL;
+        long size = BIO_get_mem_data(texts[i], &text);
+        *into[i] = x_strndup(text, (size_t)size);
+        BIO_free(texts[i]);
+    }
+    X509_EXTENSION_free(place);
+    X509_free(made);
+    EVP_PKEY_free(pair);
+}
+
 static void test_a_certificate_is_renewed(void) {
     struct house house = {0};
     AUTO(text_freep) char *other = NULL;
@@ -279,7 +311,7 @@ static void test_a_certificate_is_renewed(void) {
     CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     CHECK_INT(server_renew(house.server, other, key, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK(strstr(err.text, "the private key does not match the certificate: "));
+    CHECK(strstr(err.text, "the certificate cannot be used with this private key: "));
     /* What is behind the first one is sent along, so it must be whole. */
     AUTO(text_freep)
     char *damaged =
@@ -293,6 +325,13 @@ static void test_a_certificate_is_renewed(void) {
     CHECK_OK(server_renew(house.server, chain, other_key, &err), &err);
     CHECK_INT(read_pinned(&house, other), ERROR_NONE);
     CHECK_INT(read_pinned(&house, certificate), ERROR_DENIED);
+    /* Another kind of key is not one that only some clients get. */
+    AUTO(text_freep) char *third = NULL;
+    AUTO(text_freep) char *third_key = NULL;
+    make_ed25519(&third, &third_key);
+    CHECK_OK(server_renew(house.server, third, third_key, &err), &err);
+    CHECK_INT(read_pinned(&house, third), ERROR_NONE);
+    CHECK_INT(read_pinned(&house, other), ERROR_DENIED);
     house_close(&house);
 }
 
@@ -426,7 +465,7 @@ static void test_what_cannot_listen_says_why(void) {
     struct server_options options = {"127.0.0.1:0", certificate,    other_key, "/work",
                                      "secret",      &server_events, &house,    NULL};
     CHECK_INT(server_open(&options, &server, &err), -1);
-    CHECK(strstr(err.text, "the private key does not match the certificate"));
+    CHECK(strstr(err.text, "the certificate cannot be used with this private key: "));
     house_close(&house);
 }
 
