@@ -315,7 +315,8 @@ static void set_silent(struct http_call *call) {
                   "too slow: only %zu bytes received in %d s, at least %zu are expected",
                   call->heard_bytes, seconds, call->slowest_bytes);
     } else {
-        error_set(&call->err, ERROR_TIMEOUT, "no byte received for %d s", seconds);
+        error_set(&call->err, ERROR_TIMEOUT, "no byte of the answer's body received for %d s",
+                  seconds);
     }
 }
 

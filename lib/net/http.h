@@ -73,9 +73,10 @@ struct http_request {
     const char *proxy;       /* "http://..", "socks5://.." */
 
     enum http_reuse reuse;
-    int connect_ms;       /* until connected; 0: 300 s, libcurl's default */
-    int timeout_ms;       /* for the whole call; 0: no limit */
-    int silence_ms;       /* without a byte received, also while the body is sent; 0: no limit */
+    int connect_ms; /* until connected; 0: 300 s, libcurl's default */
+    int timeout_ms; /* for the whole call; 0: no limit */
+    int silence_ms; /* without a byte of a body received, also while the body is sent; 0: no limit
+                     */
     size_t slowest_bytes; /* with silence_ms: fewer than these in that time count as none, too */
     size_t bytes_max;     /* of the collected body; 0: any body is EXHAUSTED */
     bool cuts_complaints; /* a collected body of a status from 300 on is cut there instead */

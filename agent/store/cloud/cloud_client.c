@@ -23,7 +23,7 @@ enum {
     RESOLVE_MS = 10000,
     CONNECT_MS = 10000,
     SILENCE_MS = 30000,
-    SLOWEST_BYTES = 16 << 10,  /* of an answer in SILENCE_MS, else it is slow without end */
+    SLOWEST_BYTES = 1 << 10,   /* of an answer in SILENCE_MS, else it is slow without end */
     SLOWEST_BYTES_PER_MS = 64, /* the slowest rate of sending that is accepted */
     REFUSAL_BYTES_MAX = 64 << 10,
 };
