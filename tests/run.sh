@@ -5,7 +5,8 @@
 #   --lanes    N run at a time (1), each with separate folders and ports. The longest start first, by the seconds
 #              of the last run (build/tests/seconds) or of tests/seconds.txt (made by `make seconds`). Scripts that share
 #              a server run one at a time.
-#   --beside   this script runs while the others do, in the processor time that they leave, and is counted last
+#   --beside   this script runs while the others do (N - 1 of them), in the processor time that they leave, and is
+#              counted last
 #   --again    up to eight programs that failed run once more, one at a time, after the others; only this second run is
 #              counted. One that passes then is named as unstable at the end: it is to be mended, or moved to the soak.
 #   --show     prints all lines of a program, not only those that failed
@@ -239,6 +240,11 @@ start_next() {
     return 1
 }
 
+# How many programs may run now: one less beside the compilers and sanitizers of the first minutes.
+room() {
+    if [ "$lanes" -gt 1 ] && [ -n "$beside" ] && [ ! -s "$logs/beside.code" ]; then echo $((lanes - 1)); else echo "$lanes"; fi
+}
+
 # What the processors of this machine have done since its start: "USER SYSTEM", in hundredths of a second (proc(5)).
 machine_worked() { awk '{ print $2 + $3, $4 + $7 + $8; exit }' /proc/stat; }
 machine_before=$(machine_worked)
@@ -246,7 +252,7 @@ machine_before=$(machine_worked)
 [ -z "$beside" ] || start_beside
 if [ "$lanes" -gt 1 ]; then mapfile -t line < <(in_order "$@"); else line=("$@"); fi
 while [ ${#line[@]} -gt 0 ]; do
-    if [ ${#lane_program[@]} -ge "$lanes" ] || ! start_next; then end_one; fi
+    if [ ${#lane_program[@]} -ge "$(room)" ] || ! start_next; then end_one; fi
 done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 [ -z "$again" ] || [ ${#failed_programs[@]} -eq 0 ] || run_again

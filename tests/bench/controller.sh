@@ -31,6 +31,19 @@ fresh() {
     "$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
     "$api/kubectl" config unset users.admin.client-certificate >/dev/null
     "$api/kubectl" config unset users.admin.client-key >/dev/null
+    settle
+}
+# A new server still works on the descriptions of its kinds: until it has used less than 0.1 s in a second, for 60 s.
+settle() {
+    local pid before now=0
+    pid=$(cat "$api/pids/apiserver.pid")
+    for _ in $(seq 60); do
+        before=$now now=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
+        [ $((now - before)) -ge 10 ] || return 0
+        sleep 1
+    done
+    echo "controller.sh: the API server does not settle" >&2
+    return 1
 }
 load() { python3 tests/bench/load.py "$api" "$@"; }
 namespace() { "$api/kubectl" create namespace "$1" >/dev/null; }

@@ -107,7 +107,7 @@ while read -r line; do
     bad=1
 done < <(
     plans | xargs grep -HnE "^#include $impure" | grep -v '"operator/control/claim\.h"'
-    plans | xargs grep -HnE '(^|[^>._a-zA-Z0-9])(clock_(wall|monotonic)_[a-z]+|getenv|secure_getenv|getrandom|s?rand|random|f?open|log_[a-z]+|printf|f(puts|printf|write))\('
+    plans | xargs grep -HnE '(^|[^>._a-zA-Z0-9])(clock_(wall|monotonic)_[a-z]+|clock_gettime|gettimeofday|time|getenv|secure_getenv|getrandom|arc4random[a-z_]*|s?rand|random|f?open|f?read|system|popen|log_[a-z]+|printf|f(puts|printf|write))\('
 )
 # Third-party headers: header pattern -> the only files that may include it.
 owner() {

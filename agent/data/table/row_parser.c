@@ -144,7 +144,7 @@ static int read_header(struct row_parser *parser, struct error *err) {
     while (at) {
         struct field field;
         if (!next_field(parser->options.format, &at, end, &field)) {
-            return error_set(err, ERROR_INVALID, "the header has a quote that is not closed");
+            return error_set(err, ERROR_INVALID, "the header has an unterminated quote");
         }
         if (parser->columns + 1 >= room) {
             room = room ? room * 2 : 64;

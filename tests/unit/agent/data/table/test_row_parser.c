@@ -352,7 +352,7 @@ static void test_a_bad_header_is_invalid(void) {
         {"\"x\ny\",\"x\ny\"\n", "the header has the column \"x\\ny\" twice"},
         {",\n", "the header has the column \"\" twice"},
         {"a,\xFFz\n", "the header is not UTF-8 at byte 2"},
-        {"a,\"b\n", "the header has a quote that is not closed"},
+        {"a,\"b\n", "the header has an unterminated quote"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct row_parser_options options = {SPLIT_CSV, rows[i].header, strlen(rows[i].header),

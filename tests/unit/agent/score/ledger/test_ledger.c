@@ -390,20 +390,22 @@ static void test_thresholds_are_exact(void) {
     static const struct {
         int64_t errors_max, cell_errors_max;
         double percent;
-        int last_good; /* failed cells, of 40 with 3 items each */
+        int last_good; /* failed cells, of 40 */
+        int64_t items; /* of each */
         const char *words;
     } rows[] = {
-        {0, -1, -1, 0, "3 items have failed, spec.errorThreshold is 0"},
-        {8, -1, -1, 2, "9 items have failed, spec.errorThreshold is 8"},
-        {9, -1, -1, 3, "12 items have failed, spec.errorThreshold is 9"},
-        {-1, 4, -1, 4, "5 mini-batches have failed, spec.miniBatchErrorThreshold is 4"},
-        {-1, 0, 50, 0, "1 mini-batch has failed, spec.miniBatchErrorThreshold is 0"},
-        {-1, -1, -1, 40, NULL},
+        {0, -1, -1, 0, 1, "1 item has failed, spec.errorThreshold is 0"},
+        {0, -1, -1, 0, 3, "3 items have failed, spec.errorThreshold is 0"},
+        {8, -1, -1, 2, 3, "9 items have failed, spec.errorThreshold is 8"},
+        {9, -1, -1, 3, 3, "12 items have failed, spec.errorThreshold is 9"},
+        {-1, 4, -1, 4, 3, "5 mini-batches have failed, spec.miniBatchErrorThreshold is 4"},
+        {-1, 0, 50, 0, 3, "1 mini-batch has failed, spec.miniBatchErrorThreshold is 0"},
+        {-1, -1, -1, 40, 3, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         struct ledger_options options = plain;
-        options.cell_items = 3;
+        options.cell_items = rows[i].items;
         options.max_tries = 1;
         options.errors_max = rows[i].errors_max;
         options.cell_errors_max = rows[i].cell_errors_max;
