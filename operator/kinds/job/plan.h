@@ -27,7 +27,7 @@ struct job_observed {
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    const struct write_failure *held; /* a pod that may run unseen (job_plan_mark_singleton); NULL */
+    const struct write_failure *held; /* a pod that may run unseen (singleton.h); NULL: none */
     /* PodGroups, which are not watched: asked for again if not known to be there; NULL: none */
     const struct ensured_objects *ensured;
     const char *dropped; /* the status's first field that the cluster's definition dropped, NULL */
