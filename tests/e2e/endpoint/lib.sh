@@ -5,6 +5,7 @@ servers=()
 start_server() {
     local name=$1
     shift
+    rm -f "$work/$name.port" # of the one before
     "$server" "record=$work/$name.asked" "$@" >"$work/$name.port" 2>"$work/$name.log" &
     server_pid=$!
     servers+=("$server_pid")

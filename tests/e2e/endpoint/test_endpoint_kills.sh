@@ -103,5 +103,5 @@ if [ -n "${SOAK_ROUNDS:-}" ]; then
     check "at most one in a hundred" [ $((again * 100)) -le "$count" ]
     check "another takes over within 10 s" [ "$(cat "$work/pause")" -lt 10000 ]
 fi
-[ $failures -eq 0 ] || tail -qn 5 "$work/said" "$work"/state/*.log | sed 's/^/# /'
+[ $failures -eq 0 ] || tail -qn 5 "$work/model.log" "$work/said" "$work"/state/*.log | sed 's/^/# /'
 exit $((failures > 0))
