@@ -529,18 +529,30 @@ static bool is_readable(int timeout_ms) {
     return poll(&fd, 1, timeout_ms) == 1;
 }
 
+/* What a slow server sends late is taken meanwhile; a busy loop never becomes quiet. */
+static bool becomes_quiet(void) {
+    int64_t until_ms = clock_monotonic_ms() + 60000;
+    while (is_readable(100)) {
+        if (clock_monotonic_ms() >= until_ms) {
+            return false;
+        }
+        drain();
+    }
+    return true;
+}
+
 /* A loop over poll relies on this: no busy loop when nothing happens, no sleep otherwise. */
 static void the_descriptor_says_when_to_wait(void) {
     open_ears("ConfigMap", NULL);
     CHECK(wait_for("listed ConfigMap "));
     drain();
-    CHECK(!is_readable(100));
+    CHECK(becomes_quiet());
     AUTO(tree_freep) json_t *object = map("one", "a", "1");
     ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, object, NULL, NULL);
-    CHECK(is_readable(5000));
+    CHECK(is_readable(60000));
     CHECK(wait_for("applied ConfigMap one"));
     drain();
-    CHECK(!is_readable(100));
+    CHECK(becomes_quiet());
     close_ears();
 }
 
