@@ -285,4 +285,9 @@ installs_not() { ! LOCK=required images/apt-install.sh sl >"$work/said" 2>&1 && 
 [ "$(id -u)" != 0 ] || check "and is not installed in a release" installs_not
 by_tag() { ! BASE=docker.io/library/debian:12 images/build.sh build operator >"$work/said" 2>&1 && grep -q "is not an image by digest" "$work/said"; }
 check "a base image by its tag is refused" by_tag
+cuda_by_tag() {
+    ! BASE=docker.io/library/debian@sha256:$(printf '%064d' 0) CUDA_BASE=docker.io/nvidia/cuda:13.0.2 images/build.sh build agent-cuda >"$work/said" 2>&1 &&
+        grep -q "CUDA_BASE=.* is not an image by digest" "$work/said"
+}
+check "and CUDA's by its tag" cuda_by_tag
 exit $((failures > 0))
