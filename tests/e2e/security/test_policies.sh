@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The NetworkPolicies that the controller makes for jobs, on a real API server (Kubernetes 1.20), and what they stop: each
-# pod is a network namespace with the rules that a network plug-in makes of these very objects (tests/kube/policy_rules.py,
-# nftables). Every attack reaches its port without the rules, and not with them; the job runs through under them.
+# The NetworkPolicies that the controller makes for jobs, and the chart's for the controller, on a real API server
+# (Kubernetes 1.20), and what they stop: each pod is a network namespace with the rules that a network plug-in makes of these
+# very objects (tests/kube/policy_rules.py, nftables). Every attack reaches its port without the rules, and not with them;
+# the job runs through under them. One of these ports is that of a launcher that the library of MPI's launchers leaves alone.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -14,6 +15,7 @@ nft_possible() { ip netns add "$net_prefix-try" && ip netns exec "$net_prefix-tr
 nft_possible || { ip netns del "$net_prefix-try"; echo "skip policies: this kernel has no nf_tables"; exit 0; }
 . tests/e2e/cluster/jobs.sh
 agent=$(realpath "${BUILD:-build}/windlass-agent")
+preload=$(realpath "${BUILD:-build}/obj/windlass-preload.so")
 k() { "$kubectl" "$@"; }
 pods=()
 trap 'kill -9 "${pods[@]}" 2>/dev/null; net_down; cleanup' EXIT
@@ -32,11 +34,16 @@ spec: {workers: 2, command: ["true"], image: x, volumes: []}
 YAML
 }
 pod_there() { k get pod -n "$1" "$2"; }
-controller peers --no-leader-election --network-policy-peers '[{"namespaceSelector": {"matchLabels": {"team": "metrics"}}}]' || exit 1
+metrics='{"namespaceSelector": {"matchLabels": {"team": "metrics"}}}'
+"$bin/helm" template windlass charts/windlass -n default --set image.registry=x --set-json "networkPolicy.metricsFrom=[$metrics]" \
+    --show-only templates/networkpolicy.yaml --show-only templates/deployment.yaml | k apply -n default -f - >/dev/null
+controller peers --no-leader-election --network-policy-peers "[$metrics]" || exit 1
 apply_jobs jobs
 check "pods of a BatchScore are made" within 60 pod_there jobs paint-coordinator-1
 check "and of a gang" within 60 pod_there jobs digits-1
 k get networkpolicies -n jobs -o json >"$work/policies.json"
+k get networkpolicies -n default -o json >"$work/chart.json"
+check "the chart has one for the controller" [ "$(jq '.items | length' "$work/chart.json")" = 1 ]
 check "one policy for each job" [ "$(jq '.items | length' "$work/policies.json")" = 2 ]
 owners=$(jq -r '[.items[].metadata.ownerReferences[] | "\(.kind) \(.name)"] | sort | join(",")' "$work/policies.json")
 check "each owned by its job's Service ($owners)" [ "$owners" = "Service digits-hub,Service paint-coordinator" ]
@@ -58,16 +65,16 @@ labels_of() { k get pod -n jobs "$1" -o json | jq -c .metadata.labels; }
 machines=("paint-coordinator-1 jobs $(labels_of paint-coordinator-1)" "paint-worker-0 jobs $(labels_of paint-worker-0)"
     "digits-0 jobs $(labels_of digits-0)" "digits-1 jobs $(labels_of digits-1)"
     "forged other $(labels_of paint-worker-0)" "neighbour jobs {}"
-    'windlass default {"windlass.dev/role":"controller"}' 'proxy kube-system {}'
+    "windlass default $(k get deployment -n default windlass -o json | jq -c .spec.template.metadata.labels)" 'proxy kube-system {}'
     'pretender other {"windlass.dev/role":"controller"}'
     "namesake jobs $(labels_of paint-worker-0 | jq -c '."app.kubernetes.io/name" = "disttrain" | ."windlass.dev/role" = "member"')" 'prometheus metrics {}')
 net_up ${#machines[@]} none || { echo "not ok test_policies: no network namespaces"; exit 1; }
 for i in "${!machines[@]}"; do
     read -r name namespace labels <<<"${machines[$i]}"
     jq -cn --arg name "$name" --arg namespace "$namespace" --argjson labels "$labels" --arg ip "10.77.0.$((i + 1))" '$ARGS.named'
-done | jq -s --slurpfile policies "$work/policies.json" --argjson namespaces "$(k get namespaces -o json |
+done | jq -s --slurpfile policies "$work/policies.json" --slurpfile chart "$work/chart.json" --argjson namespaces "$(k get namespaces -o json |
     jq '[.items[] | {key: .metadata.name, value: .metadata.labels}] | from_entries')" \
-    '{pods: ., policies: $policies[0].items, namespaces: $namespaces}' >"$work/state.json"
+    '{pods: ., policies: ($policies[0].items + $chart[0].items), namespaces: $namespaces}' >"$work/state.json"
 number_of() { jq --arg name "$1" '[.pods[].name] | index($name) + 1' "$work/state.json"; }
 cat >"$work/listen.py" <<'P'
 import socket, sys, time
@@ -119,8 +126,11 @@ listen() { # MACHINE PORT...
 pod 1 coordinator coordinate
 listen 1 9000
 listen 2 8443 9000
-listen 3 8443 9000
+listen 3 8443
+LD_PRELOAD=$preload listen 3 9000
+launcher=${pods[-1]}
 listen 4 8443 9000
+listen "$(number_of windlass)" 8080 9000
 
 ##### who reaches what ################################################################################################
 # from to port, under the rules
@@ -137,27 +147,38 @@ digits-1 digits-0 8443 open
 digits-1 digits-0 9000 open
 digits-0 digits-1 9000 open
 windlass digits-0 8443 open
-windlass digits-0 9000 closed'
+windlass digits-0 9000 closed
+prometheus windlass 8080 open
+prometheus windlass 9000 closed
+paint-worker-0 windlass 8080 closed'
 for from in forged neighbour pretender namesake; do
     for to in paint-coordinator-1 paint-worker-0 digits-0 digits-1; do
         for port in 8443 9000; do wanted+=$'\n'"$from $to $port closed"; done
     done
+    wanted+=$'\n'"$from windlass 8080 closed"
 done
 for to in digits-0 digits-1; do wanted+=$'\n'"paint-worker-0 $to 9000 closed"; done
+reaches() { # FROM HOW PATIENCE: what it really reaches of what should be HOW
+    awk -v from="$1" -v how="$2" '$1 == from && (how == $4) { print $2, $3 }' <<<"$wanted" | while read -r to port; do
+        echo "$to 10.77.0.$(number_of "$to") $port"
+    done | net_run "$(number_of "$1")" python3 "$work/connect.py" "$3" | sed "s/^/$1 /"
+}
 look() { # FILE: what each really reaches; those that should are tried for 30 s
-    local from i how
+    local from how asked=()
     for from in $(cut -d' ' -f1 <<<"$wanted" | sort -u); do
-        i=$(number_of "$from")
         for how in open closed; do
-            awk -v from="$from" -v how="$how" '$1 == from && (how == $4) { print $2, $3 }' <<<"$wanted" | while read -r to port; do
-                echo "$to 10.77.0.$(number_of "$to") $port"
-            done | net_run "$i" python3 "$work/connect.py" "$([ $how = open ] || [ "$1" = "$work/before" ] || echo short)" | sed "s/^/$from /"
+            reaches "$from" $how "$([ $how = open ] || [ "$1" = "$work/before" ] || echo short)" >"$1.$from.$how" &
+            asked+=($!)
         done
-    done | sort >"$1"
+    done
+    wait "${asked[@]}"
+    sort "$1".* >"$1"
 }
 look "$work/before"
 check "without the rules every attack reaches its port" [ "$(grep -c ' open$' "$work/before")" = "$(wc -l <<<"$wanted")" ]
-for i in 1 2 3 4; do
+# (Sanitizers want no library before them: builds with one have none.)
+[ ! -s "$preload" ] || check "also that of a launcher in which MPI's would listen on loopback" grep -q windlass-preload.so "/proc/$launcher/maps"
+for i in 1 2 3 4 "$(number_of windlass)"; do
     python3 tests/kube/policy_rules.py "$(jq -r ".pods[$((i - 1))].name" "$work/state.json")" <"$work/state.json" >"$work/rules.$i" &&
         nsenter --net="/run/netns/$net_prefix-$i" -- nft -f "$work/rules.$i" ||
         { echo "not ok test_policies: no rules for machine $i"; exit 1; }
