@@ -61,6 +61,40 @@ static int check_excluded(const json_t *result, struct error *err) {
     return 0;
 }
 
+/* What has ended cannot be more than there was: such counts were not written by Windlass. */
+static int check_count(const json_t *counts, const char *unit, struct error *err) {
+    enum { TOTAL, DONE, FAILED, RETRIED, KEPT, LEFT_OUT, FIELDS };
+    static const char *const fields[FIELDS] = {"total",   "done", "failed",
+                                               "retried", "kept", "leftOut"};
+    const json_t *count = json_object_get(counts, unit);
+    int64_t of[FIELDS] = {0};
+    for (int i = 0; count && i < FIELDS; i++) {
+        const json_t *value = json_object_get(count, fields[i]);
+        bool is_left_out = !value && i >= KEPT;
+        of[i] = is_left_out ? 0 : json_is_integer(value) ? json_integer_value(value) : -1;
+        if (of[i] < 0) {
+            return error_set(err, ERROR_INVALID, "counts.%s.%s is not a number of 0 or more", unit,
+                             fields[i]);
+        }
+    }
+    if (of[DONE] > of[TOTAL] || of[FAILED] > of[TOTAL] - of[DONE]) {
+        return error_set(err, ERROR_INVALID,
+                         "counts.%s contradict themselves: %lld done and %lld failed of %lld", unit,
+                         (long long)of[DONE], (long long)of[FAILED], (long long)of[TOTAL]);
+    }
+    return of[KEPT] <= of[DONE]
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "counts.%s.kept is %lld, expected at most the %lld that are done", unit,
+                           (long long)of[KEPT], (long long)of[DONE]);
+}
+
+/* Those of a training have other fields. */
+static int check_counts(const json_t *result, struct error *err) {
+    const json_t *counts = json_object_get(result, "counts");
+    return check_count(counts, "items", err) < 0 ? -1 : check_count(counts, "miniBatches", err);
+}
+
 int result_file_parse(const char *text, size_t size, json_t **ret_result, struct error *err) {
     static const char *const texts[] = {"kind", "name", "run", "completed"};
     AUTO(tree_freep) json_t *result = NULL;
@@ -79,7 +113,8 @@ int result_file_parse(const char *text, size_t size, json_t **ret_result, struct
         }
     }
     if (check_entries(result, "outputs", err) < 0 || check_entries(result, "reports", err) < 0 ||
-        check_list(result, err) < 0 || check_excluded(result, err) < 0) {
+        check_list(result, err) < 0 || check_excluded(result, err) < 0 ||
+        check_counts(result, err) < 0) {
         return -1;
     }
     *ret_result = TAKE(result);

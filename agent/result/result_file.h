@@ -20,8 +20,8 @@ json_t *result_file_entry(const char *name, int64_t size_bytes, const char *sha2
 /* The same for a list of files, with "files" and "fileBytes". */
 json_t *result_file_list_entry(const char *name, const struct output_lines_sum *sum);
 
-/* Checks what a storage holds. INVALID: not JSON, another format, or a field that is missing or
- * wrong, by its name. The caller owns *ret_result. */
+/* Checks what a storage holds. INVALID: not JSON, another format, a field that is missing or wrong,
+ * or counts that contradict themselves, by its name. The caller owns *ret_result. */
 NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_result,
                                 struct error *err);
 

@@ -285,6 +285,58 @@ static void test_results_of_other_formats_are_refused(void) {
     }
 }
 
+/* Neither is what they say believed, nor is a run done by them. */
+static void test_counts_that_contradict_themselves_are_refused(void) {
+    static const struct {
+        const char *counts, *says; /* says: NULL: as Windlass writes them */
+    } rows[] = {
+        {"{'items': {'total': 6, 'done': 6, 'failed': 0, 'retried': 0}}", NULL},
+        {"{'items': {'total': 0, 'done': 0, 'failed': 0, 'retried': 0}}", NULL},
+        {"{'items': {'total': 6, 'done': 4, 'failed': 2, 'retried': 9},"
+         " 'miniBatches': {'total': 3, 'done': 2, 'failed': 1, 'retried': 5}}",
+         NULL},
+        {"{'items': {'total': 6, 'done': 5, 'failed': 1, 'retried': 0, 'kept': 5, 'leftOut': 9},"
+         " 'miniBatches': {'total': 1, 'done': 0, 'failed': 1, 'retried': 0}}",
+         NULL},
+        {"{'steps': 12, 'epochs': 3, 'badSamples': 20}", NULL},
+        {"{'items': {'total': 6, 'done': 7, 'failed': 0, 'retried': 0}}",
+         "counts.items contradict themselves: 7 done and 0 failed of 6"},
+        {"{'items': {'total': 6, 'done': 4, 'failed': 3, 'retried': 0}}",
+         "counts.items contradict themselves: 4 done and 3 failed of 6"},
+        {"{'items': {'total': 9223372036854775807, 'done': 9223372036854775807, 'failed': 1,"
+         " 'retried': 0}}",
+         "counts.items contradict themselves: 9223372036854775807 done and 1 failed of "
+         "9223372036854775807"},
+        {"{'items': {'total': 6, 'done': 4, 'failed': 0, 'retried': 0, 'kept': 5}}",
+         "counts.items.kept is 5, expected at most the 4 that are done"},
+        {"{'items': {'total': 6, 'done': 6, 'failed': 0, 'retried': 0},"
+         " 'miniBatches': {'total': 1, 'done': 2, 'failed': 0, 'retried': 0}}",
+         "counts.miniBatches contradict themselves: 2 done and 0 failed of 1"},
+        {"{'items': {'total': 6, 'done': -1, 'failed': 0, 'retried': 0}}",
+         "counts.items.done is not a number of 0 or more"},
+        {"{'items': {'done': 0, 'failed': 0, 'retried': 0}}",
+         "counts.items.total is not a number of 0 or more"},
+        {"{'items': {'total': 6, 'done': 6, 'failed': 0, 'retried': 0, 'leftOut': 'x'}}",
+         "counts.items.leftOut is not a number of 0 or more"},
+    };
+    AUTO(store_freep) struct store *output = open_output("out/counts");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *result = make_output(output);
+        AUTO(tree_freep) json_t *parsed = NULL;
+        AUTO(text_freep) char *counts = x_strdup(rows[i].counts);
+        struct error err = {0};
+        for (char *at = counts; *at; at++) {
+            *at = *at == '\'' ? '"' : *at;
+        }
+        json_object_set_new(result, "counts", json_loads(counts, 0, NULL));
+        CHECK(json_object_get(result, "counts"));
+        AUTO(text_freep) char *text = tree_canonical(result);
+        CHECK_INT(result_file_parse(text, strlen(text), &parsed, &err), rows[i].says ? -1 : 0);
+        CHECK_STR(err.text, rows[i].says ? rows[i].says : "");
+        CHECK_INT(result_file_completes(text, strlen(text), RUN, "{}", 2), !rows[i].says);
+    }
+}
+
 /* A summary belongs to the result that names its bytes, of the same run. */
 static void test_a_result_completes_one_summary(void) {
     AUTO(store_freep) struct store *output = open_output("out/complete");
@@ -307,6 +359,7 @@ int main(void) {
     TEST(test_a_list_that_may_not_be_read_makes_no_file_extra);
     TEST(test_pipes_and_links_are_not_followed);
     TEST(test_results_of_other_formats_are_refused);
+    TEST(test_counts_that_contradict_themselves_are_refused);
     TEST(test_a_result_completes_one_summary);
     return TEST_END();
 }
