@@ -63,8 +63,8 @@ static const struct ledger *ledger_of(const struct coordinator *coordinator) {
 /* ---- background tasks ----------------------------------------------------------------------- */
 
 static int list_input(struct coordinator *coordinator, struct error *err) {
-    return prepared_open(&coordinator->own_job, &coordinator->trial_ends_ms, &coordinator->prepared,
-                         err);
+    return prepared_open(&coordinator->own_job, &coordinator->trial_ends_ms,
+                         &coordinator->dispatcher.progress.trouble, &coordinator->prepared, err);
 }
 
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
@@ -110,6 +110,7 @@ static const struct server_events events = {on_page, dispatcher_opened, dispatch
 static void tick(struct coordinator *coordinator) {
     int64_t now_ms = clock_monotonic_ms();
     dispatcher_tick(&coordinator->dispatcher);
+    run_progress_tell_trouble(&coordinator->dispatcher.progress, now_ms);
     if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
         struct ledger_counts counts = ledger_read_counts(ledger_of(coordinator));
         char rate[32];
@@ -185,8 +186,6 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
-    run_progress_tell_trouble(&dispatcher->progress, journal_of(coordinator)->log,
-                              clock_monotonic_ms());
     summary_leave_progress(&dispatcher->progress, ledger, journal_of(coordinator)->kept_count);
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;

@@ -120,6 +120,7 @@ static int claim(struct journal *journal, const struct journal_options *options,
     struct generation *generation = &journal->generation;
     struct commit_identity identity = {
         .run = generation->home, .uid = job->uid, .job = job->name, .seen = options->seen};
+    identity.trouble = options->trouble;
     if (renew_ledger(journal, err) < 0 ||
         commit_open(options->output, &identity, restore, journal, &journal->log, err) < 0) {
         return -1;

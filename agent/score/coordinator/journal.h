@@ -60,8 +60,9 @@ struct journal_options {
     const struct job *job;
     struct store *output;
     const struct generation *generation; /* as generation_scan found it; NULL: the first of a run */
-    struct commit_seen *seen; /* what generation_scan read; NULL: nothing. All are borrowed */
-    bool begins;              /* journal_begin follows: earlier records do not matter */
+    struct commit_seen *seen;       /* what generation_scan read; NULL: nothing. All are borrowed */
+    struct commit_trouble *trouble; /* as in commit_identity */
+    bool begins;                    /* journal_begin follows: earlier records do not matter */
     struct ledger_options ledger;
     int64_t cells, items; /* of the whole input; cells < 0: unknown yet, see ledger_extend */
 };
@@ -94,8 +95,7 @@ struct journal_failure { /* why a lease failed */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_decision decision,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
-/* Adds a record for a lease that failed and will be granted again, so that the next coordinator
- * counts this try, too. */
+/* Adds a record for a lease that failed and is granted again: the next coordinator counts it. */
 NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease *lease,
                               const struct journal_failure *failure, struct error *err);
 /* Adds a record that the output files of these cells have their final names. */

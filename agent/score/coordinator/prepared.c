@@ -143,6 +143,7 @@ static int try_run(struct job *job, struct prepared_job *prepared, bool has_cloc
         .output = prepared->output,
         .generation = &prepared->known,
         .seen = prepared->seen,
+        .trouble = prepared->trouble,
         .begins = prepared->begins,
         .cells = prepared->media->lines
                      ? -1
@@ -443,9 +444,10 @@ static int prepare(struct job *job, atomic_llong *trial_ends_ms, struct prepared
     return prepared_claim(job, prepared, trial.kind->has_clock, run, err);
 }
 
-int prepared_open(struct job *job, atomic_llong *trial_ends_ms, struct prepared_job *ret_prepared,
-                  struct error *err) {
+int prepared_open(struct job *job, atomic_llong *trial_ends_ms, struct commit_trouble *trouble,
+                  struct prepared_job *ret_prepared, struct error *err) {
     struct prepared_job prepared = {.lock_fd = -1,
+                                    .trouble = trouble,
                                     .summary_spec = x_printf("%s/summary.json", job->output)};
     if (prepare(job, trial_ends_ms, &prepared, err) < 0) {
         prepared_release(&prepared);

@@ -41,7 +41,8 @@ struct prepared_job {
     /* For rerun.c: the output's history before the claim, whether a generation begins, and of the
      * generation whose results are kept: which items have one, its list, and where they are. */
     struct generation known;
-    struct commit_seen *seen; /* the commits that were read for that; NULL after the claim */
+    struct commit_seen *seen;       /* the commits that were read for that; NULL after the claim */
+    struct commit_trouble *trouble; /* says what the log waits for; NULL: it is not shown */
     bool begins;
     bool has_strangers; /* files were there, and nothing said what made them (stale.h) */
     bool has_outputs;   /* the generation's outputs were complete when it was claimed */
@@ -63,13 +64,14 @@ struct prepared_job {
 
 /* While the scorer is tried, *trial_ends_ms (of clock_monotonic_ms) is when the caller should stop
  * waiting: the trial cannot be stopped, only the process; else it is 0. prepared_trial_error is
- * what the job then fails with. */
+ * what the job then fails with. trouble: outlives what is opened. */
 void prepared_trial_error(const struct job *job, struct error *err);
 /* Fails with one line that names the spec's field. BUSY: another job is writing to the output;
  * INVALID: also if the output holds results of another spec, or of an input that has changed. The
  * job's mini-batch size may become that of the run that it continues. */
 NODISCARD int prepared_open(struct job *job, atomic_llong *trial_ends_ms,
-                            struct prepared_job *ret_prepared, struct error *err);
+                            struct commit_trouble *trouble, struct prepared_job *ret_prepared,
+                            struct error *err);
 void prepared_release(struct prepared_job *prepared);
 /* The second half of prepared_open, when the output is open and the input is known to be there
  * (media, form, items): reads the output's history, claims the run, and opens the list. has_clock:

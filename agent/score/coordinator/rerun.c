@@ -34,7 +34,12 @@ static bool goes_on(const struct generation *known, const struct job *job) {
 static int scan_commits(struct prepared_job *prepared, const struct job *job, struct store *output,
                         struct error *err) {
     prepared->seen = prepared->seen ? prepared->seen : commit_seen_new(COMMIT_SEEN_BYTES);
-    return generation_scan(output, job->run, job->uid, prepared->seen, &prepared->known, err);
+    struct commit_identity identity = {.run = job->run,
+                                       .uid = job->uid,
+                                       .job = job->name,
+                                       .seen = prepared->seen,
+                                       .trouble = prepared->trouble};
+    return generation_scan(output, &identity, &prepared->known, err);
 }
 
 static int read_snapshot(struct prepared_job *prepared, const struct job *job, json_t **ret_run,

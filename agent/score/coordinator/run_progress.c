@@ -22,9 +22,11 @@ static_assert(ARRAY_LEN(state_names) == PROGRESS_STATE_COUNT, "one name per stat
 
 void run_progress_init(struct run_progress *progress) {
     *progress = (struct run_progress){.started_ms = -1, .ended_ms = -1};
+    commit_trouble_init(&progress->trouble);
 }
 
 void run_progress_release(struct run_progress *progress) {
+    commit_trouble_release(&progress->trouble);
     tree_freep(&progress->lost);
     tree_freep(&progress->metrics);
     tree_freep(&progress->retired);
@@ -127,12 +129,11 @@ void run_progress_lose(struct run_progress *progress, const json_t *lost) {
     }
 }
 
-void run_progress_tell_trouble(struct run_progress *progress, struct commit_log *log,
-                               int64_t now_ms) {
+void run_progress_tell_trouble(struct run_progress *progress, int64_t now_ms) {
     struct error why;
     char message[sizeof progress->message] = "";
     bool is_reported = text_starts(progress->message, CONTRACT_WAITS);
-    if (commit_find_trouble(log, now_ms, &why) >= TROUBLE_MS) {
+    if (commit_trouble_find(&progress->trouble, now_ms, &why) >= TROUBLE_MS) {
         snprintf(message, sizeof message, CONTRACT_WAITS "%.400s", why.text);
         utf8_make_line(message); /* the text may have been cut within a character */
         if (strcmp(message, progress->message) != 0) {
@@ -140,7 +141,7 @@ void run_progress_tell_trouble(struct run_progress *progress, struct commit_log 
             memcpy(progress->message, message, sizeof message);
         }
     } else if (is_reported) { /* other messages stay, such as what a rerun has found */
-        log_event(LOG_INFO, "the output's storage takes results again");
+        log_event(LOG_INFO, "the output's storage works again");
         snprintf(progress->message, sizeof progress->message, "%s", progress->rerun);
     }
 }

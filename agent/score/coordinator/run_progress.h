@@ -32,8 +32,9 @@ struct run_progress {
     json_t *metrics;      /* owned: worker -> its last metrics (request_metrics.h); NULL: none */
     const json_t *prices; /* spec.scorer.endpoint.cost; NULL: none */
     json_t *lost;         /* owned: what the outputs lack, see media.h; NULL: nothing */
-    const char *summary;  /* spec path; NULL: not written */
-    bool knows_storage;   /* the output is open, so `excludes` is valid */
+    struct commit_trouble trouble;
+    const char *summary; /* spec path; NULL: not written */
+    bool knows_storage;  /* the output is open, so `excludes` is valid */
     bool excludes; /* the output's storage creates objects exclusively: of two coordinators only one
                       can commit */
     int64_t kept;  /* results that this coordinator has stored */
@@ -63,9 +64,8 @@ void run_progress_lose(struct run_progress *progress, const json_t *lost);
 /* Adds a row to it, unless it has one about this. */
 void run_progress_lose_also(struct run_progress *progress, const char *what, const char *why);
 
-/* While the run goes on its message says what the storage refuses, once that has lasted for 5 s. */
-void run_progress_tell_trouble(struct run_progress *progress, struct commit_log *log,
-                               int64_t now_ms);
+/* While the run goes on its message says what the log waits for, once that has lasted for 5 s. */
+void run_progress_tell_trouble(struct run_progress *progress, int64_t now_ms);
 
 /* A worker reports what its requests have cost so far; metrics NULL: nothing. */
 void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);

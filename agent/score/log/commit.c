@@ -46,9 +46,9 @@ struct commit_log {
     int64_t stored; /* records */
     int64_t next;   /* number of the next object */
     bool is_ending;
+    bool lacks_commit; /* a reader has waited for it: later ones do not */
     struct error failure;
-    struct error trouble; /* why the store takes nothing now */
-    int64_t trouble_ms;   /* since when */
+    struct commit_trouble *trouble; /* has a lock of its own; NULL: it is not shown */
 };
 
 /* ---- storing one object --------------------------------------------------------------------- */
@@ -69,19 +69,6 @@ static int compare_stored(struct commit_log *log, const char *name, const char *
         return -1;
     }
     return there->size == size && memcmp(there->data, text, size) == 0;
-}
-
-/* cause: NULL: it takes something again. Of each kind the first text stays: others may have other
- * numbers of requests in them. */
-static void note_trouble(struct commit_log *log, const struct error *cause) {
-    pthread_mutex_lock(&log->lock);
-    if (cause && log->trouble.kind == ERROR_NONE) {
-        log->trouble_ms = clock_monotonic_ms();
-    }
-    if (!cause || log->trouble.kind != cause->kind) {
-        log->trouble = cause ? *cause : (struct error){0};
-    }
-    pthread_mutex_unlock(&log->lock);
 }
 
 /* CONFLICT and NOT_FOUND mean something else to our callers: here a store has contradicted itself
@@ -134,7 +121,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
         if (is_final || is_ending(log) || now_ms - start_ms >= log->timeout_ms) {
             return gave_up(&cause, now_ms - start_ms, err);
         }
-        note_trouble(log, &cause);
+        commit_trouble_note(log->trouble, &cause);
     }
 }
 
@@ -186,7 +173,7 @@ static int write_one(struct commit_log *log, const struct commit_writer *writer,
     AUTO(text_freep) char *text = object_text(log, writer, number, log->epoch, -1, &size);
     struct error cause = {0};
     int stored = store_object(log, name, text, size, &there, &cause);
-    note_trouble(log, NULL);
+    commit_trouble_note(log->trouble, NULL);
     if (stored < 0) {
         /* The store accepted a commit before, and may do so again. */
         return error_set(err, cause.kind == ERROR_DENIED ? ERROR_UNAVAILABLE : cause.kind, "%s",
@@ -270,6 +257,7 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
         struct error cause = {0}, unmade = {0};
         buffer_clear(&there);
         if (store_get(log->store, OWNER, &there, NULL, &cause) == 0) {
+            commit_trouble_note(log->trouble, NULL);
             return check_owner(log, &there, err);
         }
         /* Its author is checked when it is read. */
@@ -284,6 +272,7 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
         if (is_final || clock_monotonic_ms() - start_ms >= log->timeout_ms) {
             return gave_up(why, clock_monotonic_ms() - start_ms, err);
         }
+        commit_trouble_note(log->trouble, why);
     }
 }
 
@@ -302,6 +291,7 @@ static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct 
         struct error cause = {0};
         bool is = false;
         if (store_list(log->store, folder, after, found_one, &is, &cause) == 0) {
+            commit_trouble_note(log->trouble, NULL);
             *ret_is = is;
             return 0;
         }
@@ -309,6 +299,7 @@ static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct 
             *err = cause;
             return -1;
         }
+        commit_trouble_note(log->trouble, &cause);
     }
 }
 
@@ -324,7 +315,7 @@ static int claim(struct commit_log *log, const struct commit_reader *reader, str
     char *text = object_text(log, &none, reader->next, reader->next, reader->truncated_from, &size);
     struct error cause = {0};
     int claimed = store_object(log, name, text, size, &there, &cause);
-    note_trouble(log, NULL);
+    commit_trouble_note(log->trouble, NULL);
     if (claimed < 0) { /* nothing was stored yet: the next coordinator makes the folder again */
         error_set(err, cause.kind == ERROR_NOT_FOUND ? ERROR_UNAVAILABLE : cause.kind, "%s",
                   cause.text);
@@ -387,6 +378,7 @@ static struct commit_log *log_new(struct store *output, const struct commit_iden
     log->nonce = digest_random(16);
     log->timeout_ms = identity->timeout_ms ? identity->timeout_ms : TIMEOUT_MS;
     log->absent_ms = identity->absent_ms ? identity->absent_ms : ABSENT_MS;
+    log->trouble = identity->trouble;
     log->current_ms = -1;
     log->from_epoch = -1;
     commit_writer_init(&log->current);
@@ -395,12 +387,15 @@ static struct commit_log *log_new(struct store *output, const struct commit_iden
     return log;
 }
 
-static struct commit_reader reader_of(const struct commit_log *log, commit_each *each,
-                                      void *context) {
+static struct commit_reader reader_of(struct commit_log *log, commit_each *each, void *context) {
+    pthread_mutex_lock(&log->lock);
+    bool lacks_commit = log->lacks_commit;
+    pthread_mutex_unlock(&log->lock);
     struct commit_reader reader = {.store = log->store,
                                    .run = log->run,
                                    .timeout_ms = log->timeout_ms,
-                                   .absent_ms = log->absent_ms,
+                                   .absent_ms = lacks_commit ? 0 : log->absent_ms,
+                                   .trouble = log->trouble,
                                    .each = each,
                                    .context = context};
     commit_reader_init(&reader);
@@ -416,6 +411,7 @@ int commit_open(struct store *output, const struct commit_identity *identity, co
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
     reader.seen = identity->seen;
     int result = own(log, identity, err) < 0 ? -1 : read_and_claim(log, &reader, err);
+    commit_trouble_note(log->trouble, NULL); /* also after a failure */
     if (result >= 0) {
         int failed = pthread_create(&log->thread, NULL, write_all, log);
         result =
@@ -443,6 +439,7 @@ int commit_scan(struct store *output, const struct commit_identity *identity, co
     do {
         result = read_on(log, &reader, &must_exist, err);
     } while (result == 0 && must_exist);
+    commit_trouble_note(log->trouble, NULL); /* also after a failure */
     if (result == 0) {
         result = commit_reader_finish(&reader, err);
     }
@@ -538,14 +535,6 @@ bool commit_is_full(struct commit_log *log) {
            (waiting == WAITING_MAX && log->current.lines.size >= DUE_BYTES);
 }
 
-int64_t commit_find_trouble(struct commit_log *log, int64_t now_ms, struct error *ret_why) {
-    pthread_mutex_lock(&log->lock);
-    *ret_why = log->trouble;
-    int64_t waited_ms = log->trouble.kind == ERROR_NONE ? -1 : now_ms - log->trouble_ms;
-    pthread_mutex_unlock(&log->lock);
-    return waited_ms;
-}
-
 void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch) {
     log->from = number + 1;
     log->from_epoch = epoch;
@@ -566,6 +555,9 @@ int commit_replay(struct commit_log *log, commit_each *each, void *context, stru
     reader.epoch = log->from_epoch;
     while (reader.next < end) {
         if (commit_reader_step(&reader, /* must_exist= */ true, err) < 0) {
+            pthread_mutex_lock(&log->lock);
+            log->lacks_commit = log->lacks_commit || reader.lacks_commit;
+            pthread_mutex_unlock(&log->lock);
             return -1;
         }
     }

@@ -7,6 +7,7 @@
 
 #include "agent/score/log/commit_format.h"
 #include "agent/score/log/commit_seen.h"
+#include "agent/score/log/commit_trouble.h"
 #include "agent/store/store.h"
 
 /* Texts are copied; at most 253 bytes each, UTF-8. run: 16 hexadecimal digits. */
@@ -17,6 +18,8 @@ struct commit_identity {
     int64_t absent_ms;  /* how long an existing name or folder may seem absent (NFS); 0: 60 s */
     struct commit_seen *seen; /* what commit_scan keeps, and commit_open reads first; NULL: none.
                                  Borrowed during the call */
+    struct commit_trouble *trouble; /* says what the log waits for; NULL: it is not shown.
+                                       Outlives the log */
 };
 
 struct commit_log;
@@ -53,8 +56,6 @@ NODISCARD int commit_poll(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* True: the store is slower than the workers: grant no leases until it is false. */
 bool commit_is_full(struct commit_log *log);
-/* How long the store has taken nothing, and why; -1: no record waits for it. now_ms: monotonic. */
-int64_t commit_find_trouble(struct commit_log *log, int64_t now_ms, struct error *ret_why);
 
 /* The last BEGIN record is alone in the commit `number`, which has this epoch: commit_replay starts
  * after it. Without this call it starts at the first commit. */

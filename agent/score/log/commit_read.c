@@ -32,7 +32,7 @@ static void object_release(struct commit_object *object) {
 void commit_reader_init(struct commit_reader *reader) {
     reader->next = 0;
     reader->truncated_from = reader->epoch = -1;
-    reader->is_held = false;
+    reader->is_held = reader->lacks_commit = false;
     object_init(&reader->held);
 }
 
@@ -50,10 +50,9 @@ void commit_reader_release(struct commit_reader *reader) {
     reader->is_held = false;
 }
 
-/* 1: read; 0: absent; -1: the store has failed for too long. A failed read does not mean
- * absence. */
-static int fetch(const struct commit_reader *reader, const char *name, bool must_exist,
-                 struct buffer *text, struct error *err) {
+/* As fetch. *has_waited: what for was noted. */
+static int await(const struct commit_reader *reader, const char *name, bool must_exist,
+                 struct buffer *text, bool *has_waited, struct error *err) {
     int64_t start_ms = clock_monotonic_ms(), absent_from_ms = -1;
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
         struct error cause = {0};
@@ -75,7 +74,21 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
             *err = cause;
             return -1;
         }
+        *has_waited = true;
+        commit_trouble_note(reader->trouble, &cause);
     }
+}
+
+/* 1: read; 0: absent; -1: the store has failed for too long. A failed read does not mean
+ * absence. */
+static int fetch(const struct commit_reader *reader, const char *name, bool must_exist,
+                 struct buffer *text, struct error *err) {
+    bool has_waited = false;
+    int found = await(reader, name, must_exist, text, &has_waited, err);
+    if (has_waited) { /* otherwise it may be the writer's trouble */
+        commit_trouble_note(reader->trouble, NULL);
+    }
+    return found;
 }
 
 /* Reads twice as many as the last time, if all of those existed; there is nothing after the end. */
@@ -195,10 +208,13 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
         }
         int found = fetch(reader, name, must_exist || i > 0, &object.text, err);
         if (found <= 0) {
-            return found < 0    ? -1
-                   : must_exist ? refuse(reader, reader->next, err,
-                                         "is missing, although later commits exist")
-                                : 0;
+            reader->lacks_commit = found == 0 && must_exist;
+            return found < 0 ? -1
+                   : reader->lacks_commit
+                       ? refuse(reader, reader->next, err,
+                                "is missing, although later commits exist (it was deleted, or the "
+                                "folder replaced)")
+                       : 0;
         }
         is_whole = commit_is_whole(object.text.data ? object.text.data : "", object.text.size);
     }

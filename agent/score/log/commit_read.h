@@ -23,6 +23,7 @@ struct commit_reader {
     struct store *store;
     const char *run;
     int64_t timeout_ms, absent_ms;
+    struct commit_trouble *trouble; /* NULL: it is not shown */
     commit_each *each;
     void *context;
     struct commit_seen *seen; /* NULL: none */
@@ -33,6 +34,7 @@ struct commit_reader {
     struct commit_ahead ahead;
     struct commit_object held;
     bool is_held;
+    bool lacks_commit; /* one is missing for good */
 };
 
 void commit_reader_init(struct commit_reader *reader);

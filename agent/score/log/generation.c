@@ -105,16 +105,15 @@ static int on_record(void *context, const struct commit_head *head,
     return generation_see(context, head, record, err);
 }
 
-int generation_scan(struct store *output, const char *run, const char *uid,
-                    struct commit_seen *seen, struct generation *ret_generation,
-                    struct error *err) {
+int generation_scan(struct store *output, const struct commit_identity *identity,
+                    struct generation *ret_generation, struct error *err) {
+    struct commit_identity of_home = *identity;
     struct generation generation;
-    if (generation_find_home(output, run, &generation, err) < 0) {
+    if (generation_find_home(output, identity->run, &generation, err) < 0) {
         return -1;
     }
-    struct commit_identity identity = {
-        .run = generation.home, .uid = uid, .job = "scan", .seen = seen};
-    if (generation.is_there && commit_scan(output, &identity, on_record, &generation, err) < 0) {
+    of_home.run = generation.home;
+    if (generation.is_there && commit_scan(output, &of_home, on_record, &generation, err) < 0) {
         return -1;
     }
     *ret_generation = generation;

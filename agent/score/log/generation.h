@@ -36,10 +36,10 @@ NODISCARD int generation_find_home(struct store *output, const char *run,
 /* Sets *ret_generation to the first generation of the same output, for reading the log from its
  * start. known: any generation of it. */
 void generation_start(const struct generation *known, struct generation *ret_generation);
-/* Reads the whole log, and claims nothing. seen: see commit_identity. */
-NODISCARD int generation_scan(struct store *output, const char *run, const char *uid,
-                              struct commit_seen *seen, struct generation *ret_generation,
-                              struct error *err);
+/* Reads the whole log, and claims nothing. identity: the job's; its `run` counts only where the
+ * output has no owner yet. */
+NODISCARD int generation_scan(struct store *output, const struct commit_identity *identity,
+                              struct generation *ret_generation, struct error *err);
 /* Takes the next record of the log into account. INVALID: a BEGIN record that does not follow. */
 NODISCARD int generation_see(struct generation *generation, const struct commit_head *head,
                              const struct commit_record *record, struct error *err);

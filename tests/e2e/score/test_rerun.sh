@@ -132,7 +132,7 @@ for mode in PerFile AppendRow; do
     runs
     check "edited: only what is new or changed is asked: $(asked)" [ "$code $(asked)" = "0 a f02b f05 f07 z " ]
     check "it says what it found" say "data/out: 3 new, 2 changed, 0 tried again, 2 removed, 21 kept"
-    check "and the message stays: the storage had no trouble" [ "$(grep -c "takes results again" "$work/log")" = 0 ]
+    check "and the message stays: the storage had no trouble" [ "$(grep -c "storage works again" "$work/log")" = 0 ]
     check "and at its end" grep -q '^  rerun    data/out: 3 new, 2 changed' "$work/log"
     check "the counts are of all" [ "$(summary '[.items.total, .items.done, .items.kept] | join(" ")')" = "26 26 21" ]
     check "result.json's, too" [ "$(jq -r '[.counts.items.total, .counts.items.done, .counts.items.kept, .input.items] | join(" ")' "$work/data/out/result.json")" = "26 26 21 26" ]

@@ -357,39 +357,61 @@ check "and nothing says that it is whole" [ ! -e "$work/loses/out/result.json" ]
 lose --restart
 check "and are made again by --restart" is_whole '0\n 1\n 2\n 3\n 4\n 5\n'
 
-##### an output that is deleted while the job runs ################################################
-mkdir -p "$work/gone/in"
-for i in 0 1 2; do echo "$i" >"$work/gone/in/f$i"; done
-cat >"$work/gone/score.py" <<'PY'
+##### an output that is deleted, or moved away, while the job runs ################################
+begin() { # NAME: its program deletes the output at f1 ("gone"), or puts an empty folder in its place at f2 ("moved")
+    mkdir -p "$work/$1/in"
+    for i in 0 1 2; do echo "$i" >"$work/$1/in/f$i"; done
+    cat >"$work/$1/score.py" <<'PY'
 import json, os, shutil, sys
 out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "out")
 for line in sys.stdin:
     asked = json.loads(line)
-    while any(name.endswith("f1") for name in asked.get("items", [])) and os.path.exists(out):
+    has = lambda name: any(item.endswith(name) for item in asked.get("items", []))
+    while sys.argv[1] == "gone" and has("f1") and os.path.exists(out):
         shutil.rmtree(out, ignore_errors=True)
+    if sys.argv[1] == "moved" and has("f2") and not os.path.exists(out + "-away"):
+        os.rename(out, out + "-away")
+        os.mkdir(out)
     print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [1 for _ in asked["items"]]}), flush=True)
 PY
-cat >"$work/gone/job.yaml" <<'M'
+    cat >"$work/$1/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
-metadata: {name: gone}
+metadata: {name: $1}
 spec:
-  input: {files: {path: gone/in}}
-  scorer: {command: {command: [python3, $(gone)/score.py]}}
-  output: {path: gone/out}
+  input: {files: {path: $1/in}}
+  scorer: {command: {command: [python3, \$($1)/score.py, $1]}}
+  output: {path: $1/out}
   miniBatchSize: 1
   workers: {min: 1, max: 1}
-  volumes: [{name: gone, persistentVolumeClaim: {claimName: gone}}]
+  volumes: [{name: $1, persistentVolumeClaim: {claimName: $1}}]
 M
-timeout 300 "$windlass" run -f "$work/gone/job.yaml" --state "$work/gone/state" --volume "gone=$work/gone" >"$work/gone/log" 2>&1 </dev/null &
-gone=$!
+    again "$1"
+}
+again() { # NAME: its process is $pid
+    timeout 300 "$windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" --volume "$1=$work/$1" >"$work/$1/log" 2>&1 </dev/null &
+    pid=$!
+}
+begin gone
+gone=$pid
+begin moved
+moved=$pid
 waits() { grep -q "^gone: Running: .*; waits for the output's storage: gone/out: no such file" "$work/gone/log"; }
 check "without its output a job says what it waits for" until_true_while $gone 60 waits
+joins() { grep -q "^moved: $1.*; waits for the output's storage: moved/out/.windlass/.*/commit/000000000000: [Nn]o such file" "$work/moved/log"; }
+check "and so does one whose output was moved away" until_true_while $moved 60 joins Joining:
 if [ -n "${SOAK_ROUNDS:-}" ]; then # it waits for a minute, as long as a network's folders may seem absent
     wait $gone
     check "and fails with the reason (code $?)" grep -q '^windlass: gone failed: gone/out was deleted while the job ran: ' "$work/gone/log"
+    lacks='^windlass: moved failed: .*moved/out/.windlass/.*/commit/000000000000 is missing, although later commits exist '
+    wait $moved
+    check "the other one, too (code $?)" grep -q "$lacks" "$work/moved/log"
+    again moved
+    check "so does the next run" until_true_while $pid 60 joins Listing
+    wait $pid
+    check "and ends with the same reason (code $?)" grep -q "$lacks" "$work/moved/log"
 else
-    kill $gone
-    wait $gone
+    kill $gone $moved
+    wait $gone $moved
 fi
 exit $((failures > 0))

@@ -18,7 +18,9 @@ static int open_journal(struct store *output, const struct job *job, bool begins
                         struct journal *journal, struct error *err) {
     static struct generation known; /* borrowed by the options only during the call */
     struct commit_seen *seen = commit_seen_new(COMMIT_SEEN_BYTES);
-    if (generation_scan(output, job->run, job->uid, seen, &known, err) < 0) {
+    struct commit_identity identity = {
+        .run = job->run, .uid = job->uid, .job = job->name, .seen = seen};
+    if (generation_scan(output, &identity, &known, err) < 0) {
         commit_seen_free(seen);
         return -1;
     }

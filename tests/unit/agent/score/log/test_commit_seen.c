@@ -129,27 +129,31 @@ static void memory_is_bounded(void) {
 static void a_folder_that_is_deleted_ends_it(void) {
     struct error err = {0}, why = {0};
     struct commit_identity identity = identity_of(NULL);
+    struct commit_trouble trouble;
     struct commit_log *log = NULL;
     int64_t through = 0, end_ms = clock_monotonic_ms() + 60000;
     int result = 0;
     AUTO(text_freep) char *path = x_printf("%s/out", folder);
+    commit_trouble_init(&trouble);
+    identity.trouble = &trouble;
     CHECK_OK(commit_open(store, &identity, NULL, NULL, &log, &err), &err);
-    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
+    CHECK_INT(commit_trouble_find(&trouble, clock_monotonic_ms(), &why), -1);
     CHECK_OK(file_remove_tree(path, &err), &err);
     struct commit_record record = {.type = COMMIT_PUBLISHED, .first = 1, .cells = 1};
     CHECK_OK(commit_add(log, &record, &err), &err);
     while (result >= 0 && clock_monotonic_ms() < end_ms) {
         struct error now = {0};
         result = commit_poll(log, /* at_once= */ true, clock_monotonic_ms(), &through, &err);
-        why = commit_find_trouble(log, clock_monotonic_ms(), &now) > 0 ? now : why;
+        why = commit_trouble_find(&trouble, clock_monotonic_ms(), &now) > 0 ? now : why;
         poll(NULL, 0, 1);
     }
     CHECK_INT(why.kind, ERROR_NOT_FOUND);
     CHECK(result < 0);
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
     CHECK(strstr(err.text, "seentest/out was deleted while the job ran: "));
-    CHECK_INT(commit_find_trouble(log, clock_monotonic_ms(), &why), -1);
+    CHECK_INT(commit_trouble_find(&trouble, clock_monotonic_ms(), &why), -1);
     commit_free(log);
+    commit_trouble_release(&trouble);
 }
 
 int main(void) {
