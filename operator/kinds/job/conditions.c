@@ -339,8 +339,8 @@ json_t *conditions_for_new_generation(const json_t *object) {
     if (!status || tree_integer(status, "observedGeneration", 0) == generation) {
         return status ? status : json_object();
     }
-    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended",
-                                        "Waiting",   "Complete",    "Failed"};
+    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled",  "Suspended",
+                                        "Waiting",   "SpecChanged", "Complete", "Failed"};
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         json_t *condition = (json_t *)object_condition(status, types[i]);
         json_object_set_new(condition, "observedGeneration", json_integer(generation));

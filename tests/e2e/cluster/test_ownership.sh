@@ -265,6 +265,8 @@ check "apply once more: unchanged" grep -q unchanged <<<"$(job edit | "$kubectl"
 patch bs edit '{"spec": {"miniBatchSize": 4, "workers": {"gpus": 1}}}'
 check "BatchScore: SpecChanged is True" within 60 is_changed bs edit True
 check "BatchScore: and names the fields" says "spec.miniBatchSize, workers.gpus;" "$(message bs edit)"
+changed_column() { "$kubectl" get bs edit -o wide | awk 'NR == 1 { at = index($0, "CHANGED") } NR == 2 { print substr($0, at, 4) }'; }
+check "BatchScore: and kubectl get -o wide shows it" [ "$(changed_column)" = True ]
 # place JOB INDEX: the name of the pod in that place, but not the pod $before.
 place() { "$kubectl" get pods -l "windlass.dev/job=$1,windlass.dev/index=$2" -o json | jq -er ".items[] | select(.metadata.uid != \"$before\") | .metadata.name"; }
 before=$("$kubectl" get pod edit-worker-0 -o jsonpath='{.metadata.uid}')
