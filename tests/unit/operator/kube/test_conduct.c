@@ -462,9 +462,10 @@ static void test_lists(void) {
     }
 }
 
+static const char bookmark[] = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
+                               "\"metadata\":{\"resourceVersion\":\"1050\"}}}\n";
+
 static void test_bookmarks_and_truncated_lines(void) {
-    static const char bookmark[] = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
-                                   "\"metadata\":{\"resourceVersion\":\"1050\"}}}\n";
     kind_open(3);
     kind.line = bookmark;
     world_watch();
@@ -506,6 +507,31 @@ static void test_a_line_above_the_limit(void) {
     CHECK_INT(world.listed, 2);
     CHECK_INT(json_object_size(world.names), 3);
     CHECK(script_is_open(kind.watch));
+    world_close();
+}
+
+/* A connection that a firewall has forgotten: no byte comes, and no end. Bookmarks keep a watch. */
+static void test_a_silent_watch_is_opened_again(void) {
+    static const char watches[] =
+        "GET /api/v1/configmaps?watch=true&allowWatchBookmarks=true&resourceVersion=";
+    kind_open(3);
+    world_watch();
+    for (int minute = 0; minute < 5; minute++) {
+        world_run(60000);
+        script_send(kind.watch, bookmark);
+        world_settle();
+    }
+    CHECK_INT(world_count(watches, 0), 1);
+    int64_t silent_ms = stepped_clock_ms();
+    world_run(WATCH_SILENCE_MS - 1000);
+    CHECK_INT(world_count(watches, 0), 1);
+    world_run(3000);
+    CHECK_INT(world_count(watches, 0), 2);
+    AUTO(text_freep) char *where_it_was = x_printf("%s1050", watches);
+    CHECK_INT(world_count(where_it_was, silent_ms), 1);
+    CHECK(script_is_open(kind.watch));
+    CHECK_INT(world.listed, 1);
+    CHECK_INT(json_object_size(world.names), 3);
     world_close();
 }
 
@@ -563,6 +589,7 @@ int main(void) {
     TEST(test_lists);
     TEST(test_bookmarks_and_truncated_lines);
     TEST(test_a_line_above_the_limit);
+    TEST(test_a_silent_watch_is_opened_again);
     TEST(test_a_watch_that_never_works_costs_little);
     return TEST_END();
 }
