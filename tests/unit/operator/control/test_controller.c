@@ -26,6 +26,8 @@ static struct {
     bool retries;       /* each pass asks for a retry, ... */
     int retry_failures; /* of what it retries; 0: 1 */
     int tries;          /* so often it might, and has added a deletion */
+    int polled;         /* each pass polls this many coordinators */
+    int64_t figures_ms; /* of the last pass */
 } seen;
 
 static void *state_new(void) {
@@ -65,6 +67,15 @@ static void wrote(void *state, const struct written *written) {
     seen.refused += written->err != NULL;
 }
 
+/* As that many jobs that run, whose coordinators do not answer. */
+static void poll_many(struct reconcile *request) {
+    static const struct poller_target place = {"https://127.0.0.1:9/progress", "", NULL};
+    for (int i = 0; i < seen.polled; i++) {
+        AUTO(text_freep) char *key = x_printf("Thing default/%d", i);
+        CHECK(!poller_get(request->poller, key, &place, false));
+    }
+}
+
 static int reconcile(void *state, struct reconcile *request, struct error *err) {
     CHECK_STR(state, "state");
     if (strcmp(request->name, "other") == 0) {
@@ -85,6 +96,8 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
         reconcile_learn(request, other);
     }
     seen.looks_without_object += !request->object;
+    seen.figures_ms = request->figures_ms;
+    poll_many(request);
     request->again_ms = seen.again_ms;
     if (seen.makes && request->object) {
         AUTO(tree_freep) json_t *there = cache_find(request->cache, "ConfigMap", "default", "made");
@@ -334,6 +347,27 @@ static void a_pass_follows_a_try(void) {
     close_all();
 }
 
+/* The figures of many running jobs are written less often: 33 statuses a second for all of them. */
+static void figures_of_many_are_rare(void) {
+    static const struct {
+        int jobs;
+        int64_t figures_ms;
+    } rows[] = {{1, 1000}, {30, 1000}, {330, 10000}, {1000, 30303}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        open_all();
+        seen.polled = rows[i].jobs;
+        seen.again_ms = 1;
+        AUTO(tree_freep) json_t *owner = make_thing();
+        CHECK_INT(seen.figures_ms, 1000); /* the local cluster's; none was polled before */
+        for (int j = 0; j < 600 && seen.looks < 2; j++) {
+            step(100);
+        }
+        CHECK(seen.looks >= 2);
+        CHECK_INT(seen.figures_ms, rows[i].figures_ms);
+        close_all();
+    }
+}
+
 int main(void) {
     struct error err = {0};
     snprintf(folder, sizeof folder, "/tmp/windlass-controller-XXXXXX");
@@ -349,5 +383,6 @@ int main(void) {
     TEST(a_postponed_look_keeps_the_turn);
     TEST(a_pass_that_fails_ends_its_try);
     TEST(a_pass_follows_a_try);
+    TEST(figures_of_many_are_rare);
     return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
 }
