@@ -5,7 +5,8 @@
                                          the statuses that the controller's plan writes (tests/data/plan), too
     gitops.py statuses FOLDER            writes each status to the BatchScore case-NUMBER of api-server.sh's server
     gitops.py helm NUMBERS CODE ANSWER   what helm --wait has answered for these cases with that exit code
-    gitops.py flux FOLDER                Flux's expressions in the CEL of crd-server.sh's server"""
+    gitops.py flux FOLDER LIVES...       Flux's expressions in the CEL of crd-server.sh's server, over the cases, and over the
+                                         lives of jobs that the files LIVES have recorded (tests/status_life.h)"""
 import glob
 import json
 import re
@@ -137,19 +138,59 @@ def flux_definition():
                      "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
 
 
-def flux(folder):
+def flux_word(server, one):
+    """Flux evaluates in this order; no match means InProgress."""
+    _, answer = server.ask("POST", "/apis/test.windlass.dev/v1/fluxes?dryRun=All", {
+        "apiVersion": "test.windlass.dev/v1", "kind": "Flux", "metadata": {"name": "x"}, "object": one})
+    true = [cause.get("message", "") for cause in causes(answer)]
+    return "InProgress" if answer["kind"] == "Flux" else next(
+        (word[0].upper() + word[1:] for word in ("inProgress", "failed", "current") if any(m.endswith(word) for m in true)),
+        answer.get("message"))
+
+
+def flux_meaning(one):
+    """The word for what the conditions mean: those that say an end, which the expressions do not read."""
+    status, said = one["status"], {c["type"]: c for c in one["status"].get("conditions") or []}
+
+    def is_true(name):
+        return said.get(name, {}).get("status") == "True"
+    stopped = is_true("Failed") and said["Failed"]["reason"] == "Stopped"
+    if status.get("observedGeneration") != one["metadata"]["generation"]:
+        return "InProgress"
+    if is_true("Stalled") or is_true("Failed") and not stopped:
+        return "Failed"
+    return "Current" if is_true("Complete") or stopped or "runs" in status else "InProgress"
+
+
+def flux_lives(server, path):
+    """At each step that differs for Flux from all others. Messages do not: they are left out."""
+    lives, kinds, steps, wrong = set(), set(), {}, []
+    with open(path) as file:
+        for step in map(json.loads, file):
+            status = {name: step["status"][name] for name in ("observedGeneration", "runs") if name in step["status"]}
+            status["conditions"] = [{name: c[name] for name in ("type", "status", "reason")} for c in step["status"]["conditions"]]
+            one = {"metadata": {"generation": step["generation"]}, "status": status}
+            steps[json.dumps(one)] = one
+            lives.add(step["life"])
+            kinds.add(step["kind"])
+    for one in steps.values():
+        found = differs(flux_word(server, one), flux_meaning(one))
+        if found:
+            wrong.append(f"{one}: {found}")
+    words = sorted(set(map(flux_meaning, steps.values())))
+    if len(lives) < 20 or len(words) < 2:  # (no life of a BatchScore fails, and few of a DistTrain)
+        wrong.append(f"{len(lives)} lives, {words}: too few")
+    check(f"Flux, {len(lives)} lives, {len(steps)} steps ({' '.join(kinds)})", "\n".join(wrong))
+
+
+def flux(folder, *lives):
     server = crd_client.Server(folder)
     _, answer = server.ask("POST", DEFINITIONS, flux_definition())
     check("Flux's expressions compile", not server.conditions_of("fluxes.test.windlass.dev") and f"{answer.get('message')}")
     for case in cases:
-        _, answer = server.ask("POST", "/apis/test.windlass.dev/v1/fluxes?dryRun=All", {
-            "apiVersion": "test.windlass.dev/v1", "kind": "Flux", "metadata": {"name": "x"}, "object": thing(case)})
-        true = [cause.get("message", "") for cause in causes(answer)]
-        # Flux evaluates in this order; no match means InProgress.
-        said = "InProgress" if answer["kind"] == "Flux" else next(
-            (word[0].upper() + word[1:] for word in ("inProgress", "failed", "current") if any(m.endswith(word) for m in true)),
-            answer.get("message"))
-        check(f"Flux, {case['name']}: {case['flux']}", differs(said, case["flux"]))
+        check(f"Flux, {case['name']}: {case['flux']}", differs(flux_word(server, thing(case)), case["flux"]))
+    for path in lives:
+        flux_lives(server, path)
 
 
 {"tools": tools, "statuses": statuses, "helm": helm, "flux": flux}[sys.argv[1]](*sys.argv[2:])

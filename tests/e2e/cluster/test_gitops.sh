@@ -2,12 +2,15 @@
 # How GitOps tools see a BatchScore (docs/operate/gitops.md), over the statuses of tests/data/gitops: Argo CD by
 # docs/operate/gitops/health.lua in Lua 5.1 with nothing but the language; kstatus by its rules (tests/kstatus.py)
 # and by its own code, which is in helm: helm upgrade --wait on a real API server; Flux's
-# healthCheckExprs of docs/operate/gitops/flux.yaml by the CEL of a real 1.36 server.
+# healthCheckExprs of docs/operate/gitops/flux.yaml by the CEL of a real 1.36 server, also at each step of recorded lives
+# of jobs (those of test_lives.sh, where the other tools are).
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages lua5.1 python3-yaml) || exit 3
 bin=$(tests/cluster/get-clients.sh) || exit 3
+lives=("${BUILD:-build}"/tests/unit/operator/kinds/{batchscore,disttrain,sweep}/test_plan_life)
+built "${lives[@]}" >/dev/null || exit 3
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/old"; tests/cluster/crd-server.sh stop "$folder/new"; rm -rf "$folder"' EXIT
 export HELM_CACHE_HOME=$folder/helm HELM_CONFIG_HOME=$folder/helm HELM_DATA_HOME=$folder/helm
@@ -76,6 +79,9 @@ done
 tests/cluster/api-server.sh stop "$folder/old"
 
 ##### Flux #######################################################################################
+for ((i = 0; i < 3; i++)); do
+    SOAK_ROUNDS=$((i < 2 ? 2 : 4)) LIVES=$folder/lives-$i "${lives[i]}" >"$folder/out" || { cat "$folder/out"; exit 1; }
+done
 tests/cluster/crd-server.sh start "$folder/new" || exit 3
-tools flux "$folder/new"
+tools flux "$folder/new" "$folder"/lives-{0,1,2}
 exit $((failures > 0))
