@@ -35,6 +35,19 @@ static void undefine(void) {
     api_double_cut_watches(api);
 }
 
+/* ---- watches ---- */
+
+static void cut_watches(int second UNUSED) {
+    api_double_cut_watches(api);
+}
+
+/* All requests are new ones from then on. */
+static void cut_once(int second) {
+    if (second == 40) {
+        api_double_cut_watches(api);
+    }
+}
+
 /* ---- clocks ---- */
 
 static const char *server_time; /* of what is created */
