@@ -17,7 +17,8 @@ struct api_double {
     struct script_server *server;
     api_hook *hook;
     void *context;
-    json_t *kinds; /* plural -> name -> object: one namespace is enough */
+    json_t *kinds;   /* plural -> name -> object: one namespace is enough */
+    json_t *deleted; /* plural -> objects as they were deleted, for watches that begin later */
     json_t *counts;
     struct watching *watches;
     int watch_count;
@@ -102,11 +103,21 @@ void api_double_put(struct api_double *api, const char *plural, json_t *object_n
     say(api, before ? "MODIFIED" : "ADDED", plural, object_new, before);
 }
 
+static void remember_deleted(struct api_double *api, const char *plural, json_t *object) {
+    json_t *deleted = json_object_get(api->deleted, plural);
+    if (!deleted) {
+        deleted = json_array();
+        json_object_set_new(api->deleted, plural, deleted);
+    }
+    json_array_append(deleted, object);
+}
+
 void api_double_delete(struct api_double *api, const char *plural, const char *name) {
     json_t *stored = json_incref(api_double_find(api, plural, name));
     if (stored) {
         set_version(api, stored);
         json_object_del(api_double_all(api, plural), name);
+        remember_deleted(api, plural, stored);
         say(api, "DELETED", plural, stored, stored);
     }
     json_decref(stored);
@@ -150,6 +161,28 @@ static void list(struct api_double *api, const struct api_request *request) {
     reply(request, 200, answer);
 }
 
+static void send_if_since(const struct watching *watching, long long since, const char *type,
+                          const json_t *object) {
+    bool is_later = strtoll(tree_text(object, "metadata.resourceVersion", "0"), NULL, 10) > since;
+    if (is_later && (!watching->by_label || is_labelled(object))) {
+        AUTO(text_freep) char *line = line_of(type, object);
+        script_send(watching->connection, line);
+    }
+}
+
+/* What changed since that version, deletions first: a later object may have the same name. */
+static void send_since(struct api_double *api, const struct watching *watching, long long since) {
+    size_t i;
+    const char *name;
+    json_t *object;
+    json_array_foreach(json_object_get(api->deleted, watching->plural), i, object) {
+        send_if_since(watching, since, "DELETED", object);
+    }
+    json_object_foreach(api_double_all(api, watching->plural), name, object) {
+        send_if_since(watching, since, "MODIFIED", object);
+    }
+}
+
 static void watch(struct api_double *api, const struct api_request *request) {
     if (strstr(request->http->query, "sendInitialEvents")) {
         api_double_refuse(request, 422, "Invalid", "sendInitialEvents is not known");
@@ -163,17 +196,8 @@ static void watch(struct api_double *api, const struct api_request *request) {
     watching->by_label = strstr(request->http->query, "labelSelector=") != NULL;
     snprintf(watching->plural, sizeof watching->plural, "%s", request->plural);
     script_stream(watching->connection);
-    /* What changed since that version. */
     const char *at = strstr(request->http->query, "resourceVersion=");
-    long long since = at ? strtoll(at + 16, NULL, 10) : 0;
-    const char *name;
-    json_t *object;
-    json_object_foreach(api_double_all(api, request->plural), name, object) {
-        if (strtoll(tree_text(object, "metadata.resourceVersion", "0"), NULL, 10) > since) {
-            say(api, "MODIFIED", request->plural, object,
-                NULL); /* twice to others: that is allowed */
-        }
-    }
+    send_since(api, watching, at ? strtoll(at + 16, NULL, 10) : 0);
 }
 
 static void create(struct api_double *api, const struct api_request *request) {
@@ -368,6 +392,7 @@ struct api_double *api_double_new(api_hook *hook, void *context) {
     api->hook = hook;
     api->context = context;
     api->kinds = json_object();
+    api->deleted = json_object();
     api->counts = json_object();
     api->watches = x_calloc(WATCHES_MAX, sizeof *api->watches);
     api->version = 100;
@@ -378,6 +403,7 @@ struct api_double *api_double_new(api_hook *hook, void *context) {
 void api_double_free(struct api_double *api) {
     script_server_free(api->server);
     json_decref(api->kinds);
+    json_decref(api->deleted);
     json_decref(api->counts);
     free(api->watches);
     free(api);
