@@ -32,8 +32,14 @@ static void test_a_token_file_is_read_each_minute(void) {
         CHECK_OK(file_write(path, "late\n", 5, &err), &err);
     }
     CHECK_INT(world.count, ARRAY_LEN(sent)); /* none was refused */
-    world_close();
+    /* Without the file, the last token is still used. */
     unlink(path);
+    world_run(CREDENTIAL_FILE_AGE_MS);
+    world_begin(CLUSTER_CREATE, "x", &write);
+    world_run(1000);
+    CHECK(write.ended && !write.err.kind);
+    CHECK_STR(sent_token, "late");
+    world_close();
 }
 
 int main(void) {
