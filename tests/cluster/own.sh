@@ -35,8 +35,10 @@ running apiserver || (${shared:+on_account cluster} tests/cluster/up.sh) >"$work
 echo "ok the cluster starts"
 cp "$folder/kubeconfig" "$work/kubeconfig"
 export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
-warm_kubectl "$work" "$bin/kubectl"
-kubectl() { ask_kubectl "$@"; }
+if declare -F warm_kubectl >/dev/null; then # of e2e/lib.sh; benchmarks start kubectl each time
+    warm_kubectl "$work" "$bin/kubectl"
+    kubectl() { ask_kubectl "$@"; }
+fi
 [ "$namespace" = default ] || kubectl create namespace "$namespace" >/dev/null || exit 3
 kubectl config set-context --current --namespace="$namespace" >/dev/null
 export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
