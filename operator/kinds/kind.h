@@ -39,6 +39,9 @@ struct kind_local {
     bool (*is_series)(const json_t *object);
     /* --once: changes the spec to that of one run. NULL: --once is refused. */
     int (*take_one_run)(json_t *object, const struct job_options *options, struct error *err);
+    /* --restart: what earlier runs have made in the output goes. False: the job only begins anew.
+     * NULL: it always goes. */
+    bool (*restart_discards)(const json_t *object);
     /* The index of the pod that made the job fail, from its last status; 0 if unknown. NULL: the
      * hub and the worker that failed last are shown. */
     int64_t (*failed_index)(const json_t *status);

@@ -118,10 +118,11 @@ static void mark_restart(struct run *run) {
         json_object_set_new(metadata, "annotations", annotations);
     }
     json_object_set_new(annotations, ANNOTATION_RESTART, json_string(text));
-    fprintf(stderr,
-            "windlass: %s: --restart: what earlier runs have made in its output is thrown "
-            "away\n",
-            tree_text(metadata, "name", ""));
+    bool (*discards)(const json_t *) = run->row->local.restart_discards;
+    fprintf(stderr, "windlass: %s: --restart: %s\n", tree_text(metadata, "name", ""),
+            !discards || discards(run->object)
+                ? "what earlier runs have made in its output is thrown away"
+                : "it begins anew; what earlier runs have made stays");
 }
 
 static int load(struct run *run, struct error *err) {

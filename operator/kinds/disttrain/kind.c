@@ -21,6 +21,11 @@ static const char *unit(const json_t *object UNUSED) {
     return "samples";
 }
 
+/* A command's outputs are its own. */
+static bool has_trainer(const json_t *object) {
+    return tree_get(object, "spec.trainer") != NULL;
+}
+
 static const struct kind_beginning beginnings[] = {
     {"train", "a training by the trainer of Windlass", disttrain_init_train},
     {"torchrun", "your own training program on several workers", disttrain_init_torchrun},
@@ -50,6 +55,7 @@ const struct kind_row disttrain_row = {
             .workers_max = DISTTRAIN_WORKERS_MAX,
             .stop_ms = JOB_STOP_GANG_MS,
             .fit = disttrain_fit,
+            .restart_discards = has_trainer,
             .failed_index = disttrain_failed_index,
         },
 };

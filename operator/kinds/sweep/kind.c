@@ -63,6 +63,11 @@ static const struct kind_children trials = {
     .failed_pod = sweep_failed_pod,
 };
 
+/* Each Sweep has a folder of its own. */
+static bool discards_nothing(const json_t *object UNUSED) {
+    return false;
+}
+
 static const struct kind_beginning beginnings[] = {
     {"sweep", "a training again and again, with other values", sweep_init_sweep},
     {0},
@@ -92,5 +97,6 @@ const struct kind_row sweep_row = {
             .has_secrets = true,
             .stop_ms = JOB_STOP_GANG_MS,
             .fit = sweep_fit,
+            .restart_discards = discards_nothing,
         },
 };

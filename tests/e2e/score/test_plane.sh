@@ -80,7 +80,8 @@ all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
 show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; }; }
 
 ##### all goes well ##############################################################################
-pod plain coordinator coordinate "$(spec)" WINDLASS_SIGNING_KEY="$(openssl genpkey -algorithm ed25519 2>/dev/null)"
+pod plain coordinator coordinate "$(spec)" WINDLASS_SIGNING_KEY="$(openssl genpkey -algorithm ed25519 2>/dev/null)" \
+    WINDLASS_IMAGES='{"agent": "registry.test/agent@sha256:0123"}'
 until_true 60 runs
 check "token and keys are out of the coordinator's environment" hides "${pid[coordinator]}"
 pod plain worker-0 score "$(spec)"
@@ -99,6 +100,8 @@ show plain
 
 check "the summary names the model by its SHA-256" \
     [ "$(summary plain '.files["scorer.onnx.path"]')" = "$(sha256sum "$work/relu.onnx" | cut -d' ' -f1)" ]
+check "and result.json names the pods' images" \
+    [ "$(jq -r .images.agent "$work/plain/painted/result.json")" = registry.test/agent@sha256:0123 ]
 
 ##### the model is replaced while the job runs, and a worker starts again ########################
 cp "$work/relu.onnx" "$work/swapped.onnx"

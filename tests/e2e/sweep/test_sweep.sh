@@ -187,7 +187,7 @@ missing() {
 }
 check "of a metric that never comes, those that did are named" missing; show misspelt
 manifest broken accuracy 2 1 <<<'maxFailedTrials: 0'
-sed -i 's/command: .*/command: [bash, -c, "echo no such column; exit 3"]/' "$work/broken/sweep.yaml"
+sed -i 's/command: .*/command: [bash, -c, "echo >>$0; echo no such column; exit 3", $(out)\/tried]/' "$work/broken/sweep.yaml"
 run broken --workers 1
 failing() {
     [ $code -eq 1 ] && says broken '^windlass: broken failed: 1 trials failed, more than maxFailedTrials 0; the last one, broken-0000: RankFailed: .*exit code 3: no such column' &&
@@ -195,9 +195,13 @@ failing() {
 }
 check "a trial that fails is reported with its log" failing; show broken
 run broken --workers 1 --restart
-check "--restart runs its trials again" failing; show broken
+restarted() { # HOW OFTEN
+    failing && says broken '--restart: it begins anew; what earlier runs have made stays$' &&
+        [ "$(wc -l <"$work/broken/out/tried")" -eq "$1" ] && [ "$(find "$work/broken/out/models" -name 'broken-*' | wc -l)" -eq "$1" ]
+}
+check "--restart runs its trials again, and says that others' outputs stay" restarted 2; show broken
 run broken --workers 1 --anew
-old_name() { says broken '^windlass: --anew is deprecated' && failing; }
+old_name() { says broken '^windlass: --anew is deprecated' && restarted 3; }
 check "--anew, its old name, works and says so" old_name; show broken
 sed -i 's/QUALITY, choice: .*/QUALITY, uniform: {min: "0", max: "1"}}]/' "$work/broken/sweep.yaml"
 run broken

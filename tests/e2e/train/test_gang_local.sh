@@ -206,8 +206,11 @@ Y
 restarted_command() {
     local code
     manifest restart 1 <<<'command: ["true"]'
+    mkdir -p "$work/restart/out/models"
+    echo earlier >"$work/restart/out/models/old"
     run restart --restart
-    [ $code -eq 0 ] && says restart '^restart succeeded'
+    [ $code -eq 0 ] && says restart '^restart succeeded' && [ -s "$work/restart/out/models/old" ] &&
+        says restart '--restart: it begins anew; what earlier runs have made stays$'
 }
 
 ##### what a job is tuned for ###################################################################
@@ -305,7 +308,7 @@ trains_anew() {
     run trains
     [ $code -eq 1 ] && says trains '^windlass: trains failed: worker [01], rank [01]: windlass-trainer train: rank [01] of 2: out/trained holds the results of job trains, .*spec.trainer.optimizer.learningRate: .*0.05.*0.04.*--restart' && [ "$(sha256sum <"$out/model.onnx")" = "$old" ] || return 1
     run trains --restart
-    [ $code -eq 0 ] && [ "$(sha256sum <"$out/model.onnx")" != "$old" ] && log trains 0 | grep -q '^epoch 25 of 25, step 100: ' &&
+    [ $code -eq 0 ] && says trains '--restart: what earlier runs have made in its output is thrown away$' && [ "$(sha256sum <"$out/model.onnx")" != "$old" ] && log trains 0 | grep -q '^epoch 25 of 25, step 100: ' &&
         [ "$(grep -c ',0.04,' "$out/metrics.csv")" -ge 25 ] && ! grep -q ',0.05,' "$out/metrics.csv" && "$windlass" verify "$out" || return 1
     run trains
     [ $code -eq 0 ] && log trains 0 | grep -q '^this training came to its end at 20'
@@ -471,7 +474,7 @@ badly() {
     check "wrong arguments end the job at once" wrong_words; show usage-mpi; show usage-one; show usage-lost; show usage-slow
     check "another exit 2 does not" other_twos; show two-quiet; show two-late
     check "secrets, of files" secret; show secret
-    check "--restart of a command: it runs" restarted_command; show restart
+    check "--restart of a command: it runs, and its files stay" restarted_command; show restart
 }
 ends() {
     check "kill -9 of a worker: a successor comes, all start again" killed; show killed
