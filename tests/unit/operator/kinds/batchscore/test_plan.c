@@ -2,8 +2,11 @@
 /* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan. */
 #include "operator/kinds/batchscore/plan.h"
 
+#include "lib/time/clock.h"
+#include "operator/control/claim.h"
 #include "operator/kinds/batchscore/cache_transform.h"
 #include "operator/kinds/batchscore/schedule.h"
+#include "tests/plan_result_json.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
@@ -85,9 +88,36 @@ static void test_finished(void) {
     }
 }
 
+/* A coordinator is given up soon after its node is lost only where the output's storage keeps two
+ * of them apart. */
+static void test_coordinators_on_nodes_that_are_lost(void) {
+    for (int excludes = 0; excludes < 2; excludes++) {
+        struct error err = {0};
+        struct plan_result planned = {0};
+        const struct ensured_objects none = {0};
+        AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
+        json_t *object = json_object_get(base, "object");
+        const struct job_observed observed = {.object = object,
+                                              .service = json_object_get(base, "service"),
+                                              .pods = json_object_get(base, "pods"),
+                                              .ensured = &none};
+        json_object_set_new(tree_ensure_object(object, "status"), "exclusive",
+                            json_boolean(excludes));
+        CHECK_OK(
+            plan(base, &observed, NULL, clock_parse(tree_text(base, "now", "")), &planned, &err),
+            &err);
+        AUTO(tree_freep) json_t *result = plan_result_json(&planned);
+        const json_t *pod = json_array_get(json_object_get(result, "create"), 0);
+        CHECK_STR(tree_text(pod, "metadata.name", ""), "paint-coordinator-1");
+        CHECK_INT(json_array_size(tree_get(pod, "spec.tolerations")), excludes ? 2 : 0);
+        CHECK_INT(owned_annotation(pod, ANNOTATION_ALONE) == NULL, excludes);
+    }
+}
+
 int main(void) {
     int failures = plan_rows_check(&goldens, 25);
     TEST(test_owned);
     TEST(test_finished);
+    TEST(test_coordinators_on_nodes_that_are_lost);
     return failures ? 1 : TEST_END();
 }
