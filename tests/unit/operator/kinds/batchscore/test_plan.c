@@ -88,30 +88,63 @@ static void test_finished(void) {
     }
 }
 
+/* The first pod that is made for base's object, after this change; owned. */
+static json_t *first_pod(const json_t *spec, const json_t *status) {
+    struct error err = {0};
+    struct plan_result planned = {0};
+    const struct ensured_objects none = {0};
+    AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
+    json_t *object = json_object_get(base, "object");
+    const struct job_observed observed = {.object = object,
+                                          .service = json_object_get(base, "service"),
+                                          .pods = json_object_get(base, "pods"),
+                                          .ensured = &none};
+    json_object_update(tree_ensure_object(object, "spec"), (json_t *)spec);
+    json_object_update(tree_ensure_object(object, "status"), (json_t *)status);
+    CHECK_OK(plan(base, &observed, NULL, clock_parse(tree_text(base, "now", "")), &planned, &err),
+             &err);
+    AUTO(tree_freep) json_t *result = plan_result_json(&planned);
+    json_t *pod = json_array_get(json_object_get(result, "create"), 0);
+    CHECK_STR(tree_text(pod, "metadata.name", ""), "paint-coordinator-1");
+    return json_incref(pod);
+}
+
 /* A coordinator is given up soon after its node is lost only where the output's storage keeps two
  * of them apart. */
 static void test_coordinators_on_nodes_that_are_lost(void) {
     for (int excludes = 0; excludes < 2; excludes++) {
-        struct error err = {0};
-        struct plan_result planned = {0};
-        const struct ensured_objects none = {0};
-        AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
-        json_t *object = json_object_get(base, "object");
-        const struct job_observed observed = {.object = object,
-                                              .service = json_object_get(base, "service"),
-                                              .pods = json_object_get(base, "pods"),
-                                              .ensured = &none};
-        json_object_set_new(tree_ensure_object(object, "status"), "exclusive",
-                            json_boolean(excludes));
-        CHECK_OK(
-            plan(base, &observed, NULL, clock_parse(tree_text(base, "now", "")), &planned, &err),
-            &err);
-        AUTO(tree_freep) json_t *result = plan_result_json(&planned);
-        const json_t *pod = json_array_get(json_object_get(result, "create"), 0);
-        CHECK_STR(tree_text(pod, "metadata.name", ""), "paint-coordinator-1");
+        AUTO(tree_freep) json_t *spec = json_object();
+        AUTO(tree_freep) json_t *status = json_pack("{s:b}", "exclusive", excludes);
+        AUTO(tree_freep) json_t *pod = first_pod(spec, status);
         CHECK_INT(json_array_size(tree_get(pod, "spec.tolerations")), excludes ? 2 : 0);
         CHECK_INT(owned_annotation(pod, ANNOTATION_ALONE) == NULL, excludes);
     }
+}
+
+static void check_variable(const json_t *pod, const char *name, const char *wanted) {
+    const json_t *variables = tree_get(pod, "spec.containers[0].env");
+    CHECK_STR(tree_text(tree_find(variables, "name", name), "value", ""), wanted);
+}
+
+/* What summary and result.json say of the job, besides what the coordinator sees itself. */
+static void test_what_a_coordinator_is_told(void) {
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:{s:s}}, s:{s:{s:[s], s:s, s:{s:s}}}}", "input", "files", "path",
+                             "data/in", "scorer", "command", "command", "x", "image",
+                             "registry.test/x@sha256:01", "environment", "KEY", "hush");
+    AUTO(tree_freep)
+    json_t *status = json_pack("{s:[{s:s, s:i}]}", "retired", "pod", "w", "deaths", 10);
+    AUTO(tree_freep) json_t *pod = first_pod(spec, status);
+    check_variable(pod, "WINDLASS_IMAGES",
+                   "{\"coordinator\":\"example.com/agent:1\",\"worker\":\"registry.test/"
+                   "x@sha256:01\"}");
+    check_variable(pod, "WINDLASS_RETIRED", "[{\"deaths\":10,\"pod\":\"w\"}]");
+    const json_t *variables = tree_get(pod, "spec.containers[0].env");
+    const char *manifest =
+        tree_text(tree_find(variables, "name", "WINDLASS_MANIFEST"), "value", "");
+    CHECK(strstr(manifest, "\"kind\":\"BatchScore\""));
+    CHECK(strstr(manifest, "registry.test/x@sha256:01"));
+    CHECK(strstr(manifest, "KEY") && !strstr(manifest, "hush"));
 }
 
 int main(void) {
@@ -119,5 +152,6 @@ int main(void) {
     TEST(test_owned);
     TEST(test_finished);
     TEST(test_coordinators_on_nodes_that_are_lost);
+    TEST(test_what_a_coordinator_is_told);
     return failures ? 1 : TEST_END();
 }
