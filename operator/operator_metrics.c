@@ -6,6 +6,7 @@
 #include "operator/object.h"
 
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@ enum family {
     POD_FAILURES,
     MINI_BATCHES,
     ITEMS,
+    MODEL_REQUESTS,
+    MODEL_TOKENS,
+    MODEL_COST,
     TRIALS_RUNNING,
     TRIALS_ENDED,
     SUGGESTION_SECONDS,
@@ -85,6 +89,25 @@ static const struct prometheus_family families[] = {
                PROMETHEUS_COUNTER,
                {"result"},
                {0}},
+    [MODEL_REQUESTS] =
+        {"windlass_model_requests_total",
+         "Requests to model servers that ended, by result (answers, refused, busy, broken, "
+         "timeouts).",
+         PROMETHEUS_COUNTER,
+         {"result"},
+         {0}},
+    [MODEL_TOKENS] = {"windlass_model_tokens_total",
+                      "Tokens of model servers, by namespace and direction (in, cached: of those "
+                      "in, out).",
+                      PROMETHEUS_COUNTER,
+                      {"namespace", "direction"},
+                      {0}},
+    [MODEL_COST] = {"windlass_model_cost_total",
+                    "What requests to model servers cost by the prices of their jobs, by "
+                    "namespace.",
+                    PROMETHEUS_COUNTER,
+                    {"namespace"},
+                    {0}},
     [TRIALS_RUNNING] = {"windlass_trials_running",
                         "Trials that were made and have not ended.",
                         PROMETHEUS_GAUGE,
@@ -146,6 +169,7 @@ static const struct prometheus_family families[] = {
 };
 static_assert(ARRAY_LEN(families) == FAMILY_COUNT, "one row per family");
 
+static const char *const model_results[] = {"answers", "refused", "busy", "broken", "timeouts"};
 static struct prometheus *metrics;
 
 static void add(enum family family, double amount, const char *one, const char *two,
@@ -170,6 +194,9 @@ static void make(void) {
             add(ITEMS, 0, results[i], NULL, NULL);
         }
     }
+    for (size_t i = 0; i < ARRAY_LEN(model_results); i++) {
+        add(MODEL_REQUESTS, 0, model_results[i], NULL, NULL);
+    }
     for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
         add(TRIALS_ENDED, 0, outcomes[i], NULL, NULL);
     }
@@ -193,6 +220,32 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     int64_t risen = tree_integer(after, path, 0) - tree_integer(before, path, 0);
     if (risen > 0) {
         add(family, (double)risen, result, NULL, NULL);
+    }
+}
+
+/* What requests to model servers have cost; the money is a text in status. */
+static void count_requests(const json_t *before, const json_t *after) {
+    static const char *const tokens[][2] = {
+        {"tokensIn", "in"}, {"tokensCached", "cached"}, {"tokensOut", "out"}};
+    const json_t *was = tree_get(before, "status.requests");
+    const json_t *is = tree_get(after, "status.requests");
+    const char *namespace = tree_text(after, "metadata.namespace", "");
+    if (!is) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(model_results); i++) {
+        count_rise(MODEL_REQUESTS, was, is, model_results[i], model_results[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+        int64_t risen = tree_integer(is, tokens[i][0], 0) - tree_integer(was, tokens[i][0], 0);
+        if (risen > 0) {
+            add(MODEL_TOKENS, (double)risen, namespace, tokens[i][1], NULL);
+        }
+    }
+    double money = strtod(tree_text(is, "cost", "0"), NULL);
+    double more = money - strtod(tree_text(was, "cost", "0"), NULL);
+    if (isfinite(more) && more > 0) {
+        add(MODEL_COST, more, namespace, NULL, NULL);
     }
 }
 
@@ -258,6 +311,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.retried", "retried");
     count_rise(ITEMS, before, after, "status.items.done", "done");
     count_rise(ITEMS, before, after, "status.items.failed", "failed");
+    count_requests(before, after);
     return is_final(is);
 }
 

@@ -199,9 +199,11 @@ static json_t *requests_json(const struct run_progress *progress, int64_t rows, 
     if (progress->prices) {
         double in = json_number_value(json_object_get(progress->prices, "perMillionInputTokens"));
         double out = json_number_value(json_object_get(progress->prices, "perMillionOutputTokens"));
+        double gpu = json_number_value(json_object_get(progress->prices, "perGpuHour"));
         double money = ((double)sum.counts[REQUESTS_TOKENS_IN] * in +
                         (double)sum.counts[REQUESTS_TOKENS_OUT] * out) /
-                       1e6;
+                           1e6 +
+                       (double)sum.counts[REQUESTS_GPU_SECONDS] * gpu / 3600;
         add_money(requests, "cost", money);
         add_money(requests, "costPer1000", rows > 0 ? money * 1000 / (double)rows : 0);
     }

@@ -204,6 +204,7 @@ static int write_report(const struct summary *summary, struct store *output, str
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
     struct ledger_counts counts = ledger_read_counts(summary->ledger);
+    AUTO(tree_freep) json_t *told = run_progress_json(progress, &counts, /* now_ms= */ 0);
     bool has_errors = summary->prepared && endpoint_form_is_batch(job->spec);
     struct report_options options = {
         .job = job->name,
@@ -216,6 +217,7 @@ static int write_report(const struct summary *summary, struct store *output, str
         .cells = counts.cells.total,
         .items = counts.items.total,
         .slots = job->slots,
+        .requests = json_object_get(told, "requests"),
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,
         .errors_name = has_errors ? ERRORS_NAME : NULL,

@@ -11,6 +11,7 @@
 #include "agent/score/worker/scorer.h"
 #include "lib/secret.h"
 #include "lib/text/jsontext.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct shared {
     atomic_int users;
     struct turn_room rows;   /* bytes of large rows and their requests, until they are answered */
     struct turn_room makers; /* MAKERS */
+    int64_t began_ms;        /* monotonic clock */
     struct endpoint_setting setting;
     struct endpoint_form form;
     struct own_server *server; /* NULL: none of our own */
@@ -86,6 +88,7 @@ static int share(struct scorer *scorer, struct error *err) {
     }
     struct shared *shared = scorer->shared = x_calloc(1, sizeof *shared);
     shared->users = 1;
+    shared->began_ms = clock_monotonic_ms();
     turn_room_init(&shared->rows, 0);
     turn_room_init(&shared->makers, MAKERS);
     if (endpoint_setting_read(options->spec, &shared->setting, err) < 0 ||
@@ -442,8 +445,13 @@ static bool endpoint_has_ended(const struct scorer *scorer, struct error *err) {
     return scorer->ended;
 }
 
+/* The GPUs are the worker's from its start to its end, busy or not. */
 static json_t *endpoint_metrics(const struct scorer *scorer) {
-    return request_metrics_json(pool_metrics(scorer->shared->pool));
+    struct request_metrics *metrics = pool_metrics(scorer->shared->pool);
+    int64_t gpus = tree_integer(scorer->options.spec, "workers.gpus", 0);
+    int64_t age_s = (clock_monotonic_ms() - scorer->shared->began_ms) / 1000;
+    atomic_store(&metrics->counts[REQUESTS_GPU_SECONDS], gpus * age_s);
+    return request_metrics_json(metrics);
 }
 
 static void endpoint_share(const struct scorer *scorer, int workers) {

@@ -36,6 +36,7 @@ struct report_options {
     int64_t cells;                              /* known cells of the job */
     int64_t items;                              /* of the job; -1: not known */
     int slots;                                  /* of each worker */
+    const json_t *requests; /* as in summary.json; NULL: none were sent to model servers */
     int64_t started_wall_ms, completed_wall_ms; /* 0: not known */
     report_item *item;                          /* NULL: failed.jsonl has only the items' indices */
     const char *errors_name; /* of another file with all failed items; NULL: none */

@@ -3,6 +3,7 @@
  * policy forbids loading any. It is also XML, so that a parser can check it. */
 #include "agent/score/report/report.h"
 #include "agent/score/report/report_chart.h"
+#include "agent/score/report/report_requests.h"
 #include "agent/score/report/report_style.h"
 #include "lib/time/clock.h"
 
@@ -489,6 +490,7 @@ int report_page(struct buffer *buffer, const struct facts *facts,
     add_worker_tile(&report);
     page_add(&page, "</dl>\n");
     add_failures(&report);
+    report_requests_add(&page, options->requests);
     if (facts->batches > 0) {
         add_charts(&report);
         add_slowest(&report);

@@ -69,6 +69,7 @@ static void copy_requests(json_t *status, const json_t *progress) {
                                           "tokensIn",
                                           "tokensCached",
                                           "tokensOut",
+                                          "gpuSeconds",
                                           "medianMilliseconds",
                                           "p99Milliseconds",
                                           "tokensPerSecond"};

@@ -44,10 +44,12 @@ static void test_a_job_is_counted_by_what_changes(void) {
         "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
         "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
         "\"items\": {\"done\": 8, \"failed\": 0}, \"miniBatches\": {\"done\": 1}, "
+        "\"requests\": {\"answers\": 5, \"tokensIn\": 70, \"cost\": \"0.25\"}, "
         "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
         "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
         "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
         "\"items\": {\"done\": 30, \"failed\": 2}, \"miniBatches\": {\"done\": 4, \"retried\": 3},"
+        "\"requests\": {\"answers\": 9, \"busy\": 2, \"tokensIn\": 60, \"cost\": \"1.5\"}, "
         "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"True\", "
         "\"reason\": \"Completed\"}]}}",
     };
@@ -73,6 +75,11 @@ static void test_a_job_is_counted_by_what_changes(void) {
     CHECK(told("windlass_items_total{result=\"done\"}") == 16 + 22);
     CHECK(told("windlass_items_total{result=\"failed\"}") == 2);
     CHECK(told("windlass_minibatches_total{result=\"done\"}") == 5);
+    CHECK(told("windlass_model_requests_total{result=\"answers\"}") == 9);
+    CHECK(told("windlass_model_requests_total{result=\"busy\"}") == 2);
+    CHECK(told("windlass_model_requests_total{result=\"timeouts\"}") == 0);
+    CHECK(told("windlass_model_tokens_total{namespace=\"\",direction=\"in\"}") == 70);
+    CHECK(told("windlass_model_cost_total{namespace=\"\"}") == 1.5);
     CHECK(told("windlass_minibatches_total{result=\"retried\"}") == 3);
     AUTO(text_freep) char *page = operator_metrics_page();
     CHECK(!strstr(page, "secret-name"));

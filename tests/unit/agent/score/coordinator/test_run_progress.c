@@ -93,11 +93,37 @@ static void test_the_answer_has_the_contracts_fields(void) {
     CHECK(json_is_false(tree_get(running, "exclusive")));
 }
 
+/* Tokens by the million, GPUs by the hour; of each worker the last figures count. */
+static void test_requests_have_a_cost(void) {
+    struct run_progress progress;
+    AUTO(tree_freep)
+    json_t *prices = json_pack("{s:f, s:i, s:i}", "perMillionInputTokens", 0.5,
+                               "perMillionOutputTokens", 10, "perGpuHour", 4);
+    AUTO(tree_freep)
+    json_t *early = json_pack("{s:{s:i, s:i}, s:[]}", "counts", "tokensIn", 1, "gpuSeconds", 2,
+                              "latencies");
+    AUTO(tree_freep)
+    json_t *last = json_pack("{s:{s:i, s:i, s:i}, s:[]}", "counts", "tokensIn", 1000000,
+                             "tokensOut", 100000, "gpuSeconds", 450, "latencies");
+    struct ledger_counts counts = {.items = {2000, 2000, 0, 0}};
+    run_progress_init(&progress);
+    progress.prices = prices;
+    run_progress_metrics(&progress, "a", early);
+    run_progress_metrics(&progress, "a", last);
+    run_progress_metrics(&progress, "b", last);
+    AUTO(tree_freep) json_t *told = run_progress_json(&progress, &counts, 2000);
+    CHECK_INT(tree_integer(told, "requests.gpuSeconds", -1), 900);
+    CHECK_STR(tree_text(told, "requests.cost", ""), "4"); /* 1 + 2 for tokens, 1 for GPUs */
+    CHECK_STR(tree_text(told, "requests.costPer1000", ""), "2");
+    run_progress_release(&progress);
+}
+
 int main(void) {
     TEST(test_a_steady_run_has_a_steady_rate);
     TEST(test_slow_batches_have_a_rate_too);
     TEST(test_rates_are_texts_of_about_three_digits);
     TEST(test_results_that_are_gone);
     TEST(test_the_answer_has_the_contracts_fields);
+    TEST(test_requests_have_a_cost);
     return TEST_END();
 }

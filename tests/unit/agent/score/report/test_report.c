@@ -144,6 +144,11 @@ static void pages_of_many_kinds(void) {
         options.is_failed = rows[i].shape.fail_permille == 1000;
         options.state = options.is_failed ? "Failed" : "Succeeded";
         options.slots = rows[i].shape.slots;
+        AUTO(tree_freep)
+        json_t *requests = json_pack("{s:I, s:i, s:i, s:I, s:s, s:s}", "requests", rows[i].total,
+                                     "busy", 1234, "p99Milliseconds", 700, "gpuSeconds", INT64_MAX,
+                                     "cost", "0.5<b>", "tokensIn", "no number");
+        options.requests = i % 2 ? requests : NULL;
         options.started_wall_ms = 1763730000000;
         options.completed_wall_ms = 1763730000000 + facts->end_ms + 5300;
         check_page(facts, &options, rows[i].name);
