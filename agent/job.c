@@ -300,6 +300,8 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
         secret_take("WINDLASS_SIGNING_KEY", &job.signing_key_pem, err) < 0 ||
         secret_take("WINDLASS_QUERY_CONNECTION", &job.query_connection, err) < 0 ||
         secret_take("WINDLASS_ENDPOINT_KEY", &job.endpoint_key, err) < 0 ||
+        secret_take("WINDLASS_ENDPOINT_TLS_CERTIFICATE", &job.endpoint_certificate_pem, err) < 0 ||
+        secret_take("WINDLASS_ENDPOINT_TLS_KEY", &job.endpoint_certificate_key_pem, err) < 0 ||
         read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
         (role == JOB_COORDINATOR && read_origin(&job, err) < 0)) {
         job_release(&job);
@@ -322,6 +324,8 @@ void job_release(struct job *job) {
     secret_forget(&job->signing_key_pem);
     secret_forget(&job->query_connection);
     secret_forget(&job->endpoint_key);
+    secret_forget(&job->endpoint_certificate_pem);
+    secret_forget(&job->endpoint_certificate_key_pem);
     json_decref(TAKE(job->spec));
     json_decref(TAKE(job->manifest));
     json_decref(TAKE(job->retired));

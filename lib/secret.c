@@ -13,7 +13,9 @@ static const char *const files[][2] = {{"WINDLASS_TOKEN", "token"},
                                        {"WINDLASS_TLS_KEY", "tls.key"},
                                        {"WINDLASS_SIGNING_KEY", "signing.key"},
                                        {"WINDLASS_QUERY_CONNECTION", "query.connection"},
-                                       {"WINDLASS_ENDPOINT_KEY", "endpoint.key"}};
+                                       {"WINDLASS_ENDPOINT_KEY", "endpoint.key"},
+                                       {"WINDLASS_ENDPOINT_TLS_CERTIFICATE", "endpoint.tls.crt"},
+                                       {"WINDLASS_ENDPOINT_TLS_KEY", "endpoint.tls.key"}};
 
 static char *path_of(const char *name) {
     const char *folder = getenv("WINDLASS_SECRETS");

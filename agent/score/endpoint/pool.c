@@ -26,10 +26,13 @@ enum {
 
 /* What all requests to a server of the user have. */
 static struct http_request request_to(const struct endpoint_setting *setting, const char *url) {
+    bool is_https = text_starts(url, "https://");
     return (struct http_request){
         .url = url,
         .refuses_link_local = true,
-        .authorities_pem = text_starts(url, "https://") ? setting->authority : NULL,
+        .authorities_pem = is_https ? setting->authority : NULL,
+        .client_certificate_pem = is_https ? setting->certificate_pem : NULL,
+        .client_key_pem = is_https ? setting->certificate_key_pem : NULL,
         .proxy = setting->proxy,
     };
 }

@@ -96,6 +96,8 @@ static int share(struct scorer *scorer, struct error *err) {
         endpoint_setting_take_key(&shared->setting, options->secret, err) < 0) {
         return -1;
     }
+    shared->setting.certificate_pem = options->certificate_pem;
+    shared->setting.certificate_key_pem = options->certificate_key_pem;
     shared->rows.most = shared->setting.answer_bytes; /* as much as answers have */
     if (!options->worker) {
         return 0;

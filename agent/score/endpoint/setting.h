@@ -18,7 +18,8 @@ struct endpoint_setting {
     char *secret;          /* an API key, owned; NULL: none */
     const char *header;    /* that it is sent in; NULL: Authorization: Bearer */
     const char *authority; /* PEM: who has certified https servers; NULL: this machine's */
-    const char *proxy;     /* NULL: none */
+    const char *certificate_pem, *certificate_key_pem; /* ours, borrowed; NULL: none */
+    const char *proxy;                                 /* NULL: none */
     const json_t *headers; /* an object of texts; NULL: none */
     int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
     int64_t answer_bytes;      /* memory for all answers of this worker (answer_memory.h) */

@@ -483,6 +483,8 @@ static int open_all(struct runners *runners, struct error *err) {
                                          .slot = i,
                                          .gpus = job->gpus,
                                          .secret = job->endpoint_key,
+                                         .certificate_pem = job->endpoint_certificate_pem,
+                                         .certificate_key_pem = job->endpoint_certificate_key_pem,
                                          .first = i > 0 ? runners->of[0].scorer : NULL,
                                          .timeout_ms = job->timeout_ms,
                                          .ends = &runner->ends,

@@ -25,6 +25,7 @@ struct scorer_options {
     /* The following are for workers; the coordinator, which only calls try_out, does not set
      * them. */
     const char *secret;   /* of the job, for the scorer alone; NULL: none */
+    const char *certificate_pem, *certificate_key_pem; /* for servers that ask for one; the same */
     struct scorer *first; /* of the same worker, opened before, which lives as long; NULL: none */
     const char *job, *worker;
     int slot, gpus; /* gpus: of the whole worker */

@@ -56,6 +56,7 @@ secrets listed secrets[].secretName
 secrets listed signingKey.secretName
 secrets listed input.table.query.connection.secretName
 secrets listed scorer.endpoint.key.secretName
+secrets listed scorer.endpoint.clientCertificate.secretName
 secrets listed imagePullSecrets[].name
 {{- end -}}
 

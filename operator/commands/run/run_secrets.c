@@ -58,6 +58,23 @@ static int add_value(const char *folder, const json_t *object, const json_t *one
     return 0;
 }
 
+/* Of a model server: two keys of one Secret. */
+static int add_client_certificate(const char *folder, const json_t *object, const char *within,
+                                  const json_t *spec, json_t *secrets, struct error *err) {
+    static const char *const parts[] = {"certificate", "key"};
+    const json_t *client = tree_get(spec, "scorer.endpoint.clientCertificate");
+    AUTO(text_freep) char *field = x_printf("%s.scorer.endpoint.clientCertificate", within);
+    for (size_t i = 0; client && i < ARRAY_LEN(parts); i++) {
+        AUTO(tree_freep)
+        json_t *one = json_pack("{s:O, s:O}", "secretName", json_object_get(client, "secretName"),
+                                "key", json_object_get(client, parts[i]));
+        if (add_value(folder, object, one, field, secrets, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int run_secrets_read(const char *folder, const json_t *object, const char *within,
                      json_t **ret_secrets, struct error *err) {
     const json_t *spec = tree_get(object, within), *wanted = json_object_get(spec, "secrets");
@@ -76,6 +93,9 @@ int run_secrets_read(const char *folder, const json_t *object, const char *withi
         if (one && add_value(folder, object, one, field, secrets, err) < 0) {
             return -1;
         }
+    }
+    if (add_client_certificate(folder, object, within, spec, secrets, err) < 0) {
+        return -1;
     }
     *ret_secrets = TAKE(secrets);
     return 0;

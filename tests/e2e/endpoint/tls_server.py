@@ -4,7 +4,7 @@
     tls_server.py CERTIFICATE KEY
 
 Prints the port of the server and that of the proxy. The server answers each POST with a chat completion that
-repeats the header X-Wanted of the request. The proxy knows CONNECT alone; it leads to the server, whatever name it is
+repeats the header X-Wanted of the request, and logs on stderr how many each connection had ("posts N"). The proxy knows CONNECT alone; it leads to the server, whatever name it is
 asked for, and answers 403 to all else."""
 import asyncio
 import json
@@ -24,15 +24,18 @@ async def read_head(reader):
 
 
 async def answer(reader, writer):
+    posts = 0
     while True:
         first, headers = await read_head(reader)
         if not first:
             break
+        posts += first.startswith("POST ")
         await reader.readexactly(int(headers.get("content-length", 0)))
         message = {"role": "assistant", "content": headers.get("x-wanted", "nothing")}
         body = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         await writer.drain()
+    print(f"posts {posts}", file=sys.stderr, flush=True)
     writer.close()
 
 

@@ -35,7 +35,9 @@ static void texts_are_masked(void) {
 }
 
 static void write_secrets(const char *folder) {
-    static const char *const names[] = {"token", "tls.key", "signing.key", "query.connection"};
+    static const char *const names[] = {"token",           "tls.key",      "signing.key",
+                                         "query.connection", "endpoint.key", "endpoint.tls.crt",
+                                         "endpoint.tls.key"};
     struct error err = {0};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *path = file_join(folder, names[i]);
@@ -56,7 +58,10 @@ static void files_are_removed_as_they_are_read(void) {
     static const char *const rows[][2] = {{"WINDLASS_TOKEN", "token"},
                                           {"WINDLASS_TLS_KEY", "tls.key"},
                                           {"WINDLASS_SIGNING_KEY", "signing.key"},
-                                          {"WINDLASS_QUERY_CONNECTION", "query.connection"}};
+                                          {"WINDLASS_QUERY_CONNECTION", "query.connection"},
+                                          {"WINDLASS_ENDPOINT_KEY", "endpoint.key"},
+                                          {"WINDLASS_ENDPOINT_TLS_CERTIFICATE", "endpoint.tls.crt"},
+                                          {"WINDLASS_ENDPOINT_TLS_KEY", "endpoint.tls.key"}};
     struct error err = {0};
     CHECK(mkdtemp(folder));
     write_secrets(folder);

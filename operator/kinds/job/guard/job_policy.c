@@ -41,6 +41,7 @@ static const struct row spec_rows[] = {
     {"secrets", WANT_LISTED, "signingKey.secretName"},
     {"secrets", WANT_LISTED, "input.table.query.connection.secretName"},
     {"secrets", WANT_LISTED, "scorer.endpoint.key.secretName"},
+    {"secrets", WANT_LISTED, "scorer.endpoint.clientCertificate.secretName"},
     {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
 };
 

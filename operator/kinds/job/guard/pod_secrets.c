@@ -16,6 +16,8 @@ enum { SECRET_MODE = 0440 };
 #define FILE_SIGNING_KEY "signing.key"
 #define FILE_CONNECTION "query.connection"
 #define FILE_ENDPOINT_KEY "endpoint.key"
+#define FILE_CLIENT_CERTIFICATE "endpoint.tls.crt"
+#define FILE_CLIENT_KEY "endpoint.tls.key"
 
 /* An image of the user's may have an agent that knows nothing of files. */
 static bool are_files(const struct job_spec *spec) {
@@ -24,7 +26,7 @@ static bool are_files(const struct job_spec *spec) {
 
 static bool are_none(const struct pod_secrets *secrets) {
     return !secrets->secret && !secrets->signing_key && !secrets->connection &&
-           !secrets->endpoint_key;
+           !secrets->endpoint_key && !secrets->client_certificate;
 }
 
 /* from: {"secretName", "key"}, or NULL. */
@@ -52,6 +54,14 @@ void pod_secrets_add_variables(const struct job_spec *spec, const struct pod_sec
     add_variable(environment, "WINDLASS_SIGNING_KEY", secrets->signing_key);
     add_variable(environment, "WINDLASS_QUERY_CONNECTION", secrets->connection);
     add_variable(environment, "WINDLASS_ENDPOINT_KEY", secrets->endpoint_key);
+    const json_t *client = secrets->client_certificate;
+    if (client) {
+        const char *name = tree_text(client, "secretName", "");
+        pod_add_secret(environment, "WINDLASS_ENDPOINT_TLS_CERTIFICATE", name,
+                       tree_text(client, "certificate", ""));
+        pod_add_secret(environment, "WINDLASS_ENDPOINT_TLS_KEY", name,
+                       tree_text(client, "key", ""));
+    }
 }
 
 static json_t *item(const char *key, const char *path) {
@@ -81,6 +91,13 @@ static json_t *volume_of(const struct pod_secrets *secrets) {
     add_source(sources, secrets->signing_key, FILE_SIGNING_KEY);
     add_source(sources, secrets->connection, FILE_CONNECTION);
     add_source(sources, secrets->endpoint_key, FILE_ENDPOINT_KEY);
+    const json_t *client = secrets->client_certificate;
+    if (client) {
+        json_t *items =
+            json_pack("[o, o]", item(tree_text(client, "certificate", ""), FILE_CLIENT_CERTIFICATE),
+                      item(tree_text(client, "key", ""), FILE_CLIENT_KEY));
+        json_array_append_new(sources, source(tree_text(client, "secretName", ""), items));
+    }
     return json_pack("{s:s, s:{s:i, s:o}}", "name", VOLUME_SECRETS, "projected", "defaultMode",
                      SECRET_MODE, "sources", sources);
 }

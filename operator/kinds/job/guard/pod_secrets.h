@@ -13,6 +13,8 @@ struct pod_secrets {
     const json_t *signing_key;  /* {"secretName", "key"}; NULL: none */
     const json_t *connection;   /* of a query, the same */
     const json_t *endpoint_key; /* of a model server, the same */
+    /* For model servers, {"secretName", "certificate", "key"}; NULL: none. */
+    const json_t *client_certificate;
 };
 
 /* Where they are variables: adds them to an environment. */

@@ -55,6 +55,22 @@ static void test_a_databases_secret(void) {
     CHECK(text_starts(err.text, "spec.input.table.query.connection.secretName: "));
 }
 
+static void test_secrets_of_model_servers(void) {
+    static const char *const fields[] = {"key", "clientCertificate"};
+    AUTO(tree_freep) json_t *data = load_json("tests/data/job-policy", "cases.json");
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        AUTO(tree_freep)
+        json_t *one =
+            json_pack("{s:s, s:{s:{s:{s:{s:s}}}}}", "kind", "BatchScore", "spec", "scorer",
+                      "endpoint", fields[i], "secretName", "others");
+        AUTO(tree_freep) json_t *object = object_of(data, one);
+        AUTO(text_freep) char *field = x_printf("spec.scorer.endpoint.%s.secretName: ", fields[i]);
+        struct error err = {0};
+        CHECK(job_policy_check(json_object_get(data, "policy"), object, &err) < 0);
+        CHECK(text_starts(err.text, field));
+    }
+}
+
 static void test_what_is_no_policy(void) {
     static const struct {
         const char *text, *error;
@@ -96,6 +112,7 @@ static void test_an_empty_list_allows_nothing_and_no_list_everything(void) {
 int main(void) {
     TEST(test_each_attack);
     TEST(test_a_databases_secret);
+    TEST(test_secrets_of_model_servers);
     TEST(test_what_is_no_policy);
     TEST(test_an_empty_list_allows_nothing_and_no_list_everything);
     return TEST_END();
