@@ -204,11 +204,23 @@ static void run_checks(struct pool *pool, int64_t now_ms) {
 
 /* ---- is a server there? --------------------------------------------------------------------- */
 
+/* The server's own words by TLS; libcurl has no code for them that all its versions use. */
+static bool wants_certificate(const struct error *err) {
+    static const char *const alerts[] = {"alert certificate", "alert bad certificate",
+                                         "alert unknown ca"};
+    for (size_t i = 0; i < ARRAY_LEN(alerts); i++) {
+        if (strstr(err->text, alerts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_probed(void *context, const struct http_answer *answer, bool is_sent UNUSED,
                       const struct error *err) {
     struct pool *pool = context;
-    bool is_final = !answer && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID) &&
-                    pool->servers.count == 1;
+    bool is_only = pool->servers.count == 1;
+    bool is_final = is_only && !answer && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID);
     pool->is_probing = false;
     if (answer && (!pool->setting->ready_path || answer->status / 100 == 2)) {
         pool_note_there(pool);
@@ -217,6 +229,13 @@ static void on_probed(void *context, const struct http_answer *answer, bool is_s
                  answer->status);
     } else if (is_final) {
         pool_end_all(pool, ERROR_INVALID, err->text);
+    } else if (is_only && wants_certificate(err)) {
+        char why[sizeof pool->ended.text];
+        snprintf(why, sizeof why,
+                 "%.300s: the server wants another certificate of its clients: see "
+                 "spec.scorer.endpoint.clientCertificate",
+                 err->text);
+        pool_end_all(pool, ERROR_INVALID, why);
     } else {
         snprintf(pool->reason, sizeof pool->reason, "%.250s", err->text);
         pool_warn(pool, pool->servers.of[pool->probed].url, err->text);

@@ -67,7 +67,8 @@ job unknown "https://127.0.0.1:$port" ""
 check "without its authority nothing is sent" [ $? = 1 ]
 check "and the reason is in the log" grep -qi 'certificate' "$work/unknown.said"
 job strangers "https://127.0.0.1:$h2" "$pem"
-check "a server that wants a certificate refuses a job without" [ $? = 1 -a ! -s "$work/h2.posts" ]
+check "a server that wants a certificate ends a job without" [ $? = 1 -a ! -s "$work/h2.posts" ]
+check "with the field that it lacks" grep -q 'alert certificate required.*: see spec.scorer.endpoint.clientCertificate' "$work/strangers.said"
 batch 64 >"$work/data/requests.jsonl"
 job client "https://127.0.0.1:$h2" "$pem
       concurrency: 16
