@@ -193,12 +193,14 @@ const char *backends_unknown(struct backends *servers, const char *key) {
     return unknown && unknown->rows >= UNKNOWN_ROWS ? unknown->cause : NULL;
 }
 
-void backends_learn_unknown(struct backends *servers, const char *key, const char *cause) {
+void backends_learn_unknown(struct backends *servers, const char *key, const char *cause,
+                            bool names_model) {
     struct backend_unknown *unknown = find_unknown(servers, key);
+    int rows = names_model ? UNKNOWN_ROWS : 1;
     if (unknown) {
-        unknown->rows++;
+        unknown->rows += rows;
     } else if (servers->unknown_count < BACKENDS_UNKNOWN_MAX && !is_known(servers, key)) {
         servers->unknown[servers->unknown_count++] =
-            (struct backend_unknown){.key = x_strdup(key), .cause = x_strdup(cause), .rows = 1};
+            (struct backend_unknown){.key = x_strdup(key), .cause = x_strdup(cause), .rows = rows};
     }
 }

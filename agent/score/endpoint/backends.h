@@ -18,7 +18,7 @@ struct backend {
 };
 
 /* A path and model that no server knew for this many rows; from UNKNOWN_ROWS on it is not asked for
- * again: one row may have asked too early, or for something of its own. */
+ * again: one row may have asked for something of its own. */
 struct backend_unknown {
     char *key, *cause;
     int rows;
@@ -85,6 +85,8 @@ bool backends_deny(struct backends *servers, int status, bool *was_forbidden);
 
 /* Why this key is not known; NULL: it may be. */
 const char *backends_unknown(struct backends *servers, const char *key);
-/* Another row got that from all servers. Remembers it, unless the key was answered before. */
-void backends_learn_unknown(struct backends *servers, const char *key, const char *cause);
+/* Another row got that from all servers. Remembers it, unless the key was answered before.
+ * names_model: the server said that it is the model; then one row is enough. */
+void backends_learn_unknown(struct backends *servers, const char *key, const char *cause,
+                            bool names_model);
 uint32_t backends_random(struct backends *servers);

@@ -98,7 +98,7 @@ static void on_denied(struct pool *pool, struct pool_ask *ask, const char *url) 
 }
 
 /* Another server may know the path and the model. */
-static void on_unknown(struct pool *pool, struct pool_ask *ask) {
+static void on_unknown(struct pool *pool, struct pool_ask *ask, const struct http_answer *answer) {
     ask->own.without |= UINT32_C(1) << ask->own.server;
     backends_refused(&pool->servers, ask->own.server);
     request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
@@ -107,7 +107,8 @@ static void on_unknown(struct pool *pool, struct pool_ask *ask) {
         pool_put_off(pool, ask, 0);
         return;
     }
-    backends_learn_unknown(&pool->servers, ask->key, ask->cause);
+    backends_learn_unknown(&pool->servers, ask->key, ask->cause,
+                           complaint_is_of_model(answer->body, answer->size));
     pool_finish(pool, ask, POOL_REFUSED);
 }
 
@@ -134,7 +135,7 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
         on_denied(pool, ask, url);
         return;
     case REACTION_UNKNOWN:
-        on_unknown(pool, ask);
+        on_unknown(pool, ask, answer);
         return;
     case REACTION_BROKEN:
         backends_erred(&pool->servers, ask->own.server, /* has_answered= */ true, now_ms);
@@ -145,7 +146,7 @@ static void take_answer(struct pool *pool, struct pool_ask *ask, const struct ht
     case REACTION_REFUSED:
     default:
         if (complaint_is_of_model(answer->body, answer->size)) {
-            on_unknown(pool, ask);
+            on_unknown(pool, ask, answer);
             return;
         }
         break;

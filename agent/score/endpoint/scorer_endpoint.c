@@ -450,9 +450,8 @@ static bool endpoint_has_ended(const struct scorer *scorer, struct error *err) {
 /* The GPUs are the worker's from its start to its end, busy or not. */
 static json_t *endpoint_metrics(const struct scorer *scorer) {
     struct request_metrics *metrics = pool_metrics(scorer->shared->pool);
-    int64_t gpus = tree_integer(scorer->options.spec, "workers.gpus", 0);
     int64_t age_s = (clock_monotonic_ms() - scorer->shared->began_ms) / 1000;
-    atomic_store(&metrics->counts[REQUESTS_GPU_SECONDS], gpus * age_s);
+    atomic_store(&metrics->counts[REQUESTS_GPU_SECONDS], scorer->options.gpus * age_s);
     return request_metrics_json(metrics);
 }
 

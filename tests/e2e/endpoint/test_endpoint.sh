@@ -21,7 +21,7 @@ spec:
   input: $3
   scorer: {endpoint: {$2}}
   output: {path: data/$1${4:+, $4}}
-  workers: {min: 1, max: 1}
+  workers: {min: 1, max: 1${gpus:+, gpus: $gpus}}
   ${5:-}
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
@@ -56,8 +56,10 @@ job odd "url: 'http://127.0.0.1:$port', concurrency: 16, tries: 12" "$lines"
 check "refusals, 500, resets, half and wrong answers, slow bytes and false names change nothing" in_order "$out/output.jsonl" 300
 start_server storm latency=1 busy=50 after=1 seed=3 || exit 3
 batch 20 >"$work/data/few.jsonl"
-job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}'
+gpus=2 job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2, cost: {perGpuHour: 3600}" '{table: {path: data/few.jsonl, format: JSONLines}}'
 check "a server that is busy most of the time is waited for: no try is counted" in_order "$out/output.jsonl" 20
+check "two GPUs have their price, too" jq -e '.requests | .gpuSeconds >= 2 and .gpuSeconds % 2 == 0 and .cost == "\(.gpuSeconds)"' "$out/summary.json"
+check "and the report has it" grep -qE 'time of GPUs</td>.*<td>cost</td><td class="n">[0-9]+</td>' "$out/report.html"
 start_server large latency=1 big=20 || exit 3
 job large "url: 'http://127.0.0.1:$port', concurrency: 4" '{table: {path: data/few.jsonl, format: JSONLines}}'
 check "answers of 10 MB" in_order "$out/output.jsonl" 20
@@ -98,7 +100,7 @@ check "a custom_id twice ends the job before anything is asked" says twice 'line
 # ---- a model, a key, an address without a server
 start_server model model=other || exit 3
 job model "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines" "" "errorThreshold: -1"
-check "a model that the server does not know is asked for by two rows" [ "$(grep -c refused "$work/model.asked")" = 2 ]
+check "a model that the server does not know is asked for once" [ "$(grep -c refused "$work/model.asked")" = 1 ]
 check "and named in each line of errors.jsonl" [ "$(grep -c 'The model `m` does not exist' "$out/errors.jsonl")" = 300 ]
 start_server key key=s3cret || exit 3
 wanted_code=1 job nokey "url: 'http://127.0.0.1:$port', concurrency: 16" "$lines"

@@ -147,16 +147,18 @@ static void backends_share(void) {
     CHECK_INT(backends_pick(&servers, first, 0, 4), first);
     CHECK_INT(backends_pick(&servers, first, 0, 5000), second); /* not where it was tried before */
     backends_busy(&servers, first, 0, 5000);
-    backends_learn_unknown(&servers, "/x m", "404");
+    backends_learn_unknown(&servers, "/x m", "404", false);
     CHECK(backends_unknown(&servers, "/x m") == NULL); /* it was answered before */
-    backends_learn_unknown(&servers, "/x n", "404 no n");
+    backends_learn_unknown(&servers, "/x n", "404 no n", false);
     CHECK(backends_unknown(&servers, "/x n") == NULL); /* one row says little */
-    backends_learn_unknown(&servers, "/x n", "404 no n");
+    backends_learn_unknown(&servers, "/x n", "404 no n", false);
     CHECK_STR(backends_unknown(&servers, "/x n"), "404 no n");
-    backends_learn_unknown(&servers, "/x o", "404 no o");
+    backends_learn_unknown(&servers, "/x p", "404 no model p", true);
+    CHECK_STR(backends_unknown(&servers, "/x p"), "404 no model p");
+    backends_learn_unknown(&servers, "/x o", "404 no o", false);
     backends_began(&servers, first);
     backends_answered(&servers, first, "/x o", 3, 9000);
-    backends_learn_unknown(&servers, "/x o", "404 no o");
+    backends_learn_unknown(&servers, "/x o", "404 no o", false);
     CHECK(backends_unknown(&servers, "/x o") == NULL); /* forgotten, and known from now on */
     backends_release(&servers);
 }
