@@ -23,7 +23,7 @@ bool ending_is_final(const json_t *status) {
 }
 
 bool ending_is_stored(const char *spec_path) {
-    return text_starts(spec_path, "az://");
+    return strstr(spec_path, "://") != NULL;
 }
 
 char *ending_path(const struct ending *ending, const char *spec_path) {

@@ -62,8 +62,8 @@ static int fold_add(struct fold *fold, const char *name, const struct store_info
 
 /* ---- the trigger ---------------------------------------------------------------------------- */
 
-/* VOLUME/path without empty parts and control characters, or az://...: the operator checks that the
- * volume or account exists and may be read. */
+/* VOLUME/path without empty parts and control characters, az://... or s3://...: the operator checks
+ * that the volume, account or bucket exists and may be read. */
 static const char *path_problem(const char *text, size_t size) {
     if (size > PATH_MAX_BYTES) {
         return "more than 1,024 bytes";
@@ -76,7 +76,8 @@ static const char *path_problem(const char *text, size_t size) {
             return "control characters, or more than one line";
         }
     }
-    const char *path = text_starts(text, "az://") ? text + 5 : text;
+    bool is_stored = text_starts(text, "az://") || text_starts(text, "s3://");
+    const char *path = is_stored ? text + strlen("az://") : text;
     if (*path == '/' || strstr(path, "//") || text[size - 1] == '/') {
         return "not VOLUME/path/in/it";
     }

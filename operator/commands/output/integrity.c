@@ -39,7 +39,7 @@ static int run(void *context, const struct option_list *words, int *ret_code UNU
     arguments[count++] = "--";
     arguments[count++] = words->values[0];
     if (request->stores) {
-        setenv("WINDLASS_STORES_FOLDER", request->stores, 1); /* agent/store/azure/azure_place.h */
+        setenv("WINDLASS_STORES_FOLDER", request->stores, 1); /* agent/store/cloud/cloud_place.h */
     }
     execv(agent, (char **)arguments);
     return error_from_errno(err, errno, "cannot run %s", agent);
@@ -53,8 +53,8 @@ int integrity_command(int argc, char **argv) {
             "Reads every file of an output again and compares it with the result.json beside it,\n"
             "which a job writes last, when it has succeeded. Says which files are missing, have\n"
             "changed, or do not belong to this run. OUTPUT is a folder of this machine\n"
-            "or az://ACCOUNT/CONTAINER/path. With --key it also checks who has signed the result\n"
-            "(spec.signingKey).\n\n"
+            "or az://ACCOUNT/CONTAINER/path or s3://BUCKET/path. With --key it also checks who has\n"
+            "signed the result (spec.signingKey).\n\n"
             "Exit codes: 0 the output matches result.json, 1 it does not, 2 usage, or\n"
             "no result.json, 3 this machine or the storage, or files that may not be read,\n"
             "130 interrupted.",
@@ -71,7 +71,7 @@ int integrity_command(int argc, char **argv) {
          &request.allows_extra},
         {"output", 'o', OPTION_TEXT, "FORMAT", "json: the verdict as JSON.", &request.format},
         {"stores", 0, OPTION_TEXT, "DIR",
-         "For az://: the folder of the accounts' keys (WINDLASS_STORES_FOLDER).", &request.stores},
+         "For az:// and s3://: the folder of the keys (WINDLASS_STORES_FOLDER).", &request.stores},
         {0},
     };
     struct cli_command command = {

@@ -47,7 +47,7 @@ enum output_mode batchscore_mode(const json_t *spec) {
 }
 
 bool batchscore_excludes(const json_t *spec) {
-    return text_starts(tree_text(spec, "output.path", ""), "az://");
+    return job_is_stored(tree_text(spec, "output.path", ""));
 }
 
 const char *batchscore_unit(const json_t *spec) {

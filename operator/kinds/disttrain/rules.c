@@ -474,7 +474,7 @@ static int check_trainer(const json_t *spec, struct error *err) {
 
 static int check_logs(const json_t *spec, struct error *err) {
     const char *path = tree_text(spec, "logs.path", NULL);
-    if (path && text_starts(path, "az://")) {
+    if (path && job_is_stored(path)) {
         return job_refuse(err, "logs.path",
                           "is in a store, where ranks cannot write files as they go; mount the "
                           "container as a volume (blobfuse) and give VOLUME/path/in/it");

@@ -86,8 +86,12 @@ json_t *pod_environment(const struct job_spec *spec, const json_t *work, const c
     pod_add_tree(environment, "WINDLASS_SPEC", work);
     pod_add_value(environment, "WINDLASS_WORKER", pod_name);
     if (json_array_size(spec->stores) > 0) {
-        AUTO(text_freep) char *stores = job_stores(spec->json);
+        AUTO(text_freep) char *stores = job_stores(spec->stores);
         pod_add_value(environment, "WINDLASS_STORES", stores);
+    }
+    if (json_array_size(spec->buckets) > 0) {
+        AUTO(text_freep) char *buckets = job_stores(spec->buckets);
+        pod_add_value(environment, "WINDLASS_BUCKETS", buckets);
     }
     if (spec->logs_json) {
         pod_add_value(environment, "WINDLASS_LOG_FORMAT", "json");

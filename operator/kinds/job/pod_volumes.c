@@ -6,11 +6,38 @@
 /* The agent reads it through its group (fsGroup); the files are read-only. */
 enum { SECRET_MODE = 0440 };
 
-/* The volume with the key or SAS of a store's account; NULL when it has no Secret. */
-static char *secret_volume(const json_t *store) {
-    return json_object_get(store, "secretName")
-               ? x_printf("windlass-store-%s", tree_text(store, "account", ""))
-               : NULL;
+/* A Secret with the keys of a store or bucket: its volume, and the folder that it is mounted at. */
+struct keys {
+    const json_t *place;
+    char *volume, *folder;
+};
+
+/* The index-th store or, behind the stores, bucket of a spec. False: it has no Secret. */
+static bool find_keys(const struct job_spec *spec, size_t index, struct keys *ret_keys) {
+    size_t stores = json_array_size(spec->stores);
+    bool is_bucket = index >= stores;
+    const json_t *place =
+        json_array_get(is_bucket ? spec->buckets : spec->stores, is_bucket ? index - stores : index);
+    const char *name = tree_text(place, is_bucket ? "name" : "account", "");
+    if (!json_object_get(place, "secretName")) {
+        return false;
+    }
+    *ret_keys = (struct keys){
+        .place = place,
+        /* A bucket's name can have dots and be too long for a volume's. */
+        .volume = is_bucket ? x_printf("windlass-bucket-%zu", index - stores)
+                            : x_printf("windlass-store-%s", name),
+        .folder = x_printf(is_bucket ? POD_STORES "/s3-%s" : POD_STORES "/%s", name)};
+    return true;
+}
+
+static size_t count_places(const struct job_spec *spec) {
+    return json_array_size(spec->stores) + json_array_size(spec->buckets);
+}
+
+static void keys_release(struct keys *keys) {
+    free(keys->volume);
+    free(keys->folder);
 }
 
 json_t *pod_mounts(const struct job_spec *spec) {
@@ -20,14 +47,11 @@ json_t *pod_mounts(const struct job_spec *spec) {
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", volume->name, "mountPath",
                                               volume->mount_path, "readOnly", volume->read_only));
     }
-    for (size_t i = 0; i < json_array_size(spec->stores); i++) {
-        const json_t *store = json_array_get(spec->stores, i);
-        AUTO(text_freep) char *name = secret_volume(store);
-        AUTO(text_freep)
-        char *path = x_printf(POD_STORES "/%s", tree_text(store, "account", ""));
-        if (name) {
-            json_array_append_new(
-                list, json_pack("{s:s, s:s, s:b}", "name", name, "mountPath", path, "readOnly", 1));
+    for (size_t i = 0; i < count_places(spec); i++) {
+        AUTO(keys_release) struct keys keys = {0};
+        if (find_keys(spec, i, &keys)) {
+            json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", keys.volume,
+                                                  "mountPath", keys.folder, "readOnly", 1));
         }
     }
     return list;
@@ -127,13 +151,13 @@ json_t *pod_volumes(const struct job_spec *spec) {
         add_source(made, &spec->volumes[i]);
         json_array_append_new(list, made);
     }
-    for (size_t i = 0; i < json_array_size(spec->stores); i++) {
-        const json_t *store = json_array_get(spec->stores, i);
-        AUTO(text_freep) char *name = secret_volume(store);
-        if (name) {
-            json_array_append_new(list, json_pack("{s:s, s:{s:s, s:i}}", "name", name, "secret",
-                                                  "secretName", tree_text(store, "secretName", ""),
-                                                  "defaultMode", SECRET_MODE));
+    for (size_t i = 0; i < count_places(spec); i++) {
+        AUTO(keys_release) struct keys keys = {0};
+        if (find_keys(spec, i, &keys)) {
+            json_array_append_new(
+                list, json_pack("{s:s, s:{s:s, s:i}}", "name", keys.volume, "secret", "secretName",
+                                tree_text(keys.place, "secretName", ""), "defaultMode",
+                                SECRET_MODE));
         }
     }
     return list;

@@ -48,8 +48,8 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
     if (!place) {
         return error_set(err, ERROR_INVALID,
                          "spec.%s: is neither in a volume of spec.volumes nor in an account of "
-                         "spec.stores (a path is VOLUME/path/in/it or "
-                         "az://ACCOUNT/CONTAINER/path): %.100s",
+                         "spec.stores nor in a bucket of spec.buckets (a path is VOLUME/path/in/it, "
+                         "az://ACCOUNT/CONTAINER/path or s3://BUCKET/path): %.100s",
                          field, path);
     }
     if (json_object_get(place, "emptyDir")) {
@@ -109,7 +109,7 @@ int job_check_written(const json_t *spec, const char *field, const char *need, s
     if (path && tree_bool(job_place(spec, path), "readOnly", false)) {
         return error_set(err, ERROR_INVALID,
                          "spec.%s: is in a %s with readOnly: true; %s that can be written: %.100s",
-                         field, text_starts(path, "az://") ? "store" : "volume", need, path);
+                         field, job_is_stored(path) ? "store" : "volume", need, path);
     }
     return 0;
 }
@@ -248,57 +248,67 @@ static int check_volumes(const json_t *volumes, struct error *err) {
 }
 
 /* The agents look again, at the addresses that a name has when they connect. */
-static int check_endpoint(const json_t *store, size_t index, struct error *err) {
+static int check_endpoint(const json_t *place, const char *list, size_t index, struct error *err) {
     static const char scheme[] = "https://";
-    const char *endpoint = tree_text(store, "endpoint", scheme);
+    const char *endpoint = tree_text(place, "endpoint", scheme);
     const char *start = endpoint + strlen(scheme);
     AUTO(text_freep) char *host = x_strndup(start, strcspn(start, ":/"));
     if (address_is_refused_host(host)) {
-        return error_set(
-            err, ERROR_INVALID,
-            "spec.stores[%zu].endpoint: link-local addresses and those of metadata "
-            "services are refused, and an IPv4 address is four decimal numbers: %.100s",
-            index, endpoint);
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s[%zu].endpoint: link-local addresses and those of metadata "
+                         "services are refused, and an IPv4 address is four decimal numbers: "
+                         "%.100s",
+                         list, index, endpoint);
     }
     return 0;
 }
 
-static int check_stores(const json_t *stores, struct error *err) {
-    for (size_t i = 0; i < json_array_size(stores); i++) {
-        const json_t *store = json_array_get(stores, i);
-        if (!json_object_get(store, "secretName") == !json_object_get(store, "clientID")) {
+/* identity: the field for those without a Secret. */
+static int check_places(const json_t *spec, const char *list, const char *identity,
+                        struct error *err) {
+    const json_t *places = json_object_get(spec, list);
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const json_t *place = json_array_get(places, i);
+        if (!json_object_get(place, "secretName") == !json_object_get(place, identity)) {
             return error_set(err, ERROR_INVALID,
-                             "spec.stores[%zu]: exactly one of secretName and clientID must be "
-                             "given",
-                             i);
+                             "spec.%s[%zu]: exactly one of secretName and %s must be given", list,
+                             i, identity);
         }
-        if (check_endpoint(store, i, err) < 0) {
+        if (check_endpoint(place, list, i, err) < 0) {
             return -1;
         }
     }
     return 0;
 }
 
-static int check_identity(const json_t *spec, struct error *err) {
-    static const char *const places[][2] = {{"volumes", "blobfuse.clientID"},
-                                            {"stores", "clientID"}};
+static bool needs_account(const json_t *spec) {
+    static const char *const places[][2] = {
+        {"volumes", "blobfuse.clientID"}, {"stores", "clientID"}, {"buckets", "identity"}};
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         const json_t *list = json_object_get(spec, places[i][0]);
         for (size_t k = 0; k < json_array_size(list); k++) {
-            if (tree_get(json_array_get(list, k), places[i][1]) &&
-                !json_object_get(spec, "serviceAccountName")) {
-                return job_refuse(err, "serviceAccountName",
-                                  "must be given for a volume or store with clientID, the service "
-                                  "account that the identity is federated with");
+            const char *identity = tree_text(json_array_get(list, k), places[i][1], NULL);
+            if (identity && strcmp(identity, "Node") != 0) {
+                return true;
             }
         }
     }
-    return 0;
+    return false;
+}
+
+static int check_identity(const json_t *spec, struct error *err) {
+    return !needs_account(spec) || json_object_get(spec, "serviceAccountName")
+               ? 0
+               : job_refuse(err, "serviceAccountName",
+                            "must be given for a volume or store with clientID, the service "
+                            "account that the identity is federated with, and for a bucket with "
+                            "identity ServiceAccount, the one that has the role");
 }
 
 int job_check_volumes(const json_t *spec, struct error *err) {
     return check_volumes(json_object_get(spec, "volumes"), err) < 0 ||
-                   check_stores(json_object_get(spec, "stores"), err) < 0 ||
+                   check_places(spec, "stores", "clientID", err) < 0 ||
+                   check_places(spec, "buckets", "identity", err) < 0 ||
                    check_identity(spec, err) < 0
                ? -1
                : 0;

@@ -17,14 +17,23 @@ const char *const job_volume_fields[] = {
 };
 static_assert(ARRAY_LEN(job_volume_fields) == VOLUME_KIND_COUNT, "one field per kind of volume");
 
+/* How a path names a place, and where the spec declares it. Volumes match every path, so they are
+ * last. */
+static const struct {
+    const char *prefix, *list, *key;
+} places[] = {{"az://", "stores", "account"}, {"s3://", "buckets", "name"}, {"", "volumes", "name"}};
+
 const json_t *job_place(const json_t *spec, const char *path) {
-    bool is_store = text_starts(path, "az://");
-    const char *name = is_store ? path + strlen("az://") : path;
+    size_t kind = 0;
+    while (!text_starts(path, places[kind].prefix)) {
+        kind++;
+    }
+    const char *name = path + strlen(places[kind].prefix);
     size_t length = strcspn(name, "/");
-    const json_t *list = json_object_get(spec, is_store ? "stores" : "volumes");
+    const json_t *list = json_object_get(spec, places[kind].list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *place = json_array_get(list, i);
-        const char *known = tree_text(place, is_store ? "account" : "name", "");
+        const char *known = tree_text(place, places[kind].key, "");
         if (strlen(known) == length && strncmp(known, name, length) == 0) {
             return place;
         }
@@ -32,13 +41,17 @@ const json_t *job_place(const json_t *spec, const char *path) {
     return NULL;
 }
 
+bool job_is_stored(const char *path) {
+    return strstr(path, "://") != NULL;
+}
+
 char *job_mount_path(const json_t *volume) {
     const char *given = tree_text(volume, "mountPath", NULL);
     return given ? x_strdup(given) : x_printf("/mnt/%s", tree_text(volume, "name", ""));
 }
 
-char *job_stores(const json_t *spec) {
-    AUTO(tree_freep) json_t *stores = json_deep_copy(json_object_get(spec, "stores"));
+char *job_stores(const json_t *list) {
+    AUTO(tree_freep) json_t *stores = json_deep_copy(list);
     for (size_t i = 0; i < json_array_size(stores); i++) {
         json_t *store = json_array_get(stores, i);
         json_object_del(store, "secretName");
@@ -125,6 +138,7 @@ int job_spec_read(const json_t *object, const struct job_options *options,
         .image = tree_text(json, "image", standard),
         .is_image_given = json_object_get(json, "image") != NULL,
         .stores = json_object_get(json, "stores"),
+        .buckets = json_object_get(json, "buckets"),
         .service_account = tree_text(json, "serviceAccountName", NULL),
         .priority_class = tree_text(json, "priorityClassName", NULL),
         .image_pull_secrets = json_object_get(json, "imagePullSecrets"),

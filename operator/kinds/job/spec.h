@@ -65,7 +65,7 @@ struct job_spec {
     const char *image;    /* the agent's; that of the options where not given */
     bool is_image_given;  /* image comes from the spec */
     bool is_image_older;  /* image is another controller's, which began the job */
-    const json_t *stores; /* array */
+    const json_t *stores, *buckets; /* arrays; buckets: NULL where not given */
     const char *service_account, *priority_class; /* NULL where not given */
     const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */
     const char *sandbox;                          /* of the options */
@@ -98,18 +98,20 @@ void job_run(const json_t *what, char ret_run[static 17]);
 /* The fields that define a volume, by enum volume_kind. */
 extern const char *const job_volume_fields[];
 
-/* The volume or store of a path (VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path), borrowed; NULL
- * when it is not declared. */
+/* The volume, store or bucket of a path (VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path,
+ * s3://BUCKET/path), borrowed; NULL when it is not declared. */
 const json_t *job_place(const json_t *spec, const char *path);
+/* Whether a path is in a store or bucket, and so no folder of a pod. */
+bool job_is_stored(const char *path);
 /* The mount path of a volume in the pods; owned by the caller. */
 char *job_mount_path(const json_t *volume);
 /* The identity of that volume, different from every other volume's; owned by the caller.
  * folders: job_options'. */
 json_t *job_volume_identity(const struct job_spec *spec, const struct volume *volume,
                             const json_t *folders);
-/* WINDLASS_STORES, owned by the caller: spec.stores without the Secrets' names, which the agent
- * does not need. */
-char *job_stores(const json_t *spec);
+/* WINDLASS_STORES or WINDLASS_BUCKETS, owned by the caller: spec.stores or spec.buckets without the
+ * Secrets' names, which the agent does not need. */
+char *job_stores(const json_t *list);
 
 /* ---- rules.c: ERROR_INVALID and "spec.FIELD: a sentence" ---- */
 

@@ -172,7 +172,8 @@ OTHERS = """{"input": {"video": {"path": "data/other.mp4"}}}
 {"trigger": {"path": "data/READY"}}
 {"schedule": {"cron": "0 3 * * *"}}
 {"rerun": "OnChange"}
-{"stores": [{"account": "films", "secretName": "a"}]}""".splitlines()
+{"stores": [{"account": "films", "secretName": "a"}]}
+{"buckets": [{"name": "films", "secretName": "a"}]}""".splitlines()
 # Where pods run and what they get may change while the controller says that the job is suspended.
 TAKEN_SUSPENDED = """{"workers": {"resources": {"limits": {"cpu": 1}}}}
 {"workers": {"nodeSelector": {"a": "b"}}}

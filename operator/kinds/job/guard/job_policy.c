@@ -37,6 +37,7 @@ static const struct row spec_rows[] = {
     {"secrets", WANT_LISTED, "volumes[].blobfuse.secretName"},
     {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
     {"secrets", WANT_LISTED, "stores[].secretName"},
+    {"secrets", WANT_LISTED, "buckets[].secretName"},
     {"secrets", WANT_LISTED, "secrets[].secretName"},
     {"secrets", WANT_LISTED, "signingKey.secretName"},
     {"secrets", WANT_LISTED, "input.table.query.connection.secretName"},

@@ -125,6 +125,7 @@ static void test_run_of_a_command(void) {
         {"spec.output", "appendRowFileName", "\"rows.txt\"", false},
         {"spec.output", "appendRowFileName", "\"other.txt\"", true},
         {"spec.stores[0]", "secretName", "\"other\"", false},
+        {"spec.buckets[0]", "secretName", "\"other\"", false},
         {"spec.volumes[0].nfs", "server", "\"other\"", true},
         {"spec.volumes[1].hostPath", "path", "\"/other\"", true}, /* $(model) */
         {"spec.volumes[2].hostPath", "path", "\"/other\"", false},
@@ -134,6 +135,7 @@ static void test_run_of_a_command(void) {
                        "arguments: {threshold: 0.5, list: [{of: $(model)/v3}]}}},"
                        "output: {path: az://results/scores}, miniBatchSize: 1MB,"
                        "stores: [{account: results, secretName: key}],"
+                       "buckets: [{name: films, secretName: key}],"
                        "volumes: [{name: rows, nfs: {server: a, path: /b}},"
                        "{name: model, hostPath: {path: /models}},"
                        "{name: models, hostPath: {path: /models}}]}"),
