@@ -150,12 +150,13 @@ agent/score/coordinator/prepared.c: whether the output is inside the input, comp
 agent/score/coordinator/trigger_watcher.c: whether the output is inside the input, compared only
 agent/score/endpoint/own_server.c: a folder of the pod, not a volume
 agent/score/worker/code_files.c: links in a circle, compared only
-agent/store/azure/azure_token.c: mounted by Kubernetes, not a volume of the job
 agent/store/local_file.c: copies in a folder of our own; of volumes only for programs and messages
 agent/store/moving_paths.c: where links lead, as a path of the volume that is opened anew
 agent/store/path.c: the root of a volume, and kernels without openat2
 agent/store/path_list.c: whether a link leads to what is listed, compared only
+agent/store/cloud/cloud_question.c: mounted by Kubernetes, not a volume of the job
 agent/store/cloud/cloud_secret.c: mounted by Kubernetes, not a volume of the job
+agent/store/s3/s3_shared.c: of the user's home, not a volume of the job
 '
 # Functions that follow text, ours among them. Not "kind->open(", a method of a table.
 calls='(^|[^>._a-zA-Z0-9])(open|open64|creat|fopen|opendir|scandir|s?n?ftw|glob|realpath|rename|unlink|remove|rmdir|mkdir|mkdtemp|truncate|chmod|chown|symlink|link|file_read|file_write|file_remove_tree|file_make_folders|path_resolve|path_file|avio_open)\('

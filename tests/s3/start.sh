@@ -2,17 +2,19 @@
 # Ceph's object gateway over TLS, in a separate folder:
 #   start.sh start FOLDER [PID]   starts it, with the buckets films and results; prints the environment (NAME=VALUE lines)
 #                                 in which stores find it. It ends with PID.
-#   start.sh stop FOLDER          ends it; nothing remains, since its data are in memory
-# FOLDER/{port,ca.crt} and FOLDER/stores/s3-BUCKET/AWS_{ACCESS_KEY_ID,SECRET_ACCESS_KEY}, as a mounted Secret. The
+#   start.sh roles FOLDER         starts a second gateway to the same buckets, at FOLDER/roles.port, that takes keys of
+#                                 roles, too; of wrong keys it does not say what is wrong
+#   start.sh stop FOLDER          ends them; nothing remains, since their data are in memory
+# FOLDER/{port,ca.crt}, FOLDER/admin/AWS_... for s3.py, and FOLDER/stores/s3-BUCKET/AWS_{ACCESS_KEY_ID,SECRET_ACCESS_KEY}, as a mounted Secret. The
 # certificate is for 127.0.0.1 and *.s3.windlass.test.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../cluster/lib.sh"
-what=${1:?start or stop}
+what=${1:?start, roles or stop}
 mkdir -p "${2:?a folder}"
 folder=$(cd "$2" && pwd)
 if [ "$what" = stop ]; then
-    for name in gateway storage monitor; do finish $name KILL; done
+    for name in roles gateway storage monitor; do finish $name KILL; done
     exit 0
 fi
 root=$("$here/get.sh")
@@ -22,7 +24,19 @@ libraries=$root/usr/lib/x86_64-linux-gnu
 export LD_LIBRARY_PATH=$libraries:$libraries/ceph:$root/usr/lib:$root/lib/x86_64-linux-gnu
 export PYTHONPATH=$root/usr/lib/python3/dist-packages PATH=$root/usr/bin:$PATH
 cd "$folder"
-for name in gateway storage monitor; do finish $name KILL; done # those that still run would hold the ports
+gateway() { # NAME PORT OPTIONS...: and waits until it listens
+    launch "$1" radosgw -c ceph.conf -n client.rgw -f --log_file "$folder/ceph/$1.log" "${@:3}" \
+        --rgw_frontends "beast ssl_endpoint=127.0.0.1:$2 ssl_certificate=$folder/server.crt ssl_private_key=$folder/server.key"
+    wait_for 60 "$1" bash -c "exec 3<>/dev/tcp/127.0.0.1/$2" || fail "the gateway does not start"
+}
+if [ "$what" = roles ]; then
+    finish roles KILL
+    port=$(free_port)
+    gateway roles "$port" --rgw_s3_auth_use_sts true --rgw_sts_key "$(head -c 8 /dev/urandom | od -An -tx1 | tr -d ' \n')"
+    echo "$port" >roles.port
+    exit 0
+fi
+for name in roles gateway storage monitor; do finish $name KILL; done # those that still run would hold the ports
 rm -rf ceph && mkdir -p ceph/{monitor,storage,gateway,run}
 authority windlass-test
 certificate server /CN=s3 "DNS:*.s3.windlass.test,IP:127.0.0.1"
@@ -91,13 +105,13 @@ sys.exit(text if code else 0)
 PYTHON
 ceph-osd -c ceph.conf --mkfs -i 0 --osd-uuid "$storage" >ceph/mkfs.log 2>&1
 launch storage ceph-osd -c ceph.conf -i 0 -f
-launch gateway radosgw -c ceph.conf -n client.rgw -f \
-    --rgw_frontends "beast ssl_endpoint=127.0.0.1:$port ssl_certificate=$folder/server.crt ssl_private_key=$folder/server.key"
-wait_for 60 gateway bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" || fail "the gateway does not start"
+gateway gateway "$port"
 key=WINDLASSTEST$(head -c 4 /dev/urandom | od -An -tx1 | tr -d ' \n' | tr a-f A-F)
 secret=$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
 timeout 60 radosgw-admin -c ceph.conf user create --uid windlass --display-name windlass --access-key "$key" \
-    --secret-key "$secret" >ceph/user.log 2>&1 || fail "no user can be made: $(tail -1 ceph/user.log)"
+    --secret-key "$secret" --caps "oidc-provider=*" >ceph/user.log 2>&1 || fail "no user can be made: $(tail -1 ceph/user.log)"
+mkdir -p admin
+(umask 077 && printf %s "$key" >admin/AWS_ACCESS_KEY_ID && printf %s "$secret" >admin/AWS_SECRET_ACCESS_KEY)
 for bucket in films results; do
     mkdir -p "stores/s3-$bucket"
     (umask 077 && printf %s "$key" >"stores/s3-$bucket/AWS_ACCESS_KEY_ID" && printf %s "$secret" >"stores/s3-$bucket/AWS_SECRET_ACCESS_KEY")

@@ -2,55 +2,29 @@
 /* Fetches a token for Azure Blob Storage. */
 #include "agent/store/azure/azure_secret.h"
 
+#include "agent/store/cloud/cloud_question.h"
 #include "lib/buffer.h"
-#include "lib/file.h"
-#include "lib/net/http.h"
 #include "lib/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TOKEN_BYTES_MAX = 64 << 10,
-    TRY_MS = 20000,
-    RESOLVE_MS = 10000,
-};
-
-/* Encodes a value for a form (RFC 3986's unreserved characters are unchanged). */
-static void append_encoded(struct buffer *form, const char *name, const char *value) {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    struct error full = {0};
-    int result = buffer_printf(form, &full, "%s%s=", form->size ? "&" : "", name);
-    for (; result == 0 && *value; value++) {
-        result = strchr(plain, *value)
-                     ? buffer_append(form, value, 1, &full)
-                     : buffer_printf(form, &full, "%%%02X", (unsigned char)*value);
-    }
-    if (result < 0) {
-        abort(); /* the file was read with a maximum of a third of it */
-    }
-}
+enum { TOKEN_BYTES_MAX = 64 << 10 };
 
 /* The kubelet replaces the file every hour: it is read each time. */
 static int make_form(const struct azure_place *place, struct buffer *form, struct error *err) {
     char *assertion = NULL;
-    size_t size = 0;
-    if (file_read(place->token_file, TOKEN_BYTES_MAX / 4, &assertion, &size, err) < 0) {
-        err->kind = ERROR_DENIED;
+    if (cloud_mounted_token(place->token_file, &assertion, err) < 0) {
         return -1;
     }
-    size_t length = strcspn(assertion, " \t\r\n");
-    assertion[length] = 0;
-    append_encoded(form, "client_id", place->client_id);
-    append_encoded(form, "scope", "https://storage.azure.com/.default");
-    append_encoded(form, "client_assertion_type",
-                   "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
-    append_encoded(form, "client_assertion", assertion);
-    append_encoded(form, "grant_type", "client_credentials");
-    explicit_bzero(assertion, length);
-    free(assertion);
+    cloud_add_field(form, "client_id", place->client_id);
+    cloud_add_field(form, "scope", "https://storage.azure.com/.default");
+    cloud_add_field(form, "client_assertion_type",
+                    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    cloud_add_field(form, "client_assertion", assertion);
+    cloud_add_field(form, "grant_type", "client_credentials");
+    cloud_wipe(&assertion, strlen(assertion));
     return 0;
 }
 
@@ -95,66 +69,37 @@ static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms
     return 0;
 }
 
-struct response {
-    int status;
-    char *body; /* owned */
-};
-
-static int ask(const struct azure_place *place, struct resolver *resolver, const char *url,
-               const char *form, struct response *ret_response, struct error *err) {
-    AUTO(text_freep) char *host = NULL, *addresses = NULL;
-    int port = 0;
-    if (!cloud_url_host(url, &host, &port)) {
-        return error_set(err, ERROR_INVALID,
-                         "AZURE_AUTHORITY_HOST is \"%.80s\", expected https:// and "
-                         "a host",
-                         place->authority);
-    }
-    if (resolver_find(resolver, host, RESOLVE_MS, &addresses, err) < 0) {
-        err->kind = ERROR_UNAVAILABLE; /* the host comes from a variable and may exist */
-        return -1;
-    }
-    if (cloud_check_addresses(host, host, err) < 0 ||
-        cloud_check_addresses(host, addresses, err) < 0) {
-        return -1;
-    }
-    AUTO(text_freep) char *route = x_printf("%s:%d:%s", host, port, addresses);
+static int ask(const struct azure_place *place, struct resolver *resolver, const char *form,
+               int *ret_status, char **ret_body, struct error *err) {
+    AUTO(text_freep)
+    char *url = x_printf("%s%s%s/oauth2/v2.0/token", place->authority,
+                         text_ends(place->authority, "/") ? "" : "/", place->tenant_id);
     static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
                                           "Accept: application/json", NULL};
-    struct http_request request = {.url = url,
-                                   .method = "POST",
-                                   .headers = headers,
-                                   .body = form,
-                                   .body_size = strlen(form),
-                                   .borrows_body = true,
-                                   .is_http1 = true,
-                                   .authorities_file = place->base.authorities_file,
-                                   .resolve = strchr(host, ':') ? NULL : route,
-                                   .timeout_ms = TRY_MS,
-                                   .bytes_max = TOKEN_BYTES_MAX};
-    return http_get(&request, &ret_response->status, &ret_response->body, err);
+    const struct cloud_question question = {.url = url,
+                                            .method = "POST",
+                                            .headers = headers,
+                                            .form = form,
+                                            .authorities_file = place->base.authorities_file,
+                                            .variable = "AZURE_AUTHORITY_HOST"};
+    return cloud_question_ask(&question, resolver, ret_status, ret_body, err);
 }
 
 int azure_token_fetch(const struct azure_place *place, struct resolver *resolver, char **ret_token,
                       int64_t *ret_lasts_ms, struct error *err) {
     struct buffer form;
+    char *body = NULL;
+    int status = 0;
     buffer_init(&form, TOKEN_BYTES_MAX);
-    AUTO(text_freep)
-    char *url = x_printf("%s%s%s/oauth2/v2.0/token", place->authority,
-                         text_ends(place->authority, "/") ? "" : "/", place->tenant_id);
-    struct response response = {0};
     int result = make_form(place, &form, err);
     if (result == 0) {
-        result = ask(place, resolver, url, form.data, &response, err);
+        result = ask(place, resolver, form.data, &status, &body, err);
     }
     if (result == 0) {
-        result = response.status == 200 ? read_answer(response.body, ret_token, ret_lasts_ms, err)
-                                        : refuse(response.status, response.body, err);
+        result = status == 200 ? read_answer(body, ret_token, ret_lasts_ms, err)
+                               : refuse(status, body, err);
     }
-    if (response.body) {
-        explicit_bzero(response.body, strlen(response.body));
-        free(response.body);
-    }
+    cloud_wipe(&body, body ? strlen(body) : 0);
     if (form.data) {
         explicit_bzero(form.data, form.size);
     }

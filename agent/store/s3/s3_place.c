@@ -88,6 +88,13 @@ static int read_endpoint(struct s3_place *place, const json_t *bucket, struct er
     return 0;
 }
 
+static enum s3_identity read_identity(const json_t *bucket) {
+    const char *identity = tree_text(bucket, "identity", NULL);
+    return !identity                      ? S3_IDENTITY_NONE
+           : strcmp(identity, "Node") == 0 ? S3_IDENTITY_NODE
+                                          : S3_IDENTITY_SERVICE_ACCOUNT;
+}
+
 int s3_place_read(const char *spec_path, struct s3_place *ret_place, struct error *err) {
     AUTO(s3_place_release) struct s3_place place = {0};
     AUTO(tree_freep) json_t *buckets = NULL;
@@ -99,6 +106,7 @@ int s3_place_read(const char *spec_path, struct s3_place *ret_place, struct erro
         return -1;
     }
     place.base.is_read_only = tree_bool(bucket, "readOnly", false);
+    place.identity = read_identity(bucket);
     AUTO(text_freep) char *folder = x_printf("s3-%s", place.bucket);
     cloud_place_read(&place.base, folder);
     *ret_place = place;

@@ -2,6 +2,7 @@
 /* The store of S3: its tables of functions. */
 #include "agent/store/s3/s3_store.h"
 
+#include "agent/store/s3/s3_keys.h"
 #include "lib/text/utf8.h"
 
 #include <stdio.h>

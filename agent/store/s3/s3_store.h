@@ -6,9 +6,6 @@
 #include "agent/store/cloud/cloud_service.h"
 #include "agent/store/s3/s3_place.h"
 
-/* Of a grant: `name` is the key's, `bytes` its secret, `session` the session's token. */
-cloud_read_grant s3_read_grant;
-
 /* Signature Version 4, the payload unsigned: requests are over TLS. */
 void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
              const struct cloud_grant *grant, int64_t wall_ms, struct cloud_signed *ret_signed);

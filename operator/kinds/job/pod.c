@@ -18,6 +18,7 @@ enum { AGENT_USER = 65532 };
  * identity. */
 #define LABEL_IDENTITY "azure.workload.identity/use"
 #define ANNOTATION_SKIPPED "azure.workload.identity/skip-containers" /* gets none */
+#define ANNOTATION_SKIPPED_EKS "eks.amazonaws.com/skip-containers"   /* nor a role of Amazon's */
 
 /* Our own volumes: /windlass and /tmp. */
 #define VOLUME_OWN "windlass-shim"
@@ -198,9 +199,11 @@ json_t *pod_resources(const json_t *given, int gpus) {
     return resources;
 }
 
-static bool has_identity(const struct job_spec *spec) {
-    for (size_t i = 0; i < json_array_size(spec->stores); i++) {
-        if (json_object_get(json_array_get(spec->stores, i), "clientID")) {
+/* Whether one of the stores or buckets has that field: of a bucket, the service account's. */
+static bool has_identity(const json_t *places, const char *field) {
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const char *identity = tree_text(json_array_get(places, i), field, "Node");
+        if (strcmp(identity, "Node") != 0) {
             return true;
         }
     }
@@ -213,7 +216,7 @@ json_t *pod_make(const struct job_spec *spec, const char *name, const char *role
     char text[16];
     snprintf(text, sizeof text, "%d", attempt);
     json_object_set_new(json_object_get(made, "labels"), LABEL_ATTEMPT, json_string(text));
-    if (has_identity(spec)) {
+    if (has_identity(spec->stores, "clientID")) {
         json_object_set_new(json_object_get(made, "labels"), LABEL_IDENTITY, json_string("true"));
     }
     json_t *security = json_pack("{s:b, s:i, s:i, s:i, s:s, s:{s:s}}", "runAsNonRoot", true,
@@ -230,11 +233,18 @@ json_t *pod_make(const struct job_spec *spec, const char *name, const char *role
                      "spec", pod_spec);
 }
 
-void pod_withhold_identity(json_t *pod, const char *container) {
-    json_t *metadata = json_object_get(pod, "metadata");
-    if (json_object_get(json_object_get(metadata, "labels"), LABEL_IDENTITY)) {
-        json_object_set_new(tree_ensure_object(metadata, "annotations"), ANNOTATION_SKIPPED,
-                            json_string(container));
+void pod_withhold_identity(const struct job_spec *spec, json_t *pod, const char *container) {
+    const struct {
+        const char *annotation;
+        bool is_set;
+    } rows[] = {{ANNOTATION_SKIPPED, has_identity(spec->stores, "clientID")},
+                {ANNOTATION_SKIPPED_EKS, has_identity(spec->buckets, "identity")}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].is_set) {
+            json_object_set_new(
+                tree_ensure_object(json_object_get(pod, "metadata"), "annotations"),
+                rows[i].annotation, json_string(container));
+        }
     }
 }
 

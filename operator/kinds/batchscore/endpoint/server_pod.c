@@ -79,7 +79,7 @@ void server_pod_add(const struct batchscore_spec *spec, json_t *pod) {
     pod_add_mount(json_object_get(agent, "volumeMounts"), VOLUME_SERVER, FOLDER);
     pod_add_value(json_object_get(agent, "env"), "WINDLASS_SERVER", FOLDER);
     json_array_append_new(containers, container(spec, server));
-    pod_withhold_identity(pod, CONTAINER);
+    pod_withhold_identity(&spec->job, pod, CONTAINER);
     json_object_set_new(json_object_get(pod, "spec"), "initContainers",
                         json_pack("[o]", pod_installer(&spec->job, VOLUME_SERVER, FOLDER)));
 }
