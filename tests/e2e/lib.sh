@@ -20,6 +20,25 @@ sampled() {
     sampled_at=$((sampled_at + 1))
     [ -n "${SOAK_ROUNDS:-}" ] || [ $((at % $1)) -eq 0 ]
 }
+# draw WHAT COUNT CASE...: of cases that prove the same, COUNT neighbours are run, which the commit chooses (SAMPLE_SEED: a
+# number in place of its hash), and WHAT: other draws of one commit go elsewhere. They are printed. All, and nothing is printed,
+# in a soak and for SAMPLE_SEED=all (tests/mutants). `is_drawn CASE` then asks for one.
+e2e_tree=$PWD
+draw() {
+    local what=$1 count=$2 seed=${SAMPLE_SEED:-} at i
+    shift 2
+    drawn=("$@")
+    [ -z "${SOAK_ROUNDS:-}" ] && [ "$seed" != all ] && [ "$count" -lt $# ] || return 0
+    : "${seed:=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))}"
+    at=$(md5sum <<<"$what $seed") at=$((16#${at:0:7})) drawn=()
+    for ((i = 0; i < count; i++)); do drawn+=("${@:(at + i) % $# + 1:1}"); done
+    echo "# $what: ${drawn[*]} ($count of $#, SAMPLE_SEED=$seed)"
+}
+is_drawn() {
+    local each
+    for each in "${drawn[@]}"; do [ "$each" != "$1" ] || return 0; done
+    return 1
+}
 # side_by_side FUNCTION...: runs all at the same time, each in a subshell; prints their output in their order, and
 # counts their failures. (Functions see its variables, so they have names that no script has.)
 side_by_side() {

@@ -169,7 +169,8 @@ class Tree:
         if not program.endswith(".sh"):
             command[0] = os.path.join(self.path, program)
         process = subprocess.Popen(command, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL, start_new_session=True)
+                                   stdin=subprocess.DEVNULL, start_new_session=True,
+                                   env={**os.environ, "SAMPLE_SEED": "all"})  # no case is left out (tests/e2e/lib.sh)
         late = threading.Event()
 
         def end_late():
