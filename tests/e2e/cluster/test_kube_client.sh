@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # operator/kube against real API servers: Kubernetes 1.20 (pods, leases, tokens, restarts, compaction) and the CRD
 # server of 1.36 (list, watch, apply, status), each also through a proxy that injects faults. The controller's Events on
-# both: the server of 1.36 has them as a custom resource with the fields and limits of events.k8s.io/v1.
+# both: the server of 1.36 has them as a custom resource with the fields and limits of events.k8s.io/v1. `make test` draws
+# one of the two servers; a soak has both.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
 build=${BUILD:-build}
 programs=("$build/tests/kube/kube_stream" "$build/tests/kube/kube_who" "$build/tests/conformance/test_cluster" "$build/tests/kube/kube_events")
 make -s BUILD="$build" "${programs[@]}" >/dev/null || { echo "not ok kube client: make"; exit 1; }
@@ -34,29 +36,25 @@ start() {
 # told VERSION: the results on stdin, with the version in their names.
 told() { sed -E "s/^(ok|not ok|skip) /\1 kube $1 /"; }
 half_1_20() {
-    local bad=0
     # This server ends the HTTP/2 connection (GOAWAY) with one request in 50.
-    start 1.20 api-server.sh --controller-manager -- --goaway-chance=0.02 || return 1
+    start 1.20 api-server.sh --controller-manager -- --goaway-chance=0.02 || { failures=1; return; }
     export WINDLASS_TEST_FOLDER=$folder/1.20 WINDLASS_TEST_SERVER=tests/cluster/api-server.sh
-    WINDLASS_TEST_KUBECONFIG=$folder/1.20/kubeconfig timeout 120 "${programs[2]}" | told 1.20 || bad=1
-    timeout 300 "${programs[0]}" | told 1.20 || bad=1
-    timeout 120 "${programs[1]}" | told 1.20 || bad=1
-    timeout 120 "${programs[3]}" | told 1.20 || bad=1
-    return $bad
+    WINDLASS_TEST_KUBECONFIG=$folder/1.20/kubeconfig timeout 120 "${programs[2]}" | told 1.20 || failures=1
+    timeout 300 "${programs[0]}" | told 1.20 || failures=1
+    timeout 120 "${programs[1]}" | told 1.20 || failures=1
+    timeout 120 "${programs[3]}" | told 1.20 || failures=1
 }
 half_1_36() {
-    local bad=0
-    start 1.36 crd-server.sh || return 1
+    start 1.36 crd-server.sh || { failures=1; return; }
     "$folder/1.36/curl" /apis/apiextensions.k8s.io/v1/customresourcedefinitions -X POST \
         -H 'Content-Type: application/json' -d "@$PWD/tests/kube/events.json" >/dev/null
-    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 300 "${programs[0]}" | told 1.36 || bad=1
-    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 120 "${programs[3]}" | told 1.36 || bad=1
-    return $bad
+    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 300 "${programs[0]}" | told 1.36 || failures=1
+    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 120 "${programs[3]}" | told 1.36 || failures=1
 }
+draw "API servers" 1 1.20 1.36
 # Both at once: they wait for deadlines most of the time.
-half_1_36 >"$folder/1.36.results" 2>&1 &
-other=$! bad=0
-half_1_20 || bad=1
-wait $other || bad=1
-cat "$folder/1.36.results"
-exit $bad
+halves=()
+! is_drawn 1.20 || halves+=(half_1_20)
+! is_drawn 1.36 || halves+=(half_1_36)
+side_by_side "${halves[@]}"
+exit $((failures > 0))
