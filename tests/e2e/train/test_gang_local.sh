@@ -2,7 +2,7 @@
 # `windlass run` of DistTrains, unchanged, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
 # (python3-torch), variables, restarts; exit codes of ranks, a prepare that fails, a missing command; a worker that is
 # killed; SIGTERM leaves no process; a training from its manifest, one whose rank is killed, one that gets a signal to
-# end and is run again, one whose loss is NaN; check and logs.
+# end and is run again, one whose loss is NaN; check and logs. (`make test` draws one of the trainings that are interrupted.)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -482,6 +482,7 @@ ends() {
     check "two signals: none is left either" twice; show twice
     check "and so does a prepare" told_early; show early
 }
-side_by_side trainings training_killed training_left mpi_too torch_too well badly ends
+draw "how a training is interrupted" 1 training_killed training_left
+side_by_side trainings "${drawn[@]}" mpi_too torch_too well badly ends
 check "logs of a gang" logs
 exit $((failures > 0))
