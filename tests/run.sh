@@ -240,11 +240,6 @@ start_next() {
     return 1
 }
 
-# How many programs may run now: one less beside the compilers and sanitizers of the first minutes.
-room() {
-    if [ "$lanes" -gt 1 ] && [ -n "$beside" ] && [ ! -s "$logs/beside.code" ]; then echo $((lanes - 1)); else echo "$lanes"; fi
-}
-
 # What the processors of this machine have done since its start: "USER SYSTEM", in hundredths of a second (proc(5)).
 machine_worked() { awk '{ print $2 + $3, $4 + $7 + $8; exit }' /proc/stat; }
 machine_before=$(machine_worked)
@@ -252,7 +247,10 @@ machine_before=$(machine_worked)
 [ -z "$beside" ] || start_beside
 if [ "$lanes" -gt 1 ]; then mapfile -t line < <(in_order "$@"); else line=("$@"); fi
 while [ ${#line[@]} -gt 0 ]; do
-    if [ ${#lane_program[@]} -ge "$(room)" ] || ! start_next; then end_one; fi
+    # How many programs may run now: one less beside the compilers and sanitizers of the first minutes.
+    room=$lanes
+    if [ "$lanes" -gt 1 ] && [ -n "$beside" ] && [ ! -s "$logs/beside.code" ]; then room=$((lanes - 1)); fi
+    if [ ${#lane_program[@]} -ge $room ] || ! start_next; then end_one; fi
 done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 [ -z "$again" ] || [ ${#failed_programs[@]} -eq 0 ] || run_again
