@@ -3,7 +3,8 @@
 # process is killed. tests/fuse/sick.c stands in for blobfuse: no link(), no exclusive creation. With one try for each
 # mini-batch, so that any counted try would fail the job: the output is byte for byte that of an undisturbed run, and
 # a worker on a dead mount leaves, or never takes work. The suite of stores runs there, too. Parts run side by side, as
-# most of the time is waiting. In a soak (SOAK_ROUNDS) also the parts that take minutes.
+# most of the time is waiting. `make test` draws three of five parts, an error of three and a file of two; a soak
+# (SOAK_ROUNDS) has all of them, and parts that take minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -126,7 +127,9 @@ waited() {
     own waited
     launch "$work/fuse.mount"
     ends_well "on FUSE: the same bytes"
+    draw "errors" 1 eio estale enotconn
     for trouble in "eio:Input/output error" "estale:Stale file handle" "enotconn:Transport endpoint is not connected"; do
+        is_drawn "${trouble%%:*}" || continue
         launch "$work/fuse.mount"
         middle
         say fuse "${trouble%%:*} data"
@@ -179,7 +182,8 @@ is_there() { [ -e "$work/state/ill-coordinator-$1.log" ]; }
 until_there() { until is_there "$1" || ! kill -0 $run 2>/dev/null; do nap 0.1; done; }
 told() {
     own told
-    for name in report.html summary.json; do
+    draw "files on a full disk" 1 report.html summary.json
+    for name in "${drawn[@]}"; do
         say fuse "enospc $name"
         launch "$work/fuse.mount"
         until_there 3
@@ -303,5 +307,6 @@ suite() {
     sed 's/^ok /ok on FUSE: /' "$work/suite"
 }
 
-side_by_side suite waited whole hang killed coordinator told made before ${SOAK_ROUNDS:+forever untold}
+draw "parts" 3 whole hang killed coordinator made
+side_by_side suite waited "${drawn[@]}" told before ${SOAK_ROUNDS:+forever untold}
 builtin exit $((failures > 0)) # without a look for results, which would wait for mounts that hang (ends_well verifies them)
