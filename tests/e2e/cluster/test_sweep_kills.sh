@@ -2,13 +2,13 @@
 # Sweeps on a real API server (Kubernetes 1.20 with its garbage collector), the controller killed at random moments:
 # every trial is made once, the best one is right, nothing is left. There is no kubelet: tests/cluster/kubelet.py ends
 # each trial after 0.1 s, with its parameter X as the metric.
-#   SOAK_ROUNDS: 1,000 trials and 20 kills instead of 100 and 3; SOAK_SEED: when
+#   SOAK_ROUNDS: 1,000 trials and 20 kills instead of 50 and 2; SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/cluster/jobs.sh
 kind=sw
-seed=${SOAK_SEED:-1} trials=100 kills=3
+seed=${SOAK_SEED:-1} trials=50 kills=2
 [ -z "${SOAK_ROUNDS:-}" ] || trials=1000 kills=20
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}: $trials trials, $kills kills"
 RANDOM=$seed
@@ -43,7 +43,7 @@ range='parameters: [{name: X, uniform: {min: "0", max: "1"}}]'
 
 ##### killed ######################################################################################
 controller first --no-leader-election
-sweep many "$range" "maxTrials: $trials" "maxConcurrentTrials: 50"
+sweep many "$range" "maxTrials: $trials" "maxConcurrentTrials: $((trials < 100 ? trials / 2 : 50))"
 ended() { field many .status.progress | cut -d/ -f1; }
 for ((n = 1; n <= kills; n++)); do
     has_come() { [ "$(ended)" -ge $((trials * n / (kills + 2))) ]; }
