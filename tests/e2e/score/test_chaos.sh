@@ -2,7 +2,7 @@
 # Random clips through `windlass run` while its processes are killed with -9 or stopped. Whatever
 # happens, the job ends with every frame once, in order, at its time, with its sound, and leaves nothing behind.
 #   SOAK_SEED (1) decides everything random except the machine's timing; CHAOS_ROUNDS (1, in a
-#   soak SOAK_ROUNDS / 100) the number of clips.
+#   soak SOAK_ROUNDS / 100) the number of clips. Of four fixed cases behind them `make test` draws two.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -178,72 +178,84 @@ film=$work/data/film.mp4
 ffmpeg -v error -y -f lavfi -i testsrc2=size=320x180:rate=25:duration=3 -c:v libx264 -pix_fmt yuv420p "$film" </dev/null
 
 # Two runs of one manifest would mix up their parts.
-manifest '{video: {path: data/film.mp4}}' data/twice slow
-# The first run's pods write down their token, which cannot be read from outside.
-mkdir "$work/bin"
-cp "$windlass" "$work/bin/windlass"
-cat >"$work/bin/windlass-agent" <<A
+two_runs() {
+    manifest '{video: {path: data/film.mp4}}' data/twice slow
+    # The first run's pods write down their token, which cannot be read from outside.
+    mkdir "$work/bin"
+    cp "$windlass" "$work/bin/windlass"
+    cat >"$work/bin/windlass-agent" <<A
 #!/bin/sh
 printf '%s\n' "\$WINDLASS_TOKEN" >"$work/token"
 exec "${windlass%/*}/windlass-agent" "\$@"
 A
-chmod +x "$work/bin/windlass-agent"
-windlass=$work/bin/windlass launch first
-first=$run
-check "a first run is under way" await 60 has "$work/data/twice/.windlass/*/try/*"
-launch second
-check "a second run of the same job fails" ends_with $run 1
-check "and says that another run writes there" grep -q 'spec.output.path: data/twice: another run of this job writes there' "$work/second.log"
-# No file that others may read has the token or the key.
-token=$(cat "$work/token")
-printf '%s\n' "$token" "PRIVATE KEY" >"$work/secrets" # in a file, as grep's own arguments are checked, too
-shown() {
-    grep -rlF -f "$work/secrets" "$work"/state-* "$work"/*.log "$work/data"
-    cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -aoF -f "$work/secrets"
-    for pod in $(pods); do tr '\0' ' ' <"/proc/$pod/environ" 2>/dev/null | grep -aoF -f "$work/secrets"; done
+    chmod +x "$work/bin/windlass-agent"
+    windlass=$work/bin/windlass launch first
+    first=$run
+    check "a first run is under way" await 60 has "$work/data/twice/.windlass/*/try/*"
+    launch second
+    check "a second run of the same job fails" ends_with $run 1
+    check "and says that another run writes there" grep -q 'spec.output.path: data/twice: another run of this job writes there' "$work/second.log"
+    # No file that others may read has the token or the key.
+    token=$(cat "$work/token")
+    printf '%s\n' "$token" "PRIVATE KEY" >"$work/secrets" # in a file, as grep's own arguments are checked, too
+    shown() {
+        grep -rlF -f "$work/secrets" "$work"/state-* "$work"/*.log "$work/data"
+        cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -aoF -f "$work/secrets"
+        for pod in $(pods); do tr '\0' ' ' <"/proc/$pod/environ" 2>/dev/null | grep -aoF -f "$work/secrets"; done
+    }
+    check "the job has a token" [ ${#token} -ge 32 ]
+    check "no argument, environment, log, status or folder shows it or the key" [ -z "$(shown)" ]
+    kill -INT "$(windlass_of $first)"
+    check "Ctrl-C ends the first" ends_with $first 130
+    check "and nothing of it runs on" [ -z "$(pods)" ]
+    launch again
+    check "a run right after it succeeds" ends_with $run 0
+    check "with all frames" [ "$(count_frames "$work/data/twice/film.mp4")" = 75 ]
+    check "and leaves nothing else" only "$work/data/twice" film.mp4
 }
-check "the job has a token" [ ${#token} -ge 32 ]
-check "no argument, environment, log, status or folder shows it or the key" [ -z "$(shown)" ]
-kill -INT "$(windlass_of $first)"
-check "Ctrl-C ends the first" ends_with $first 130
-check "and nothing of it runs on" [ -z "$(pods)" ]
-launch again
-check "a run right after it succeeds" ends_with $run 0
-check "with all frames" [ "$(count_frames "$work/data/twice/film.mp4")" = 75 ]
-check "and leaves nothing else" only "$work/data/twice" film.mp4
 
 # windlass dies with kill -9: its processes end with it; the next run removes their files.
-mkdir -p "$work/data/photos"
-ffmpeg -v error -i "$film" -frames:v 60 "$work/data/photos/p%02d.png" </dev/null
-longest=$(printf 'n%.0s' {1..251}).png # 255 bytes
-cp "$work/data/photos/p01.png" "$work/data/photos/$longest"
-manifest '{files: {path: data/photos}}' data/painted slow
-launch killed
-killed=$run
-check "pictures are under way" await 60 has "$work/data/painted/p03.png"
-kill -9 "$(windlass_of $killed)"
-wait $killed 2>/dev/null
-check "kill -9 of windlass leaves no process" await 60 no_pods
-launch next
-check "the next run succeeds, a name of 255 bytes among its inputs" ends_with $run 0
-# shellcheck disable=SC2046 # plain names
-check "every picture is there and nothing else" only "$work/data/painted" outputs.jsonl $(ls "$work/data/photos")
+killed_run() {
+    mkdir -p "$work/data/photos"
+    ffmpeg -v error -i "$film" -frames:v 60 "$work/data/photos/p%02d.png" </dev/null
+    longest=$(printf 'n%.0s' {1..251}).png # 255 bytes
+    cp "$work/data/photos/p01.png" "$work/data/photos/$longest"
+    manifest '{files: {path: data/photos}}' data/painted slow
+    launch killed
+    killed=$run
+    check "pictures are under way" await 60 has "$work/data/painted/p03.png"
+    kill -9 "$(windlass_of $killed)"
+    wait $killed 2>/dev/null
+    check "kill -9 of windlass leaves no process" await 60 no_pods
+    launch next
+    check "the next run succeeds, a name of 255 bytes among its inputs" ends_with $run 0
+    # shellcheck disable=SC2046 # plain names
+    check "every picture is there and nothing else" only "$work/data/painted" outputs.jsonl $(ls "$work/data/photos")
+}
 
-mkdir "$work/data/large"
-ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work/data/large/p%03d.png" </dev/null
-manifest '{files: {path: data/large}}' data/halted slow
-launch halted
-check "pictures are under way again" await 60 has "$work/data/halted/p003.png"
-sleep 1.2 # until the status counts some
-kill -INT "$(windlass_of $run)"
-check "Ctrl-C ends them" ends_with $run 130
-check "and says where the finished results are" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
+# Ctrl-C in the middle.
+halted_run() {
+    mkdir "$work/data/large"
+    ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work/data/large/p%03d.png" </dev/null
+    manifest '{files: {path: data/large}}' data/halted slow
+    launch halted
+    check "pictures are under way again" await 60 has "$work/data/halted/p003.png"
+    sleep 1.2 # until the status counts some
+    kill -INT "$(windlass_of $run)"
+    check "Ctrl-C ends them" ends_with $run 130
+    check "and says where the finished results are" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
+}
 
 # The input disappears when only the join remains.
-manifest '{video: {path: data/film.mp4}}' data/lost slow
-launch lost
-check "a film is under way" await 60 has "$work/data/lost/.windlass/*/try/*"
-rm "$film"
-check "a film that is removed meanwhile fails the job" ends_with $run 1
-check "in a line that names the input, not the output" grep -q 'failed: spec.input.video.path: data/film.mp4' "$work/lost.log"
+lost_film() {
+    manifest '{video: {path: data/film.mp4}}' data/lost slow
+    launch lost
+    check "a film is under way" await 60 has "$work/data/lost/.windlass/*/try/*"
+    rm "$film"
+    check "a film that is removed meanwhile fails the job" ends_with $run 1
+    check "in a line that names the input, not the output" grep -q 'failed: spec.input.video.path: data/film.mp4' "$work/lost.log"
+}
+
+draw "cases" 2 two_runs killed_run halted_run lost_film
+for each in two_runs killed_run halted_run lost_film; do ! is_drawn $each || $each; done # (in this order: the film goes)
 exit $((failures > 0))
