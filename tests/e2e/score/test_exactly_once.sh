@@ -3,33 +3,39 @@
 # windlass itself are killed with -9, and 5 % of the tries of a user's program fail (or crash) and 2 % hang.
 # Whatever is killed, the output is byte for byte that of an undisturbed run, every mini-batch counts once in the
 # commits, and no files of tries are left.
-#   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10): the number of runs, and
-#   as many again of a slow program (one in `make test`); ONCE_BATCHES (100 of the slow one); ONCE_KIND (0 to 3):
-#   only that kind of job; ONCE_PARTS (1, in a soak 8): the number of processes that share the rounds of the slow program,
-#   which takes hardly any processor time; ONCE_PART: only one of them. The soak of the slow one alone, 200 rounds:
+#   `make test` draws two of the four kinds of jobs. SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (3, in a
+#   soak SOAK_ROUNDS / 10): the number of runs, and as many again of a slow program (one in `make test`); ONCE_BATCHES (100
+#   of the slow one); ONCE_KIND (0 to 3): only that kind of job; ONCE_PARTS (1, in a soak 8): the number of processes that
+#   share the rounds of the slow program, which takes hardly any processor time; ONCE_PART: only one of them. The soak of
+#   the slow one alone, 200 rounds:
 #       SOAK_SEED=1 SOAK_ROUNDS=2000 ONCE_KIND=3 bash tests/e2e/score/test_exactly_once.sh
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-# beside VARIABLE COUNT: this script with each number below that, all at the same time; and ends.
+# beside VARIABLE VALUE...: this script with each of them, all at the same time; and ends.
 beside() {
-    local logs at running=()
+    local logs at variable=$1 running=()
+    shift
     logs=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder's name now
     trap "kill \$(jobs -p) 2>/dev/null; wait; rm -rf '$logs'" EXIT
-    for ((at = 0; at < $2; at++)); do
-        env "$1=$at" bash "$0" >"$logs/$at" 2>&1 &
+    for at in "$@"; do
+        env "$variable=$at" bash "$0" >"$logs/$at" 2>&1 &
         running+=($!)
     done
     for at in "${running[@]}"; do wait "$at" || failures=$((failures + 1)); done
-    for ((at = 0; at < $2; at++)); do cat "$logs/$at"; done
+    for at in "$@"; do cat "$logs/$at"; done
     exit $((failures > 0))
 }
 # The kinds of jobs beside each other: most of a run is waiting until dead processes are replaced.
-[ -n "${ONCE_KIND:-}" ] || beside ONCE_KIND 4
+if [ -z "${ONCE_KIND:-}" ]; then
+    draw "kinds of jobs" 2 0 1 2 3
+    beside ONCE_KIND "${drawn[@]}"
+fi
 parts=1
 [ "$ONCE_KIND" != 3 ] || parts=${ONCE_PARTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 1 || echo 8)}
-[ "$parts" = 1 ] || [ -n "${ONCE_PART:-}" ] || beside ONCE_PART "$parts"
+# shellcheck disable=SC2046 # one word for each number
+[ "$parts" = 1 ] || [ -n "${ONCE_PART:-}" ] || beside ONCE_PART $(seq 0 $((parts - 1)))
 rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
 batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 400)}
 if [ "$ONCE_KIND" = 3 ]; then
