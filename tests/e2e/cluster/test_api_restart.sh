@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The API server (Kubernetes 1.20) restarts under a controller, three times: while it starts it may not know our kinds.
-# Sweeps whose trials run neither end nor make others, and new jobs begin.
+# The API server (Kubernetes 1.20) restarts under a controller: while it starts it may not know our kinds. Sweeps whose
+# trials run neither end nor make others, and new jobs begin.
+#   SOAK_ROUNDS: three times
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -36,7 +37,7 @@ drawn() { # the server keeps plain numbers, and trials have values between them
         [ "$("$api/kubectl" get disttrains -l windlass.dev/job=all -o json | jq '[.items[].spec.command[1] | tonumber | select(. >= 0.25 and . <= 0.75)] | length')" = 2 ]
 }
 check "bounds that are plain numbers" drawn
-for round in 1 2 3; do
+for round in 1 ${SOAK_ROUNDS:+2 3}; do
     before=$(missing)
     tests/cluster/api-server.sh restart "$api" >"$work/restart.log" 2>&1 || { cat "$work/restart.log"; exit 3; }
     job "round-$round" | "$api/kubectl" apply -f - >/dev/null
