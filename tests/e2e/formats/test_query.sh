@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
 rows=${QUERY_ROWS:-20000}
-large=${QUERY_LARGE:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 300000 || echo 10000000)}
+large=${QUERY_LARGE:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 100000 || echo 10000000)}
 work=$(mktemp -d)
 server=
 finish() {
