@@ -16,7 +16,8 @@ libraries=$(realpath "$build/tests/fakegpu")
 rest_library "$work" || exit 3
 mpi() { LD_PRELOAD=$work/rest.so LD_LIBRARY_PATH=$libraries timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
 
-for ranks in 2 3; do
+draw "ranks" 1 2 3
+for ranks in "${drawn[@]}"; do
     mpi -np $ranks "$build/tests/conformance/test_comm" nccl >"$work/suite" 2>&1
     code=$?
     grep -E '^(ok|not ok) ' "$work/suite"
