@@ -419,9 +419,9 @@ static void run_network(void (*build)(struct network *), const char *name, const
     arena_release(&network.graph.arena);
 }
 
-/* On the emulated GPU a third of the rows, each day another one; a soak runs all. */
+/* On the emulated GPU a sixth of the rows, each day another one; a soak runs all. */
 static bool is_taken(size_t at, size_t count) {
-    return test_samples(at, count, is_emulated() ? 3 : 1, test_day());
+    return test_samples(at, count, is_emulated() ? 6 : 1, test_day());
 }
 
 static void run_suite(const char *device_name, bool has_operators) {

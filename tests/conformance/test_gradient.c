@@ -2,7 +2,7 @@
 /* Every operator's gradient against finite differences: the weighted sum of a node's outputs, along
  * a random direction of one input, from five points with a wide step; inputs of operators with
  * kinks keep a distance from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). On the emulated
- * GPU each day another third of the rows; all, and at most EMULATED_ROUNDS draws, in a soak. */
+ * GPU each day another sixth of the rows; all, and at most EMULATED_ROUNDS draws, in a soak. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/decompose.h"
 #include "agent/engine/ops/training/gradient.h"
@@ -362,7 +362,7 @@ static void run_rows(const char *device_name, uint64_t draws) {
     }
     rounds = is_emulated() ? MIN(rounds, EMULATED_ROUNDS) : rounds;
     for (uint64_t i = 0; i < rounds * ARRAY_LEN(rows); i++) {
-        if (!test_samples(i, ARRAY_LEN(rows), is_emulated() ? 3 : 1, test_day())) {
+        if (!test_samples(i, ARRAY_LEN(rows), is_emulated() ? 6 : 1, test_day())) {
             continue;
         }
         run_row(&rows[i % ARRAY_LEN(rows)], device, seed + i / ARRAY_LEN(rows), &worst);

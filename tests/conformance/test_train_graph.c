@@ -3,7 +3,7 @@
  * loss, every gradient, the norms' statistics; in float32 to the last digits, in bfloat16 against
  * the plain kernels' own bfloat16 (agent/engine/ops/rewrite/bfloat.h). Two steps must have the same
  * bits. SOAK_SEED and SOAK_ROUNDS: other numbers, and how many draws (1). On the emulated GPU each
- * day another third of the networks; all, and at most EMULATED_ROUNDS draws, in a soak. */
+ * day another sixth of the networks; all, and at most EMULATED_ROUNDS draws, in a soak. */
 #include "tests/conformance/emulation.h"
 #include "tests/conformance/training_step.h"
 #include "tests/seed.h"
@@ -87,7 +87,7 @@ static void check_all(const char *name) {
     printf("# %s: SOAK_SEED=%u SOAK_ROUNDS=%u\n", name, seed, rounds);
     for (uint32_t round = 0; round < rounds; round++) {
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-            if (test_samples(i, ARRAY_LEN(rows), is_emulated() ? 3 : 1, test_day())) {
+            if (test_samples(i, ARRAY_LEN(rows), is_emulated() ? 6 : 1, test_day())) {
                 check_row(&rows[i], seed + round, name);
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Trainings on device/cuda where there is no GPU: nothing of the built-in networks' graphs is left
  * to the host, in bfloat16 pictures stay channels last, and a short training follows the CPU's
- * (each day another third of the settings; in a soak all). */
+ * (each day another sixth of the settings; in a soak all). */
 #include "agent/comm/comm.h"
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
@@ -227,7 +227,7 @@ static void test_a_training_follows_the_cpu(void) {
          "FP32"},
     };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (test_samples(i, ARRAY_LEN(all), 3, test_day())) {
+        if (test_samples(i, ARRAY_LEN(all), 6, test_day())) {
             follow(&all[i], 1e-3);
         }
     }

@@ -68,7 +68,7 @@ static void counts_and_leases(void) {
         struct listing *listing = NULL;
         AUTO(tree_freep) json_t *spec = spec_of(films[i].name);
         int before = test_failures;
-        if (!test_samples(i, ARRAY_LEN(films), 3, seed) || film_make(&films[i]) < 0) {
+        if (!test_samples(i, ARRAY_LEN(films), 5, seed) || film_make(&films[i]) < 0) {
             continue;
         }
         char path[8192];

@@ -43,11 +43,21 @@ static bool is_same_times(const char *from, const char *to) {
                       from, to) == 1;
 }
 
-/* test_video makes them, too, perhaps at the same time. */
+/* Those of the later tests. (test_video makes films, too, perhaps at the same time.) */
 static void films_are_there(void) {
+    static const char *const names[] = {"bframes.mp4", "cut.ts",    "edit.mp4", "fragments.mp4",
+                                        "hevc.mp4",    "mpeg2.mpg", "odd.mkv",  "two.mp4",
+                                        "vfr.mkv",     "vfr.mp4"};
+    size_t made = 0;
     for (size_t i = 0; i < ARRAY_LEN(films); i++) {
-        CHECK_INT(film_make(&films[i]), 0);
+        for (size_t j = 0; j < ARRAY_LEN(names); j++) {
+            if (strcmp(films[i].name, names[j]) == 0) {
+                CHECK_INT(film_make(&films[i]), 0);
+                made++;
+            }
+        }
     }
+    CHECK_INT(made, ARRAY_LEN(names));
 }
 
 static void round_trips(void) {
@@ -56,9 +66,10 @@ static void round_trips(void) {
         struct error err = {0};
         AUTO(tree_freep) json_t *outputs = json_array();
         char from[8192], to[8192];
-        if (!test_samples(i, ARRAY_LEN(films), 3, seed)) {
+        if (!test_samples(i, ARRAY_LEN(films), 5, seed)) {
             continue;
         }
+        CHECK_INT(film_make(&films[i]), 0);
         snprintf(from, sizeof from, "%s/%s", fixtures_folder, films[i].name);
         CHECK_OK(make_video(films[i].name, 11, outputs, &err), &err);
         const char *output = json_string_value(json_array_get(outputs, 0));

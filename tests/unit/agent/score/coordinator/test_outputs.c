@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The end of a rerun: a coordinator is killed at each of its calls of the store, one after the
  * other, and a successor, another job or a restart goes on. What is in the output then is what a
- * first run makes of the same input: no file of an earlier generation is left. Every other call, on
- * each day the others; SOAK_ROUNDS: all of them, and how many of the courses. */
+ * first run makes of the same input: no file of an earlier generation is left. Every fourth call,
+ * on each day others; SOAK_ROUNDS: all of them, and how many of the courses. */
 #include "agent/score/coordinator/outputs.h"
 
 #include "agent/data/kinds/output_name.h"
@@ -347,7 +347,7 @@ static const struct course courses[] = {
 
 /* Whether a coordinator is killed at this call. */
 static bool is_tried(int64_t call) {
-    return test_samples((uint64_t)call, CALLS_MAX, 2, test_day());
+    return test_samples((uint64_t)call, CALLS_MAX, 4, test_day());
 }
 
 /* Leaves in killed/N the output of a coordinator that was killed at its call N. */
