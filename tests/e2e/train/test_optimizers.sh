@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Each optimizer, clipping, factors of layers, accumulation and the average of the weights follow PyTorch's trainings of
 # double precision over 100 steps, to 1e-5; with 2 and 4 ranks as with one; killed, they continue with the same bits.
+# `make test` draws five of ten settings with one rank, two of four with two, and 2 or 4 ranks for the norms.
 #   SOAK_ROUNDS: each optimizer with five more networks and data; SOAK_SEED: the first of them
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -36,10 +37,12 @@ declare -A fields=(
     [average]='"optimizer": {"kind": "Adam", "learningRate": "0.002"}, "ema": {"decay": "0.95"}'
     [parts]='"optimizer": {"kind": "AdamW", "learningRate": "0.002", "weightDecay": "0.1"}, "gradientAccumulationSteps": 7'
 )
-for name in sgd nesterov adam adamw lamb rmsprop adagrad layers average parts; do
+draw "settings" 5 sgd nesterov adam adamw lamb rmsprop adagrad layers average parts
+for name in "${drawn[@]}"; do
     check "$name: 100 steps as PyTorch's" follows $name 1 "${fields[$name]}"
 done
-for name in adamw lamb parts average; do
+draw "settings with 2 ranks" 2 adamw lamb parts average
+for name in "${drawn[@]}"; do
     check "$name: with 2 ranks" follows $name-2 2 "${fields[$name]}"
 done
 check "clipped, 4 ranks: the norm is that of the whole batch" follows adamw-4 4 "${fields[adamw]}"
@@ -62,7 +65,8 @@ check "BatchNorm, 1 worker" norms bn-1 16 1 "$sync"
 check "2 workers, each with its own statistics: other weights" norms bn-own 16 2 ""
 check "by more than 1e-3" apart bn-1 bn-own 1e-3
 check "and the log says so" said_of_ranks bn-own
-for ranks in 2 4; do
+draw "ranks with norms" 1 2 4
+for ranks in "${drawn[@]}"; do
     check "syncBatchNorm, $ranks workers: the weights of one" norms bn-$ranks 16 $ranks "$sync"
     check "to 1e-5" apart bn-1 bn-$ranks
     check "and the log has no such line" test -z "$(grep "own samples" "$work/bn-$ranks.log")"
