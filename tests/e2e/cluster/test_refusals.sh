@@ -61,8 +61,8 @@ controller_is_outdated() { # FIELD
     "$kubectl" delete bs "without-${1,,}" --wait=false >/dev/null
     "$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
 }
-controller_is_outdated credentials
-controller_is_outdated agentImage
+draw "fields that an older definition lacks" 1 credentials agentImage
+for field in "${drawn[@]}"; do controller_is_outdated "$field"; done
 
 # An older definition lacks fields that this program has, and so does every object. Its pods have the defaults of this
 # program's definition; the object stays as the server has it.
@@ -172,7 +172,7 @@ through=$(tests/proxy/start.sh start "$api") || exit 3
 fault() { echo "[{\"method\": \"POST\", \"path\": \"^/api/v1/namespaces/hangs/pods\", $1}]" >"$api/proxy/new" && mv "$api/proxy/new" "$api/proxy/faults"; }
 fault '"status": 503'
 controller through --no-leader-election --kubeconfig "$through"
-for i in $(seq 120); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: hangs, /' | "$kubectl" apply -f - >/dev/null
+for i in $(seq 40); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: hangs, /' | "$kubectl" apply -f - >/dev/null
 has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
 many_fail() { [ "$(done_so_far 503)" -ge 20 ]; } # how soon is the pace of tries' matter
@@ -183,12 +183,15 @@ check "failing webhook: a job of another namespace gets its pods meanwhile" with
 kill "$pid"
 wait "$pid"
 fault '"stallSeconds": 20'
+began_hanging=$SECONDS
 controller hanging --no-leader-election --kubeconfig "$through"
 many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
 check "hanging webhook: 64 requests hang" within 60 many_hang
 apply beside-hangs
 check "hanging webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-hangs
-check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]
+# (Those that have hung for their 20 s are asked for again.)
+most=$((64 * (1 + (SECONDS - began_hanging) / 20)))
+check "hanging webhook: and no more than 64 hang ($(done_so_far stall) so far)" [ "$(done_so_far stall)" -le $most ]
 
 ##### a template that is wrong ####################################################################
 # 1.20 drops a field that it does not know; later ones answer so, as the POST requests it.
@@ -198,7 +201,7 @@ apply wrong-template
 check "wrong template: the job has failed" ends wrong-template False ObjectRefused
 check "wrong template: it was asked for a few times at most ($(done_so_far 400))" [ "$(done_so_far 400)" -le 3 ]
 rm "$api/proxy/faults"
-all_are_there() { [ "$("$kubectl" get pods -n hangs -o name | wc -l)" -eq 360 ]; }
+all_are_there() { [ "$("$kubectl" get pods -n hangs -o name | wc -l)" -eq 120 ]; }
 check "when it answers again, its jobs go on" within 60 all_are_there
 kill "$pid"
 wait "$pid"
