@@ -4,7 +4,7 @@
 # which it must equal byte for byte, goes straight to Azurite.
 #   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10): the number of runs of a
 #   user's program, ONCE_OTHERS (0, in a soak a twentieth of that): the number of runs of networks after them, each
-#   result an object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the number of processes that
+#   result an object; ONCE_BATCHES (250, in a soak 2000); ONCE_PARTS (1, in a soak 5): the number of processes that
 #   share the rounds, beside each other, each with its own Azurite; ONCE_PART: only one of them.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -24,7 +24,7 @@ fi
 programs=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-10} + 9) / 10))}
 rounds=$((programs + ${ONCE_OTHERS:-$((${SOAK_ROUNDS:-0} / 200))}))
 kind_of() { [ "$1" -le $programs ] && echo 2 || echo $((($1 - programs) % 2)); }
-batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 500)}
+batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 250)}
 seed=${SOAK_SEED:-1}
 in=az://films/tests/in out=az://results/tests/out
 stores='stores: [{account: films, secretName: films, readOnly: true}, {account: results, secretName: results}]'
