@@ -2,7 +2,7 @@
 # What tools make of a job's status from its first to its last, over recorded lives: those that the plans of the three
 # kinds lead in test_plan_life, with pods that die, are evicted, and lost writes. At every step kubectl wait (on a real
 # API server), kstatus (tests/kstatus.py) and Argo CD's check (docs/operate/gitops/health.lua) say the same.
-# SOAK_ROUNDS: so many lives of each kind before a real API server (3); the others see 20 or more.
+# SOAK_ROUNDS: so many lives of each kind before a real API server (2); the others see 20 or more.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 built "${BUILD:-build}"/tests/unit/operator/kinds/{batchscore,disttrain,sweep}/test_plan_life >/dev/null || exit 3
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
-each=${SOAK_ROUNDS:-3}
+each=${SOAK_ROUNDS:-2}
 all=$((each > 20 ? each : 20))
 for kind in batchscore disttrain sweep; do
     rounds=$((all / 5)) # of ten lives; of a Sweep's fewer are whole

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo as a user runs it, on the first 24 frames of its real video: `windlass run` of the example's
+# The demo as a user runs it, on the first 12 frames of its real video: `windlass run` of the example's
 # manifest with two workers, the result checked with ffprobe and by its pixels.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -11,7 +11,7 @@ example=examples/style-transfer
 $example/fetch.sh || exit 3
 mkdir -p "$work/data/media"
 cp -r $example/data/model "$work/data/"
-ffmpeg -v error -i $example/data/media/cockatoo.mp4 -t 1.2 -c copy -frames:v 24 "$work/data/media/cockatoo.mp4" || exit 3
+ffmpeg -v error -i $example/data/media/cockatoo.mp4 -t 0.6 -c copy -frames:v 12 "$work/data/media/cockatoo.mp4" || exit 3
 frames=$(count_frames "$work/data/media/cockatoo.mp4")
 
 "$windlass" run -f $example/batchscore.yaml --volume data="$work/data" --workers 2 --state "$work/state" >"$work/out" 2>&1

@@ -2,7 +2,7 @@
 # A finished job is applied again after its input, its spec, its code or its outputs were edited: what is new or
 # changed is scored, what is gone leaves the output, the rest is kept, and where only a full run is right it says
 # so, and --restart does it. At the end the output is that of a fresh run, byte for byte, whatever was killed when.
-# SOAK_ROUNDS (2), SOAK_SEED: rounds of random edits and kills. In them a worker runs the program twice; where SOAK_ROUNDS is
+# SOAK_ROUNDS (one of two, drawn), SOAK_SEED: rounds of random edits and kills. In them a worker runs the program twice; where SOAK_ROUNDS is
 # set, it does so in all that comes before, too.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -471,7 +471,9 @@ hurt() { # kills a pod, or windlass, at a random moment
 }
 clear fresh
 processes=2
-for round in $(seq "${SOAK_ROUNDS:-2}"); do
+draw "rounds" 1 1 2
+[ -z "${SOAK_ROUNDS:-}" ] || mapfile -t drawn < <(seq "$SOAK_ROUNDS")
+for round in "${drawn[@]}"; do
     [ $((round % 2)) = 0 ] && mode=PerFile || mode=AppendRow
     clear in out
     mkdir -p "$work/data/in"
