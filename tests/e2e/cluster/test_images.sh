@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/operate/aks.md
 # does it; the pulled images equal those that were built. agent-cuda and trainer-cuda are built if
-# a CUDA toolkit is installed.
+# a CUDA toolkit is installed. `make test` draws one of them, and one of the three images that come back.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -82,7 +82,8 @@ push() { make --no-print-directory push >"$work/push" 2>&1 || { sed 's/^/# /' "$
 check "make push REGISTRY=..." push
 not_again() { images/build.sh build operator 2>&1 | grep -qF "windlass-operator:$version: unchanged since "; }
 check "an image is not built again while its inputs are the same" not_again
-for image in operator agent trainer; do
+draw "images that come back" 1 operator agent trainer
+for image in "${drawn[@]}"; do
     program=windlass
     [ $image = operator ] || program=windlass-$image
     comes_back() {
@@ -128,7 +129,8 @@ loads() {
     [ "$(grep -c . <<<"$names")" -ge 18 ] && [ "$(cat "$work/loads")" = "windlass-$part $version" ] ||
         { sed 's/^/# /' "$work/loads"; return 1; }
 }
-for image in agent-cuda trainer-cuda; do
+draw "images with CUDA" 1 agent-cuda trainer-cuda
+for image in "${drawn[@]}"; do
     if [ ! -x "$toolkit/bin/nvcc" ]; then
         echo "skip $image: not built (no base image: no CUDA toolkit in $toolkit)"
         continue
