@@ -38,8 +38,7 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
          "~/.local/state/windlass/NAME-TIME).",
          &run->state},
         {"restart", 0, OPTION_FLAG, NULL,
-         "Start from the beginning, whatever earlier runs of this job have done.",
-         &run->restart},
+         "Start from the beginning, whatever earlier runs of this job have done.", &run->restart},
         {"anew", 0, OPTION_FLAG, NULL, NULL, &restarts_by_old_name}, /* hidden */
         {"only", 0, OPTION_TEXT, "NAME", NULL, &run->only}, /* hidden: jobs/change.c gives it */
         {"once", 0, OPTION_FLAG, NULL,

@@ -126,8 +126,8 @@ static void check_variable(const json_t *pod, const char *name, const char *want
     CHECK_STR(tree_text(tree_find(variables, "name", name), "value", ""), wanted);
 }
 
-/* What summary and result.json say of the job, besides what the coordinator sees itself. */
-static void test_what_a_coordinator_is_told(void) {
+/* For summary and result.json, besides what the coordinator sees itself. */
+static void test_what_a_coordinator_gets(void) {
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:{s:s}}, s:{s:{s:[s], s:s, s:{s:s}}}}", "input", "files", "path",
                              "data/in", "scorer", "command", "command", "x", "image",
@@ -152,6 +152,6 @@ int main(void) {
     TEST(test_owned);
     TEST(test_finished);
     TEST(test_coordinators_on_nodes_that_are_lost);
-    TEST(test_what_a_coordinator_is_told);
+    TEST(test_what_a_coordinator_gets);
     return failures ? 1 : TEST_END();
 }
