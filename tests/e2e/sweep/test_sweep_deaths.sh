@@ -13,6 +13,13 @@ sweep_begins
 seed=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))}
 rounds=${DEATHS_ROUNDS:-$(((${SOAK_ROUNDS:-50} + 49) / 50))}
 echo "# SOAK_SEED=$seed"
+# The pod that registers lives for some milliseconds only: it begins a second later, so that it can be found.
+mkdir "$work/bin"
+mkfifo "$work/never"
+cp "$build/windlass" "$build/windlass-trainer" "$work/bin/"
+printf '#!/bin/bash\n[ "$1" != register ] || read -rt 1 _ <>%s\nexec %s "$@"\n' "$work/never" "$build/windlass-agent" >"$work/bin/windlass-agent"
+chmod +x "$work/bin/windlass-agent"
+windlass=$work/bin/windlass
 cat >"$work/sweep.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: Sweep
@@ -63,7 +70,7 @@ hurt() {
     fi
     [ ${#victims[@]} -gt 0 ] && kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null && deaths[which]=$((deaths[which] + 1))
 }
-# All trials have ended: what is to die now lives for some milliseconds only.
+# All trials have ended.
 registers() { [ "${deaths[3]}" -lt "${most[3]}" ] && grep -q ' 4 of 4 trials' "$work/said" "$work/told"; }
 # What is left of the last run: each trial's place, values, reports, value and model, and the registered one.
 result() {
