@@ -12,6 +12,7 @@
  *     after=S                       Retry-After of each 429
  *     key=TEXT                      401 without "Authorization: Bearer TEXT"; repeats what came
  *     forbid=TEXT                   403 for this text
+ *     hang=TEXT                     the first request with this text takes an hour
  *     model=NAME                    404 for other models
  *     loads=MS                      503 for everything so long after the start
  *     fails=TEXT                    ends with 1 and this text on stderr, after loads=MS
@@ -41,7 +42,7 @@ static const char *const fault_names[FAULTS] = {"",      "busy", "error", "reset
 static struct {
     long port, latency, spread, most, after, seed, loads, any;
     long share[FAULTS];
-    const char *key, *model, *forbid, *fails;
+    const char *key, *model, *forbid, *hang, *fails;
     long loaded_us; /* when it is ready */
     int record;
 } given = {.most = 1 << 20, .seed = 1, .record = -1};
@@ -277,6 +278,10 @@ static void begin(struct peer *peer, char *head, const char *body) {
         record(&(struct peer){.status = 200, .text = "refused"});
     }
     long ms = given.latency + (given.spread ? dice() % given.spread : 0);
+    if (given.hang && strcmp(peer->text, given.hang) == 0) {
+        ms = 3600000;
+        given.hang = NULL;
+    }
     peer->due_us = now_us() + (peer->status == 200 && !text_starts(head, "GET ") ? ms * 1000 : 0);
     peer->is_busy = true;
     in_flight++;
@@ -394,6 +399,7 @@ static void take_option(char *option) {
     given.key = strcmp(option, "key") == 0 ? value : given.key;
     given.model = strcmp(option, "model") == 0 ? value : given.model;
     given.forbid = strcmp(option, "forbid") == 0 ? value : given.forbid;
+    given.hang = strcmp(option, "hang") == 0 ? value : given.hang;
     given.fails = strcmp(option, "fails") == 0 ? value : given.fails;
     if (strcmp(option, "record") == 0) {
         given.record = open(value, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

@@ -407,6 +407,7 @@ struct runners_status runners_read_status(struct runners *runners) {
         const struct runner *runner = &runners->of[i];
         bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;
         view.is_idle = view.is_idle && runner->running < 0;
+        view.has_idle = view.has_idle || runner->running < 0;
         view.hangs = view.hangs || (is_dropped && !runners->kind->has_clock &&
                                     now_ms - runner->dropped_at_ms > RUNNERS_HANG_MS);
     }

@@ -66,6 +66,7 @@ void runners_hand_back(struct runners *runners);
 
 struct runners_status {
     bool is_idle;         /* nothing runs */
+    bool has_idle;        /* a slot runs nothing */
     bool hangs;           /* a cancelled lease still runs after RUNNERS_HANG_MS */
     bool is_storage_dead; /* a volume does not respond: this worker cannot continue */
     struct error ended;   /* no scorer can succeed any more: scorer.h; kind NONE: not so */

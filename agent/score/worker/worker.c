@@ -103,11 +103,13 @@ static void leave_evidence(struct worker *worker, bool at_once) {
 }
 
 /* Between taking the results and sending them: when the last one arrives, the coordinator knows
- * what all have cost. */
+ * what all have cost. It may come from a second run, while the first still runs. */
 static void send_tally(struct worker *worker) {
     enum { REQUESTS_MS = 1000 };
     int64_t now_ms = clock_monotonic_ms();
-    bool is_last = worker->leaving_since_ms >= 0 || runners_read_status(worker->runners).is_idle;
+    struct runners_status view = runners_read_status(worker->runners);
+    bool has_twins = view.has_idle && scorer_may_repeat(worker->job->spec);
+    bool is_last = worker->leaving_since_ms >= 0 || view.is_idle || has_twins;
     if (now_ms - worker->tally_ms < REQUESTS_MS && !is_last) {
         return;
     }

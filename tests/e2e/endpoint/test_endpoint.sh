@@ -93,6 +93,15 @@ job bad "url: 'http://127.0.0.1:$port'" '{table: {path: data/bad.jsonl, format: 
 check "invalid lines fail alone" in_order "$out/output.jsonl" 3
 check "and say what they lack" [ "$(jq -r .error.message "$out/errors.jsonl" | grep -c 'bad.jsonl:[0-9]*: \(the line is not\|method\|url\|body\|custom_id\)')" = 5 ]
 check "the first is named by its line" grep -q "5 of 8 lines are invalid requests and will fail; the first is line 4: bad.jsonl:396: the line is not one JSON value" "$work"/bad.state/*.log
+{
+    batch 2
+    printf '{"custom_id": "vast", "method": "POST", "url": "/x", "body": {"a": "'
+    head -c $((32 << 20)) /dev/zero | tr '\0' x
+    echo '"}}'
+} >"$work/data/vast.jsonl"
+job vast "url: 'http://127.0.0.1:$port'" '{table: {path: data/vast.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "a body of more than 32 MiB fails alone" in_order "$out/output.jsonl" 2
+check "with its bound" [ "$(jq -r '.custom_id + " " + .error.message' "$out/errors.jsonl")" = "vast vast.jsonl:264: body has more than 32 MiB" ]
 { batch 5 && batch 2; } >"$work/data/twice.jsonl"
 wanted_code=2 job twice "url: 'http://127.0.0.1:$port'" '{table: {path: data/twice.jsonl, format: JSONLines}}'
 check "a custom_id twice ends the job before anything is asked" says twice 'lines [12] and [67] both have the custom_id "id-[01]": give each line one of its own'
@@ -162,6 +171,12 @@ job forms "url: 'http://127.0.0.1:$port', request: {template: {messages: [{conte
 options=()
 check "a template has none, and the batch's does not stay (code $code)" [ "$code" = 0 -a ! -e "$out/errors.jsonl" -a ! -e "$out/output.jsonl" ]
 check "nor does result.json name it" [ "$(jq '[.reports[].name | select(. == "errors.jsonl")] | length' "$out/result.json")" = 0 ]
+
+# ---- a second run of a slow request
+start_server hung hang=q-7 || exit 3
+job hedge "url: 'http://127.0.0.1:$port', concurrency: 4, hedge: true" '{table: {path: data/few.jsonl, format: JSONLines}}'
+check "with hedge a request without an answer is sent again when nothing else waits" in_order "$out/output.jsonl" 20
+check "and no other is" jq -e '.requests | .requests == 21 and .answers == 20' "$out/summary.json"
 
 # ---- several servers, limits
 start_server lacks model=other || exit 3
