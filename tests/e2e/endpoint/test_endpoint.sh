@@ -204,6 +204,13 @@ check "a limit per minute" in_order "$out/output.jsonl" 60
 # second, which knows at once, so both never send more than fifteen: 3.9 s. Each with a limit of its own would take 2.9 s.
 took=$((($(date +%s%N) - started) / 1000000))
 check "is of both workers together (${took} ms)" [ "$took" -ge 3800 ]
+batch 9 >"$work/data/nine.jsonl"
+started=$(date +%s%N)
+job tokens "url: 'http://127.0.0.1:$port', limits: {tokensPerMinute: 1800}" '{table: {path: data/nine.jsonl, format: JSONLines}}'
+check "a limit of tokens" in_order "$out/output.jsonl" 9
+# A body of 58 bytes counts as 15 tokens, and 135 at 30 a second take 4.4 s.
+took=$((($(date +%s%N) - started) / 1000000))
+check "is kept, too (${took} ms)" [ "$took" -ge 4300 ]
 # ---- without a manifest
 start_server plain key=s3cret || exit 3
 cp "$work/data/requests.jsonl" "$work/My Requests.jsonl"
