@@ -42,6 +42,8 @@ static const char *const filled_fields[] = {
     "scorer.endpoint.tries",
     "scorer.endpoint.timeoutSeconds",
     "scorer.endpoint.readyTimeoutSeconds",
+    "scorer.endpoint.clientCertificate.certificate",
+    "scorer.endpoint.clientCertificate.key",
     "scorer.endpoint.server.port",
     "scorer.endpoint.server.readyPath",
     "retry.maxTries",

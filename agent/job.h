@@ -38,8 +38,8 @@ struct job {
     char *endpoint_key; /* worker only: WINDLASS_ENDPOINT_KEY; NULL: none */
     /* Worker only, PEM: WINDLASS_ENDPOINT_TLS_CERTIFICATE, _TLS_KEY; NULL: none. */
     char *endpoint_certificate_pem, *endpoint_certificate_key_pem;
-    int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
-    json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
+    int gpus;     /* worker only: WINDLASS_GPUS; 0: none */
+    json_t *spec; /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *output; /* VOLUME/path */
     /* Items of a cell (ledger.h): miniBatchSize; with is_auto 1; of a table 1, too, since each of

@@ -20,8 +20,8 @@ struct endpoint_setting {
     const char *authority; /* PEM: who has certified https servers; NULL: this machine's */
     const char *certificate_pem, *certificate_key_pem; /* ours, borrowed; NULL: none */
     const char *proxy;                                 /* NULL: none */
-    const json_t *headers; /* an object of texts; NULL: none */
-    int64_t requests_per_minute, tokens_per_minute; /* 0: no limit */
+    const json_t *headers;                             /* an object of texts; NULL: none */
+    int64_t requests_per_minute, tokens_per_minute;    /* 0: no limit */
     int64_t answer_bytes;      /* memory for all answers of this worker (answer_memory.h) */
     const char *ready_path;    /* answered with 2xx when a server is ready; NULL: any answer at / */
     struct own_server *server; /* borrowed; NULL: none of our own */

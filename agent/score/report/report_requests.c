@@ -3,7 +3,7 @@
 
 enum { MONEY_BYTES = 32 };
 
-/* Where a figure stands in summary.json's "requests", and how it is shown. */
+/* A member of summary.json's "requests", and how it is shown. */
 struct figure {
     const char *name, *label;
     enum { COUNT, MILLISECONDS, SECONDS, MONEY } form;

@@ -7,9 +7,8 @@
 enum { PER_DOUBLING = 8 };
 
 const char *const request_metrics_names[REQUESTS_COUNTS] = {
-    "requests", "answers", "refused", "busy",     "broken",       "timeouts",
-    "unfit",    "cut",     "retries", "tokensIn", "tokensCached", "tokensOut",
-    "gpuSeconds"};
+    "requests", "answers", "refused",  "busy",         "broken",    "timeouts",  "unfit",
+    "cut",      "retries", "tokensIn", "tokensCached", "tokensOut", "gpuSeconds"};
 
 void request_metrics_add(struct request_metrics *metrics, enum request_metrics_count count,
                          int64_t amount) {

@@ -24,7 +24,7 @@ struct scorer_options {
     const struct local_file *network; /* for onnx: the file on this machine; NULL: it is fetched */
     /* The following are for workers; the coordinator, which only calls try_out, does not set
      * them. */
-    const char *secret;   /* of the job, for the scorer alone; NULL: none */
+    const char *secret; /* of the job, for the scorer alone; NULL: none */
     const char *certificate_pem, *certificate_key_pem; /* for servers that ask for one; the same */
     struct scorer *first; /* of the same worker, opened before, which lives as long; NULL: none */
     const char *job, *worker;

@@ -185,10 +185,10 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", prefix, index, attempt)
                              : x_printf("%s-worker-%d", prefix, index);
     AUTO(text_freep) char *coordinator = pod_authority(endpoint->address, endpoint->port);
-    struct pod_secrets secrets = {.secret = endpoint->secret,
-                                  .endpoint_key = tree_get(spec->job.json, "scorer.endpoint.key"),
-                                  .client_certificate = tree_get(
-                                      spec->job.json, "scorer.endpoint.clientCertificate")};
+    struct pod_secrets secrets = {
+        .secret = endpoint->secret,
+        .endpoint_key = tree_get(spec->job.json, "scorer.endpoint.key"),
+        .client_certificate = tree_get(spec->job.json, "scorer.endpoint.clientCertificate")};
     json_t *environment = environment_of_both(spec, &secrets, name);
     pod_add_value(environment, "WINDLASS_COORDINATOR", coordinator);
     pod_add_value(environment, "WINDLASS_COORDINATOR_SHA256", endpoint->certificate_sha256);

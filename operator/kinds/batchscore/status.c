@@ -57,22 +57,14 @@ static void copy_lost(json_t *status, const json_t *progress) {
 
 /* What requests to model servers have cost. */
 static void copy_requests(json_t *status, const json_t *progress) {
-    static const char *const numbers[] = {"requests",
-                                          "answers",
-                                          "refused",
-                                          "busy",
-                                          "broken",
-                                          "timeouts",
-                                          "unfit",
-                                          "cut",
-                                          "retries",
-                                          "tokensIn",
-                                          "tokensCached",
-                                          "tokensOut",
-                                          "gpuSeconds",
-                                          "medianMilliseconds",
-                                          "p99Milliseconds",
-                                          "tokensPerSecond"};
+    static const char *const numbers[] = {"requests",        "answers",
+                                          "refused",         "busy",
+                                          "broken",          "timeouts",
+                                          "unfit",           "cut",
+                                          "retries",         "tokensIn",
+                                          "tokensCached",    "tokensOut",
+                                          "gpuSeconds",      "medianMilliseconds",
+                                          "p99Milliseconds", "tokensPerSecond"};
     static const char *const texts[] = {"cost", "costPer1000"};
     const json_t *given = json_object_get(progress, "requests");
     if (!json_is_object(given)) {

@@ -88,11 +88,11 @@ char *job_plain_path(const char *path) {
 }
 
 const char *job_secret_in(const char *text) {
-    static const char *const secrets[] = {"WINDLASS_TOKEN", "WINDLASS_TLS_KEY",
-                                          "WINDLASS_SIGNING_KEY", "WINDLASS_QUERY_CONNECTION",
-                                          "WINDLASS_ENDPOINT_KEY",
-                                          "WINDLASS_ENDPOINT_TLS_CERTIFICATE",
-                                          "WINDLASS_ENDPOINT_TLS_KEY"};
+    static const char *const secrets[] = {
+        "WINDLASS_TOKEN",           "WINDLASS_TLS_KEY",
+        "WINDLASS_SIGNING_KEY",     "WINDLASS_QUERY_CONNECTION",
+        "WINDLASS_ENDPOINT_KEY",    "WINDLASS_ENDPOINT_TLS_CERTIFICATE",
+        "WINDLASS_ENDPOINT_TLS_KEY"};
     for (const char *at = text; (at = strchr(at, '$')); at += 1 + (at[1] == '$')) {
         for (size_t i = 0; i < ARRAY_LEN(secrets) && at[1] == '('; i++) {
             size_t length = strlen(secrets[i]);

@@ -2,7 +2,7 @@
 # scorer.endpoint while worker, model server and coordinator are killed with -9 in turn: each request of a batch file has one
 # answer, in order. Asked again is what was in flight at a worker or a server that died, and what was answered in the last second
 # of a coordinator.
-#   SOAK_ROUNDS: 500 requests each, a kill for each 15,000, 0.01 asked again at most, and 10 s at most without an answer.
+#   SOAK_ROUNDS: 500 requests each, a kill for each 50,000, 0.01 asked again at most, and 10 s at most without an answer.
 #   SOAK_SEED (1)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -14,8 +14,8 @@ RANDOM=${SOAK_SEED:-1}
 kills=6 in_flight=8 count=900 latency=60 apart=60
 if [ -n "${SOAK_ROUNDS:-}" ]; then
     count=$((SOAK_ROUNDS * 500)) in_flight=64 latency=20
-    kills=$((count / 15000 > 6 ? count / 15000 : 6))
-    apart=$((count / (kills + 2)))
+    kills=$((count / 50000 > 6 ? count / 50000 : 6))
+    apart=$((count / (kills + 4))) # on average; all must be before the end
 fi
 limit=$((count / 100 + 600)) # seconds
 trap 'stop_servers; kill "${job:-0}" 2>/dev/null; rm -rf "$work"' EXIT

@@ -35,9 +35,9 @@ static void texts_are_masked(void) {
 }
 
 static void write_secrets(const char *folder) {
-    static const char *const names[] = {"token",           "tls.key",      "signing.key",
-                                         "query.connection", "endpoint.key", "endpoint.tls.crt",
-                                         "endpoint.tls.key"};
+    static const char *const names[] = {
+        "token",        "tls.key",          "signing.key",     "query.connection",
+        "endpoint.key", "endpoint.tls.crt", "endpoint.tls.key"};
     struct error err = {0};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *path = file_join(folder, names[i]);

@@ -100,8 +100,8 @@ static void test_requests_have_a_cost(void) {
     json_t *prices = json_pack("{s:f, s:i, s:i}", "perMillionInputTokens", 0.5,
                                "perMillionOutputTokens", 10, "perGpuHour", 4);
     AUTO(tree_freep)
-    json_t *early = json_pack("{s:{s:i, s:i}, s:[]}", "counts", "tokensIn", 1, "gpuSeconds", 2,
-                              "latencies");
+    json_t *early =
+        json_pack("{s:{s:i, s:i}, s:[]}", "counts", "tokensIn", 1, "gpuSeconds", 2, "latencies");
     AUTO(tree_freep)
     json_t *last = json_pack("{s:{s:i, s:i, s:i}, s:[]}", "counts", "tokensIn", 1000000,
                              "tokensOut", 100000, "gpuSeconds", 450, "latencies");

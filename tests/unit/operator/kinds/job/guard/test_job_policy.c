@@ -60,9 +60,8 @@ static void test_secrets_of_model_servers(void) {
     AUTO(tree_freep) json_t *data = load_json("tests/data/job-policy", "cases.json");
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         AUTO(tree_freep)
-        json_t *one =
-            json_pack("{s:s, s:{s:{s:{s:{s:s}}}}}", "kind", "BatchScore", "spec", "scorer",
-                      "endpoint", fields[i], "secretName", "others");
+        json_t *one = json_pack("{s:s, s:{s:{s:{s:{s:s}}}}}", "kind", "BatchScore", "spec",
+                                "scorer", "endpoint", fields[i], "secretName", "others");
         AUTO(tree_freep) json_t *object = object_of(data, one);
         AUTO(text_freep) char *field = x_printf("spec.scorer.endpoint.%s.secretName: ", fields[i]);
         struct error err = {0};
