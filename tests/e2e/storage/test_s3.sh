@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# s3:// against a real server, Ceph's: keys, buckets, what happens when keys change under way, a server that refuses, loses
+# s3:// against a real server, Ceph's: keys, buckets, jobs, what happens when keys change under way, a server that refuses, loses
 # answers, cuts connections or overwrites what is to be made once, and that no secret is printed anywhere. SOAK_ROUNDS / 20
 # seeds against the proxy (default 1), from SOAK_SEED on.
 set -u
@@ -58,6 +58,7 @@ read_only() {
 }
 check "readOnly" read_only
 . tests/e2e/storage/s3_identity.sh
+. tests/e2e/storage/s3_jobs.sh
 rotated() {
     local reader
     echo here | store put $here held
@@ -89,7 +90,25 @@ wrong_clock() {
 }
 check "a clock that is behind is reported" wrong_clock '+2 hours' behind
 check "and one that is ahead" wrong_clock '-2 hours' ahead
-check "a server that stays busy" eval 'faults "[{\"status\": 503}]"; says 3 "busy: $here: the storage answered 503 (6 tries)" probe $here; code=$?; faults "[]"; [ $code -eq 0 ]'
+answered() { # STATUS CODE XML EXIT TEXT COMMAND...: what it says where all answers are that error
+    local code
+    faults "$(jq -nc --argjson status "$1" --arg body "<Error><Code>$2</Code>$3</Error>" '[{status: $status, body: $body}]')"
+    says "$4" "$5" "${@:6}"
+    code=$?
+    faults '[]'
+    return $code
+}
+check "a server that stays busy" answered 503 SlowDown '' 3 "busy: $here: the storage answered 503 SlowDown (6 tries)" probe $here
+slow_down() {
+    faults '[{"status": 503, "body": "<Error><Code>SlowDown</Code></Error>", "times": 3}]'
+    store probe $here
+}
+check "or is for a while" slow_down
+check "a bucket in another region" answered 400 AuthorizationHeaderMalformed '<Region>eu-west-1</Region>' 2 \
+    "invalid: $here: the storage answered 400 AuthorizationHeaderMalformed: asked in us-east-1, the bucket is in eu-west-1: set its region" probe $here
+check "or at another address" answered 301 PermanentRedirect '<Endpoint>films.s3-eu-west-1.amazonaws.com</Endpoint>' 2 \
+    "invalid: $here: the storage answered 301 PermanentRedirect: asked in us-east-1, the bucket is in another region: set its region" probe $here
+check "a clock that the server refuses" answered 403 RequestTimeTooSkewed '' 3 "denied: $here: the storage answered 403 RequestTimeTooSkewed" probe $here
 lost_create() {
     faults '[{"method": "PUT", "path": "lost$", "cutBefore": true, "times": 1}]'
     says 3 "conflict: $here/lost: the storage answered 412 PreconditionFailed: already exists" create $here lost || return
