@@ -29,7 +29,7 @@ draw() {
     shift 2
     drawn=("$@")
     [ -z "${SOAK_ROUNDS:-}" ] && [ "$seed" != all ] && [ "$count" -lt $# ] || return 0
-    : "${seed:=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))}"
+    : "${seed:=$((16#$(git -C "$e2e_tree" rev-parse --short=7 HEAD 2>/dev/null || echo 0)))}"
     at=$(md5sum <<<"$what $seed") at=$((16#${at:0:7})) drawn=()
     for ((i = 0; i < count; i++)); do drawn+=("${@:(at + i) % $# + 1:1}"); done
     echo "# $what: ${drawn[*]} ($count of $#, SAMPLE_SEED=$seed)"
