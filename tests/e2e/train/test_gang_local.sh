@@ -448,12 +448,12 @@ trainings() {
     check "a training, its metrics, its model, its log" trains; show trains
     check "its record; run again it is not trained, and what was changed is written again" trains_again; show trains
     check "a changed rate is refused by name; --restart trains anew" trains_anew; show trains
+    check "a loss that is not a number ends it at once" no_number; show number
 }
 has_mpirun() { mpirun --version 2>/dev/null | grep -q 'Open MPI'; }
 training_killed() {
     has_mpirun || return
     check "kill -9 of one of its ranks: it continues from its checkpoint" rank_killed; show shot
-    check "a loss that is not a number ends it at once" no_number; show number
 }
 training_left() {
     has_mpirun || return
