@@ -13,7 +13,7 @@ work=$(mktemp -d)
 azurite=$work/azurite
 mib=${BENCH_MIB:-1024} files=${BENCH_FILES:-2000} rounds=${BENCH_ROUNDS:-3} each=${BENCH_EACH:-200}
 trap 'tests/azurite/start.sh stop "$azurite"; rm -rf "$work"' EXIT
-while read -r line; do export "${line?}"; done < <(tests/azurite/start.sh start "$azurite" $$)
+while read -r line; do export "${line?}"; done < <(AZURITE_KEEPS=yes tests/azurite/start.sh start "$azurite" $$)
 store=build/tests/azurite/store
 here=az://films/tests/bench
 base=https://127.0.0.1:$(cat "$azurite/port")/films/tests/bench

@@ -13,7 +13,7 @@ read -ra counts <<<"${BENCH_COMMITS:-2000 20000}"
 mkdir "$work/disk"
 echo "a disk"
 disk=$work/disk build/tests/bench/restart disk/restart "${counts[@]}"
-while read -r line; do export "${line?}"; done < <(tests/azurite/start.sh start "$azurite" $$)
+while read -r line; do export "${line?}"; done < <(AZURITE_KEEPS=yes tests/azurite/start.sh start "$azurite" $$)
 echo "Azurite"
 build/tests/bench/restart az://films/tests/restart "${counts[@]}"
 mkdir -p "$azurite/proxy"

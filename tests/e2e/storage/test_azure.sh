@@ -18,7 +18,7 @@ finish() {
 trap finish EXIT
 start() {
     local variables
-    variables=$(tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; exit 1; }
+    variables=$(AZURITE_KEEPS=yes tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; exit 1; }
     while read -r line; do export "${line?}"; done <<<"$variables"
 }
 start
