@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* SOAK_SEED, otherwise the default. */
@@ -32,10 +33,13 @@ static inline int64_t test_rounds(int64_t usual) {
     return text ? strtoll(text, NULL, 10) : part ? part : usual > 0;
 }
 
-/* Of `count` cases that take long, whether this one is run: a soak runs all, `make test` one of
- * `part`, which the seed chooses; under sanitizers one of ROUNDS_DIVISOR (of all at least one). */
+/* Of `count` cases that take long, whether this one is run: a soak and SAMPLE_SEED=all
+ * (tests/mutants) run all, `make test` one of `part`, which the seed chooses; under sanitizers one
+ * of ROUNDS_DIVISOR (of all at least one). */
 static inline bool test_samples(uint64_t at, uint64_t count, uint64_t part, uint64_t seed) {
-    uint64_t usual = getenv("SOAK_ROUNDS") ? 1 : part, divisor = (uint64_t)test_divisor();
+    const char *sample = getenv("SAMPLE_SEED");
+    bool is_all = getenv("SOAK_ROUNDS") || (sample && strcmp(sample, "all") == 0);
+    uint64_t usual = is_all ? 1 : part, divisor = (uint64_t)test_divisor();
     divisor = divisor < usual ? usual : divisor;
     return (at + seed) % (divisor < count ? divisor : count) == 0;
 }

@@ -358,7 +358,7 @@ static void live(uint64_t seed) {
 
 static void test_lives(void) {
     uint64_t seed = test_seed(1);
-    int64_t lives = test_rounds(10) * 10;
+    int64_t lives = test_rounds(20) * 10;
     for (int64_t i = 0; i < lives && test_failures == 0; i++) {
         live(seed + (uint64_t)i);
     }

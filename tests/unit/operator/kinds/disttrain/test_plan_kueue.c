@@ -399,7 +399,7 @@ static void stop(uint64_t seed) {
 
 static void repeat(void (*what)(uint64_t seed)) {
     uint64_t seed = test_seed(200);
-    int64_t lives = test_rounds(50);
+    int64_t lives = test_rounds(100);
     for (int64_t i = 0; i < lives && test_failures == 0; i++) {
         what(seed + (uint64_t)i);
     }

@@ -148,8 +148,12 @@ static void test_one_is_far_worse(void) {
 }
 
 int main(void) {
-    TEST(test_branin);
-    TEST(test_hartmann);
+    if (test_samples(0, 2, 2, test_day())) { /* each takes seconds: day by day one of them */
+        TEST(test_branin);
+    }
+    if (test_samples(1, 2, 2, test_day())) {
+        TEST(test_hartmann);
+    }
     TEST(test_a_small_space_is_used_up);
     TEST(test_nothing_is_known);
     TEST(test_one_is_far_worse);
