@@ -13,9 +13,10 @@ enum role {
     ROLE_VARIABLE,  /* trained */
     ROLE_FROZEN,    /* a weight that a pattern of role_options names */
     ROLE_STATISTIC, /* running mean or variance of a batch normalization */
-    ROLE_LITERAL,   /* of a Constant node: written into the formula; or ones and zeros that an
-                       exporter has put where a norm without them has scale and shift. (In a file
-                       without any initializers of more than one number these are its weights.) */
+    ROLE_LITERAL,   /* of a Constant node: written into the formula; a buffer (ops/training/buffers.h);
+                       statistics of a norm that a pattern names; or ones and zeros that an exporter
+                       has put where a norm without them has scale and shift. (In a file without any
+                       initializers of more than one number these are its weights.) */
     ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
                        exporter: an epsilon, a scale, an exponent */
     ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */
@@ -56,9 +57,9 @@ struct forms {
  * its batch: BatchNormalization that returns or uses statistics of the batch, Dropout with
  * training_mode, mask, or ratio 0. Each tensor that was written once because several were equal
  * (zeros, statistics) is a constant of its own; tied weights stay one, or are made one again where
- * the exporter has written one of them transposed. Values keep their indices. `network` must
- * outlive *ret_graph (graph_release). ERROR_UNSUPPORTED: another node reads statistics of the
- * batch. */
+ * the exporter has written one of them transposed. Buffers become literals (ROLE_LITERAL). Values
+ * keep their indices. `network` must outlive *ret_graph (graph_release). ERROR_UNSUPPORTED: another
+ * node reads statistics of the batch. */
 NODISCARD int forms_normalize(const struct graph *network, struct graph *ret_graph,
                               struct forms *ret_forms, struct error *err);
 
@@ -90,8 +91,8 @@ struct training_options {
     const struct training_options *further;
     size_t further_count;
     /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
-     * A batch normalization whose scale is frozen uses its running statistics and does not change
-     * them. */
+     * A batch normalization whose scale or statistics are frozen uses its running statistics and
+     * does not change them; so does one whose statistics are literals. */
     const char *const *freeze;
     size_t freeze_count;
     const char *const *keep; /* names of values that become outputs, too; for tests */

@@ -429,6 +429,54 @@ def pyramid(s, x):
     b = torch.tanh(s.b(a))
     return s.o(torch.tanh(s.l(a) + f.interpolate(s.t(b), scale_factor=2, mode="nearest")).mean((2, 3)))
 add("feature pyramid", (2, 8, 8), pyramid, a=lambda: nn.Conv2d(2, 4, 3, 2, 1), b=lambda: nn.Conv2d(4, 6, 3, 2, 1), l=lambda: nn.Conv2d(4, 5, 1), t=lambda: nn.Conv2d(6, 5, 1), o=head(5))
+class Stays(nn.Module):
+    """Its part is in eval() in a network in train()."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def train(self, mode=True):
+        return super().train(False)
+
+    def forward(self, x):
+        return self.part(x)
+
+
+add("a frozen norm in training", (3, 6, 6), lambda s, x: s.o(flat(s.m(s.d(torch.tanh(s.n(s.c(x))))))), train=True, c=lambda: nn.Conv2d(3, 5, 3), n=lambda: Stays(nn.BatchNorm2d(5)),
+    d=lambda: nn.Conv2d(5, 5, 1), m=lambda: nn.BatchNorm2d(5), o=head(5))
+add("a norm read twice", (2, 3, 6, 6), lambda s, x: s.o((flat(s.n(s.c(x[:, 0]))) - flat(s.n(s.c(x[:, 1])))).abs()), train=True, c=lambda: nn.Conv2d(3, 5, 3), n=lambda: nn.BatchNorm2d(5), o=head(5))
+add("branches with norms", (4, 6, 6), lambda s, x: s.o(flat(s.a(s.c(x)) + s.b(s.d(x)) + s.e(x))), train=True, a=lambda: nn.BatchNorm2d(4), b=lambda: nn.BatchNorm2d(4),
+    e=lambda: nn.BatchNorm2d(4), c=lambda: nn.Conv2d(4, 4, 3, padding=1, bias=False), d=lambda: nn.Conv2d(4, 4, 1, bias=False), o=head(4))
+add("spectral norm", (6,), lambda s, x: s.o(s.i(x)), i=lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(6, 5)), o=head(5))
+add("spectral norm by a hook", (3, 6, 6), lambda s, x: s.o(flat(s.c(x))), c=lambda: nn.utils.spectral_norm(nn.Conv2d(3, 5, 3)), o=head(5))
+add("weight norm over all", (6,), lambda s, x: s.o(s.i(x)), i=lambda: nn.utils.weight_norm(nn.Linear(6, 5), dim=None), o=head(5))
+add("standardized weights", (3, 6, 6), lambda s, x: s.o(flat(f.conv2d(x, (s.w - s.w.mean((1, 2, 3), keepdim=True)) / (s.w.std((1, 2, 3), keepdim=True) + 1e-5), s.b))),
+    w=lambda: P(5, 3, 3, 3), b=lambda: P(5), o=head(5))
+add("tied autoencoder", (6,), lambda s, x: s.o(f.linear(torch.tanh(f.linear(x, s.w, s.b)), s.w.t(), s.c)), w=lambda: P(4, 6), b=lambda: P(4), c=lambda: P(6), o=head(6))
+add("one matrix three times", (6,), lambda s, x: s.o(torch.tanh(torch.tanh(x @ s.w) @ s.w) @ s.w.t()), w=lambda: P(6, 6), o=head(6))
+add("one weight of two convolutions", (3, 6, 6), lambda s, x: s.o(f.conv_transpose2d(torch.tanh(f.conv2d(x, s.w, padding=1)), s.w, padding=1).mean((2, 3))), w=lambda: P(5, 3, 3, 3), o=head(3))
+def layers_of_one(r):
+    for name in ("weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l"):
+        setattr(r, name + "1", getattr(r, name + "0"))
+    return r
+add("layers of one weight", (7, 6), lambda s, x: s.o(s.r(x)[0][:, -1]), r=lambda: layers_of_one(nn.GRU(6, 6, 2, batch_first=True)), o=head(6))
+add("one layer three times", (6, 8), lambda s, x: s.o(s.t(s.t(s.t(x))).mean(1)), opset=17, t=lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), o=head(8))
+add("weights joined", (6,), lambda s, x: s.o(f.linear(x, torch.cat([s.a, s.b]), torch.cat([s.c, s.c]))), a=lambda: P(2, 6), b=lambda: P(2, 6), c=lambda: P(2), o=head(4))
+add("a weight in pieces", (6,), lambda s, x: s.o(torch.cat([f.linear(x, s.w[:3]), f.linear(x, s.w[3:]), x @ s.w[1:3].t()], 1)), w=lambda: P(6, 6), o=head(8))
+add("an exponent that is learned", (3, 6, 6), lambda s, x: s.o(f.adaptive_avg_pool2d(s.c(x).clamp(min=1e-2).pow(s.p), 1).pow(1 / s.p).flatten(1)), c=lambda: nn.Conv2d(3, 5, 3),
+    p=lambda: nn.Parameter(torch.tensor([3.0])), o=head(5))
+add("transposed 2d, grouped and dilated", (6, 4, 5), lambda s, x: s.o(flat(s.c(x))), o=head(9),
+    c=lambda: nn.ConvTranspose2d(6, 9, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(1, 2), groups=3, dilation=(2, 1)))
+add("attention of other widths", (6, 8), lambda s, x: s.o(s.a(x, s.k(x), s.v(x), need_weights=False)[0][:, -1]), k=lambda: nn.Linear(8, 5), v=lambda: nn.Linear(8, 3),
+    a=lambda: nn.MultiheadAttention(8, 2, kdim=5, vdim=3, batch_first=True), o=head(8))
+add("attention with learned keys", (6, 8), lambda s, x: s.o(s.a(x, x, x, need_weights=False)[0][:, -1]), a=lambda: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, batch_first=True), o=head(8))
+add("positions that are relative", (6, 5), lambda s, x: s.o((f.softmax(x @ x.transpose(1, 2) + s.r(torch.arange(6)[:, None] - torch.arange(6) + 5).squeeze(-1), -1) @ s.v(x)).mean(1)),
+    r=lambda: nn.Embedding(11, 1), v=lambda: nn.Linear(5, 4), o=head(4))
+add("a table that is made", (7,), lambda s, x: s.o(f.embedding(x, torch.tanh(s.a) @ s.b).mean(1)), tokens=11, a=lambda: P(11, 3), b=lambda: P(3, 6), o=head(6))
+add("a codebook", (6,), lambda s, x: s.o(s.i(x) + s.c[torch.cdist(s.i(x)[:, None], s.c[None], compute_mode="donot_use_mm_for_euclid_dist").squeeze(1).argmin(1)]), i=lambda: nn.Linear(6, 4),
+    c=lambda: P(5, 4), o=head(4))
+add("bicubic", (2, 5, 5), lambda s, x: s.o(flat(f.interpolate(s.c(x), scale_factor=2, mode="bicubic"))), c=lambda: nn.Conv2d(2, 4, 3), o=head(4))
 add("regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="mean-squared", i=lambda: nn.Linear(6, 5), o=head(5))
 add("several labels", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="binary-cross-entropy", i=lambda: nn.Linear(6, 5), o=head(5))
 add("robust regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))) * 2, loss="huber", i=lambda: nn.Linear(6, 5), o=head(5))

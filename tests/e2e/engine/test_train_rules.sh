@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The gradients of more than 190 small networks of PyTorch's exporter against its own in double precision, tensor by
+# The gradients of more than 210 small networks of PyTorch's exporter against its own in double precision, tensor by
 # tensor: convolutions of 1 to 3 dimensions, recurrent, norms, attention, picks, reductions, shapes, formulas, and small forms
 # of networks in use (mixer, experts, WaveNet, U-Net). Fourteen of them, drawn by SOAK_SEED; `make soak`: all, two seeds.
 set -u
@@ -17,8 +17,8 @@ networks() { # SEED
     mkdir "$folder/$1" && /usr/bin/python3 tests/e2e/engine/rules.py check "$agent" "$folder/$1" "$count" "$1" 2>"$folder/errors" ||
         { tail -5 "$folder/errors" | sed 's/^/# /'; return 1; }
 }
-enough() { [ "$(/usr/bin/python3 tests/e2e/engine/rules.py names)" -ge 190 ]; }
-check "there are at least 190 networks" enough
+enough() { [ "$(/usr/bin/python3 tests/e2e/engine/rules.py names)" -ge 210 ]; }
+check "there are at least 210 networks" enough
 for ((round = 0; round < rounds; round++)); do
     check "each gradient is PyTorch's" networks $((seed + round))
 done

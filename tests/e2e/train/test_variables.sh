@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is trained of networks that PyTorch exports: a vision transformer with class token and positions, GroupNorm,
-# weight_norm, BatchNorm (equal tensors written once), tied weights, LSTM. Each parameter has PyTorch's gradient of double
+# weight_norm, BatchNorm (equal tensors written once), tied weights, LSTM, buffers. Each parameter has PyTorch's gradient of double
 # precision; after a training each has other bits, and nothing else has; or the network is refused by the weights' names,
 # and trains with what the message says.
 set -u
@@ -28,7 +28,7 @@ moved() { # NAME OUT [KEPT ...]
 }
 said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
 
-for name in vision groups weights batches tied recurrent folded fused; do
+for name in vision groups weights batches tied recurrent folded fused held; do
     check "$name: each parameter has PyTorch's gradient" gradients $name || tail -3 "$work/log" | sed 's/^/# /'
 done
 declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812" [recurrent]="6 of 6 tensors, 1115")
@@ -67,6 +67,15 @@ further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 
 check "the result is trained further: what was a constant is not one of its weights" further
 check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches
 check "all ten, and four statistics are not" said "10 of 10 tensors, 795 of 795 parameters are trained; frozen: none"
+check "a norm that was frozen in a network in train(), and spectral norms: trained" train held data/held.onnx held
+held() { said "13 of 13 tensors, 931 of 931 parameters are trained; frozen: none"; }
+check "whole" held
+buffers=(an.part.running_mean an.part.running_var middle.part.parametrizations.weight.0._u middle.part.parametrizations.weight.0._v
+    old.part.weight_u old.part.weight_v)
+check "its statistics and other buffers keep their bits" moved held held "${buffers[@]}"
+check "and when the result is trained further" train held out/held/model.onnx held-further
+check "also whole" held
+check "with the same buffers" moved held held-further "${buffers[@]}"
 
 refused() { # NAME TEXT [FREEZE]
     train "$1" "data/$1.onnx" "bad-$1" "${3:-}"

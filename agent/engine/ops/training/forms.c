@@ -7,6 +7,7 @@
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/ops/training/aliases.h"
+#include "agent/engine/ops/training/buffers.h"
 
 #include <string.h>
 
@@ -78,9 +79,7 @@ static int drop_outputs(struct pass *pass, struct node *node, int first) {
 static int norm(struct pass *pass, const struct node *old, struct error *err) {
     struct node node = *old;
     bool is_old = node.opset < 7;
-    bool trains = is_old ? !node_integer(&node, "is_test", 0)
-                         : node_integer(&node, "training_mode", 0) != 0 || node.output_count > 1;
-    if (!trains) {
+    if (!buffers_norm_trains(old)) {
         builder_append(&pass->builder, old);
         return 0;
     }
@@ -244,6 +243,7 @@ int forms_normalize(const struct graph *from, struct graph *ret_graph, struct fo
     struct graph own;
     struct pass pass = {.network = &own};
     aliases_resolve(from, &pass.forms, &own);
+    buffers_mark(&own);
     find_reads(&pass);
     builder_init(&pass.builder, &own);
     builder_clear_nodes(&pass.builder);

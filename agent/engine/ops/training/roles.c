@@ -162,10 +162,12 @@ static enum role role_of(const struct search *search, int index) {
     const struct value *value = &search->network->values[index];
     bool is_one = shape_count(&value->shape) == 1;
     bool is_weight = search->weight[index] && value->shape.rank > 0;
+    bool is_literal = value->is_literal && search->has_initializers;
     if (search->statistic[index]) {
-        return ROLE_STATISTIC;
+        return is_literal || is_frozen(search->options, value->name) ? ROLE_LITERAL
+                                                                     : ROLE_STATISTIC;
     }
-    if ((value->is_literal || search->formula[index]) && search->has_initializers) {
+    if (is_literal || (search->formula[index] && search->has_initializers)) {
         return ROLE_LITERAL;
     }
     if (is_one && !is_weight && (value->is_literal || !is_parameter_name(value->name))) {

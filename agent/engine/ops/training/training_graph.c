@@ -54,14 +54,21 @@ static int find_variables(struct build *build, struct error *err) {
                : error_set(err, ERROR_INVALID, "the network has no weights that could be trained");
 }
 
-static bool is_frozen(const struct build *build, int value) {
+static bool has_role(const struct build *build, int value, enum role role) {
     for (size_t i = 0; value >= 0 && i < build->roles.count; i++) {
         const struct role_of_constant *constant = &build->roles.constants[i];
         if (constant->value == value) {
-            return constant->role == ROLE_FROZEN;
+            return constant->role == role;
         }
     }
     return false;
+}
+
+/* It uses its running statistics, and does not change them. */
+static bool is_frozen_norm(const struct build *build, const struct node *node) {
+    int scale = roles_constant_of(build->network, build->makers, node->inputs[1]);
+    return has_role(build, scale, ROLE_FROZEN) || has_role(build, node->inputs[3], ROLE_LITERAL) ||
+           has_role(build, node->inputs[4], ROLE_LITERAL);
 }
 
 /* ---- training forms ---- */
@@ -163,10 +170,7 @@ static int prepare_nodes(struct build *build, struct error *err) {
         if (node->op->id == OP_DROPOUT && train_dropout(build, n, err) < 0) {
             return -1;
         }
-        int scale = node->op->id == OP_BATCH_NORMALIZATION
-                        ? roles_constant_of(build->network, build->makers, node->inputs[1])
-                        : -1;
-        if (node->op->id == OP_BATCH_NORMALIZATION && !is_frozen(build, scale) &&
+        if (node->op->id == OP_BATCH_NORMALIZATION && !is_frozen_norm(build, node) &&
             train_norm(build, n, err) < 0) {
             return -1;
         }
