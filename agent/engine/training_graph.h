@@ -13,10 +13,9 @@ enum role {
     ROLE_VARIABLE,  /* trained */
     ROLE_FROZEN,    /* a weight that a pattern of role_options names */
     ROLE_STATISTIC, /* running mean or variance of a batch normalization */
-    ROLE_LITERAL,   /* of a Constant node: written into the formula; a buffer (ops/training/buffers.h);
-                       statistics of a norm that a pattern names; or ones and zeros that an exporter
-                       has put where a norm without them has scale and shift. (In a file without any
-                       initializers of more than one number these are its weights.) */
+    ROLE_LITERAL,   /* of a Constant node: written into the formula; a buffer; frozen statistics;
+                       ones and zeros that an exporter has put where a norm without them has scale
+                       and shift. (If no initializer has more than one number these are weights.) */
     ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
                        exporter: an epsilon, a scale, an exponent */
     ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */
@@ -91,8 +90,8 @@ struct training_options {
     const struct training_options *further;
     size_t further_count;
     /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
-     * A batch normalization whose scale or statistics are frozen uses its running statistics and
-     * does not change them; so does one whose statistics are literals. */
+     * A batch normalization whose scale or statistics are frozen, or literals, uses its running
+     * statistics and does not change them. */
     const char *const *freeze;
     size_t freeze_count;
     const char *const *keep; /* names of values that become outputs, too; for tests */

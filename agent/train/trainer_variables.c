@@ -13,9 +13,8 @@ enum { NAMES_BYTES = 600 };
 /* Why a constant is not trained. */
 static const char *const reasons[ROLE_COUNT] = {
     [ROLE_FROZEN] = "by model.freeze",
-    [ROLE_STATISTIC] = "statistics of norms, which are averaged (of a frozen norm they stay)",
-    [ROLE_LITERAL] = "parts of the formula: constants, buffers, statistics of frozen norms, ones and "
-                     "zeros of norms",
+    [ROLE_STATISTIC] = "statistics of norms, averaged unless the norm is frozen",
+    [ROLE_LITERAL] = "parts of the formula: constants, buffers, what norms do not learn",
     [ROLE_NUMBER] = "single numbers that no operator reads as a weight",
     [ROLE_MASK] = "masks, which hold infinities",
     [ROLE_SETTING] = "settings of operators",

@@ -71,14 +71,28 @@ static bool is_computed(const struct value *value) {
            value->name && exporter_constant_has_name(value->name) && shape_count(&value->shape) > 1;
 }
 
-/* Where it reads weights that are only transposed or joined. */
-static bool reads_weight(const struct node *node, int input) {
+static bool is_numbered(const struct graph *network, int value) {
+    const char *name = value < 0 ? NULL : network->values[value].name;
+    return name && strncmp(name, "onnx::", 6) == 0;
+}
+
+/* PyTorch's exporter writes the weight of a Gemm or of a convolution as it is. One that it numbers
+ * is a formula, unless the bias is numbered, too, because a norm was folded into both. */
+static bool is_formula(const struct graph *network, const struct node *node, int input) {
+    bool is_folded =
+        node->op->id != OP_GEMM && node->input_count > 2 && is_numbered(network, node->inputs[2]);
+    return is_numbered(network, node->inputs[input]) && !is_folded;
+}
+
+/* Where it reads weights that are only transposed or joined, or which a norm was folded into. */
+static bool reads_weight(const struct graph *network, const struct node *node, int input) {
     switch (node->op->id) {
     case OP_MATMUL:
-    case OP_GEMM:
         return true;
+    case OP_GEMM:
     case OP_CONV:
     case OP_CONV_TRANSPOSE:
+        return input > 0 && !is_formula(network, node, input);
     case OP_GRU:
     case OP_LSTM:
     case OP_RNN:
@@ -100,22 +114,24 @@ static int direct_reads(const struct graph *network, int value) {
     return count;
 }
 
-static void note_computed(const struct graph *network, const int *reads, struct forms *forms) {
+/* values: without those that are tied again. */
+static void note_computed(const struct graph *network, const struct value *values, const int *reads,
+                          struct forms *forms) {
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         for (int i = 0; i < node->input_count; i++) {
             int input = node->inputs[i];
-            if (input >= 0 && is_computed(&network->values[input]) && reads[input] == 1 &&
-                !reads_weight(node, i) && !exporter_constant_fills_norm(network, node, i)) {
-                aliases_note(&forms->computed, network->values[input].name);
+            if (input >= 0 && is_computed(&values[input]) && reads[input] == 1 &&
+                !reads_weight(network, node, i) &&
+                !exporter_constant_fills_norm(network, node, i)) {
+                aliases_note(&forms->computed, values[input].name);
             }
         }
     }
     for (size_t v = 0; v < network->value_count; v++) {
-        bool may_tie =
-            reads[v] > 1 && is_computed(&network->values[v]) && !is_plain(&network->values[v]);
+        bool may_tie = reads[v] > 1 && is_computed(&values[v]) && !is_plain(&values[v]);
         if (may_tie && direct_reads(network, (int)v) > 1) {
-            aliases_note(&forms->tied, network->values[v].name);
+            aliases_note(&forms->tied, values[v].name);
         }
     }
 }
@@ -206,8 +222,8 @@ void aliases_resolve(const struct graph *network, struct forms *forms, struct gr
     const int *reads = count_reads(network, &scratch);
     builder_init(&builder, network);
     builder_clear_nodes(&builder);
-    note_computed(network, reads, forms);
     tie_again(&builder, network, reads, forms);
+    note_computed(network, builder.graph.values, reads, forms);
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         const struct value *source = is_alias(node) ? &builder.graph.values[node->inputs[0]] : NULL;

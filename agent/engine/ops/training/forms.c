@@ -7,7 +7,7 @@
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/ops/training/aliases.h"
-#include "agent/engine/ops/training/buffers.h"
+#include "agent/engine/ops/training/frozen.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static int drop_outputs(struct pass *pass, struct node *node, int first) {
 static int norm(struct pass *pass, const struct node *old, struct error *err) {
     struct node node = *old;
     bool is_old = node.opset < 7;
-    if (!buffers_norm_trains(old)) {
+    if (frozen_norm(old)) {
         builder_append(&pass->builder, old);
         return 0;
     }
@@ -243,7 +243,7 @@ int forms_normalize(const struct graph *from, struct graph *ret_graph, struct fo
     struct graph own;
     struct pass pass = {.network = &own};
     aliases_resolve(from, &pass.forms, &own);
-    buffers_mark(&own);
+    frozen_mark(&own);
     find_reads(&pass);
     builder_init(&pass.builder, &own);
     builder_clear_nodes(&pass.builder);

@@ -362,6 +362,36 @@ static void test_computed(void) {
     end(&fixture);
 }
 
+/* A weight that the exporter has numbered is a formula where it writes others as they are. */
+static void test_computed_weights(void) {
+    static const struct {
+        const char *op, *weight, *bias;
+        int computed;
+    } cases[] = {
+        {"Gemm", "onnx::Gemm_7", "i.bias", 1},       {"Gemm", "i.weight", "onnx::Gemm_8", 1},
+        {"Gemm", "onnx::Gemm_7", "onnx::Gemm_8", 2}, {"Gemm", "val_3", "i.bias", 0},
+        {"Gemm", "i.weight", "i.bias", 0},           {"Conv", "onnx::Conv_7", "c.bias", 1},
+        {"Conv", "onnx::Conv_7", NULL, 1},           {"Conv", "onnx::Conv_7", "onnx::Conv_8", 0},
+        {"Conv", "c.weight", "c.bias", 0},           {"MatMul", "onnx::MatMul_7", NULL, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture fixture;
+        bool is_conv = strcmp(cases[i].op, "Conv") == 0;
+        begin(&fixture, 13);
+        struct network *network = &fixture.network;
+        int weight = network_constant(
+            network, is_conv ? (struct shape){3, {2, 1, 1}} : (struct shape){2, {WIDTH, WIDTH}},
+            0.5f, 0);
+        int bias = network_constant(network, (struct shape){1, {is_conv ? 2 : WIDTH}}, 0.5f, 0);
+        network->values[weight].name = cases[i].weight;
+        network->values[bias].name = cases[i].bias ? cases[i].bias : "unused";
+        int inputs[] = {fixture.x, weight, cases[i].bias ? bias : -2, -2};
+        network_output(network, network_node(network, cases[i].op, inputs, NULL));
+        CHECK_OK(normalize(&fixture), &fixture.err);
+        CHECK_INT((int)fixture.forms.computed.count, cases[i].computed);
+        end(&fixture);
+    }
+}
+
 /* GroupNorm by dynamo's exporter: InstanceNormalization of ones and zeros, which are initializers,
  * then the module's own scale, which it has given another shape. */
 static void test_norms_of_ones(void) {
@@ -416,6 +446,7 @@ int main(void) {
     TEST(test_matrices_that_are_equal_by_chance);
     TEST(test_identities);
     TEST(test_computed);
+    TEST(test_computed_weights);
     TEST(test_norms);
     TEST(test_statistics_that_are_read);
     TEST(test_dropout);

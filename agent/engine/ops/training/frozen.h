@@ -1,15 +1,15 @@
-/* buffers.h: tensors of PyTorch's modules that are initializers of a file as parameters are, and
+/* frozen.h: tensors of PyTorch's modules that are initializers of a file as parameters are, and
  * which PyTorch does not train. Used by forms.c. */
 #pragma once
 
 #include "agent/engine/graph.h"
 #include "agent/engine/graph/node.h"
 
-/* Whether a BatchNormalization uses the statistics of its batch. */
-bool buffers_norm_trains(const struct node *node);
+/* Whether a BatchNormalization uses its running statistics, and not those of its batch. */
+bool frozen_norm(const struct node *node);
 /* Makes literals (value.is_literal) of
  * - the statistics of norms that were in eval() in a file that was exported in train(): there they
  *   are frozen;
  * - u and v of spectral_norm, by their names;
  * - running_mean and running_var that a formula reads, as torchvision's FrozenBatchNorm2d does. */
-void buffers_mark(struct graph *network);
+void frozen_mark(struct graph *network);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Facts: PyTorch's torch/nn/utils/spectral_norm.py (weight_orig, weight_u, weight_v) and
  * parametrizations.py (parametrizations.weight.original, parametrizations.weight.0._u). */
-#include "agent/engine/ops/training/buffers.h"
+#include "agent/engine/ops/training/frozen.h"
 
 #include "agent/engine/ops/table.h"
 
@@ -12,10 +12,9 @@ enum { NAME_BYTES = 512 };
 
 /* ---- norms ---- */
 
-bool buffers_norm_trains(const struct node *node) {
-    return node->opset < 7
-               ? !node_integer(node, "is_test", 0)
-               : node_integer(node, "training_mode", 0) != 0 || node->output_count > 1;
+bool frozen_norm(const struct node *node) {
+    return node->opset < 7 ? node_integer(node, "is_test", 0) != 0
+                           : node_integer(node, "training_mode", 0) == 0 && node->output_count == 1;
 }
 
 static bool dropout_trains(const struct graph *network, const struct node *node) {
@@ -28,7 +27,7 @@ static bool dropout_trains(const struct graph *network, const struct node *node)
 static bool is_in_training(const struct graph *network) {
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
-        if ((node->op->id == OP_BATCH_NORMALIZATION && buffers_norm_trains(node)) ||
+        if ((node->op->id == OP_BATCH_NORMALIZATION && !frozen_norm(node)) ||
             (node->op->id == OP_DROPOUT && dropout_trains(network, node))) {
             return true;
         }
@@ -50,7 +49,7 @@ static void mark_frozen_norms(const struct graph *network, bool *marked) {
     for (int trains = 0; trains < 2; trains++) {
         for (size_t n = 0; n < network->node_count; n++) {
             const struct node *node = &network->nodes[n];
-            if (node->op->id == OP_BATCH_NORMALIZATION && buffers_norm_trains(node) == trains) {
+            if (node->op->id == OP_BATCH_NORMALIZATION && frozen_norm(node) == !trains) {
                 mark_statistics(network, node, marked, !trains);
             }
         }
@@ -128,7 +127,7 @@ static bool is_running(const char *name) {
     return ends_with(name, ".running_mean") || ends_with(name, ".running_var");
 }
 
-void buffers_mark(struct graph *network) {
+void frozen_mark(struct graph *network) {
     struct arena scratch = {0};
     bool *marked = arena_array(&scratch, network->value_count, sizeof *marked);
     bool *read = arena_array(&scratch, network->value_count, sizeof *read);

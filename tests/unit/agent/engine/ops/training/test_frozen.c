@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tensors that PyTorch does not train, though its exporter writes them as parameters are. */
-#include "agent/engine/ops/training/buffers.h"
+#include "agent/engine/ops/training/frozen.h"
 #include "agent/engine/training_graph.h"
 
 #include "tests/conformance/attributes.h"
@@ -41,10 +41,12 @@ static void norm(struct fixture *fixture, bool trains, int mean, int variance) {
     bool is_new = fixture->network.opset > 13;
     const struct attribute mode[] = {INT("training_mode", trains), {.name = NULL}};
     int scale = constant(fixture, "n.weight", row), shift = constant(fixture, "n.bias", row);
-    fixture->y =
-        network_node_many(&fixture->network, "BatchNormalization",
-                          (int[]){fixture->y, scale, shift, mean, variance, -2},
-                          is_new ? mode : NULL, !trains ? 1 : is_new ? 3 : 5);
+    fixture->y = network_node_many(&fixture->network, "BatchNormalization",
+                                   (int[]){fixture->y, scale, shift, mean, variance, -2},
+                                   is_new ? mode : NULL,
+                                   !trains  ? 1
+                                   : is_new ? 3
+                                            : 5);
 }
 
 static void dropout(struct fixture *fixture) {
@@ -66,9 +68,8 @@ static void build(struct fixture *fixture, const char *freeze) {
     network_output(&fixture->network, fixture->y);
     CHECK_OK(forms_normalize(&fixture->network.graph, &fixture->graph, &forms, &fixture->err),
              &fixture->err);
-    CHECK_OK(
-        training_graph_build(&fixture->graph, &options, &fixture->training, &fixture->err),
-        &fixture->err);
+    CHECK_OK(training_graph_build(&fixture->graph, &options, &fixture->training, &fixture->err),
+             &fixture->err);
 }
 
 static void end(struct fixture *fixture) {
