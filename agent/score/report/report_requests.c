@@ -40,7 +40,7 @@ static void add_value(struct page *page, const struct figure *figure, const json
         page_time(page, number);
         break;
     case SECONDS:
-        page_time(page, MIN(number, INT64_MAX / 1000) * 1000);
+        page_time(page, MIN(number, INT64_MAX / 2000) * 1000);
         break;
     case MONEY:
         page_text(page, json_string_value(value), MONEY_BYTES);
