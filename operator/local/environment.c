@@ -10,31 +10,15 @@
 /* On Linux the arguments and environment of a process are limited to 2 MiB, one text to 128 KiB. */
 enum { TEXT_MAX = 128 << 10 };
 
-static const char *const inherited[] = {"PATH",
-                                        "HOME",
-                                        "USER",
-                                        "LANG",
-                                        "TZ",
-                                        "LC_ALL",
-                                        "LD_LIBRARY_PATH",
-                                        "CUDA_VISIBLE_DEVICES",
-                                        "WINDLASS_STORES_FOLDER",
-                                        "WINDLASS_BLOB_ENDPOINT",
-                                        "WINDLASS_S3_ENDPOINT",
-                                        "WINDLASS_AUTHORITIES",
-                                        "WINDLASS_NAME_SERVERS",
-                                        "WINDLASS_SANDBOX",
-                                        /* Where keys of S3 are found: not the keys themselves. */
-                                        "AWS_REGION",
-                                        "AWS_PROFILE",
-                                        "AWS_SHARED_CREDENTIALS_FILE",
-                                        "AWS_ROLE_ARN",
-                                        "AWS_ROLE_SESSION_NAME",
-                                        "AWS_WEB_IDENTITY_TOKEN_FILE",
-                                        "AWS_ENDPOINT_URL_STS",
-                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                                        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-                                        "AWS_EC2_METADATA_SERVICE_ENDPOINT"};
+static const char *const inherited[] = {
+    "PATH", "HOME", "USER", "LANG", "TZ", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+    "WINDLASS_STORES_FOLDER", "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",
+    "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS", "WINDLASS_SANDBOX",
+    /* Where keys of S3 are found: not the keys themselves. */
+    "AWS_REGION", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL_STS",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT"};
 static const char *const inherited_prefixes[] = {"ASAN_", "UBSAN_",  "LSAN_", "TSAN_",
                                                  "DNNL_", "ONEDNN_", "AZURE_"};
 

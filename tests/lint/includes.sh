@@ -156,7 +156,7 @@ agent/store/path.c: the root of a volume, and kernels without openat2
 agent/store/path_list.c: whether a link leads to what is listed, compared only
 agent/store/cloud/cloud_question.c: mounted by Kubernetes, not a volume of the job
 agent/store/cloud/cloud_secret.c: mounted by Kubernetes, not a volume of the job
-agent/store/s3/s3_shared.c: of the user's home, not a volume of the job
+agent/store/s3/s3_shared.c: of the home of a user, not a volume of the job
 '
 # Functions that follow text, ours among them. Not "kind->open(", a method of a table.
 calls='(^|[^>._a-zA-Z0-9])(open|open64|creat|fopen|opendir|scandir|s?n?ftw|glob|realpath|rename|unlink|remove|rmdir|mkdir|mkdtemp|truncate|chmod|chown|symlink|link|file_read|file_write|file_remove_tree|file_make_folders|path_resolve|path_file|avio_open)\('

@@ -108,8 +108,7 @@ int cloud_question_ask(const struct cloud_question *question, struct resolver *r
                                    .body_size = question->form ? strlen(question->form) : 0,
                                    .borrows_body = true,
                                    .is_http1 = true,
-                                   .authorities_file =
-                                       is_near ? NULL : question->authorities_file,
+                                   .authorities_file = is_near ? NULL : question->authorities_file,
                                    .resolve = route,
                                    .timeout_ms = is_near ? NEAR_MS : TRY_MS,
                                    .bytes_max = ANSWER_BYTES_MAX};

@@ -1,5 +1,5 @@
-/* cloud_question.h: one question to a service that gives credentials: a token endpoint over TLS, or a
- * service of the machine or node at an address that is known beforehand. */
+/* cloud_question.h: one question to a service that gives credentials: a token endpoint over TLS, or
+ * a service of the machine or node at an address that is known beforehand. */
 #pragma once
 
 #include "agent/store/cloud/cloud_place.h"

@@ -9,6 +9,9 @@
 /* Of a grant: `name` is the key's, `bytes` its secret, `session` the session's token. */
 cloud_read_grant s3_read_grant;
 
+/* Whether it is one word, which a header can hold. */
+bool s3_is_word(const char *text);
+
 /* What was read of keys: the parser's, who wipes them. NULL: not there. */
 struct s3_keys {
     const char *name, *secret, *session;

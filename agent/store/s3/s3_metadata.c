@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys from services that only the pods of a node reach: EKS Pod Identity, and the instance metadata
- * service. They are asked in plain, so only at the addresses that they have. */
+/* Keys from services that only the pods of a node reach: EKS Pod Identity, and the instance
+ * metadata service. They are asked in plain, so only at the addresses that they have. */
 #include "agent/store/s3/s3_keys.h"
 
 #include "agent/store/cloud/cloud_client.h"
@@ -12,8 +12,7 @@
 enum { ANSWER_BYTES_MAX = 64 << 10, ROLE_BYTES_MAX = 64 };
 
 static int refuse(const char *shown, int status, struct error *err) {
-    return error_set(err,
-                     status == 429 || status >= 500 ? ERROR_UNAVAILABLE : ERROR_DENIED,
+    return error_set(err, status == 429 || status >= 500 ? ERROR_UNAVAILABLE : ERROR_DENIED,
                      "%s answered %d", shown, status);
 }
 
@@ -48,8 +47,8 @@ int s3_fetch_pod(const struct s3_place *place UNUSED, struct resolver *resolver,
         return 0;
     }
     if (!token_file) {
-        return error_set(err, ERROR_DENIED,
-                         "%s: AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not set", shown);
+        return error_set(err, ERROR_DENIED, "%s: AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not set",
+                         shown);
     }
     char *token = NULL, *body = NULL;
     if (cloud_mounted_token(token_file, &token, err) < 0) {
@@ -134,8 +133,8 @@ int s3_fetch_node(const struct s3_place *place UNUSED, struct resolver *resolver
     }
     token[strcspn(token, "\r\n")] = 0;
     char *header = x_printf("X-aws-ec2-metadata-token: %s", token);
-    int result = ask_node(NULL, "latest/meta-data/iam/security-credentials/", header, resolver,
-                          &roles, err);
+    int result =
+        ask_node(NULL, "latest/meta-data/iam/security-credentials/", header, resolver, &roles, err);
     result = result < 0 ? -1 : find_role(roles, &path, err);
     result = result < 0 ? -1 : ask_node(NULL, path, header, resolver, &body, err);
     cloud_wipe(&token, strlen(token));

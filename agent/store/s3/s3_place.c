@@ -90,9 +90,9 @@ static int read_endpoint(struct s3_place *place, const json_t *bucket, struct er
 
 static enum s3_identity read_identity(const json_t *bucket) {
     const char *identity = tree_text(bucket, "identity", NULL);
-    return !identity                      ? S3_IDENTITY_NONE
+    return !identity                       ? S3_IDENTITY_NONE
            : strcmp(identity, "Node") == 0 ? S3_IDENTITY_NODE
-                                          : S3_IDENTITY_SERVICE_ACCOUNT;
+                                           : S3_IDENTITY_SERVICE_ACCOUNT;
 }
 
 int s3_place_read(const char *spec_path, struct s3_place *ret_place, struct error *err) {

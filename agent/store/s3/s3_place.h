@@ -34,8 +34,8 @@ struct s3_place {
     struct cloud_place base; /* its endpoint has the bucket's host name, if that is virtual */
     char *bucket, *region;
     enum s3_identity identity; /* NONE: it is not listed, or has a Secret */
-    char *authority; /* what the header Host says: "HOST" or "HOST:PORT" */
-    bool is_virtual; /* the bucket is in the host name, not in the path */
+    char *authority;           /* what the header Host says: "HOST" or "HOST:PORT" */
+    bool is_virtual;           /* the bucket is in the host name, not in the path */
 };
 
 /* INVALID: the path or the environment is invalid; the error says which. */

@@ -3,53 +3,11 @@
  * set up. */
 #include "agent/store/s3/s3_keys.h"
 
-#include "agent/store/cloud/cloud_client.h"
-#include "lib/time/clock.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-enum { WORD_BYTES_MAX = 16 << 10 };
-#define LASTS_MS_MAX ((int64_t)366 * 86400 * 1000)
-
-/* Whether a header can hold it. */
-static bool is_word(const char *text) {
-    size_t size = strlen(text);
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] <= ' ' || text[i] >= 127) {
-            return false;
-        }
-    }
-    return size && size <= WORD_BYTES_MAX;
-}
-
-int s3_keep_keys(const struct s3_keys *keys, const char *shown, struct cloud_grant *grant,
-                 struct error *err) {
-    if (!keys->name || !keys->secret || !is_word(keys->name) || !is_word(keys->secret) ||
-        (keys->session && !is_word(keys->session))) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: the answer has no valid keys", shown);
-    }
-    if (keys->ends) {
-        int64_t lasts_ms = cloud_date_ns(keys->ends) / 1000000 - clock_wall_ms();
-        if (lasts_ms <= 0) {
-            return error_set(err, ERROR_UNAVAILABLE,
-                             "%s: the keys have ended already (or this machine's clock is ahead)",
-                             shown);
-        }
-        grant->lasts_ms = MIN(lasts_ms, LASTS_MS_MAX);
-    }
-    grant->name = x_strdup(keys->name);
-    grant->bytes = x_strdup(keys->secret);
-    grant->size = strlen(keys->secret);
-    grant->session = x_strdup(keys->session);
-    return 1;
-}
-
 /* Reads a file that is one word. 1: read; 0: no such file; -1. */
 static int read_word(const struct cloud_place *place, const char *file, char **ret_text,
                      size_t *ret_size, struct error *err) {
     int found = cloud_secret_file(place, file, ret_text, ret_size, err);
-    if (found != 1 || is_word(*ret_text)) {
+    if (found != 1 || s3_is_word(*ret_text)) {
         return found;
     }
     cloud_wipe(ret_text, *ret_size);
@@ -68,10 +26,10 @@ static int fetch_files(const struct s3_place *place, struct resolver *resolver U
         read_word(base, "AWS_SESSION_TOKEN", &grant->session, &session_size, err) < 0) {
         return -1;
     }
-    return has_name == has_secret ? has_name
-                                  : error_set(err, ERROR_DENIED, "%s holds no %s", base->secrets,
-                                              has_name ? "AWS_SECRET_ACCESS_KEY"
-                                                       : "AWS_ACCESS_KEY_ID");
+    return has_name == has_secret
+               ? has_name
+               : error_set(err, ERROR_DENIED, "%s holds no %s", base->secrets,
+                           has_name ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 }
 
 static int refuse(const struct s3_place *place, struct error *err) {
@@ -92,7 +50,8 @@ int s3_read_grant(const struct cloud_place *base, struct resolver *resolver,
     static s3_fetch_keys *const ways[] = {fetch_files, s3_fetch_role, s3_fetch_pod,
                                           s3_fetch_shared};
     const struct s3_place *place = (const struct s3_place *)base;
-    int found = place->identity == S3_IDENTITY_NODE ? s3_fetch_node(place, resolver, grant, err) : 0;
+    int found =
+        place->identity == S3_IDENTITY_NODE ? s3_fetch_node(place, resolver, grant, err) : 0;
     for (size_t i = place->identity ? 1 : 0; i < ARRAY_LEN(ways) && !found; i++) {
         found = ways[i](place, resolver, grant, err);
     }

@@ -53,8 +53,8 @@ int integrity_command(int argc, char **argv) {
             "Reads every file of an output again and compares it with the result.json beside it,\n"
             "which a job writes last, when it has succeeded. Says which files are missing, have\n"
             "changed, or do not belong to this run. OUTPUT is a folder of this machine\n"
-            "or az://ACCOUNT/CONTAINER/path or s3://BUCKET/path. With --key it also checks who has\n"
-            "signed the result (spec.signingKey).\n\n"
+            "or az://ACCOUNT/CONTAINER/path or s3://BUCKET/path. With --key it also checks who\n"
+            "has signed the result (spec.signingKey).\n\n"
             "Exit codes: 0 the output matches result.json, 1 it does not, 2 usage, or\n"
             "no result.json, 3 this machine or the storage, or files that may not be read,\n"
             "130 interrupted.",

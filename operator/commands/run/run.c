@@ -12,6 +12,7 @@
 #include "operator/commands/run/run_secrets.h"
 #include "operator/commands/run/run_series.h"
 #include "operator/commands/run/run_state.h"
+#include "operator/commands/run/run_stores.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
@@ -37,8 +38,6 @@ enum {
     STOP_MS = 5000,  /* for pods to end after SIGTERM */
     FAILURES_MAX = 6 /* passes in a row, about 3 s */
 };
-
-#define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/cloud/cloud_place.h */
 
 struct run {
     struct run_options options;
@@ -148,58 +147,11 @@ static struct volume_places places_of(const struct run *run) {
                                   .state_folder = run->state_folder};
 }
 
-/* The file that other programs read a user's keys of S3 from, too (agent/store/s3/s3_shared.c). */
-static bool has_shared_keys(void) {
-    const char *given = getenv("AWS_SHARED_CREDENTIALS_FILE"), *home = getenv("HOME");
-    AUTO(text_freep)
-    char *path = given && *given ? x_strdup(given) : x_printf("%s/.aws/credentials", home ?: "");
-    return access(path, R_OK) == 0;
-}
-
-/* Which keys a Secret of a store or bucket stands for here; NULL: none are missing. Owned. */
-static char *missing_keys(const json_t *place) {
-    const char *account = tree_text(place, "account", NULL);
-    if (!json_object_get(place, "secretName") || (!account && has_shared_keys())) {
-        return NULL;
-    }
-    return account ? x_printf("--stores DIR, with the file DIR/%s/azurestorageaccountkey or "
-                              "azurestorageaccountsastoken",
-                              account)
-                   : x_printf("--stores DIR, with the files DIR/s3-%s/AWS_ACCESS_KEY_ID and "
-                              "AWS_SECRET_ACCESS_KEY, or the file ~/.aws/credentials",
-                              tree_text(place, "name", ""));
-}
-
-/* Keys of spec.stores and spec.buckets are in a folder here, as in a pod; the pods inherit the
- * variable with its path. */
-static int find_stores(const struct run *run, struct error *err) {
-    static const char *const lists[] = {"stores", "buckets"};
-    const char *within = run->row->local.within;
-    if (run->options.stores) {
-        AUTO(text_freep) char *folder = realpath(run->options.stores, NULL);
-        return folder && setenv(STORES_FOLDER, folder, 1) == 0
-                   ? 0
-                   : error_set(err, ERROR_INVALID, "--stores %s: %m", run->options.stores);
-    }
-    for (size_t k = 0; k < ARRAY_LEN(lists) && !getenv(STORES_FOLDER); k++) {
-        const json_t *places = json_object_get(tree_get(run->object, within), lists[k]);
-        for (size_t i = 0; i < json_array_size(places); i++) {
-            AUTO(text_freep) char *missing = missing_keys(json_array_get(places, i));
-            if (missing) {
-                return error_set(err, ERROR_INVALID,
-                                 "%s: %s.%s[%zu]: a Secret is not known on this machine; give %s",
-                                 run->file, within, lists[k], i, missing);
-            }
-        }
-    }
-    return 0;
-}
-
 /* Checks before any process starts, so that a missing folder is a one-line error and exit code 2.
  */
 static int find_volumes(struct run *run, struct error *err) {
-    if (find_stores(run, err) < 0) {
-        return -1;
+    if (run_stores_find(run->options.stores, run->object, run->row->local.within, err) < 0) {
+        return error_context(err, "%s", run->file);
     }
     if (run_secrets_read(run->options.secrets, run->object, run->row->local.within,
                          &run->secret_objects, err) < 0) {

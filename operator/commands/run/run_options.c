@@ -23,8 +23,8 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
-         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken; of "
-         "spec.buckets: DIR/s3-BUCKET/AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken; "
+         "of spec.buckets: DIR/s3-BUCKET/AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
          "(WINDLASS_STORES_FOLDER).",
          &run->stores},
         {"secrets", 0, OPTION_TEXT, "DIR", texts.secrets, &run->secrets},

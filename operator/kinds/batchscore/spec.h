@@ -47,8 +47,8 @@ extern const char *const batchscore_path_fields[];
 /* The mode as given, or the default for the input's kind. */
 enum output_mode batchscore_mode(const json_t *spec);
 /* Whether the output's storage is known to create objects exclusively before the coordinator has
- * tried it: az:// is, and s3://, which is refused where it does not. What a volume can do depends on
- * what a claim is bound to (blobfuse, SMB). */
+ * tried it: az:// is, and s3://, which is refused where it does not. What a volume can do depends
+ * on what a claim is bound to (blobfuse, SMB). */
 bool batchscore_excludes(const json_t *spec);
 /* The unit of its items: "frames", "files", "rows", "slices". */
 const char *batchscore_unit(const json_t *spec);

@@ -241,9 +241,8 @@ void pod_withhold_identity(const struct job_spec *spec, json_t *pod, const char 
                 {ANNOTATION_SKIPPED_EKS, has_identity(spec->buckets, "identity")}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].is_set) {
-            json_object_set_new(
-                tree_ensure_object(json_object_get(pod, "metadata"), "annotations"),
-                rows[i].annotation, json_string(container));
+            json_object_set_new(tree_ensure_object(json_object_get(pod, "metadata"), "annotations"),
+                                rows[i].annotation, json_string(container));
         }
     }
 }

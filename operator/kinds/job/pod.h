@@ -42,8 +42,8 @@ json_t *pod_resources(const json_t *resources, int gpus);
 /* Everything that roles share: the caller adds the role's parts, then applies the templates. */
 json_t *pod_make(const struct job_spec *spec, const char *name, const char *role, int attempt,
                  json_t *container_new);
-/* Where the pod has an identity of Azure or a role of Amazon's, that container gets no token for it.
- */
+/* Where the pod has an identity of Azure or a role of Amazon's, that container gets no token for
+ * it. */
 void pod_withhold_identity(const struct job_spec *spec, json_t *pod, const char *container);
 /* Makes POD_FOLDER and /tmp of the first container writable: emptyDir folders that are deleted with
  * the pod. */

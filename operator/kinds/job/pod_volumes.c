@@ -6,7 +6,7 @@
 /* The agent reads it through its group (fsGroup); the files are read-only. */
 enum { SECRET_MODE = 0440 };
 
-/* A Secret with the keys of a store or bucket: its volume, and the folder that it is mounted at. */
+/* A Secret with the keys of a store or bucket: its volume, and the folder where it is mounted. */
 struct keys {
     const json_t *place;
     char *volume, *folder;
@@ -16,18 +16,18 @@ struct keys {
 static bool find_keys(const struct job_spec *spec, size_t index, struct keys *ret_keys) {
     size_t stores = json_array_size(spec->stores);
     bool is_bucket = index >= stores;
-    const json_t *place =
-        json_array_get(is_bucket ? spec->buckets : spec->stores, is_bucket ? index - stores : index);
+    const json_t *place = json_array_get(is_bucket ? spec->buckets : spec->stores,
+                                         is_bucket ? index - stores : index);
     const char *name = tree_text(place, is_bucket ? "name" : "account", "");
     if (!json_object_get(place, "secretName")) {
         return false;
     }
-    *ret_keys = (struct keys){
-        .place = place,
-        /* A bucket's name can have dots and be too long for a volume's. */
-        .volume = is_bucket ? x_printf("windlass-bucket-%zu", index - stores)
-                            : x_printf("windlass-store-%s", name),
-        .folder = x_printf(is_bucket ? POD_STORES "/s3-%s" : POD_STORES "/%s", name)};
+    *ret_keys =
+        (struct keys){.place = place,
+                      /* A bucket's name can have dots and be too long for a volume's. */
+                      .volume = is_bucket ? x_printf("windlass-bucket-%zu", index - stores)
+                                          : x_printf("windlass-store-%s", name),
+                      .folder = x_printf(is_bucket ? POD_STORES "/s3-%s" : POD_STORES "/%s", name)};
     return true;
 }
 
@@ -154,10 +154,10 @@ json_t *pod_volumes(const struct job_spec *spec) {
     for (size_t i = 0; i < count_places(spec); i++) {
         AUTO(keys_release) struct keys keys = {0};
         if (find_keys(spec, i, &keys)) {
-            json_array_append_new(
-                list, json_pack("{s:s, s:{s:s, s:i}}", "name", keys.volume, "secret", "secretName",
-                                tree_text(keys.place, "secretName", ""), "defaultMode",
-                                SECRET_MODE));
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:{s:s, s:i}}", "name", keys.volume, "secret",
+                                            "secretName", tree_text(keys.place, "secretName", ""),
+                                            "defaultMode", SECRET_MODE));
         }
     }
     return list;

@@ -46,11 +46,12 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
     }
     const json_t *place = job_place(spec, path);
     if (!place) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.%s: is neither in a volume of spec.volumes nor in an account of "
-                         "spec.stores nor in a bucket of spec.buckets (a path is VOLUME/path/in/it, "
-                         "az://ACCOUNT/CONTAINER/path or s3://BUCKET/path): %.100s",
-                         field, path);
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.%s: is neither in a volume of spec.volumes nor in an account of "
+            "spec.stores nor in a bucket of spec.buckets (a path is VOLUME/path/in/it, "
+            "az://ACCOUNT/CONTAINER/path or s3://BUCKET/path): %.100s",
+            field, path);
     }
     if (json_object_get(place, "emptyDir")) {
         return job_refuse(

@@ -21,7 +21,8 @@ static_assert(ARRAY_LEN(job_volume_fields) == VOLUME_KIND_COUNT, "one field per 
  * last. */
 static const struct {
     const char *prefix, *list, *key;
-} places[] = {{"az://", "stores", "account"}, {"s3://", "buckets", "name"}, {"", "volumes", "name"}};
+} places[] = {
+    {"az://", "stores", "account"}, {"s3://", "buckets", "name"}, {"", "volumes", "name"}};
 
 const json_t *job_place(const json_t *spec, const char *path) {
     size_t kind = 0;

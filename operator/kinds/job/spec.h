@@ -61,10 +61,10 @@ struct job_spec {
     const json_t *object; /* the object that it was read from */
     const char *name, *namespace;
     int64_t generation;
-    const json_t *json;   /* the spec itself */
-    const char *image;    /* the agent's; that of the options where not given */
-    bool is_image_given;  /* image comes from the spec */
-    bool is_image_older;  /* image is another controller's, which began the job */
+    const json_t *json;             /* the spec itself */
+    const char *image;              /* the agent's; that of the options where not given */
+    bool is_image_given;            /* image comes from the spec */
+    bool is_image_older;            /* image is another controller's, which began the job */
     const json_t *stores, *buckets; /* arrays; buckets: NULL where not given */
     const char *service_account, *priority_class; /* NULL where not given */
     const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */

@@ -129,8 +129,9 @@ hurt() {
         mapfile -t victims < <(pods WINDLASS_COORDINATOR=)
         [ ${#victims[@]} -eq 0 ] || workers=$((workers + 1))
     fi
-    [ ${#victims[@]} -eq 0 ] || kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null
+    [ ${#victims[@]} -eq 0 ] || { kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null && killed=$((killed + 1)); }
 }
+killed=0
 round() { # number, from 1 on; kills processes; the script decides what happens to the storage
     local kind code=1 coordinators=0 controllers=0 workers=0 wrong= start=$SECONDS seen=0
     kind=$(kind_of "$1")

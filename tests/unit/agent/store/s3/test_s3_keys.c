@@ -105,13 +105,20 @@ static void addresses(void) {
         const char *url;
         bool is_node;
     } rows[] = {
-        {"http://10.0.0.1/v1", false},          {"https://169.254.170.23/v1", false},
-        {"http://169.254.169.254/v1", false},   {"http://169.254.170.23@10.0.0.1/", false},
-        {"http://169.254.170.230/v1", false},   {"http://[fd00:ec2::254]/v1", false},
-        {"http://169.254.170.23.nip/", false},  {"http://2852039191/v1", false},
-        {"http://127.0.0.1:1/?x=http://", false}, {"ftp://127.0.0.1/", false},
-        {"http://169.254.170.23", true},        {"http://metadata.example", true},
-        {"http://[fd00:ec2::23]", true},        {"https://169.254.169.254", true},
+        {"http://10.0.0.1/v1", false},
+        {"https://169.254.170.23/v1", false},
+        {"http://169.254.169.254/v1", false},
+        {"http://169.254.170.23@10.0.0.1/", false},
+        {"http://169.254.170.230/v1", false},
+        {"http://[fd00:ec2::254]/v1", false},
+        {"http://169.254.170.23.nip/", false},
+        {"http://2852039191/v1", false},
+        {"http://127.0.0.1:1/?x=http://", false},
+        {"ftp://127.0.0.1/", false},
+        {"http://169.254.170.23", true},
+        {"http://metadata.example", true},
+        {"http://[fd00:ec2::23]", true},
+        {"https://169.254.169.254", true},
     };
     AUTO(text_freep) char *token = made_file("token", "word\n");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
