@@ -57,19 +57,19 @@ int cloud_mounted_token(const char *path, char **ret_token, struct error *err) {
 /* An address of this machine or node, which needs no resolver: nothing else is asked in plain. */
 static int find_near(const struct cloud_question *question, struct error *err) {
     static const char scheme[] = "http://";
-    const char *host = question->url + strlen(scheme);
-    bool has_brackets = text_starts(question->url, "http://[");
-    size_t length = strcspn(host += has_brackets, has_brackets ? "]" : ":/");
-    AUTO(text_freep) char *name = x_strndup(host, length);
-    bool is_near = text_starts(question->url, scheme) && address_is_loopback(name);
+    bool is_plain = text_starts(question->url, scheme) && !strpbrk(question->url, "?#@");
+    const char *host = is_plain ? question->url + strlen(scheme) : "";
+    bool has_brackets = *host == '[';
+    host += has_brackets;
+    AUTO(text_freep) char *name = x_strndup(host, strcspn(host, has_brackets ? "]" : ":/"));
+    bool is_near = address_is_loopback(name);
     for (const char *const *one = question->addresses; *one; one++) {
         is_near = is_near || strcmp(name, *one) == 0;
     }
-    return is_near && text_starts(question->url, scheme) && !strpbrk(question->url, "?#@")
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "%s is \"%.80s\", expected http:// and %s or a loopback address",
-                           question->variable, question->url, question->addresses[0]);
+    return is_near ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "%s is \"%.80s\", expected http:// and %s or a loopback address",
+                               question->variable, question->url, question->addresses[0]);
 }
 
 /* The addresses of a host of the network, as curl takes them; NULL: an IPv6 address is in the URL.

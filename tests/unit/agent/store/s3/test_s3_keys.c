@@ -105,6 +105,7 @@ static void addresses(void) {
         const char *url;
         bool is_node;
     } rows[] = {
+        {"x", false},
         {"http://10.0.0.1/v1", false},
         {"https://169.254.170.23/v1", false},
         {"http://169.254.169.254/v1", false},
