@@ -5,6 +5,7 @@
 
 #include "agent/engine/ops/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,24 +104,22 @@ static bool has_original(const struct originals *originals, const char *name) {
  * "parametrizations.weight.original". */
 static bool is_of_spectral_norm(const struct originals *originals, const struct value *value) {
     char name[NAME_BYTES];
-    size_t size = strlen(value->name);
+    int base = (int)strlen(value->name) - 2; /* without "_u" */
     bool is_vector = ends_with(value->name, "_u") || ends_with(value->name, "_v");
-    if (!is_vector || value->shape.rank != 1 || size + sizeof "original" > sizeof name) {
+    if (!is_vector || value->shape.rank != 1 || base > NAME_BYTES - 16) {
         return false;
     }
-    memcpy(name, value->name, size - 2);
-    name[size - 2] = 0;
-    if (!ends_with(name, ".")) {
-        strcat(name, "_orig");
+    if (base == 0 || value->name[base - 1] != '.') {
+        (void)snprintf(name, sizeof name, "%.*s_orig", base, value->name);
         return has_original(originals, name);
     }
-    name[size - 3] = 0;
-    char *number = strrchr(name, '.');
-    if (!number || strspn(number + 1, "0123456789") != strlen(number + 1)) {
-        return false;
+    int end = base - 1; /* of the number before it */
+    while (end > 0 && value->name[end - 1] >= '0' && value->name[end - 1] <= '9') {
+        end--;
     }
-    strcpy(number + 1, "original");
-    return strstr(name, "parametrizations.") && has_original(originals, name);
+    bool has_number = end < base - 1 && end > 0 && value->name[end - 1] == '.';
+    (void)snprintf(name, sizeof name, "%.*soriginal", end, value->name);
+    return has_number && strstr(name, "parametrizations.") && has_original(originals, name);
 }
 
 static bool is_running(const char *name) {

@@ -181,12 +181,14 @@ static void test_names(void) {
 
 /* A name may be as long as a file says. */
 static void test_long_names(void) {
-    static char name[4000], beside[4000];
+    enum { LONG = 4000 };
+    static char name[LONG + 1], beside[LONG + 1];
     struct fixture fixture;
-    memset(name, 'a', sizeof name - 3);
-    memset(beside, 'a', sizeof beside - 6);
-    strcpy(name + sizeof name - 6, "_u");
-    strcpy(beside + sizeof beside - 6, "_orig");
+    for (int i = 0; i < LONG; i++) {
+        name[i] = beside[i] = 'a';
+    }
+    (void)snprintf(name + LONG - 5, 6, "_u");
+    (void)snprintf(beside + LONG - 5, 6, "_orig");
     begin(&fixture, 15);
     int value = constant(&fixture, name, row);
     multiply(&fixture, value);
