@@ -20,6 +20,8 @@
 
 enum {
     AUTHORIZATION_MAX = 16 << 10,
+    HEAD_MAX = 2048,     /* of an answer */
+    SHORT_MAX = 256,     /* of the headers Host and If-None-Match */
     KEY_UPDATES_MAX = 8, /* of a connection; no client of ours, nor Go's or curl's, begins one */
 };
 
@@ -43,6 +45,7 @@ struct server_peer {
 struct connection {
     struct server_peer *peer; /* after the upgrade */
     char *body;               /* before it: the rest of the answer */
+    struct server_page late;  /* the answer to a POST, which is sent when the request is complete */
 };
 
 struct server {
@@ -57,21 +60,39 @@ struct server {
     SSL_CTX *tls;                  /* of the vhost; NULL: its identity was refused */
     struct error refusal;
     bool is_plain; /* pages alone, no TLS */
+    bool takes_posts;
 };
 
 static struct server *server_of(struct lws *wsi) {
     return lws_context_user(lws_get_context(wsi));
 }
 
+static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **at,
+                      unsigned char *end) {
+    return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+                                       (const unsigned char *)value, (int)strlen(value), at, end);
+}
+
+static int add_headers(struct lws *wsi, const struct server_page *page, unsigned char **at,
+                       unsigned char *end) {
+    const char *const *pair = page->headers;
+    int result = *page->tag ? add_header(wsi, "etag:", page->tag, at, end) : 0;
+    for (; result == 0 && pair && *pair; pair += 2) {
+        result = add_header(wsi, pair[0], pair[1], at, end);
+    }
+    return result;
+}
+
 /* Takes ownership of page.body. */
 static int answer(struct lws *wsi, struct connection *connection, struct server_page page) {
-    unsigned char head[LWS_PRE + 1024];
+    unsigned char head[LWS_PRE + HEAD_MAX];
     unsigned char *at = head + LWS_PRE, *end = head + sizeof head - 1;
     const char *type = page.content_type ? page.content_type : "application/json";
     unsigned status = page.status ? (unsigned)page.status : HTTP_STATUS_OK;
     free(connection->body);
     connection->body = page.body;
     if (lws_add_http_common_headers(wsi, status, type, strlen(page.body), &at, end) ||
+        add_headers(wsi, &page, &at, end) ||
         lws_finalize_write_http_header(wsi, head + LWS_PRE, &at, end)) {
         return 1;
     }
@@ -105,15 +126,30 @@ static bool may_read(const struct server *server, struct lws *wsi) {
     return is_right;
 }
 
-/* The caller owns it; NULL: there is none that is valid. */
-static char *authorization_of(struct lws *wsi) {
-    int length = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_AUTHORIZATION);
-    if (length <= 0 || length > AUTHORIZATION_MAX) {
+/* The caller owns it; NULL: there is none, or it is longer. */
+static char *header_of(struct lws *wsi, enum lws_token_indexes name, int length_max) {
+    int length = lws_hdr_total_length(wsi, name);
+    if (length <= 0 || length > length_max) {
         return NULL;
     }
     char *text = x_calloc((size_t)length + 1, 1);
-    lws_hdr_copy(wsi, text, length + 1, WSI_TOKEN_HTTP_AUTHORIZATION);
+    lws_hdr_copy(wsi, text, length + 1, name);
     return text;
+}
+
+/* The header Windlass-Action, which a page of another origin cannot send. */
+static bool is_meant(struct lws *wsi) {
+    static const char name[] = "windlass-action:"; /* as libwebsockets keeps it */
+    char value[8] = "";
+    return lws_hdr_custom_copy(wsi, value, sizeof value, name, sizeof name - 1) > 0 &&
+           strcmp(value, "1") == 0;
+}
+
+/* A POST that may be answered: one without a body. */
+static bool is_post(struct lws *wsi) {
+    AUTO(text_freep) char *length = header_of(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, SHORT_MAX);
+    return server_of(wsi)->takes_posts && lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0 &&
+           length && strcmp(length, "0") == 0;
 }
 
 /* Of one that has left already: all zeros. */
@@ -126,18 +162,41 @@ static struct preauth_source source_of(struct lws *wsi) {
 
 static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
     struct server *server = server_of(wsi);
-    if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
+    bool posts = is_post(wsi);
+    if (!connection || (!posts && lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)) {
         return 1;
     }
-    char *authorization = authorization_of(wsi);
-    const struct server_request request = {path, may_read(server, wsi), authorization,
-                                           source_of(wsi)};
+    char *authorization = header_of(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, AUTHORIZATION_MAX);
+    AUTO(text_freep) char *host = header_of(wsi, WSI_TOKEN_HOST, SHORT_MAX);
+    AUTO(text_freep) char *tag = header_of(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, SHORT_MAX);
+    const struct server_request request = {.path = path,
+                                           .may_read = may_read(server, wsi),
+                                           .authorization = authorization,
+                                           .source = source_of(wsi),
+                                           .host = host,
+                                           .known_tag = tag,
+                                           .is_post = posts,
+                                           .is_meant = is_meant(wsi)};
     struct server_page page = server->events->page(server->context, &request);
     secret_forget(&authorization);
     if (!page.body) {
         page = (struct server_page){.body = x_strdup("{\"message\": \"page not found\"}\n"),
                                     .status = HTTP_STATUS_NOT_FOUND};
     }
+    if (posts) {
+        free(connection->late.body);
+        connection->late = page;
+        return 0;
+    }
+    return answer(wsi, connection, page);
+}
+
+static int answer_late(struct lws *wsi, struct connection *connection) {
+    if (!connection || !connection->late.body) {
+        return -1;
+    }
+    struct server_page page = connection->late;
+    connection->late = (struct server_page){0};
     return answer(wsi, connection, page);
 }
 
@@ -148,7 +207,7 @@ static int write_page(struct lws *wsi, struct connection *connection) {
     size_t size = strlen(connection->body);
     unsigned char *frame = x_malloc(LWS_PRE + size);
     memcpy(frame + LWS_PRE, connection->body, size);
-    int wrote = lws_write(wsi, frame + LWS_PRE, size, LWS_WRITE_HTTP_FINAL);
+    int wrote = size ? lws_write(wsi, frame + LWS_PRE, size, LWS_WRITE_HTTP_FINAL) : 0;
     free(frame);
     free(TAKE(connection->body));
     return wrote < 0 || lws_http_transaction_completed(wsi) ? -1 : 0;
@@ -364,11 +423,13 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
         if (connection) {
             free(TAKE(connection->body));
+            free(TAKE(connection->late.body));
         }
         return 0;
-    case LWS_CALLBACK_HTTP_BODY:
     case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-        return -1; /* requests with a body are not supported */
+        return answer_late(wsi, connection);
+    case LWS_CALLBACK_HTTP_BODY: /* also of a POST without one, with 0 bytes */
+        return size == 0 && connection && connection->late.body ? 0 : -1;
     default:
         return 0;
     }
@@ -432,6 +493,7 @@ int server_open(const struct server_options *options, struct server **ret_server
     server->socket_path = x_strdup(options->socket_path);
     server->authorization = options->socket_path ? x_printf("Bearer %s", options->token) : NULL;
     server->read_token = x_strdup(options->read_token);
+    server->takes_posts = options->takes_posts;
     struct address address;
     if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
         (!server->is_plain && tls_identity_read(options->certificate_pem, options->key_pem,

@@ -14,6 +14,7 @@
 #define SERVER_READ_HEADER "Windlass-Read-Token"
 
 enum {
+    SERVER_TAG_MAX = 72,
     SERVER_QUEUE_MAX = 8 << 20, /* unsent bytes of one peer; with more it is closed */
     SERVER_PEERS_MAX = 8192,    /* open WebSockets */
     SERVER_HANDSHAKE_S = 10,    /* seconds for TLS and to show the token, or to read a page */
@@ -29,14 +30,22 @@ struct server_page {
     char *body;               /* owned, server.c frees it; NULL: 404 */
     const char *content_type; /* NULL: application/json */
     int status;               /* 0: 200 */
+    /* Further headers: "name:" and value, in turn; ends with NULL. Literals; NULL: none. */
+    const char *const *headers;
+    char tag[SERVER_TAG_MAX]; /* the header ETag, with its quotes; "": none */
 };
 
-/* A GET; texts are borrowed until the callback returns. */
+/* A GET, or with server_options.takes_posts a POST without a body; texts are borrowed until the
+ * callback returns. */
 struct server_request {
     const char *path;
     bool may_read; /* the server has no read_token, or the request has it in SERVER_READ_HEADER */
     const char *authorization;    /* the header; NULL: none, or longer than 16 KiB */
     struct preauth_source source; /* who asks */
+    const char *host;             /* the header; NULL: none, or too long */
+    const char *known_tag;        /* the header If-None-Match; NULL: none, or too long */
+    bool is_post;
+    bool is_meant; /* the header Windlass-Action is "1": no form or link of a page sends it */
 };
 
 /* Callbacks, with server_options.context. All are required; without a WebSocket (socket_path is
@@ -59,6 +68,7 @@ struct server_options {
     const struct server_events *events;
     void *context;
     const char *read_token; /* NULL: everybody may read */
+    bool takes_posts;       /* without a body; otherwise only GET is answered */
 };
 
 /* 403, which names only the missing header. Not 401: through the API server's proxy

@@ -24,11 +24,12 @@ struct health_server {
 static struct server_page health_page(const struct health_server *server) {
     int64_t silent_ms = clock_monotonic_ms() - atomic_load(&server->beat_ms);
     if (silent_ms < HEALTH_SERVER_STUCK_MS) {
-        return (struct server_page){x_strdup("ok\n"), PLAIN_TEXT, 200};
+        return (struct server_page){
+            .body = x_strdup("ok\n"), .content_type = PLAIN_TEXT, .status = 200};
     }
     char *body =
         x_printf("the controller's loop has not run for %lld s\n", (long long)(silent_ms / 1000));
-    return (struct server_page){body, PLAIN_TEXT, 503};
+    return (struct server_page){.body = body, .content_type = PLAIN_TEXT, .status = 503};
 }
 
 static struct server_page on_page(void *context, const struct server_request *request) {
@@ -38,11 +39,14 @@ static struct server_page on_page(void *context, const struct server_request *re
         return health_page(server);
     }
     if (strcmp(path, "/readyz") == 0) {
-        return (struct server_page){x_printf("%s\n", atomic_load(&server->state)), PLAIN_TEXT,
-                                    atomic_load(&server->is_ready) ? 200 : 503};
+        return (struct server_page){.body = x_printf("%s\n", atomic_load(&server->state)),
+                                    .content_type = PLAIN_TEXT,
+                                    .status = atomic_load(&server->is_ready) ? 200 : 503};
     }
     if (server->has_metrics && strcmp(path, "/metrics") == 0) {
-        return (struct server_page){operator_metrics_page(), PROMETHEUS_CONTENT_TYPE, 200};
+        return (struct server_page){.body = operator_metrics_page(),
+                                    .content_type = PROMETHEUS_CONTENT_TYPE,
+                                    .status = 200};
     }
     return (struct server_page){0};
 }

@@ -180,14 +180,17 @@ static struct server_page on_page(void *context, const struct server_request *re
     }
     int status = status_of(server, request);
     if (status == 200) {
-        return (struct server_page){operator_metrics_page(), PROMETHEUS_CONTENT_TYPE, 200};
+        return (struct server_page){.body = operator_metrics_page(),
+                                    .content_type = PROMETHEUS_CONTENT_TYPE,
+                                    .status = 200};
     }
-    return (struct server_page){
-        x_printf("{\"message\": \"%s\"}\n", status == 401   ? "a bearer token is missing or invalid"
-                                            : status == 403 ? "may not get /metrics"
-                                            : status == 429 ? "too many unknown tokens"
-                                                            : "the API server does not answer"),
-        NULL, status};
+    return (struct server_page){.body =
+                                    x_printf("{\"message\": \"%s\"}\n",
+                                             status == 401 ? "a bearer token is missing or invalid"
+                                             : status == 403 ? "may not get /metrics"
+                                             : status == 429 ? "too many unknown tokens"
+                                                             : "the API server does not answer"),
+                                .status = status};
 }
 
 static const struct server_events events = {.page = on_page};

@@ -296,7 +296,7 @@ static struct server_page page(void *context, const struct server_request *reque
     if (strcmp(request->path, "/progress") == 0) {
         page = server_page_of_readers(request, hub_progress(hub));
     } else if (strcmp(request->path, "/healthz") == 0) {
-        page = (struct server_page){x_strdup("ok\n"), "text/plain", 0};
+        page = (struct server_page){.body = x_strdup("ok\n"), .content_type = "text/plain"};
     }
     return page;
 }

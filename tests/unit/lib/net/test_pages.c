@@ -23,20 +23,39 @@ static struct {
     atomic_bool stop;
 } house;
 
+/* What a request says, and an answer with a tag and a further header. */
+static struct server_page echo(const struct server_request *request) {
+    static const char *const headers[] = {"x-one:", "1", "x-two:", "2", NULL};
+    return (struct server_page){.body =
+                                    x_printf("post %d meant %d host %s tag %s\n", request->is_post,
+                                             request->is_meant, request->host ? request->host : "-",
+                                             request->known_tag ? request->known_tag : "-"),
+                                .headers = headers,
+                                .tag = "\"abc\""};
+}
+
 static struct server_page page(void *context, const struct server_request *request) {
     const char *path = request->path;
     (void)context;
+    if (strcmp(path, "/echo") == 0) {
+        return echo(request);
+    }
+    if (strcmp(path, "/same") == 0) {
+        return (struct server_page){.body = x_strdup(""), .status = 304};
+    }
     if (strcmp(path, "/metrics") == 0) {
-        return (struct server_page){x_strdup("one 1\n"), PROMETHEUS_CONTENT_TYPE, 0};
+        return (struct server_page){.body = x_strdup("one 1\n"),
+                                    .content_type = PROMETHEUS_CONTENT_TYPE};
     }
     if (strcmp(path, "/readyz") == 0) {
-        return (struct server_page){x_strdup("not yet\n"), "text/plain", 503};
+        return (struct server_page){
+            .body = x_strdup("not yet\n"), .content_type = "text/plain", .status = 503};
     }
     if (strcmp(path, "/long") == 0) {
         char *body = x_malloc(LONG_PAGE + 1);
         memset(body, 'x', LONG_PAGE);
         body[LONG_PAGE] = 0;
-        return (struct server_page){body, "text/plain", 0};
+        return (struct server_page){.body = body, .content_type = "text/plain"};
     }
     return (struct server_page){0};
 }
@@ -49,9 +68,11 @@ static void *serve(void *context) {
     return NULL;
 }
 
+static bool takes_posts;
+
 static bool house_open(const char *bind) {
     static const struct server_events events = {.page = page};
-    struct server_options options = {.bind = bind, .events = &events};
+    struct server_options options = {.bind = bind, .events = &events, .takes_posts = takes_posts};
     struct error err = {0};
     if (server_open(&options, &house.server, &err) < 0) {
         printf("# %s\n", err.text);
@@ -137,6 +158,48 @@ static void test_pages_have_their_type_and_status(void) {
     house_close();
 }
 
+/* One request; the answer is in text. */
+static void ask(const char *head, char *text, size_t room) {
+    int fd = dial();
+    dprintf(fd, "%s", head);
+    read_all(fd, text, room, 500);
+    close(fd);
+}
+
+static void test_headers_tags_and_posts(void) {
+    static const struct {
+        bool takes_posts;
+        const char *head, *sentence; /* NULL: no answer */
+    } rows[] = {
+        {true, "GET /echo HTTP/1.1\r\nHost: here:1\r\nIf-None-Match: \"abc\"\r\n\r\n",
+         "post 0 meant 0 host here:1 tag \"abc\"\n"},
+        {true, "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n",
+         "etag: \"abc\"\r\nx-one: 1\r\nx-two: 2\r\n"},
+        {true, "GET /same HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 304"},
+        {true, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nWindlass-Action: 1\r\n\r\n",
+         "post 1 meant 1 host h tag -\n"},
+        {true, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "post 1 meant 0"},
+        {true, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", NULL},
+        {true, "POST /echo HTTP/1.1\r\nHost: h\r\n\r\n", NULL},
+        {true, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", NULL},
+        {false, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[4096] = "";
+        takes_posts = rows[i].takes_posts;
+        CHECK(house_open("127.0.0.1:0"));
+        ask(rows[i].head, text, sizeof text);
+        bool is_right = rows[i].sentence ? strstr(text, rows[i].sentence) != NULL
+                                         : strstr(text, "HTTP/1.1 200") == NULL;
+        if (!is_right) {
+            printf("# row %zu: %s\n", i, text);
+        }
+        CHECK(is_right);
+        house_close();
+    }
+    takes_posts = false;
+}
+
 static void test_ipv6_takes_ipv4_too(void) {
     if (!house_open("[::]:0")) {
         SKIP("this machine has no IPv6");
@@ -213,6 +276,7 @@ static void test_places_are_given_back(void) {
 
 int main(void) {
     TEST(test_pages_have_their_type_and_status);
+    TEST(test_headers_tags_and_posts);
     TEST(test_ipv6_takes_ipv4_too);
     TEST(test_what_is_no_get_is_refused);
     TEST(test_the_silent_and_the_many_are_sent_away);

@@ -73,8 +73,8 @@ static void house_open(void) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
-    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
-                                     "secret",      &events,     NULL, NULL};
+    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work", "secret",
+                                     &events,       NULL,        NULL, false};
     CHECK_OK(server_open(&options, &house.server, &err), &err);
     house.stop = false;
     house.received = house.closed = 0;
