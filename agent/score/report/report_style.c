@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/report/report_style.h"
 
-#define DARK                                                                                       \
-    "--page:#15181c;--card:#1d2126;--text:#e7eaee;--quiet:#a2abb6;--line:#323941;--done:#5b9df5;"  \
-    "--busy:#3fae9c;--failed:#ff8a5c;--good:#5cc98a;--bad:#ff8a5c;--mean:#f0c05a"
-#define LIGHT                                                                                      \
-    "--page:#f6f7f9;--card:#fff;--text:#1c2127;--quiet:#59636e;--line:#dfe3e8;--done:#2f6fd6;"     \
-    "--busy:#2a8c7d;--failed:#d9541e;--good:#1a7f47;--bad:#b93c0c;--mean:#9a6700"
+#include "lib/text/page_style.h"
 
 const char *const report_style[] = {
-    ":root{color-scheme:light dark;" LIGHT "}\n"
-    "@media (prefers-color-scheme:dark){:root{" DARK "}}\n"
+    ":root{color-scheme:light dark;" PAGE_LIGHT "}\n"
+    "@media (prefers-color-scheme:dark){:root{" PAGE_DARK "}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--page);color:var(--text);font:15px/1.45 system-ui,-apple-system,"
     "'Segoe UI',Roboto,'Liberation Sans',sans-serif;overflow-wrap:anywhere}\n"
@@ -80,7 +75,7 @@ const char *const report_style[] = {
     "@media (max-width:34rem){main{padding:.8rem .6rem}section{padding:.8rem .7rem}"
     ".tiles{gap:.5rem}dd.big{font-size:1.3rem}.plot svg{height:7rem}"
     ".plot{grid-template-columns:2.9rem minmax(0,1fr)}.spare{display:none}}\n"
-    "@media print{:root{color-scheme:light;font-size:11px;" LIGHT ";--page:#fff}"
+    "@media print{:root{color-scheme:light;font-size:11px;" PAGE_LIGHT ";--page:#fff}"
     "body{font-size:1rem;"
     "print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}"
     "section,figure,tr,.tile{break-inside:avoid}section{border:0;padding:0}"

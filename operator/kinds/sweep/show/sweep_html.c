@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/show/sweep_html.h"
 
+#include "lib/text/page_style.h"
 #include "operator/kinds/sweep/show/sweep_charts.h"
 #include "operator/kinds/sweep/show/sweep_front.h"
 
@@ -10,29 +11,30 @@
 #include <string.h>
 
 static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1c2733;--page:#fff;--soft:#5b6875;--line:#e4e9ee;"
-    "--axis:#9aa7b4;--completed:#3b6ea5;--running:#1a9c68;--stopped:#aab4be;--failed:#d64545;"
-    "--best:#e8710a;--front:#8250c4}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#d6dee6;--page:#12181f;--soft:#93a0ad;"
-    "--line:#26303a;--axis:#556270;--completed:#6ea8e0;--running:#3fcf97;--stopped:#6b7885;"
-    "--failed:#ef7d7d;--best:#ff9a3c;--front:#b18be6}}"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;"
-    "color:var(--ink);background:var(--page);overflow-wrap:anywhere}h1{font-size:1.5rem;margin:0}"
-    "h2{font-size:1.05rem;margin:2rem 0 .3rem}p{margin:.3rem 0}.chart{overflow:auto}"
+    ":root{color-scheme:light dark;" PAGE_LIGHT
+    ";--axis:#9aa7b4;--stopped:#aab4be;--best:#e8710a;--front:#8250c4}"
+    "@media(prefers-color-scheme:dark){:root{" PAGE_DARK
+    ";--axis:#556270;--stopped:#6b7885;--best:#ff9a3c;--front:#b18be6}}"
+    "body{font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'Liberation "
+    "Sans',sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;"
+    "color:var(--text);background:var(--page);overflow-wrap:anywhere}h1{font-size:1.5rem;margin:0}"
+    "h2{font-size:1.05rem;margin:2rem 0 .3rem}p{margin:.3rem "
+    "0}.chart{overflow:auto;background:var(--card);border:1px solid var(--line);"
+    "border-radius:8px;padding:.7rem 1rem}"
     "svg{width:100%;min-width:40rem;height:auto}path{fill:none;stroke-width:1.3}"
     ".axis{stroke:var(--axis);stroke-width:1}.grid{stroke:var(--line);stroke-width:1}"
-    ".running{stroke:var(--running)}.completed{stroke:var(--completed)}"
+    ".running{stroke:var(--busy)}.completed{stroke:var(--done)}"
     ".stopped{stroke:var(--stopped)}.failed{stroke:var(--failed);stroke-dasharray:4 3}"
     ".best{stroke:var(--best);stroke-width:3}.ahead{stroke:var(--axis);stroke-width:1.5}"
     "path:hover{stroke-width:4;stroke-opacity:1}.axis:hover,.grid:hover{stroke-width:1}"
-    "circle{stroke:none;fill:var(--completed)}circle.running{fill:var(--running)}"
+    "circle{stroke:none;fill:var(--done)}circle.running{fill:var(--busy)}"
     "circle.stopped{fill:var(--stopped)}circle.failed{fill:var(--failed)}"
-    "circle.best{fill:var(--best)}circle:hover{stroke:var(--ink);stroke-width:2}"
-    "text{font-size:12px;fill:var(--soft);paint-order:stroke;stroke:var(--page);stroke-width:3px;"
+    "circle.best{fill:var(--best)}circle:hover{stroke:var(--text);stroke-width:2}"
+    "text{font-size:12px;fill:var(--quiet);paint-order:stroke;stroke:var(--card);stroke-width:3px;"
     "stroke-linejoin:round}"
     ".legend span{white-space:nowrap;margin-right:1.2em}i{display:inline-block;width:1.4em;"
-    "height:.25em;margin:0 .4em .25em 0;background:var(--completed)}i.running{background:"
-    "var(--running)}i.stopped{background:var(--stopped)}i.failed{background:var(--failed)}"
+    "height:.25em;margin:0 .4em .25em 0;background:var(--done)}i.running{background:"
+    "var(--busy)}i.stopped{background:var(--stopped)}i.failed{background:var(--failed)}"
     "i.best{background:var(--best)}"
     "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;padding:.15rem .9rem "
     ".15rem 0;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:"
