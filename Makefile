@@ -136,6 +136,8 @@ $(OBJ)/.flags: FORCE
 $(OBJ)/operator/kinds/batchscore/kind.c.o: crds/batchscore.yaml examples/init/score.yaml examples/init/program.yaml
 $(OBJ)/operator/kinds/disttrain/kind.c.o: crds/disttrain.yaml examples/init/train.yaml examples/init/torchrun.yaml
 $(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml examples/init/sweep.yaml
+# So is the page of `windlass ui`.
+$(OBJ)/operator/commands/ui/ui_web.c.o: $(addprefix operator/commands/ui/page/ui.,html js css)
 # The library that is loaded into MPI's launchers is part of the program. It is for programs of any image, and so uses no
 # C library. A sanitizer wants to be loaded first, so instrumented builds have none.
 PRELOAD_CFLAGS := -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -ffreestanding -fno-builtin -fno-stack-protector \

@@ -21,6 +21,7 @@
 #include "operator/commands/status/job_list.h"
 #include "operator/commands/status/status.h"
 #include "operator/commands/train/train.h"
+#include "operator/commands/ui/ui.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -43,6 +44,7 @@ static const struct command {
     {"check", "check a manifest, as a cluster would", check_command},
     {"list", "list the runs of this machine, or the jobs of a cluster", job_list_command},
     {"status", "show the progress of jobs, and why pods do not run", status_command},
+    {"ui", "show jobs in the browser", ui_command},
     {"logs", "print the logs of a job's pods", logs_command},
     {"wait", "wait until a job has ended", wait_command},
     {"top", "show what the processes or pods of jobs use", top_command},

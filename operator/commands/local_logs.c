@@ -234,6 +234,22 @@ int local_logs_print(const char *folder, const struct local_logs_choice *choice,
     return 0;
 }
 
+int local_logs_find(const char *folder, const struct local_logs_choice *choice,
+                    local_logs_seen *seen, void *context, struct error *err) {
+    AUTO(log_files_release) struct log_files files = {0};
+    if (find_files(folder, choice->name, &files, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        const struct log_file *file = &files.items[i];
+        AUTO(text_freep) char *path = x_printf("%s/%s.log", folder, file->name);
+        if (is_wanted(&files, i, choice)) {
+            seen(context, file->name + file->job_len + 1, path);
+        }
+    }
+    return 0;
+}
+
 /* Prints what is new. places: {pod: where its log was read to}. */
 static int print_news(const char *folder, const struct local_logs_choice *choice, json_t *places,
                       struct error *err) {

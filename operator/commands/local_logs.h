@@ -25,3 +25,8 @@ NODISCARD int local_logs_follow(const char *folder, const struct local_logs_choi
  * lib/text/shown.h makes it, into a pipe too, which often ends in a terminal. is_raw: the bytes
  * as they are. */
 void local_logs_line(const char *pod, const char *text, size_t size, bool is_raw);
+/* The files of these logs (the choice's `tail` and `is_raw` do not matter): each with its pod's
+ * name without the job's. Fails as local_logs_print. */
+typedef void local_logs_seen(void *context, const char *pod, const char *path);
+NODISCARD int local_logs_find(const char *folder, const struct local_logs_choice *choice,
+                              local_logs_seen *seen, void *context, struct error *err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/remote.h"
 
+#include "lib/buffer.h"
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/pod_phase.h"
@@ -45,6 +46,7 @@ void remote_release(struct remote *remote) {
 struct question {
     bool is_done, is_unserved;
     json_t *tree;
+    struct buffer text; /* of an answer that is not JSON; without a maximum: it is JSON */
     struct error err;
 };
 
@@ -54,7 +56,7 @@ static void on_answer(void *context, const struct client_answer *answer) {
     question->is_unserved = client_is_unserved(answer);
     if (answer->err) {
         question->err = *answer->err;
-    } else if (!answer->tree) {
+    } else if (!answer->tree && !question->text.max) {
         error_set(&question->err, ERROR_UNAVAILABLE, "the API server's answer is not JSON");
     } else {
         question->tree = json_incref((json_t *)answer->tree);
@@ -64,7 +66,8 @@ static void on_answer(void *context, const struct client_answer *answer) {
 /* Sends the request, whose done and context are set here, and waits for the answer. */
 static int ask(struct remote *remote, struct client_request *request, struct question *ret_question,
                struct error *err) {
-    *ret_question = (struct question){0};
+    struct buffer text = ret_question->text;
+    *ret_question = (struct question){.text = text};
     request->done = on_answer;
     request->context = ret_question;
     client_start(remote->client, request);
@@ -93,6 +96,32 @@ static int get(struct remote *remote, const struct rest_place *place, const char
     return ask(remote, &request, ret_question, err);
 }
 
+static int on_bytes(void *context, const char *data, size_t size, struct error *err) {
+    struct question *question = context;
+    return buffer_append(&question->text, data, size, err);
+}
+
+int remote_text(struct remote *remote, const struct rest_place *place, const char *query,
+                size_t bytes_max, char **ret_text, struct error *err) {
+    struct rest_place here = *place;
+    here.namespace = remote->namespace;
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&here, &path, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *url = x_printf("%s?%s", path, query);
+    struct client_request request = {
+        .verb = "get", .path = url, .is_text = true, .received = on_bytes};
+    struct question question = {0};
+    buffer_init(&question.text, bytes_max);
+    if (ask(remote, &request, &question, err) < 0) {
+        buffer_release(&question.text);
+        return -1;
+    }
+    *ret_text = buffer_take(&question.text, NULL);
+    return 0;
+}
+
 int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,
                      struct error *err) {
     const struct rest_place place = {.api_version = tree_text(object, "apiVersion", ""),
@@ -113,7 +142,7 @@ int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_s
                                      .path = url,
                                      .content_type = "application/apply-patch+yaml",
                                      .body_new = json_dumps(object, JSON_COMPACT)};
-    struct question question;
+    struct question question = {0};
     if (ask(remote, &request, &question, err) < 0) {
         return -1;
     }
@@ -144,7 +173,7 @@ static int change(struct remote *remote, const struct rest_place *place,
     AUTO(text_freep)
     char *url = x_printf("%s?fieldManager=windlass-cli%s", path, dry ? "&dryRun=All" : "");
     request->path = url;
-    struct question question;
+    struct question question = {0};
     if (ask(remote, request, &question, err) < 0) {
         return -1;
     }

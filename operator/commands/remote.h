@@ -44,6 +44,9 @@ void remote_release(struct remote *remote); /* for AUTO, too */
  * ("limit=500"; NULL: none). The result is owned. */
 NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
                          json_t **ret_tree, struct error *err);
+/* The same of what is not JSON: a pod's log. EXHAUSTED: more than bytes_max. Owned. */
+NODISCARD int remote_text(struct remote *remote, const struct rest_place *place, const char *query,
+                          size_t bytes_max, char **ret_text, struct error *err);
 /* What the API server would store if this object were applied (server-side apply with force), by a
  * dry run: nothing is stored. Unknown fields are refused from 1.25 on. The result is owned. */
 NODISCARD int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,

@@ -60,6 +60,9 @@ struct kind_children {
                  struct error *err);
     /* A page of HTML; owned. */
     int (*page)(const json_t *job, const json_t *made, char **ret_html, struct error *err);
+    /* The same for a page that draws them itself (`windlass ui`): sweep_tree of sweep_html.h.
+     * Owned; NULL: the job cannot be read. */
+    json_t *(*tree)(const json_t *job, const json_t *made);
     /* The first pod of the job that failed last; owned; NULL: none failed. */
     char *(*failed_pod)(const json_t *job, const json_t *made);
 };
@@ -76,6 +79,11 @@ struct kind_batch {
 /* `windlass init`: a manifest to begin with, whose job is called my-job. */
 struct kind_beginning {
     const char *name, *about, *text;
+};
+
+/* A figure of a status that `windlass ui` shows: a text or an integer. */
+struct kind_figure {
+    const char *label, *path;
 };
 
 struct kind_row {
@@ -118,6 +126,7 @@ struct kind_row {
      * network nor given, with the options that give it. NULL: not supported. */
     int (*score)(const struct kind_score *job, struct kind_scored *ret_made, struct error *err);
     const struct kind_beginning *beginnings; /* end with a row without name; NULL: none */
+    const struct kind_figure *figures;       /* end with a row without label; NULL: none */
     /* `windlass train`, `windlass sweep`: the same of a network and training data, and of a job of
      * which some fields vary. made: the definition of that job. */
     int (*train)(const struct kind_train *job, struct kind_scored *ret_made, struct error *err);

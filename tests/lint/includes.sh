@@ -10,6 +10,7 @@ lib                     lib/
 operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/import/import_forms.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/manifest_write.h operator/reference.h operator/resource.h operator/resource_files.h operator/schema.h lib/
 operator/commands/jobs operator/commands/jobs/ operator/commands/cli_command.h operator/commands/remote.h operator/commands/run/run.h operator/kinds/kinds.h operator/kinds/job/ operator/show/ operator/kube/ operator/local/runs/ operator/cluster.h operator/object.h operator/resource_files.h lib/
 operator/commands/status operator/commands/status/ operator/commands/jobs/ operator/commands/cli_command.h operator/commands/remote.h operator/local/runs/ operator/kinds/kinds.h operator/kinds/job/ operator/show/ operator/kube/ operator/cluster.h operator/object.h lib/
+operator/commands/ui operator/commands/ui/ operator/commands/jobs/ operator/commands/status/ operator/commands/cli_command.h operator/commands/local_logs.h operator/commands/page_server.h operator/commands/remote.h operator/local/runs/ operator/kinds/kinds.h operator/kinds/job/ operator/kube/ operator/cluster.h operator/embedded.h operator/object.h lib/
 operator/show           operator/show/ operator/object.h lib/
 operator/local          operator/local/ operator/cluster.h operator/object.h operator/resource_key.h lib/
 operator/local/runs     operator/local/runs/ operator/object.h lib/

@@ -509,6 +509,7 @@ static int run_job(struct run *run) {
     code = finish(run);
     run_record_set(run->record, "table", run->children.table);
     run_record_set(run->record, "page", run->children.page);
+    run_record_set_tree(run->record, "made", run->children.tree);
     run_record_end(run->record, code,
                    run->end_ms    ? NULL
                    : run->signals ? "it was asked to end"

@@ -54,6 +54,10 @@ void run_children_update(struct run_children *children, const struct cluster *cl
         free(children->table);
         children->table = table;
     }
+    if (kind->tree) {
+        json_decref(children->tree);
+        children->tree = kind->tree(job, all);
+    }
     if (kind->failed_pod) {
         free(children->failed_pod);
         children->failed_pod = kind->failed_pod(job, all);
@@ -61,6 +65,7 @@ void run_children_update(struct run_children *children, const struct cluster *cl
 }
 
 void run_children_release(struct run_children *children) {
+    json_decref(children->tree);
     free(children->table);
     free(children->page);
     free(children->failed_pod);

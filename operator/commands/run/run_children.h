@@ -10,6 +10,7 @@
 struct run_children {
     char *table;      /* NULL: nothing to show yet */
     char *page;       /* its path; NULL: there is none, or it could not be written */
+    json_t *tree;     /* for the page of `windlass ui`; NULL: the same */
     char *failed_pod; /* the first pod of the job that failed last; NULL: none failed */
 };
 

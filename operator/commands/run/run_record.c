@@ -88,8 +88,12 @@ void run_record_update(struct run_record *record, const json_t *job, const json_
 
 void run_record_set(struct run_record *record, const char *member, const char *text) {
     AUTO(tree_freep) json_t *value = text ? json_string(text) : NULL;
-    if (record && value) {
-        run_entry_set(record->entry, member, value);
+    run_record_set_tree(record, member, value);
+}
+
+void run_record_set_tree(struct run_record *record, const char *member, const json_t *tree) {
+    if (record && record->entry && tree) {
+        run_entry_set(record->entry, member, tree);
     }
 }
 

@@ -24,4 +24,6 @@ void run_record_update(struct run_record *record, const json_t *job, const json_
 /* message: why it ended without its job having ended; NULL: its job has ended. */
 void run_record_end(struct run_record *record, int exit_code, const char *message);
 void run_record_set(struct run_record *record, const char *member, const char *text);
+/* The same with a tree; NULL: nothing is recorded. */
+void run_record_set_tree(struct run_record *record, const char *member, const json_t *tree);
 void run_record_free(struct run_record *record); /* NULL is accepted */

@@ -41,8 +41,30 @@ static const struct kind_beginning beginnings[] = {
     {0},
 };
 
+static const struct kind_figure figures[] = {
+    {"items failed", "items.failed"},
+    {"items kept of an earlier run", "items.kept"},
+    {"names left out", "items.leftOut"},
+    {"mini-batches", "miniBatches.total"},
+    {"mini-batches failed", "miniBatches.failed"},
+    {"mini-batches tried again", "miniBatches.retried"},
+    {"workers", "workers"},
+    {"workers given up", "retiredWorkers"},
+    {"requests", "requests.requests"},
+    {"good answers", "requests.answers"},
+    {"requests sent again", "requests.retries"},
+    {"tokens in", "requests.tokensIn"},
+    {"tokens out", "requests.tokensOut"},
+    {"median answer, ms", "requests.medianMilliseconds"},
+    {"cost of 1,000 rows", "requests.costPer1000"},
+    {"next run", "nextTime"},
+    {"output of the program that failed", "failedLog"},
+    {0},
+};
+
 const struct kind_row batchscore_row = {
     .loop = &batchscore_kind,
+    .figures = figures,
     .crd = batchscore_crd,
     .beginnings = beginnings,
     .roles = roles,

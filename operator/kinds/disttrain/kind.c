@@ -32,8 +32,30 @@ static const struct kind_beginning beginnings[] = {
     {0},
 };
 
+static const struct kind_figure figures[] = {
+    {"epoch", "epoch"},
+    {"step", "step"},
+    {"loss", "loss"},
+    {"loss of the first step", "firstLoss"},
+    {"accuracy", "accuracy"},
+    {"newest checkpoint, step", "checkpoint.step"},
+    {"parameters trained", "trained.parameters"},
+    {"samples left out", "badSamples.count"},
+    {"objective, best", "objective.best"},
+    {"objective, last", "objective.last"},
+    {"reports of it", "objective.reports"},
+    {"workers", "workers.wanted"},
+    {"workers connected", "workers.registered"},
+    {"restarts", "restarts.counted"},
+    {"restarts by the cluster", "restarts.disrupted"},
+    {"last line of rank 0", "lastLine"},
+    {"last restart", "restarts.last.message"},
+    {0},
+};
+
 const struct kind_row disttrain_row = {
     .loop = &disttrain_kind,
+    .figures = figures,
     .crd = disttrain_crd,
     .beginnings = beginnings,
     .pods_about = "two workers",

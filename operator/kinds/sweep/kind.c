@@ -60,6 +60,7 @@ static const struct kind_children trials = {
     .page_about = "a page with charts of its trials",
     .table = sweep_made_table,
     .page = sweep_made_page,
+    .tree = sweep_made_tree,
     .failed_pod = sweep_failed_pod,
 };
 
@@ -73,8 +74,19 @@ static const struct kind_beginning beginnings[] = {
     {0},
 };
 
+static const struct kind_figure figures[] = {
+    {"best trial", "best.trial"},
+    {"its value", "best.value"},
+    {"running", "trials.running"},
+    {"completed", "trials.completed"},
+    {"stopped early", "trials.stopped"},
+    {"failed", "trials.failed"},
+    {0},
+};
+
 const struct kind_row sweep_row = {
     .loop = &sweep_kind,
+    .figures = figures,
     .crd = sweep_crd,
     .beginnings = beginnings,
     .status_about = "its trials, and with\n"

@@ -83,6 +83,13 @@ int sweep_made_page(const json_t *job, const json_t *made, char **ret_html, stru
                : sweep_html(sweep_view_facts(view), ret_html, err);
 }
 
+json_t *sweep_made_tree(const json_t *job, const json_t *made) {
+    AUTO(sweep_view_freep) struct sweep_view *view = NULL;
+    struct error ignored = {0};
+    return sweep_view_new(job, made, &view, &ignored) < 0 ? NULL
+                                                          : sweep_tree(sweep_view_facts(view));
+}
+
 char *sweep_failed_pod(const json_t *job, const json_t *made) {
     AUTO(sweep_view_freep) struct sweep_view *view = NULL;
     struct error ignored = {0};

@@ -17,4 +17,5 @@ void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers);
 int sweep_made_table(const json_t *job, const json_t *made, int width, char **ret_text,
                      struct error *err);
 int sweep_made_page(const json_t *job, const json_t *made, char **ret_html, struct error *err);
+json_t *sweep_made_tree(const json_t *job, const json_t *made);
 char *sweep_failed_pod(const json_t *job, const json_t *made);

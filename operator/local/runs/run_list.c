@@ -95,7 +95,7 @@ static int in_order(const void *one, const void *other) {
 }
 
 /* Deleted by somebody: not only out of sight (another machine's, a folder that may not be read). */
-static bool has_lost_logs(const struct run_item *item) {
+bool run_list_has_lost_logs(const struct run_item *item) {
     return is_of_this_machine(item->record) &&
            access(tree_text(item->record, "state", ""), F_OK) < 0 && errno == ENOENT;
 }
@@ -105,7 +105,7 @@ static void prune(struct run_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         struct run_item *item = &list->at[i];
         ended += !item->is_alive;
-        if (!item->is_alive && (has_lost_logs(item) || ended > ENDED_KEPT)) {
+        if (!item->is_alive && (run_list_has_lost_logs(item) || ended > ENDED_KEPT)) {
             remove_files(item->path);
             release_item(item);
         } else {
@@ -120,18 +120,25 @@ static bool has_none(int error) {
     return error == ENOENT || error == ENOTDIR || error == EACCES;
 }
 
-int run_list_read(struct run_list *ret_list, struct error *err) {
+/* The folder of the records; *ret_entries is NULL where there is none. */
+static int open_folder(char **ret_folder, DIR **ret_entries, struct error *err) {
     AUTO(text_freep) char *base = NULL;
-    struct run_list list = {0};
     struct error ignored = {0};
+    *ret_entries = NULL;
     if (run_entry_base(&base, &ignored) < 0) {
-        *ret_list = list;
         return 0;
     }
-    AUTO(text_freep) char *folder = file_join(base, "runs");
-    DIR *entries = opendir(folder);
-    if (!entries && !has_none(errno)) {
-        return error_from_errno(err, errno, "%s", folder);
+    *ret_folder = file_join(base, "runs");
+    *ret_entries = opendir(*ret_folder);
+    return *ret_entries || has_none(errno) ? 0 : error_from_errno(err, errno, "%s", *ret_folder);
+}
+
+int run_list_read(struct run_list *ret_list, struct error *err) {
+    AUTO(text_freep) char *folder = NULL;
+    struct run_list list = {0};
+    DIR *entries;
+    if (open_folder(&folder, &entries, err) < 0) {
+        return -1;
     }
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         struct run_item item;
@@ -148,6 +155,40 @@ int run_list_read(struct run_list *ret_list, struct error *err) {
     }
     prune(&list);
     *ret_list = list;
+    return 0;
+}
+
+static void visit(const char *folder, const char *file, const struct run_visitor *visitor) {
+    AUTO(text_freep) char *whole = file_join(folder, file);
+    struct stat status;
+    if (!text_ends(file, ".json") || stat(whole, &status) < 0) {
+        return;
+    }
+    AUTO(text_freep) char *path = x_strndup(whole, strlen(whole) - strlen(".json"));
+    const struct run_stamp stamp = {.changed_ns = status.st_mtim.tv_sec * (int64_t)1000000000 +
+                                                  status.st_mtim.tv_nsec,
+                                    .bytes = status.st_size,
+                                    .is_alive = holder_of(path) >= 0};
+    struct run_item item;
+    if (visitor->wants(visitor->context, file_basename(path), &stamp) &&
+        read_item(folder, file, &item)) {
+        visitor->takes(visitor->context, &item);
+        release_item(&item);
+    }
+}
+
+int run_list_visit(const struct run_visitor *visitor, struct error *err) {
+    AUTO(text_freep) char *folder = NULL;
+    DIR *entries;
+    if (open_folder(&folder, &entries, err) < 0) {
+        return -1;
+    }
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        visit(folder, entry->d_name, visitor);
+    }
+    if (entries) {
+        closedir(entries);
+    }
     return 0;
 }
 

@@ -26,6 +26,25 @@ struct run_list {
 NODISCARD int run_list_read(struct run_list *ret_list, struct error *err);
 void run_list_release(struct run_list *list); /* for AUTO, too */
 
+/* What a record looks like from outside. */
+struct run_stamp {
+    int64_t changed_ns, bytes; /* of its file */
+    bool is_alive;
+};
+
+struct run_visitor {
+    /* Whether the record is to be read. */
+    bool (*wants)(void *context, const char *id, const struct run_stamp *stamp);
+    /* item is freed behind the call. */
+    void (*takes)(void *context, const struct run_item *item);
+    void *context;
+};
+
+/* Visits the runs in any order, one record in memory at a time, and removes none. */
+NODISCARD int run_list_visit(const struct run_visitor *visitor, struct error *err);
+/* Its folder of logs was deleted by somebody: run_list_read forgets such runs. */
+bool run_list_has_lost_logs(const struct run_item *item);
+
 /* By its ID, or the newest run of the job of that name; NULL: none. Borrowed. */
 const struct run_item *run_list_find(const struct run_list *list, const char *name);
 

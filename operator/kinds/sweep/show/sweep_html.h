@@ -61,6 +61,10 @@ struct sweep_facts {
 const struct sweep_trial *sweep_best(const struct sweep_facts *facts);
 /* The caller frees it. EXHAUSTED: it would be longer than SWEEP_HTML_MAX. */
 NODISCARD int sweep_html(const struct sweep_facts *facts, char **ret_html, struct error *err);
+/* {"metric", "isMinimized", "parameters": [{"name", "isLogarithmic"}], "trials": [{"index", "name",
+ * "state", "best": number or null, "values": [text], "isBest", "message"}]} of as many trials as
+ * the page draws; texts are as lib/text/shown.h makes them. The caller owns it. */
+json_t *sweep_tree(const struct sweep_facts *facts);
 /* One line with a bar for each trial: its number of reports relative to the largest. width: columns
  * of the terminal, 0: no limit. The caller frees it. */
 char *sweep_table(const struct sweep_facts *facts, int width);
