@@ -242,7 +242,9 @@ static void hang_up(struct server *server, struct lws *wsi) {
 
 static void on_expiry(lws_sorted_usec_list_t *expiry) {
     struct server *server = lws_container_of(expiry, struct server, expiry);
-    int64_t limit_s = server->is_plain ? SERVER_READER_S : SERVER_HANDSHAKE_S;
+    int64_t limit_s = !server->is_plain     ? SERVER_HANDSHAKE_S
+                      : server->takes_posts ? SERVER_USER_S
+                                            : SERVER_READER_S;
     struct lws *late = NULL;
     while ((late = preauth_older_than(&server->preauth, clock_monotonic_ms() - limit_s * 1000))) {
         hang_up(server, late);
@@ -468,7 +470,9 @@ static int listen_at(struct server *server, const struct address *address, struc
         .server_string = "windlass",
         .retry_and_idle_policy = &keep_alive,
         .fd_limit_per_thread = connection_limit(server),
-        .timeout_secs = server->is_plain ? SERVER_READER_S : 0,
+        .timeout_secs = !server->is_plain     ? 0
+                        : server->takes_posts ? SERVER_USER_S
+                                              : SERVER_READER_S,
         .gid = -1,
         .uid = -1,
         .options = options_of(server, address),

@@ -18,8 +18,10 @@ EMBED_TEXT(ui_page_style, "operator/commands/ui/page/ui.css");
 
 enum { KEY_MAX = 1024 };
 
+/* A connection for each request: one that is kept would be closed by its age, perhaps while a
+ * request is on its way. */
 #define COMMON                                                                                     \
-    "cache-control:", "no-store", "x-content-type-options:", "nosniff",                            \
+    "connection:", "close", "cache-control:", "no-store", "x-content-type-options:", "nosniff",    \
         "referrer-policy:", "no-referrer", "cross-origin-resource-policy:", "same-origin",         \
         "cross-origin-opener-policy:", "same-origin"
 

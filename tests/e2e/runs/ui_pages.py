@@ -54,7 +54,10 @@ def look(page, name):
     check(f"{name}: texts have a contrast of 4.5 at least", contrast[0] >= 4.5)
     if contrast[0] < 4.5:
         print("#", contrast)
-    check(f"{name}: the console has no error", not page.faults())
+    faults = page.faults()
+    check(f"{name}: the console has no error", not faults)
+    if faults:
+        print("#", json.dumps(faults)[:400])
     page.shot(os.path.join(folder, name + ".png"))
 
 
