@@ -26,10 +26,10 @@ enum { KEY_MAX = 1024 };
         "cross-origin-opener-policy:", "same-origin"
 
 /* The page runs its own script alone, and reads from here alone. */
-#define OWN_POLICY                                                                                 \
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-static const char *const own_headers[] = {"content-security-policy:", OWN_POLICY, COMMON, NULL};
+static const char own_policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char *const own_headers[] = {"content-security-policy:", own_policy, COMMON, NULL};
 /* A page that a job has left: nothing in it runs, and it is of another origin than ours. */
 static const char *const left_headers[] = {
     "content-security-policy:",
