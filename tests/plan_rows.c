@@ -271,6 +271,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .gathering_set_ms = tree_integer(base, "set.gathering", 0),
         .pods_set = tree_get(base, "set.pods"),
         .dropped = tree_text(base, "dropped", NULL),
+        .others = json_object_get(base, "others"),
     };
     struct trial trial = {.rows = rows,
                           .file = file,

@@ -5,6 +5,7 @@
  *   pods, runs (the objects that the kind makes), progress, credentials, troubles, ensured, mounts,
  *   dropped, ended, leaving, now   what was observed; set: how far the clock was set (start,
  *             gathering, pods: job_observed)
+ *   others: of the jobs that spec.after names, and theirs, those that exist
  *   credentials: made by this controller; begun: the record on the Service, too
  *   policy    the administrator's (guard/job_policy.h); absent: none
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;

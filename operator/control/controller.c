@@ -3,6 +3,7 @@
 
 #include "lib/fair_queue.h"
 #include "lib/time/clock.h"
+#include "operator/control/awaited.h"
 #include "operator/control/event_recorder.h"
 #include "operator/control/gone.h"
 #include "operator/control/kind_watch.h"
@@ -52,6 +53,7 @@ struct controller {
     struct fair_queue *fair; /* the same by namespace, and the keys that wait for room */
     json_t *parked;          /* key -> itself, an item of fair */
     struct gone *gone;       /* while they are written */
+    struct awaited *awaited; /* by key */
     struct queries *queries;
     struct retry_pace *pace; /* by key */
     struct poller *poller;
@@ -118,6 +120,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->recorder = event_recorder_new(cluster);
     controller->watched = json_object();
     controller->gone = gone_new();
+    controller->awaited = awaited_new();
     controller->queries = queries_new(cluster, on_answer, controller);
     controller->pace = retry_pace_new();
     controller->fair = fair_queue_new(WRITES_MAX);
@@ -161,6 +164,7 @@ void controller_free(struct controller *controller) {
     tdestroy(controller->batches, write_batch_free);
     json_decref(controller->watched);
     gone_free(controller->gone);
+    awaited_free(controller->awaited);
     queries_free(controller->queries);
     retry_pace_free(controller->pace);
     fair_queue_free(controller->fair);
@@ -187,12 +191,23 @@ static void queue_one(struct controller *controller, const json_t *named, const 
     }
 }
 
-/* Queues the object, if it is a resource, and the resources that own it. */
+/* Queues the resources that wait for the object (reconcile_named). */
+static void queue_waiters(struct controller *controller, const json_t *object) {
+    AUTO(text_freep) char *key = resource_key_of_object(object);
+    const char *waiter;
+    json_t *ignored;
+    json_object_foreach((json_t *)awaited_by(controller->awaited, key), waiter, ignored) {
+        queue_add(controller->queue, waiter, clock_monotonic_ms());
+    }
+}
+
+/* Queues the object, if it is a resource, those that wait for it, and those that own it. */
 static void queue_all(struct controller *controller, const json_t *object, const char *but) {
     const char *namespace = tree_text(object, "metadata.namespace", "default");
     size_t i;
     json_t *owner;
     queue_one(controller, object, tree_text(object, "metadata.name", ""), namespace, but);
+    queue_waiters(controller, object);
     json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
         queue_one(controller, owner, tree_text(owner, "name", ""), namespace, but);
     }
@@ -451,6 +466,8 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .queries = controller->queries,
         .pace = controller->pace,
         .kind_index = index,
+        .kinds = controller->kinds,
+        .awaited = controller->awaited,
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
@@ -458,6 +475,9 @@ static void reconcile_one(struct controller *controller, const char *key) {
     if (request.is_postponed) {
         queue_add(controller->queue, key, request.monotonic_ms + request.again_ms);
         return;
+    }
+    if (!request.is_waiting) {
+        awaited_forget(controller->awaited, key);
     }
     for (size_t i = 0; i < json_array_size(learned); i++) {
         queue_all(controller, json_array_get(learned, i), key);

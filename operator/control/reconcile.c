@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/reconcile.h"
 
-#include "operator/control/cache.h"
+#include "operator/control/awaited.h"
+#include "operator/control/controller.h"
 #include "operator/control/poller.h"
 #include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
 #include "operator/resource_key.h"
+
+#include <string.h>
 
 static char *key_of(const struct reconcile *request) {
     return resource_key_format(request->kind, request->namespace, request->name);
@@ -37,6 +40,35 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
 
 bool reconcile_find(struct reconcile *request, const json_t *like) {
     return ask(request, like, NULL);
+}
+
+/* What an earlier pass waited for no longer counts. */
+static void wait_for(struct reconcile *request, const char *kind, const char *name) {
+    AUTO(text_freep) char *key = key_of(request);
+    AUTO(text_freep) char *other = resource_key_format(kind, request->namespace, name);
+    if (!request->is_waiting) {
+        request->is_waiting = true;
+        awaited_forget(request->awaited, key);
+    }
+    awaited_add(request->awaited, key, other);
+}
+
+json_t *reconcile_named(struct reconcile *request, const char *kind, const char *name, bool waits) {
+    json_t *found = json_array();
+    for (const struct kind *const *each = request->kinds; each && *each; each++) {
+        const char *one = (*each)->name;
+        if (kind && strcmp(kind, one) != 0) {
+            continue;
+        }
+        json_t *object = cache_find(request->cache, one, request->namespace, name);
+        if (object) {
+            json_array_append_new(found, object);
+        }
+        if (waits) {
+            wait_for(request, one, name);
+        }
+    }
+    return found;
 }
 
 void reconcile_learn(struct reconcile *request, const json_t *object) {

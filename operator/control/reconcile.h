@@ -29,8 +29,10 @@ struct reconcile {
     struct poller *poller;
     struct queries *queries; /* of reconcile_list and reconcile_find */
     struct retry_pace *pace;
-    size_t kind_index;         /* in the controller's table */
-    bool is_polling, is_retry; /* private */
+    size_t kind_index;               /* in the controller's table */
+    const struct kind *const *kinds; /* that table; ends with NULL */
+    struct awaited *awaited;
+    bool is_polling, is_retry, is_waiting; /* private */
 };
 
 /* Adds a write of this pass and takes the reference to the object. The writes of a pass are sent
@@ -65,6 +67,11 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
  * The kind's `found` gets the answer, and the resource is reconciled again. False: a list or a
  * question of this resource is already under way; its end leads to another pass, too. */
 bool reconcile_find(struct reconcile *request, const json_t *like);
+
+/* The resources of the controller's kinds with that name, in the namespace of this one: an array,
+ * owned by the caller. kind: only of that kind; NULL: of all. waits: when one of them changes,
+ * comes or goes, this resource is reconciled again, as long as every pass over it asks. */
+json_t *reconcile_named(struct reconcile *request, const char *kind, const char *name, bool waits);
 
 /* Stores an object in the cache as the cluster has it, found by reconcile_find: its event is late,
  * and will be ignored as known. So what the event would have led to follows: if the object is a

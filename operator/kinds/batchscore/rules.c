@@ -4,6 +4,7 @@
 #include "operator/kinds/batchscore/endpoint/endpoint_rules.h"
 #include "operator/kinds/batchscore/output_rules.h"
 #include "operator/kinds/batchscore/result_rules.h"
+#include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
 #include "operator/kinds/job/template.h"
 
@@ -309,7 +310,8 @@ int batchscore_check(const json_t *object, struct error *err) {
         check_input,        check_scorer,     check_paths, check_mode,
         output_rules_check, check_mini_batch, check_start};
     const json_t *spec = json_object_get(object, "spec");
-    if (check_workers(json_object_get(spec, "workers"), err) < 0 ||
+    if (after_reference_check(object, err) < 0 ||
+        check_workers(json_object_get(spec, "workers"), err) < 0 ||
         check_coordinator(json_object_get(spec, "coordinator"), err) < 0 ||
         job_check_volumes(spec, err) < 0) {
         return -1;

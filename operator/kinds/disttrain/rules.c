@@ -7,6 +7,7 @@
 #include "operator/kinds/disttrain/spec.h"
 
 #include "lib/text/pattern.h"
+#include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
 #include "operator/kinds/job/template.h"
 
@@ -504,6 +505,9 @@ int disttrain_check(const json_t *object, struct error *err) {
         check_which,   check_gang,    job_check_volumes, check_secrets,
         check_metrics, check_trainer, check_logs,        check_template};
     const json_t *spec = json_object_get(object, "spec");
+    if (after_reference_check(object, err) < 0) {
+        return -1;
+    }
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
         if (rules[i](spec, err) < 0) {
             return -1;

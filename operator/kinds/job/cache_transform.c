@@ -234,6 +234,20 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
     return kept;
 }
 
+/* Where its results are, for jobs that come after it (after/after.h); no user refers to a trial or
+ * a run. */
+static void keep_output(json_t *kept, const json_t *job) {
+    const json_t *spec = json_object_get(job, "spec");
+    json_t *path = tree_get(spec, "output.path"), *trained = tree_get(spec, "trainer.output.path");
+    bool is_well = strcmp(tree_text(conditions_find(job, "Succeeded"), "status", ""), "True") == 0;
+    if (!is_well || tree_get(kept, "metadata.ownerReferences") || !(path || trained)) {
+        return;
+    }
+    json_t *to = tree_ensure_object(kept, "spec");
+    to = trained ? tree_ensure_object(to, "trainer") : to;
+    json_object_set(tree_ensure_object(to, "output"), "path", trained ? trained : path);
+}
+
 json_t *cache_transform_job(const json_t *job, const char *const *annotations) {
     json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job, annotations));
     if (!cache_transform_is_final(job)) {
@@ -250,5 +264,6 @@ json_t *cache_transform_job(const json_t *job, const char *const *annotations) {
         json_pack("[o]", cache_transform_pick(conditions_find(job, "Succeeded"), summary)));
     put(kept, "spec", cache_transform_pick(json_object_get(job, "spec"), spec));
     json_object_set_new(kept, "status", conditions);
+    keep_output(kept, job);
     return kept;
 }

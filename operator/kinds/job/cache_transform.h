@@ -1,6 +1,6 @@
 /* cache_transform.h: reduces a job and its objects to the fields that the controller keeps in
- * memory (cache.h's cache_transform). For a finished job only its end time and outcome are kept.
- * Pure. Each result is a new reference (json_decref), whose members may be shared with the
+ * memory (cache.h's cache_transform). For a finished job only its end time, outcome and output are
+ * kept. Pure. Each result is a new reference (json_decref), whose members may be shared with the
  * argument: modify neither. */
 #pragma once
 

@@ -266,14 +266,16 @@ static void set_conditions(json_t *status, const json_t *object,
     }
 }
 
-/* A suspended job has no startTime; it is set again when the job resumes, like a Job's. */
+/* A job that is suspended, or waits for other jobs, has no startTime; it is set again when the job
+ * resumes, like a Job's. */
 static void set_times(json_t *status, const struct conditions *conditions, int64_t now_ms) {
     if (conditions->state != CONDITIONS_UNDER_WAY) {
         set_time(status, "completionTime", now_ms);
     } else {
         json_object_del(status, "completionTime");
     }
-    if (conditions->suspended && conditions->state == CONDITIONS_UNDER_WAY) {
+    bool is_idle = conditions->suspended || conditions->is_early;
+    if (is_idle && conditions->state == CONDITIONS_UNDER_WAY) {
         json_object_del(status, "startTime");
     } else if (!json_object_get(status, "startTime")) {
         set_time(status, "startTime", now_ms);
@@ -297,7 +299,7 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
     json_object_set_new(status, "observedGeneration", json_integer(generation));
     if (conditions->runs) {
         set_runs(status, conditions);
-    } else if (spec) {
+    } else if (spec && !conditions->is_early) {
         json_object_set_new(status, "run", json_string(spec->run));
     }
     if (json_object_size(conditions->images) > 0) { /* those of pods that are gone stay */
@@ -308,6 +310,9 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
     }
     if (conditions->agent_image) {
         json_object_set_new(status, "agentImage", json_string(conditions->agent_image));
+    }
+    if (conditions->after) {
+        json_object_set(status, "after", conditions->after);
     }
     if (conditions->credentials) {
         json_object_set(status, "credentials", conditions->credentials);
@@ -320,11 +325,15 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
 }
 
 const char *conditions_dropped(const json_t *asked, const json_t *stored) {
-    static const char *const read_back[] = {
-        "status.credentials",         "status.credentials.secret",
-        "status.credentials.created", "status.specHash",
-        "status.agentImage",          "status.run",
-        "status.exclusive",           "status.runs"};
+    static const char *const read_back[] = {"status.credentials",
+                                            "status.credentials.secret",
+                                            "status.credentials.created",
+                                            "status.specHash",
+                                            "status.agentImage",
+                                            "status.run",
+                                            "status.exclusive",
+                                            "status.runs",
+                                            "status.after"};
     for (size_t i = 0; i < ARRAY_LEN(read_back); i++) {
         if (tree_get(asked, read_back[i]) && !tree_get(stored, read_back[i])) {
             return read_back[i];

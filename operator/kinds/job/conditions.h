@@ -20,12 +20,14 @@ struct conditions {
     bool pods_requested; /* Reconciling is False */
     bool progresses;     /* something of the job runs: it is not Stalled */
     bool suspended;
+    bool is_early;       /* it waits for other jobs: no time counts yet */
     bool is_asked_for;   /* it failed because a user ended it: no warning, and not Stalled */
     const char *stalled; /* the reason of Stalled while the job is under way; NULL: not stalled */
     char stalled_message[640];
     char spec_changed[640]; /* the message of SpecChanged; "": it is as accepted */
     json_t *credentials;    /* status.credentials; owned; NULL: as before */
     json_t *runs;           /* status.runs; owned; NULL: not a series */
+    json_t *after;          /* status.after; owned; NULL: as before */
     int64_t next_ms;        /* status.nextTime; 0: none is known */
     json_t *images; /* status.images: role -> imageID of pods that are there; owned; NULL: none */
     const char *spec_hash;   /* status.specHash; NULL: as before */

@@ -53,6 +53,7 @@ void job_plan_release(struct job_plan *plan) {
     plan_result_release(&plan->result);
     json_decref(plan->conditions.credentials);
     json_decref(plan->conditions.runs);
+    json_decref(plan->conditions.after);
     json_decref(plan->conditions.images);
 }
 

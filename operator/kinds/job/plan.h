@@ -42,6 +42,7 @@ struct job_observed {
     /* Places (pod_phase_place) whose next pod is made later (recreation.h): {PLACE: true}; NULL:
      * none. */
     const json_t *resting;
+    const json_t *others; /* the jobs of spec.after, and theirs: an array (after/after.h) */
 };
 
 /* Texts that differ between kinds. */

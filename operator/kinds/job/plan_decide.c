@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan_decide.h"
 
+#include "operator/kinds/job/after/plan_after.h"
 #include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/job/spec.h"
 
@@ -45,7 +46,10 @@ static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *op
         *err = job->problem;
         return -1;
     }
-    if (is_right || tree_get(object, ops->begun)) {
+    bool has_begun = tree_get(object, ops->begun) != NULL;
+    if (is_right && !has_begun && plan_after_waits(job)) {
+        /* it says so */
+    } else if (is_right || has_begun) {
         ops->go_on(job);
     } else {
         conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", job->problem.text);

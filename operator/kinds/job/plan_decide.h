@@ -3,7 +3,7 @@
  *
  *      leaving   -> clean_up
  *      finished  -> clean_up, the Service is deleted
- *      otherwise -> read_spec -> go_on -> clean_up at the end -> conclude -> status
+ *      otherwise -> read_spec -> spec.after -> go_on -> clean_up at the end -> conclude -> status
  *
  * Kinds whose jobs have a Service and a hub are made of the parts of plan_course.h. */
 #pragma once

@@ -4,6 +4,7 @@
 #include "operator/kinds/job/spec.h"
 
 #include "lib/net/address.h"
+#include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
 
 #include <stdlib.h>
@@ -43,6 +44,9 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
         return error_set(err, ERROR_INVALID,
                          "spec.%s: a path may not contain .. (it stays in its volume): %.100s",
                          field, path);
+    }
+    if (after_reference_begins(path)) {
+        return 0; /* checked again when it is known */
     }
     const json_t *place = job_place(spec, path);
     if (!place) {

@@ -275,7 +275,8 @@ static void report_news(struct job_plan *job) {
     const json_t *object = job->observed->object;
     const char *before = tree_text(conditions_before(object), "reason", "");
     if (conditions_waits(object, conditions) && strcmp(before, conditions->reason) != 0) {
-        bool is_patient = text_starts(conditions->reason, "WaitingFor");
+        bool is_patient = text_starts(conditions->reason, "WaitingFor") ||
+                          strcmp(conditions->reason, "AfterWaiting") == 0;
         job_plan_report(job, is_patient ? "Normal" : "Warning", conditions->reason, "%s",
                         conditions->message);
     }

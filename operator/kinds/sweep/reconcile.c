@@ -2,6 +2,7 @@
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/after/after_pass.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/kinds/job/reconcile/clock_set.h"
@@ -170,7 +171,7 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
 
 /* object: with the spec that counts. */
 static int make_plan(struct sweep *sweep, struct reconcile *request, const json_t *object,
-                     struct plan_result *ret_plan, struct error *err) {
+                     const json_t *others, struct plan_result *ret_plan, struct error *err) {
     const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
@@ -205,6 +206,7 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
                 .set_ms =
                     clock_set_ms(&sweep->clock, start, request->wall_ms, request->monotonic_ms),
                 .options = options->jobs,
+                .others = others,
                 .write_failures = &write_failures},
         .spec = is_readable ? &spec : NULL,
         .train = options->made,
@@ -240,8 +242,8 @@ static void note_thought(struct sweep *sweep, const struct plan_result *plan, in
 /* A suspended Sweep has suspended trials, whose spec is theirs: so its template stays. */
 static const struct pin_rules rules = {.mutable_fields = sweep_mutable_fields};
 
-static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
-    struct state *state = opaque;
+static int reconcile_sweep(struct state *state, struct reconcile *request, const json_t *others,
+                           struct error *err) {
     static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
         job_delete_owned(request, owned_kinds);
@@ -263,7 +265,8 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     if (!pin_settle(request, &sweep->pin, &rules, &nothing, &accepted)) {
         return 0;
     }
-    if (make_plan(sweep, request, accepted ? accepted : request->object, &plan, err) < 0) {
+    const json_t *object = accepted ? accepted : request->object;
+    if (make_plan(sweep, request, object, others, &plan, err) < 0) {
         return -1;
     }
     pin_add(request, &sweep->pin, "DistTrain", plan.create);
@@ -280,6 +283,14 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         forget(state, request);
     }
     return 0;
+}
+
+static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
+    struct after_pass after;
+    after_pass_begin(&after, request);
+    int result = reconcile_sweep(opaque, request, after.others, err);
+    after_pass_end(&after, request);
+    return result;
 }
 
 static void wrote(void *opaque, const struct written *written) {

@@ -159,6 +159,7 @@ static int check_own(const json_t *trial, struct error *err) {
     } rows[] = {
         {"suspend", "is set by the sweep; suspend the sweep"},
         {"stop", "is set by the sweep; take it out"},
+        {"after", "belongs to the sweep: give it as spec.after"},
         {"metrics.objective", "is set by spec.objective; take it out"},
         {"metrics.goal", "is set by spec.objective; take it out"},
         {"metrics.also", "is set by spec.objective.also; take it out"},
@@ -283,6 +284,7 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
     json_object_set_new(object, "metadata",
                         json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);
+    json_object_set(json_object_get(object, "spec"), "after", tree_get(spec->object, "spec.after"));
     if (schema_check(train, object, &problem) < 0 || disttrain_check(object, &problem) < 0) {
         return refuse(&problem, values, err);
     }

@@ -2,6 +2,8 @@
 #include "operator/kinds/job/reconcile/reconcile.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/after/after.h"
+#include "operator/kinds/job/after/after_pass.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/kinds/job/reconcile/clock_set.h"
@@ -352,7 +354,7 @@ static bool needs_credentials(const struct job_ops *ops, const struct kept *kept
     return !observed->service && !kept->credentials &&
            (!ops->begins || ops->begins(object, observed->options)) &&
            !tree_get(object, "status.credentials") && !conditions_is_finished(object) &&
-           !tree_bool(object, "spec.suspend", false);
+           !after_is_open(object) && !tree_bool(object, "spec.suspend", false);
 }
 
 static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
@@ -491,9 +493,8 @@ static struct kept *begin(struct state *state, struct reconcile *request) {
     return kept;
 }
 
-int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
-                  struct error *err) {
-    struct state *state = opaque;
+static int reconcile(const struct job_ops *ops, struct state *state, struct reconcile *request,
+                     const json_t *others, struct error *err) {
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
         delete_owned(state, request);
@@ -540,7 +541,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         .gathering_set_ms = set_since(&kept->gathering, request, "status.gathering.since"),
         .dropped = kept->status.dropped,
         .mounts = kept->mounts.messages,
-        .resting = kept->recreation.resting};
+        .resting = kept->recreation.resting,
+        .others = others};
     AUTO(plan_result_release) struct plan_result plan = {0};
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
@@ -560,4 +562,13 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         trim_all(ops, request, services);
     }
     return 0;
+}
+
+int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
+                  struct error *err) {
+    struct after_pass after;
+    after_pass_begin(&after, request);
+    int result = reconcile(ops, opaque, request, after.others, err);
+    after_pass_end(&after, request);
+    return result;
 }

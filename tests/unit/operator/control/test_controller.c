@@ -28,6 +28,8 @@ static struct {
     int tries;          /* so often it might, and has added a deletion */
     int polled;         /* each pass polls this many coordinators */
     int64_t figures_ms; /* of the last pass */
+    bool waits;         /* each pass waits for the Thing 'other' */
+    size_t found;       /* by the last of them */
 } seen;
 
 static void *state_new(void) {
@@ -94,6 +96,12 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
         AUTO(tree_freep) json_t *other = other_thing();
         seen.learns = false;
         reconcile_learn(request, other);
+    }
+    if (seen.waits && request->object) {
+        AUTO(tree_freep) json_t *found = reconcile_named(request, NULL, "other", true);
+        AUTO(tree_freep) json_t *none = reconcile_named(request, "Gadget", "other", true);
+        seen.found = json_array_size(found);
+        CHECK_INT(json_array_size(none), 0);
     }
     seen.looks_without_object += !request->object;
     seen.figures_ms = request->figures_ms;
@@ -295,6 +303,36 @@ static void what_a_look_learns_is_looked_at(void) {
     close_all();
 }
 
+static json_t *set_other(enum cluster_verb verb, const char *text) {
+    json_t *object = json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "example.dev/v1",
+                               "kind", "Thing", "metadata", "name", "other", "spec", "text", text);
+    return write_and_step(verb, object);
+}
+
+/* A resource that waits for another is reconciled when that comes, changes or goes, whether it is
+ * there or not; and no longer once its pass does not ask. */
+static void who_waits_is_woken(void) {
+    open_all();
+    seen.waits = true;
+    AUTO(tree_freep) json_t *owner = make_thing();
+    CHECK_INT(seen.looks, 1);
+    CHECK_INT(seen.found, 0);
+    AUTO(tree_freep) json_t *first = set_other(CLUSTER_APPLY, "a");
+    CHECK_INT(seen.looks, 2);
+    CHECK_INT(seen.found, 1);
+    AUTO(tree_freep) json_t *second = set_other(CLUSTER_APPLY, "b");
+    CHECK_INT(seen.looks, 3);
+    json_decref(set_other(CLUSTER_DELETE, "b"));
+    CHECK_INT(seen.looks, 4);
+    CHECK_INT(seen.found, 0);
+    seen.waits = false; /* the next pass, which this wakes, is the last */
+    AUTO(tree_freep) json_t *third = set_other(CLUSTER_APPLY, "c");
+    CHECK_INT(seen.looks, 5);
+    AUTO(tree_freep) json_t *fourth = set_other(CLUSTER_APPLY, "d");
+    CHECK_INT(seen.looks, 5);
+    close_all();
+}
+
 /* A turn that has come, and passes that look at nothing before the one that uses it: as when a busy
  * Sweep is asked for one too often. The try is the second: the first needs no turn. */
 static void a_postponed_look_keeps_the_turn(void) {
@@ -380,6 +418,7 @@ int main(void) {
     TEST(errors_are_retried_by_their_kind);
     TEST(a_look_sees_what_the_last_one_made);
     TEST(what_a_look_learns_is_looked_at);
+    TEST(who_waits_is_woken);
     TEST(a_postponed_look_keeps_the_turn);
     TEST(a_pass_that_fails_ends_its_try);
     TEST(a_pass_follows_a_try);

@@ -47,6 +47,27 @@ static void what_stays(void) {
           "\"observedGeneration\":2,\"startTime\":\"S\"}}");
 }
 
+/* Jobs that come after it may ask for its output. */
+static void its_output_stays(void) {
+    static const struct {
+        const char *succeeded, *owner, *kept;
+    } rows[] = {{"True", NULL, "data/out"}, {"False", NULL, NULL}, {"True", "Sweep", NULL}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *object = job(false, rows[i].succeeded);
+        json_object_set_new(json_object_get(object, "spec"), "trainer",
+                            json_pack("{s:{s:s}, s:i}", "output", "path", "data/out", "epochs", 9));
+        if (rows[i].owner) {
+            json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
+                                json_pack("[{s:s, s:s, s:s, s:b}]", "kind", rows[i].owner, "name",
+                                          "s", "uid", "v", "controller", true));
+        }
+        AUTO(tree_freep) json_t *kept = disttrain_transform(object);
+        CHECK_STR(tree_text(kept, "spec.trainer.output.path", "none"),
+                  rows[i].kept ? rows[i].kept : "none");
+        CHECK(!tree_get(kept, "spec.trainer.epochs"));
+    }
+}
+
 /* While it runs its whole status is needed. */
 static void under_way(void) {
     AUTO(tree_freep) json_t *object = job(true, "Unknown");
@@ -58,6 +79,7 @@ static void under_way(void) {
 
 int main(void) {
     TEST(what_stays);
+    TEST(its_output_stays);
     TEST(under_way);
     return TEST_END();
 }

@@ -152,6 +152,7 @@ static const struct {
     {"secondsLeft", -1},
     {"startTime", 900},
     {"completionTime", 900},
+    {"after", 900},
     {"outputs", 900},
     {"lost", 900},
     {"retiredWorkers", 900}, /* each at most once a worker */

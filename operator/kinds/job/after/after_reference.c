@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/after/after_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OPENS "$(after."
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define FIELD_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+enum { NAME_MAX_LENGTH = 63, FIELD_MAX_LENGTH = 15, TEXT_MAX = 64 << 10 };
+
+/* One in a text. */
+struct reference {
+    const char *start, *end; /* "$", and after ")" */
+    char name[NAME_MAX_LENGTH + 1], field[FIELD_MAX_LENGTH + 1];
+};
+
+static bool read_part(const char **at, const char *letters, char *out, size_t max) {
+    size_t length = strspn(*at, letters);
+    if (length == 0 || length > max) {
+        return false;
+    }
+    memcpy(out, *at, length);
+    out[length] = 0;
+    *at += length;
+    return true;
+}
+
+/* At a $ that begins a reference. */
+static bool read_reference(const char *start, struct reference *ret) {
+    const char *at = start + strlen(OPENS);
+    ret->start = start;
+    if (!text_starts(start, OPENS) || !read_part(&at, NAME_LETTERS, ret->name, NAME_MAX_LENGTH) ||
+        *at++ != '.' || !read_part(&at, FIELD_LETTERS, ret->field, FIELD_MAX_LENGTH) ||
+        *at++ != ')') {
+        return false;
+    }
+    ret->end = at;
+    return true;
+}
+
+/* The next one from `at` on that is not escaped; false: there is none. */
+static bool next_reference(const char *at, struct reference *ret) {
+    while ((at = strchr(at, '$'))) {
+        size_t dollars = strspn(at, "$");
+        at += dollars;
+        if (dollars % 2 == 1 && read_reference(at - 1, ret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool after_reference_begins(const char *path) {
+    struct reference ignored;
+    return read_reference(path, &ignored);
+}
+
+/* ---- in all texts of a spec ---- */
+
+typedef int visitor(const char *text, const char *field, const json_t *list, struct error *err);
+
+/* Calls it for each text; field: its path. */
+static int visit(const json_t *tree, const char *field, visitor *each, const json_t *list,
+                 struct error *err) {
+    const char *name;
+    json_t *child;
+    if (json_is_string(tree)) {
+        return each(json_string_value(tree), field, list, err);
+    }
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        AUTO(text_freep) char *path = x_printf("%s[%zu]", field, i);
+        if (visit(json_array_get(tree, i), path, each, list, err) < 0) {
+            return -1;
+        }
+    }
+    json_object_foreach((json_t *)tree, name, child) {
+        AUTO(text_freep) char *path = x_printf("%s.%s", field, name);
+        if (strcmp(path, "spec.after") != 0 && visit(child, path, each, list, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* list: spec.after. */
+static int check_name(const char *text, const char *field, const json_t *list, struct error *err) {
+    struct reference reference;
+    while (next_reference(text, &reference)) {
+        text = reference.end;
+        if (!tree_find(list, "name", reference.name)) {
+            return error_set(err, ERROR_INVALID,
+                             "%.300s: $(after.%s.%s) is of a job that spec.after does not name",
+                             field, reference.name, reference.field);
+        }
+        if (strcmp(reference.field, "output") != 0 && strcmp(reference.field, "model") != 0) {
+            return error_set(err, ERROR_INVALID,
+                             "%.300s: $(after.%s.%s) is not known; output and model are", field,
+                             reference.name, reference.field);
+        }
+    }
+    return 0;
+}
+
+static char *fill_text(const char *text, const json_t *values);
+
+/* list: status.after. */
+static int check_value(const char *text, const char *field, const json_t *list, struct error *err) {
+    struct reference reference;
+    const char *at = text;
+    while (next_reference(at, &reference)) {
+        const json_t *value = tree_find(list, "name", reference.name);
+        at = reference.end;
+        if (!tree_text(value, reference.field, NULL)) {
+            return error_set(err, ERROR_INVALID, "%.300s: %s %s has no %s", field,
+                             tree_text(value, "kind", "job"), reference.name, reference.field);
+        }
+    }
+    AUTO(text_freep) char *filled = fill_text(text, list);
+    return at != text && !filled
+               ? error_set(err, ERROR_INVALID, "%.300s: would be longer than %d characters", field,
+                           TEXT_MAX)
+               : 0;
+}
+
+static int check_entries(const json_t *object, struct error *err) {
+    const json_t *entries = tree_get(object, "spec.after");
+    const char *ours = tree_text(object, "metadata.name", "");
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        const char *kind = tree_text(entry, "kind", NULL);
+        if (strcmp(tree_text(entry, "name", ""), ours) == 0 &&
+            (!kind || strcmp(kind, tree_text(object, "kind", "")) == 0)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.after: names this job itself; name earlier ones");
+        }
+    }
+    bool is_series = tree_get(object, "spec.schedule") || tree_get(object, "spec.trigger") ||
+                     strcmp(tree_text(object, "spec.rerun", ""), "OnChange") == 0;
+    return entries && is_series
+               ? error_set(err, ERROR_INVALID,
+                           "spec.after: is not for trigger, schedule and rerun: OnChange, which "
+                           "say when runs start")
+               : 0;
+}
+
+int after_reference_check(const json_t *object, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    return check_entries(object, err) < 0
+               ? -1
+               : visit(spec, "spec", check_name, json_object_get(spec, "after"), err);
+}
+
+int after_reference_check_values(const json_t *object, const json_t *values, struct error *err) {
+    return visit(json_object_get(object, "spec"), "spec", check_value, values, err);
+}
+
+/* ---- replaced ---- */
+
+/* NULL: there is nothing to replace, or the result would be too long. Owned. */
+static char *fill_text(const char *text, const json_t *values) {
+    struct reference reference;
+    char *filled = NULL;
+    while (next_reference(text, &reference)) {
+        const char *value =
+            tree_text(tree_find(values, "name", reference.name), reference.field, NULL);
+        int length = (int)((value ? reference.start : reference.end) - text);
+        char *longer = x_printf("%s%.*s%s", filled ? filled : "", length, text, value ? value : "");
+        free(filled);
+        filled = longer;
+        text = reference.end;
+        if (strlen(filled) > TEXT_MAX) {
+            free(filled);
+            return NULL;
+        }
+    }
+    if (filled) {
+        char *whole = x_printf("%s%s", filled, text);
+        free(filled);
+        filled = whole;
+    }
+    return filled;
+}
+
+/* The tree with its texts replaced; a new reference. */
+static json_t *fill(const json_t *tree, const json_t *values) {
+    const char *name;
+    json_t *child;
+    if (json_is_string(tree)) {
+        AUTO(text_freep) char *text = fill_text(json_string_value(tree), values);
+        return text ? json_string(text) : json_incref((json_t *)tree);
+    }
+    if (!json_is_array(tree) && !json_is_object(tree)) {
+        return json_incref((json_t *)tree);
+    }
+    json_t *copy = json_copy((json_t *)tree);
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        json_array_set_new(copy, i, fill(json_array_get(tree, i), values));
+    }
+    json_object_foreach((json_t *)tree, name, child) {
+        json_object_set_new(copy, name, fill(child, values));
+    }
+    return copy;
+}
+
+void after_reference_fill_in(json_t *object, const json_t *values) {
+    json_object_set_new(object, "spec", fill(json_object_get(object, "spec"), values));
+}
+
+json_t *after_reference_fill(const json_t *object) {
+    const json_t *values = tree_get(object, "status.after");
+    if (json_array_size(values) == 0 || !tree_get(object, "spec.after")) {
+        return NULL;
+    }
+    json_t *filled = json_copy((json_t *)object);
+    after_reference_fill_in(filled, values);
+    return filled;
+}

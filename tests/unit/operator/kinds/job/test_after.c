@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* References to what other jobs have written: which are refused, and what is replaced. The waiting
+ * itself is in the rows of tests/data/plan*. */
+#include "operator/kinds/job/after/after.h"
+#include "operator/kinds/job/after/after_reference.h"
+
+#include "tests/parse_json.h"
+#include "tests/test.h"
+
+static json_t *job(const char *spec) {
+    json_t *object = parse("{'kind': 'DistTrain', 'metadata': {'name': 'train'}}");
+    json_object_set_new(object, "spec", parse(spec));
+    return object;
+}
+
+static void test_which_are_refused(void) {
+    static const struct {
+        const char *spec;
+        const char *refused; /* NULL: nothing */
+    } rows[] = {
+        {"{'after': [{'name': 'a-1'}], 'x': ['$(after.a-1.output)/b', '$(after.a-1.model)']}",
+         NULL},
+        {"{'after': [{'name': 'a'}], 'x': {'y': ['-', 'v=$(after.b.output)']}}",
+         "spec.x.y[1]: $(after.b.output) is of a job that spec.after does not name"},
+        {"{'after': [{'name': 'a'}], 'x': '$(after.a.model) $(after.a.log)'}",
+         "spec.x: $(after.a.log) is not known; output and model are"},
+        {"{'x': '$(after.a.output)'}", "spec.x: $(after.a.output) is of a job that spec.after"},
+        {"{'x': '$$(after.a.output) $(after.sh x) $(after) $(after.a) $(after.a.b c) "
+         "${after.a.b}'}",
+         NULL},
+        {"{'x': '$$$(after.a.output)'}", "spec.x: $(after.a.output)"},
+        {"{'after': [{'name': 'train'}]}", "spec.after: names this job itself"},
+        {"{'after': [{'name': 'train', 'kind': 'DistTrain'}]}",
+         "spec.after: names this job itself"},
+        {"{'after': [{'name': 'train', 'kind': 'BatchScore'}]}", NULL},
+        {"{'after': [{'name': 'a'}], 'schedule': {'cron': '* * * * *'}}",
+         "spec.after: is not for trigger, schedule"},
+        {"{'after': [{'name': 'a'}], 'trigger': {'path': 'x'}}", "spec.after: is not for trigger"},
+        {"{'after': [{'name': 'a'}], 'rerun': 'OnChange'}", "spec.after: is not for trigger"},
+        {"{'after': [{'name': 'a'}], 'rerun': 'Never'}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = job(rows[i].spec);
+        int result = after_reference_check(object, &err);
+        if ((result < 0) != (rows[i].refused != NULL) ||
+            (result < 0 && !text_starts(err.text, rows[i].refused))) {
+            printf("# row %zu: %s\n", i, err.text);
+            test_failures++;
+        }
+    }
+}
+
+static void test_what_is_replaced(void) {
+    AUTO(tree_freep)
+    json_t *object =
+        job("{'after': [{'name': 'a'}, {'name': 'b'}], 'n': 7, 'x': ['$(after.a.output)/c', "
+            "{'y': '$(after.b.model)$(after.a.output) $$(after.a.output) $(RATE)'}, null, 'z']}");
+    CHECK(!after_reference_fill(object)); /* nothing is known yet */
+    json_object_set_new(object, "status",
+                        parse("{'after': [{'name': 'a', 'output': 'data/$(x)'}, {'name': 'b', "
+                              "'output': 'o', 'model': 'o/m.onnx'}]}"));
+    AUTO(tree_freep) json_t *before = json_deep_copy(object);
+    AUTO(tree_freep) json_t *filled = after_reference_fill(object);
+    AUTO(tree_freep)
+    json_t *wanted = parse("['data/$(x)/c', {'y': 'o/m.onnxdata/$(x) $$(after.a.output) $(RATE)'}, "
+                           "null, 'z']");
+    CHECK(json_equal(tree_get(filled, "spec.x"), wanted));
+    CHECK_INT(tree_integer(filled, "spec.n", 0), 7);
+    CHECK(json_equal(tree_get(filled, "spec.after"), tree_get(object, "spec.after")));
+    CHECK(json_equal(object, before));
+}
+
+/* As often as a spec can name a value. */
+static void test_growth_is_bounded(void) {
+    enum { COPIES = 5000 };
+    AUTO(tree_freep) json_t *object = job("{'after': [{'name': 'a'}]}");
+    AUTO(text_freep) char *text = x_calloc(1, COPIES * strlen("$(after.a.output)") + 1);
+    for (size_t i = 0; i < COPIES; i++) {
+        memcpy(text + i * strlen("$(after.a.output)"), "$(after.a.output)", 17);
+    }
+    json_object_set_new(json_object_get(object, "spec"), "x", json_string(text));
+    json_object_set_new(object, "status",
+                        parse("{'after': [{'name': 'a', 'output': 'a/path/of/some/length'}]}"));
+    AUTO(tree_freep) json_t *filled = after_reference_fill(object);
+    CHECK_STR(tree_text(filled, "spec.x", ""), text); /* left as it is, and refused before */
+    struct error err = {0};
+    CHECK_INT(after_reference_check_values(object, tree_get(object, "status.after"), &err), -1);
+    CHECK(text_starts(err.text, "spec.x: would be longer"));
+}
+
+/* What it waits for changes before it begins. */
+static void test_which_are_open(void) {
+    AUTO(tree_freep)
+    json_t *object = job("{'after': [{'name': 'a'}, {'name': 'b', 'kind': 'Sweep'}]}");
+    CHECK(after_is_open(object));
+    json_object_set_new(object, "status",
+                        parse("{'after': [{'name': 'a', 'kind': 'Sweep'}, {'name': 'b', 'kind': "
+                              "'Sweep'}]}"));
+    CHECK(!after_is_open(object));
+    json_object_set_new(tree_get(object, "spec.after[1]"), "kind", json_string("BatchScore"));
+    CHECK(after_is_open(object));
+}
+
+int main(void) {
+    TEST(test_which_are_refused);
+    TEST(test_what_is_replaced);
+    TEST(test_growth_is_bounded);
+    TEST(test_which_are_open);
+    return TEST_END();
+}
