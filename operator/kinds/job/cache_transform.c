@@ -239,11 +239,17 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
 static void keep_output(json_t *kept, const json_t *job) {
     const json_t *spec = json_object_get(job, "spec");
     json_t *path = tree_get(spec, "output.path"), *trained = tree_get(spec, "trainer.output.path");
+    json_t *outputs = json_object_get(spec, "outputs");
+    bool is_only = !trained && !path && json_array_size(outputs) == 1;
     bool is_well = strcmp(tree_text(conditions_find(job, "Succeeded"), "status", ""), "True") == 0;
-    if (!is_well || tree_get(kept, "metadata.ownerReferences") || !(path || trained)) {
+    if (!is_well || tree_get(kept, "metadata.ownerReferences") || !(path || trained || is_only)) {
         return;
     }
     json_t *to = tree_ensure_object(kept, "spec");
+    if (is_only) {
+        json_object_set(to, "outputs", outputs);
+        return;
+    }
     to = trained ? tree_ensure_object(to, "trainer") : to;
     json_object_set(tree_ensure_object(to, "output"), "path", trained ? trained : path);
 }

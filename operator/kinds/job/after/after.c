@@ -11,7 +11,10 @@
 
 const char *after_output(const json_t *job) {
     const char *trained = tree_text(job, "spec.trainer.output.path", NULL);
-    return trained ? trained : tree_text(job, "spec.output.path", NULL);
+    const json_t *outputs = tree_get(job, "spec.outputs");
+    bool is_only = json_is_array(outputs) && json_array_size(outputs) == 1;
+    const char *only = is_only ? tree_text(json_array_get(outputs, 0), "path", NULL) : NULL;
+    return trained ? trained : tree_text(job, "spec.output.path", only);
 }
 
 char *after_model(const json_t *job) {
@@ -162,7 +165,8 @@ static bool find_circle(const json_t *object, const json_t *others, struct after
 /* ---- all of them ---- */
 
 /* What is kept of the others once all have succeeded. */
-static json_t *values_of(const json_t *entries, const json_t *others) {
+json_t *after_values(const json_t *object, const json_t *others) {
+    const json_t *entries = tree_get(object, "spec.after");
     json_t *values = json_array();
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
@@ -202,7 +206,7 @@ void after_judge(const json_t *object, const json_t *others, struct after *ret_a
         return;
     }
     struct error err = {0};
-    ret_after->values = values_of(entries, others);
+    ret_after->values = after_values(object, others);
     if (after_reference_check_values(object, ret_after->values, &err) < 0) {
         after_release(ret_after);
         ret_after->state = AFTER_FAILED;

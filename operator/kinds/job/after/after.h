@@ -30,10 +30,12 @@ struct after {
 bool after_is_open(const json_t *object);
 /* others: of the jobs that it names, and that those name, all that exist: an array. */
 void after_judge(const json_t *object, const json_t *others, struct after *ret_after);
+/* status.after of a job whose others have all succeeded; owned. */
+json_t *after_values(const json_t *object, const json_t *others);
 void after_release(struct after *after);
 
-/* What the others have for it, borrowed or NULL: the folder of a job's results, the ONNX file of a
- * training. */
+/* What the others have for it, borrowed or NULL: the folder of a job's results (of a command the
+ * only one of its outputs), the ONNX file of a training. */
 const char *after_output(const json_t *job);
 /* The same; owned by the caller. */
 char *after_model(const json_t *job);

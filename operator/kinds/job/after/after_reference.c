@@ -103,7 +103,13 @@ static int check_name(const char *text, const char *field, const json_t *list, s
     return 0;
 }
 
-static char *fill_text(const char *text, const json_t *values);
+/* Where the values go. */
+enum use {
+    USE_PATH,    /* VOLUME/path */
+    USE_PROGRAM, /* $(VOLUME)/path, which is replaced by the folder as in any word of a program */
+};
+
+static char *fill_text(const char *text, const json_t *values, enum use use);
 
 /* list: status.after. */
 static int check_value(const char *text, const char *field, const json_t *list, struct error *err) {
@@ -117,7 +123,7 @@ static int check_value(const char *text, const char *field, const json_t *list, 
                              tree_text(value, "kind", "job"), reference.name, reference.field);
         }
     }
-    AUTO(text_freep) char *filled = fill_text(text, list);
+    AUTO(text_freep) char *filled = fill_text(text, list, USE_PATH);
     return at != text && !filled
                ? error_set(err, ERROR_INVALID, "%.300s: would be longer than %d characters", field,
                            TEXT_MAX)
@@ -158,15 +164,37 @@ int after_reference_check_values(const json_t *object, const json_t *values, str
 
 /* ---- replaced ---- */
 
+/* Members whose texts a program gets. */
+static bool is_of_program(const char *name) {
+    static const char *const names[] = {"command", "prepare",  "arguments",  "args",
+                                        "env",     "template", "environment"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A value as it is used there; owned; "": there is none. */
+static char *value_for(const char *value, enum use use) {
+    if (!value || use == USE_PATH || strstr(value, "://")) {
+        return x_strdup(value ? value : "");
+    }
+    int length = (int)strcspn(value, "/");
+    return x_printf("$(%.*s)%s", length, value, value + length);
+}
+
 /* NULL: there is nothing to replace, or the result would be too long. Owned. */
-static char *fill_text(const char *text, const json_t *values) {
+static char *fill_text(const char *text, const json_t *values, enum use use) {
     struct reference reference;
     char *filled = NULL;
     while (next_reference(text, &reference)) {
         const char *value =
             tree_text(tree_find(values, "name", reference.name), reference.field, NULL);
         int length = (int)((value ? reference.start : reference.end) - text);
-        char *longer = x_printf("%s%.*s%s", filled ? filled : "", length, text, value ? value : "");
+        AUTO(text_freep) char *used = value_for(value, use);
+        char *longer = x_printf("%s%.*s%s", filled ? filled : "", length, text, used);
         free(filled);
         filled = longer;
         text = reference.end;
@@ -184,11 +212,11 @@ static char *fill_text(const char *text, const json_t *values) {
 }
 
 /* The tree with its texts replaced; a new reference. */
-static json_t *fill(const json_t *tree, const json_t *values) {
+static json_t *fill(const json_t *tree, const json_t *values, enum use use) {
     const char *name;
     json_t *child;
     if (json_is_string(tree)) {
-        AUTO(text_freep) char *text = fill_text(json_string_value(tree), values);
+        AUTO(text_freep) char *text = fill_text(json_string_value(tree), values, use);
         return text ? json_string(text) : json_incref((json_t *)tree);
     }
     if (!json_is_array(tree) && !json_is_object(tree)) {
@@ -196,16 +224,17 @@ static json_t *fill(const json_t *tree, const json_t *values) {
     }
     json_t *copy = json_copy((json_t *)tree);
     for (size_t i = 0; i < json_array_size(tree); i++) {
-        json_array_set_new(copy, i, fill(json_array_get(tree, i), values));
+        json_array_set_new(copy, i, fill(json_array_get(tree, i), values, use));
     }
     json_object_foreach((json_t *)tree, name, child) {
-        json_object_set_new(copy, name, fill(child, values));
+        enum use of_child = is_of_program(name) ? USE_PROGRAM : use;
+        json_object_set_new(copy, name, fill(child, values, of_child));
     }
     return copy;
 }
 
 void after_reference_fill_in(json_t *object, const json_t *values) {
-    json_object_set_new(object, "spec", fill(json_object_get(object, "spec"), values));
+    json_object_set_new(object, "spec", fill(json_object_get(object, "spec"), values, USE_PATH));
 }
 
 json_t *after_reference_fill(const json_t *object) {

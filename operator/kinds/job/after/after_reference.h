@@ -1,5 +1,7 @@
 /* after_reference.h: $(after.NAME.output) and $(after.NAME.model) in the texts of a spec: what a
- * job of spec.after has written. $$(after.NAME.output) is not a reference. Pure. */
+ * job of spec.after has written. In a path it is VOLUME/path, and in what a program gets (command,
+ * arguments, environment) $(VOLUME)/path, which becomes the folder. $$(after.NAME.output) is not a
+ * reference. Pure. */
 #pragma once
 
 #include "lib/error.h"

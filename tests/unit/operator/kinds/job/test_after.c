@@ -71,6 +71,25 @@ static void test_what_is_replaced(void) {
     CHECK(json_equal(object, before));
 }
 
+/* A program gets the folder of the volume. */
+static void test_programs_get_folders(void) {
+    AUTO(tree_freep)
+    json_t *object =
+        job("{'after': [{'name': 'a'}], 'command': ['sh', '-c', 'ls $(after.a.output)/x'], "
+            "'scorer': {'command': {'environment': {'IN': '$(after.a.output)'}}}, 'trial': "
+            "{'inputs': [{'path': '$(after.a.output)'}]}}");
+    json_object_set_new(object, "status",
+                        parse("{'after': [{'name': 'a', 'output': 'data/out'}]}"));
+    AUTO(tree_freep) json_t *filled = after_reference_fill(object);
+    CHECK_STR(tree_text(filled, "spec.command[2]", ""), "ls $(data)/out/x");
+    CHECK_STR(tree_text(filled, "spec.scorer.command.environment.IN", ""), "$(data)/out");
+    CHECK_STR(tree_text(filled, "spec.trial.inputs[0].path", ""), "data/out");
+    json_object_set_new(object, "status",
+                        parse("{'after': [{'name': 'a', 'output': 'az://acc/box/out'}]}"));
+    AUTO(tree_freep) json_t *stored = after_reference_fill(object);
+    CHECK_STR(tree_text(stored, "spec.command[2]", ""), "ls az://acc/box/out/x");
+}
+
 /* As often as a spec can name a value. */
 static void test_growth_is_bounded(void) {
     enum { COPIES = 5000 };
@@ -105,6 +124,7 @@ static void test_which_are_open(void) {
 int main(void) {
     TEST(test_which_are_refused);
     TEST(test_what_is_replaced);
+    TEST(test_programs_get_folders);
     TEST(test_growth_is_bounded);
     TEST(test_which_are_open);
     return TEST_END();
