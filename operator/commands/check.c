@@ -3,6 +3,7 @@
 
 #include "operator/commands/check_server.h"
 #include "operator/commands/cli_command.h"
+#include "operator/commands/run/run_graph.h"
 #include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource_files.h"
@@ -141,8 +142,11 @@ static int check(const struct request *request, int *ret_code, struct error *err
     if (check_request(request, err) < 0 ||
         resource_files_read(&request->files, prints ? RESOURCE_OF_CLUSTER : RESOURCE_SUPPORTED,
                             &files, err) < 0 ||
-        check_policy(request, &files, err) < 0 ||
-        (request->server && check_server_ask(&request->where, &files, err) < 0)) {
+        check_policy(request, &files, err) < 0) {
+        return -1;
+    }
+    run_graph_check(&files);
+    if (request->server && check_server_ask(&request->where, &files, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < files.count && !prints; i++) {
@@ -155,6 +159,9 @@ static int check(const struct request *request, int *ret_code, struct error *err
     }
     fflush(stdout);
     *ret_code = print_errors(&files);
+    if (*ret_code == 0 && !prints) {
+        run_graph_print_missing(&files, "windlass check");
+    }
     return prints && *ret_code == 0 ? print_all(request, &files, err) : 0;
 }
 
