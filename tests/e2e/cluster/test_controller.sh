@@ -37,6 +37,27 @@ check "controller: an image that cannot be pulled is a state, not an end" within
 check "controller: a bad job that slipped past the schema fails with a reason" ends bad-output False SpecInvalid
 check "controller: and a message that names the field" says "spec.output.path" "$(condition bad-output message)"
 check "controller: and the others go on" ends good-two True Completed
+# A pipeline whose last step is applied first.
+step() { job "$1" "data/$1"; echo "  after: [{name: $2}]"; } # NAME AFTER
+{
+    step good-three good-second | sed 's#data/in.mp4#$(after.good-second.output)/in.mp4#'
+    step never fail-one
+    step good-a good-b
+    step good-b good-a
+} | "$kubectl" apply -f - >/dev/null
+waits_for() { says "$2" "$(condition "$1" message Waiting)"; }
+check "pipeline: a step waits for one that does not exist" within 60 waits_for good-three "good-second does not exist"
+check "pipeline: and has not begun" [ -z "$(field good-three .status.startTime)$(field good-three .status.specHash)" ]
+step good-second good | "$kubectl" apply -f - >/dev/null
+check "pipeline: it starts when that has succeeded" ends good-three True Completed
+check "pipeline: with its output" [ "$("$kubectl" get pod good-three-coordinator-1 -o json | jq -r '.spec.containers[0].env[] | select(.name == "WINDLASS_SPEC").value | fromjson | .input.video.path')" = data/good-second/in.mp4 ]
+check "pipeline: which its status keeps" [ "$(field good-three '.status.after[0].output')" = data/good-second ]
+check "pipeline: after a failed step none starts" ends never False AfterFailed
+check "pipeline: and says which and why" says "BatchScore fail-one has failed: Failed" "$(condition never message)"
+in_circle() { [ "$(condition "$1" reason Stalled)" = AfterCircle ]; }
+check "pipeline: two that wait for each other are told" within 60 in_circle good-a
+check "pipeline: with their names" says "circle: good-a, good-b, good-a" "$(condition good-a message)"
+"$kubectl" delete bs good-a good-b >/dev/null
 metrics=$(page "$port" /metrics)
 check "controller: counts ends by reason" says 'windlass_jobs_finished_total{kind="BatchScore",result="failed",reason="OutOfMemory"} 1' "$metrics"
 check "controller: counts pods that failed by class" says 'windlass_pod_failures_total{class="Evicted"} 1' "$metrics"
