@@ -12,5 +12,5 @@ void awaited_free(struct awaited *awaited); /* NULL is allowed */
 void awaited_add(struct awaited *awaited, const char *waiter, const char *other);
 /* The resource waits for nothing any more. */
 void awaited_forget(struct awaited *awaited, const char *waiter);
-/* Who waits for it: their keys as members; borrowed until the next change; NULL: nobody. */
+/* Who waits for it: their keys as members; borrowed until the next change; NULL: none. */
 const json_t *awaited_by(const struct awaited *awaited, const char *other);

@@ -10,10 +10,10 @@
 #include "operator/commands/run/run_graph.h"
 #include "operator/commands/run/run_options.h"
 #include "operator/commands/run/run_record.h"
-#include "operator/commands/run/run_resume.h"
 #include "operator/commands/run/run_secrets.h"
 #include "operator/commands/run/run_series.h"
 #include "operator/commands/run/run_state.h"
+#include "operator/commands/run/run_steps.h"
 #include "operator/commands/run/run_stores.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/kinds.h"
@@ -543,49 +543,6 @@ static int run_one(const struct run_options *options, const char *path, json_t *
     return code;
 }
 
-/* A job that waits for others gets what they have written. */
-static int run_step(const struct run_options *options, struct run_graph *graph, size_t index) {
-    const struct resource_file *file = &graph->files->at[index];
-    const char *failed = run_graph_failed_before(graph, index);
-    const char *name = tree_text(file->object, "metadata.name", "");
-    struct error err = {0};
-    json_t *object = NULL;
-    int code = 1;
-    bool is_kept = false;
-    if (failed) {
-        fprintf(stderr, "windlass: skipped: %s, because %s failed\n", name, failed);
-    } else if (run_graph_fill(graph, index, &object, &err) < 0) {
-        fprintf(stderr, "windlass: %s\n", err.text);
-        code = error_exit_code(&err);
-    } else {
-        is_kept = !options->restart && !options->dry_run &&
-                  run_graph_is_undisturbed(graph, index) && run_resume_is_done(object);
-        code = is_kept ? 0 : run_one(options, file->path, json_incref(object));
-    }
-    if (is_kept) {
-        fprintf(stderr, "windlass: %s has succeeded before, with the same spec and input\n", name);
-    }
-    json_decref(object);
-    graph->states[index] = is_kept ? RUN_GRAPH_KEPT : code == 0 ? RUN_GRAPH_DONE : RUN_GRAPH_FAILED;
-    return code;
-}
-
-/* In the order of spec.after. What fails stops those that wait for it, and no other. */
-static int run_graph(const struct run_options *options, const struct resource_files *files) {
-    AUTO(run_graph_release) struct run_graph graph = {0};
-    int first_code = 0;
-    size_t index;
-    run_graph_init(&graph, files);
-    while (run_graph_next(&graph, &index)) {
-        int code = run_step(options, &graph, index);
-        if (code == 130) {
-            return code;
-        }
-        first_code = first_code ? first_code : code;
-    }
-    return first_code;
-}
-
 /* One after the other; all that are refused are said before the first starts. */
 static int run_all(const struct run_options *options, struct resource_files *files) {
     int code = 0;
@@ -594,7 +551,7 @@ static int run_all(const struct run_options *options, struct resource_files *fil
         resource_file_errors(&files->at[i], print_error, &code);
     }
     if (code == 0 && run_graph_is(files)) {
-        return run_graph(options, files);
+        return run_steps(options, files, run_one);
     }
     for (size_t i = 0; i < files->count && code == 0; i++) {
         code = run_one(options, files->at[i].path, TAKE(files->at[i].object));

@@ -55,7 +55,7 @@ check "pipeline: which its status keeps" [ "$(field good-three '.status.after[0]
 check "pipeline: after a failed step none starts" ends never False AfterFailed
 check "pipeline: and says which and why" says "BatchScore fail-one has failed: Failed" "$(condition never message)"
 in_circle() { [ "$(condition "$1" reason Stalled)" = AfterCircle ]; }
-check "pipeline: two that wait for each other are told" within 60 in_circle good-a
+check "pipeline: two that wait for each other: Stalled says so" within 60 in_circle good-a
 check "pipeline: with their names" says "circle: good-a, good-b, good-a" "$(condition good-a message)"
 "$kubectl" delete bs good-a good-b >/dev/null
 metrics=$(page "$port" /metrics)

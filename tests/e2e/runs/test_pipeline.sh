@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # examples/pipeline on this machine: the steps run in the order of spec.after, a second run runs only what changed, a
-# failed step stops those after it, and circles are told before anything starts. No cluster is there.
+# failed step stops those after it, and circles are refused before anything starts. No cluster is there.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

@@ -179,7 +179,7 @@ json_t *after_values(const json_t *object, const json_t *others) {
     return values;
 }
 
-/* The first of the worst is told; of those that are waited for all are. */
+/* The message has the first of the worst; of those that are waited for it has all. */
 static void add(struct after *after, enum after_state state, const char *text) {
     if (state == AFTER_DONE || state < after->state) {
         return;
