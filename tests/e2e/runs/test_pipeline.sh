@@ -34,7 +34,7 @@ check "a changed spec: that step runs" [ "$code $(kept)/ $(ended)" = "0 prepare 
 w run -f report.yaml
 check "a step alone: the others have succeeded before" [ $code -eq 0 ]
 
-sed -i 's/set -e;/exit 7;/' prepare.yaml
+sed -i 's/set -e;/exit 7;/; s#data/pictures#data/broken#' prepare.yaml
 w run -f .
 check "a failed step: the exit code says so" [ $code -eq 1 ]
 check "a failed step: those after it are skipped" [ "$(grep -c '^windlass: skipped: [a-z]*, because prepare failed$' "$work/all") $(ended)" = "2 " ]
