@@ -505,9 +505,6 @@ int disttrain_check(const json_t *object, struct error *err) {
         check_which,   check_gang,    job_check_volumes, check_secrets,
         check_metrics, check_trainer, check_logs,        check_template};
     const json_t *spec = json_object_get(object, "spec");
-    if (after_reference_check(object, err) < 0) {
-        return -1;
-    }
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
         if (rules[i](spec, err) < 0) {
             return -1;
@@ -516,7 +513,9 @@ int disttrain_check(const json_t *object, struct error *err) {
     return check_folders(spec, "inputs", false, err) < 0 ||
                    check_folders(spec, "outputs", true, err) < 0
                ? -1
-               : job_check_environment(spec, "environment", err);
+           : job_check_environment(spec, "environment", err) < 0
+               ? -1
+               : after_reference_check(object, err);
 }
 
 int disttrain_check_change(const json_t *before, const json_t *after, struct error *err) {
