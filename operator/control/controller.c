@@ -10,6 +10,7 @@
 #include "operator/control/poller.h"
 #include "operator/control/queries.h"
 #include "operator/control/queue.h"
+#include "operator/control/requeue.h"
 #include "operator/control/retry_pace.h"
 #include "operator/control/write_batch.h"
 #include "operator/object.h"
@@ -42,7 +43,7 @@ enum {
 
 struct controller {
     struct cluster *cluster;
-    const struct kind *kinds[KINDS_MAX];
+    const struct kind *kinds[KINDS_MAX + 1]; /* ends with NULL */
     void *states[KINDS_MAX];
     size_t kind_count;
     struct cache *cache;
@@ -54,6 +55,7 @@ struct controller {
     json_t *parked;          /* key -> itself, an item of fair */
     struct gone *gone;       /* while they are written */
     struct awaited *awaited; /* by key */
+    struct requeue requeue;
     struct queries *queries;
     struct retry_pace *pace; /* by key */
     struct poller *poller;
@@ -121,6 +123,8 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->watched = json_object();
     controller->gone = gone_new();
     controller->awaited = awaited_new();
+    controller->requeue =
+        (struct requeue){controller->queue, controller->awaited, controller->kinds};
     controller->queries = queries_new(cluster, on_answer, controller);
     controller->pace = retry_pace_new();
     controller->fair = fair_queue_new(WRITES_MAX);
@@ -180,43 +184,10 @@ size_t controller_pending(const struct controller *controller) {
     return controller ? controller->pending : 0;
 }
 
-/* but: a key that is reconciled anyway and need not be queued; NULL: none. */
-static void queue_one(struct controller *controller, const json_t *named, const char *name,
-                      const char *namespace, const char *but) {
-    size_t index;
-    const char *kind = tree_text(named, "kind", "");
-    AUTO(text_freep) char *key = resource_key_format(kind, namespace, name);
-    if (find_kind(controller, kind, &index) && !(but && strcmp(key, but) == 0)) {
-        queue_add(controller->queue, key, clock_monotonic_ms());
-    }
-}
-
-/* Queues the resources that wait for the object (reconcile_named). */
-static void queue_waiters(struct controller *controller, const json_t *object) {
-    AUTO(text_freep) char *key = resource_key_of_object(object);
-    const char *waiter;
-    json_t *ignored;
-    json_object_foreach((json_t *)awaited_by(controller->awaited, key), waiter, ignored) {
-        queue_add(controller->queue, waiter, clock_monotonic_ms());
-    }
-}
-
-/* Queues the object, if it is a resource, those that wait for it, and those that own it. */
-static void queue_all(struct controller *controller, const json_t *object, const char *but) {
-    const char *namespace = tree_text(object, "metadata.namespace", "default");
-    size_t i;
-    json_t *owner;
-    queue_one(controller, object, tree_text(object, "metadata.name", ""), namespace, but);
-    queue_waiters(controller, object);
-    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
-        queue_one(controller, owner, tree_text(owner, "name", ""), namespace, but);
-    }
-}
-
 /* An event reports it, or a list lacks it. */
 static void on_deleted(void *context, enum cluster_event event UNUSED, const json_t *object) {
     struct controller *controller = context;
-    queue_all(controller, object, /* but= */ NULL);
+    requeue_all(&controller->requeue, object, /* but= */ NULL);
     /* a quota may have room now */
     retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
     queries_note_deleted(controller->queries, object);
@@ -243,19 +214,6 @@ static void count_change(const struct controller *controller, const json_t *befo
     }
 }
 
-/* A resource of which somebody took an object away takes it back, or makes another one. */
-static void queue_lost_owners(struct controller *controller, const json_t *before,
-                              const json_t *object) {
-    const char *namespace = tree_text(object, "metadata.namespace", "default");
-    size_t i;
-    json_t *owner;
-    json_array_foreach(tree_get(before, "metadata.ownerReferences"), i, owner) {
-        if (!object_is_owned_by(object, tree_text(owner, "uid", ""))) {
-            queue_one(controller, owner, tree_text(owner, "name", ""), namespace, /* but= */ NULL);
-        }
-    }
-}
-
 static void on_cluster_event(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
     if (event == CLUSTER_APPLIED && cache_has_version(controller->cache, object)) {
@@ -265,10 +223,10 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
     if (event == CLUSTER_APPLIED) {
         count_change(controller, before, object);
     }
-    queue_lost_owners(controller, before, object);
+    requeue_lost_owners(&controller->requeue, before, object);
     cache_update(controller->cache, event, object, on_deleted, controller);
     if (event == CLUSTER_APPLIED) {
-        queue_all(controller, object, /* but= */ NULL);
+        requeue_all(&controller->requeue, object, /* but= */ NULL);
     } else if (event == CLUSTER_DELETED) {
         on_deleted(controller, event, object);
     }
@@ -365,7 +323,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     fair_queue_end(controller->fair, batch->namespace);
     controller->pending--;
     cache_stored(controller, write->object, stored);
-    queue_all(controller, stored, batch->key); /* its event will be ignored as known */
+    requeue_all(&controller->requeue, stored, batch->key); /* its event will be ignored as known */
     if (kind->wrote) {
         AUTO(resource_key_release) struct resource_key key = resource_key_parse(batch->key);
         struct written written = {key.namespace, key.name, write->verb, write->object, stored, err};
@@ -480,7 +438,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         awaited_forget(controller->awaited, key);
     }
     for (size_t i = 0; i < json_array_size(learned); i++) {
-        queue_all(controller, json_array_get(learned, i), key);
+        requeue_all(&controller->requeue, json_array_get(learned, i), key);
     }
     if (!request.is_polling) {
         poller_stop(controller->poller, key);
