@@ -103,6 +103,7 @@ slowly='.spec.input.video.path = "data/media/longer.mp4" | .spec.workers = {min:
 
 ##### a program of the user's, in an image that has nothing of ours
 stock=$(tests/cluster/python-image.sh) && import "$stock" || exit 3
+init_is_seen() { jq -se 'any(.[].status.initContainerStatuses[0].state.terminated; .exitCode == 0)' "$work/workers.json" >/dev/null 2>&1; }
 # both_ways EXAMPLE JOB OUTPUT-FILE: runs the example's manifest on this machine, then on the cluster in a separate
 # namespace, which stays the current one.
 both_ways() {
@@ -119,8 +120,11 @@ both_ways() {
     watching=$!
     kubectl apply -f - <"examples/$1/batchscore.yaml" >/dev/null
     check "and, the same manifest, on the cluster" told "$2" Completed
+    until_true 60 init_is_seen
     kill $watching
     wait $watching 2>/dev/null
+    jq -c . "$work/workers.json" >"$work/whole.json" 2>/dev/null # without an object that was being written
+    mv "$work/whole.json" "$work/workers.json"
     check "with the same rows" diff "$work/$1/data/$3" "$data/$3"
 }
 in_stock_image() { # JOB OUTPUT
