@@ -9,6 +9,7 @@ windlass.cel: that everything that path leads to from x is as wanted. x: an expr
 {{- if eq .want "absent" -}} false
 {{- else if eq .want "false" -}} ({{ $x }} == false || {{ $x }} == 0)
 {{- else if eq .want "no-text" -}} {{ $x }} == ""
+{{- else if eq .want "no-node" -}} {{ $x }} != "Node"
 {{- else if eq .want "container" -}} ({{ $x }} in ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"])
 {{- else if eq .want "kept" -}} true
 {{- else if eq .want "notes" -}} {{ $x }}.all(k, {{ $x }}[k] != "unconfined" || !(k.startsWith("container.apparmor.security.beta.kubernetes.io/") ||
@@ -49,9 +50,11 @@ images listed image
 images listed scorer.command.image
 images listed scorer.endpoint.server.image
 serviceAccounts account serviceAccountName
+nodeIdentity no-node buckets[].identity
 secrets listed volumes[].blobfuse.secretName
 secrets listed volumes[].azureFile.secretName
 secrets listed stores[].secretName
+secrets listed buckets[].secretName
 secrets listed secrets[].secretName
 secrets listed signingKey.secretName
 secrets listed input.table.query.connection.secretName
@@ -111,14 +114,19 @@ secrets listed envFrom[].secretRef.name
 secrets listed env[].valueFrom.secretKeyRef.name
 {{- end -}}
 
-{{- /* One validation for each row that the policy asks for. rows: the text; over: a variable, a list; where: for people. */ -}}
+{{- /* One validation for each row that the policy asks for. rows: the text; over: a variable, a list; where: for people.
+Where accounts or Secrets are limited, nodeIdentity is false unless it says true. */ -}}
 {{- define "windlass.jobPolicyRows" -}}
 {{- $all := . -}}
+{{- $policy := deepCopy .policy -}}
+{{- if and (or (hasKey $policy "serviceAccounts") (hasKey $policy "secrets")) (not (hasKey $policy "nodeIdentity")) -}}
+{{- $_ := set $policy "nodeIdentity" false -}}
+{{- end -}}
 {{- range splitList "\n" .rows }}
 {{- $row := splitList " " . }}
 {{- $part := index $row 0 }}
-{{- $asked := get $all.policy $part }}
-{{- if and (hasKey $all.policy $part) (or (kindIs "slice" $asked) (not $asked)) }}
+{{- $asked := get $policy $part }}
+{{- if and (hasKey $policy $part) (or (kindIs "slice" $asked) (not $asked)) }}
 {{- $names := kindIs "slice" $asked | ternary $asked (list) }}
 {{- $cel := include "windlass.cel" (dict "x" "x" "path" (splitList "." (index $row 2)) "want" (index $row 1) "names" $names "depth" 0) }}
 - expression: {{ printf (ternary "variables.%s.all(l, l.all(x, %s))" "variables.%s.all(x, %s)" (hasKey $all "each")) $all.over $cel | quote }}

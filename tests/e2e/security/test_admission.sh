@@ -43,7 +43,7 @@ answer_to() { # METHOD PATH FILE
     jq -r 'if .kind == "Status" then .message else "taken" end' "$work/answer"
 }
 jq -c '.base as $base | .cases | to_entries[] | {field: .value.field, part: .value.part, object: {apiVersion: "windlass.dev/v1beta1", kind: .value.kind,
-    metadata: {name: "c\(.key)"}, spec: ($base[.value.kind] * .value.spec)}}' $cases >"$work/rows"
+    metadata: {name: "c\(.key)"}, spec: ($base[.value.base // .value.kind] * .value.spec)}}' $cases >"$work/rows"
 # The plug-in reads policies a moment after the server is ready.
 jq -c 'select(.field) | .object' "$work/rows" | head -1 >"$work/one.json"
 holds() { local said; said=$(answer_to POST "batchscores?dryRun=All" "$work/one.json"); [ "${said#*refused by this cluster}" != "$said" ]; }

@@ -11,7 +11,7 @@ cases=tests/data/job-policy/cases.json
 jq -c .policy $cases >"$work/policy.json"
 # Each a resource of its own: c0, c1, ...
 jq -c '.base as $base | .cases | to_entries[] | {apiVersion: "windlass.dev/v1beta1", kind: .value.kind, metadata: {name: "c\(.key)"},
-    spec: ($base[.value.kind] * .value.spec)}' $cases >"$work/jobs.json"
+    spec: ($base[.value.base // .value.kind] * .value.spec)}' $cases >"$work/jobs.json"
 # KIND/NAME FIELD, or - for one that is allowed.
 jq -r '.cases | to_entries[] | "\(.value.kind)/c\(.key) \(.value.field // "-")"' $cases | LC_ALL=C sort >"$work/wanted"
 

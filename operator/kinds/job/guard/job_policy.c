@@ -19,6 +19,7 @@ enum want {
     WANT_NOTES,     /* annotations, of which none takes seccomp or AppArmor away */
     WANT_LISTED,    /* a name on the policy's list */
     WANT_ACCOUNT,   /* or the namespace's default account, which "" stands for */
+    WANT_NO_NODE,   /* an identity, but not the node's */
 };
 
 struct row {
@@ -34,6 +35,7 @@ static const struct row spec_rows[] = {
     {"images", WANT_LISTED, "scorer.command.image"},
     {"images", WANT_LISTED, "scorer.endpoint.server.image"},
     {"serviceAccounts", WANT_ACCOUNT, "serviceAccountName"},
+    {"nodeIdentity", WANT_NO_NODE, "buckets[].identity"},
     {"secrets", WANT_LISTED, "volumes[].blobfuse.secretName"},
     {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
     {"secrets", WANT_LISTED, "stores[].secretName"},
@@ -105,7 +107,8 @@ static const struct row container_rows[] = {
 static const char *const container_types[] = {"container_t", "container_init_t", "container_kvm_t",
                                               "container_engine_t", NULL};
 
-static const char *const switches[] = {"hostPath", "hostNamespaces", "privileged", NULL};
+static const char *const switches[] = {"hostPath", "hostNamespaces", "privileged", "nodeIdentity",
+                                       NULL};
 static const char *const name_lists[] = {"images", "serviceAccounts", "secrets", NULL};
 
 /* ---- the policy itself ---- */
@@ -148,7 +151,7 @@ static int check_policy(const json_t *policy, struct error *err) {
         } else if (!text_list_has(name_lists, part)) {
             return error_set(err, ERROR_INVALID,
                              "--job-policy: %.60s: is unknown, expected hostPath, hostNamespaces, "
-                             "privileged, images, serviceAccounts or secrets",
+                             "privileged, nodeIdentity, images, serviceAccounts or secrets",
                              part);
         } else if (check_names(part, value, err) < 0) {
             return -1;
@@ -238,6 +241,8 @@ static bool is_allowed(const struct check *check, const json_t *value) {
         return text && is_listed(check->part, text);
     case WANT_ACCOUNT:
         return text && (!*text || strcmp(text, "default") == 0 || is_listed(check->part, text));
+    case WANT_NO_NODE:
+        return text && strcmp(text, "Node") != 0;
     case WANT_ABSENT:
     default:
         return false;
@@ -313,12 +318,21 @@ static int check_path(const struct check *check, const json_t *tree, const char 
                    : check_path(check, value, rest, inner, err);
 }
 
+/* Whether a part limits anything. Who limits accounts or Secrets does not mean to leave the node's
+ * rights to every job: nodeIdentity is false then, unless it says true. */
+static bool is_limit(const json_t *policy, const char *part) {
+    const json_t *value = json_object_get(policy, part);
+    if (!value && strcmp(part, "nodeIdentity") == 0) {
+        return json_object_get(policy, "serviceAccounts") || json_object_get(policy, "secrets");
+    }
+    return json_is_false(value) || json_is_array(value);
+}
+
 static int check_rows(const json_t *policy, const struct row *rows, size_t count,
                       const json_t *tree, const char *field, struct error *err) {
     for (size_t i = 0; i < count; i++) {
         struct check check = {json_object_get(policy, rows[i].part), &rows[i]};
-        bool is_asked = json_is_false(check.part) || json_is_array(check.part);
-        if (is_asked && check_path(&check, tree, rows[i].path, field, err) < 0) {
+        if (is_limit(policy, rows[i].part) && check_path(&check, tree, rows[i].path, field, err) < 0) {
             return -1;
         }
     }

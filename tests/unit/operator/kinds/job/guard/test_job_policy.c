@@ -9,7 +9,8 @@
 /* A member of the patch replaces the base's; fields within fields are merged. */
 static json_t *object_of(const json_t *data, const json_t *one) {
     const char *kind = tree_text(one, "kind", "");
-    json_t *spec = json_deep_copy(json_object_get(json_object_get(data, "base"), kind));
+    const char *base = tree_text(one, "base", kind);
+    json_t *spec = json_deep_copy(json_object_get(json_object_get(data, "base"), base));
     json_object_update_recursive(spec, json_object_get(one, "spec"));
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:o}", "apiVersion",
                      "windlass.dev/v1beta1", "kind", kind, "metadata", "name", "a", "namespace",
@@ -35,9 +36,12 @@ static void test_each_attack(void) {
         AUTO(text_freep) char *said = x_printf("%.*s", (int)strcspn(err.text, ":"), err.text);
         CHECK_STR(said, field);
         CHECK(strstr(err.text, part) != NULL);
-        /* Only that part of the policy refuses it. */
+        /* Only that part of the policy refuses it. nodeIdentity is false without being there. */
         AUTO(tree_freep) json_t *others = json_deep_copy(policy);
         json_object_del(others, part);
+        if (strcmp(part, "nodeIdentity") == 0) {
+            json_object_set_new(others, part, json_true());
+        }
         struct error none = {0};
         CHECK_OK(job_policy_check(others, object, &none), &none);
     }
@@ -55,18 +59,30 @@ static void test_a_databases_secret(void) {
     CHECK(text_starts(err.text, "spec.input.table.query.connection.secretName: "));
 }
 
-static void test_secrets_of_model_servers(void) {
-    static const char *const fields[] = {"key", "clientCertificate"};
-    AUTO(tree_freep) json_t *data = load_json("tests/data/job-policy", "cases.json");
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        AUTO(tree_freep)
-        json_t *one = json_pack("{s:s, s:{s:{s:{s:{s:s}}}}}", "kind", "BatchScore", "spec",
-                                "scorer", "endpoint", fields[i], "secretName", "others");
-        AUTO(tree_freep) json_t *object = object_of(data, one);
-        AUTO(text_freep) char *field = x_printf("spec.scorer.endpoint.%s.secretName: ", fields[i]);
-        struct error err = {0};
-        CHECK(job_policy_check(json_object_get(data, "policy"), object, &err) < 0);
-        CHECK(text_starts(err.text, field));
+/* The node's role is for all where neither accounts nor Secrets are limited. */
+static void test_the_nodes_role(void) {
+    static const struct {
+        const char *policy;
+        bool is_refused;
+    } rows[] = {
+        {"{}", false},
+        {"{hostPath: false}", false},
+        {"{nodeIdentity: false}", true},
+        {"{nodeIdentity: true, secrets: []}", false},
+        {"{serviceAccounts: [lab]}", true},
+        {"{secrets: [team-*]}", true},
+    };
+    static const char text[] =
+        "{\"spec\": {\"buckets\": [{\"name\": \"films\", \"identity\": \"Node\"}]}}";
+    AUTO(tree_freep) json_t *object = json_loads(text, 0, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *policy = NULL;
+        struct error err = {0}, refusal = {0};
+        CHECK_OK(job_policy_read(rows[i].policy, &policy, &err), &err);
+        CHECK_INT(job_policy_check(policy, object, &refusal), rows[i].is_refused ? -1 : 0);
+        CHECK_STR(refusal.text, rows[i].is_refused ? "spec.buckets[0].identity: is refused by this "
+                                                     "cluster's administrator (nodeIdentity)"
+                                                   : "");
     }
 }
 
@@ -75,7 +91,8 @@ static void test_what_is_no_policy(void) {
         const char *text, *error;
     } rows[] = {
         {"{\"hostpath\": false}", "--job-policy: hostpath: is unknown, expected hostPath, "
-                                  "hostNamespaces, privileged, images, serviceAccounts or secrets"},
+                                  "hostNamespaces, privileged, nodeIdentity, images, "
+                                  "serviceAccounts or secrets"},
         {"{hostPath: \"no\"}", "--job-policy: hostPath: expected true or false"},
         {"{images: good.example}", "--job-policy: images: expected a list of names"},
         {"{secrets: [a*b]}",
@@ -111,7 +128,7 @@ static void test_an_empty_list_allows_nothing_and_no_list_everything(void) {
 int main(void) {
     TEST(test_each_attack);
     TEST(test_a_databases_secret);
-    TEST(test_secrets_of_model_servers);
+    TEST(test_the_nodes_role);
     TEST(test_what_is_no_policy);
     TEST(test_an_empty_list_allows_nothing_and_no_list_everything);
     return TEST_END();
