@@ -168,7 +168,9 @@ int64_t cloud_date_ns(const char *text) {
         date = (struct tm){0};
         end = strptime(text, "%Y-%m-%dT%H:%M:%S", &date);
     }
-    return end ? (int64_t)timegm(&date) * 1000000000 : 0;
+    /* 64 bits of nanoseconds end in 2262, a year in four digits does not. */
+    const int64_t most_s = INT64_MAX / 1000000000;
+    return end ? MAX(MIN((int64_t)timegm(&date), most_s), -most_s) * 1000000000 : 0;
 }
 
 static int clock_difference_s(const struct http_answer *answer) {

@@ -84,7 +84,7 @@ int cloud_refuse(const struct cloud_account *account, const struct cloud_call *c
                  struct error *err);
 
 /* "Fri, 26 Jun 2015 23:39:12 GMT" or "2015-06-26T23:39:12.000Z" as nanoseconds since 1970, whole
- * seconds; 0: invalid, or NULL. */
+ * seconds, at most what fits (the year 2262); 0: invalid, or NULL. */
 int64_t cloud_date_ns(const char *text);
 /* An ETag of a listing: cuts the quotes around it, if it has any. */
 const char *cloud_without_quotes(char *text);

@@ -5,6 +5,7 @@
 #include "lib/time/clock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ enum {
     SECRET_BYTES_MAX = 16 << 10,
     RENEW_BEFORE_MS = 5 * 60 * 1000,
     RENEW_PAUSE_MS = 10 * 1000, /* pause after a failed renewal while the old grant is still
-                                   valid */
+                                   valid, and after a fetch before the next because of a refusal:
+                                   what is refused then is not the grant's age */
 };
 
 struct cloud_secret {
@@ -22,7 +24,9 @@ struct cloud_secret {
     pthread_mutex_t lock;      /* guards the fields below; held while a grant is fetched, so that
                                   all wait for it */
     struct cloud_grant now;    /* generation 0: nothing read yet */
-    int64_t renew_ms, ends_ms; /* of a grant that ends */
+    int64_t read_ms, renew_ms, ends_ms; /* of a grant that ends */
+    struct error failure;               /* of the last fetch, for those who waited for it */
+    _Atomic int64_t failures;           /* written under the lock */
 };
 
 void cloud_wipe(char **bytes, size_t size) {
@@ -91,7 +95,8 @@ static void replace(struct cloud_secret *secret, struct cloud_grant *fresh) {
     fresh->generation = secret->now.generation + 1;
     cloud_grant_release(&secret->now);
     secret->now = *fresh;
-    secret->ends_ms = clock_monotonic_ms() + fresh->lasts_ms;
+    secret->read_ms = clock_monotonic_ms();
+    secret->ends_ms = secret->read_ms + fresh->lasts_ms;
     /* One that lasts less than 5 minutes is renewed after half its life. */
     secret->renew_ms = secret->ends_ms - MIN((int64_t)RENEW_BEFORE_MS, fresh->lasts_ms / 2);
     *fresh = (struct cloud_grant){0};
@@ -107,19 +112,37 @@ static struct cloud_grant copy_of(const struct cloud_grant *grant) {
     return copy;
 }
 
+/* The caller holds the lock. failures: before it waited for the lock. A fetch that failed meanwhile
+ * is not repeated by each who waited for it: one after another they would wait for their time. */
+static int fetch(struct cloud_secret *secret, int64_t failures, struct cloud_grant *fresh,
+                 struct error *err) {
+    if (atomic_load(&secret->failures) != failures) {
+        *err = secret->failure;
+        return -1;
+    }
+    struct error cause = {0};
+    if (secret->read(secret->place, secret->resolver, fresh, &cause) < 0) {
+        secret->failure = *err = cause;
+        atomic_fetch_add(&secret->failures, 1);
+        return -1;
+    }
+    return 0;
+}
+
 int cloud_secret_get(struct cloud_secret *secret, struct cloud_grant *ret_grant,
                      struct error *err) {
+    int64_t failures = atomic_load(&secret->failures);
     pthread_mutex_lock(&secret->lock);
-    int64_t now_ms = clock_monotonic_ms();
     int result = 0;
     bool ends = secret->now.generation && secret->now.lasts_ms;
-    if (!secret->now.generation || (ends && now_ms >= secret->renew_ms)) {
+    if (!secret->now.generation || (ends && clock_monotonic_ms() >= secret->renew_ms)) {
         AUTO(cloud_grant_release) struct cloud_grant fresh = {0};
         struct error cause = {0};
-        if (secret->read(secret->place, secret->resolver, &fresh, &cause) == 0) {
+        if (fetch(secret, failures, &fresh, &cause) == 0) {
             replace(secret, &fresh);
-        } else if (ends && now_ms < secret->ends_ms) {
-            secret->renew_ms = now_ms + RENEW_PAUSE_MS; /* the old one is still valid */
+        } else if (ends && clock_monotonic_ms() < secret->ends_ms) {
+            /* The old one is still valid. */
+            secret->renew_ms = clock_monotonic_ms() + RENEW_PAUSE_MS;
         } else {
             *err = cause;
             result = -1;
@@ -137,12 +160,14 @@ static bool is_same_text(const char *a, const char *b) {
 }
 
 bool cloud_secret_renew(struct cloud_secret *secret, int64_t generation) {
+    int64_t failures = atomic_load(&secret->failures);
     pthread_mutex_lock(&secret->lock);
     const struct cloud_grant *now = &secret->now;
     bool is_other = now->generation != generation; /* another thread has renewed it already */
+    bool is_young = now->lasts_ms && clock_monotonic_ms() - secret->read_ms < RENEW_PAUSE_MS;
     AUTO(cloud_grant_release) struct cloud_grant fresh = {0};
     struct error cause = {0};
-    if (!is_other && secret->read(secret->place, secret->resolver, &fresh, &cause) == 0) {
+    if (!is_other && !is_young && fetch(secret, failures, &fresh, &cause) == 0) {
         is_other = fresh.kind != now->kind || fresh.size != now->size ||
                    memcmp(fresh.bytes, now->bytes, fresh.size) != 0 ||
                    !is_same_text(fresh.name, now->name) ||

@@ -29,10 +29,11 @@ struct cloud_secret *cloud_secret_new(cloud_read_grant *read, const struct cloud
 void cloud_secret_free(struct cloud_secret *secret); /* accepts NULL */
 
 /* Reads or fetches credentials if there are none yet or they expire within 5 minutes. DENIED,
- * UNAVAILABLE, TIMEOUT: as of the reading. */
+ * UNAVAILABLE, TIMEOUT: as of the reading, which those who wait for it share. */
 NODISCARD int cloud_secret_get(struct cloud_secret *secret, struct cloud_grant *ret_grant,
                                struct error *err);
-/* Called when the service refused a grant of that generation. True if there is another one now. */
+/* Called when the service refused a grant of that generation. True if there is another one now. One
+ * that ends is fetched at most once in 10 s because of refusals. */
 bool cloud_secret_renew(struct cloud_secret *secret, int64_t generation);
 
 /* Reads a file of place->secrets without white space at its ends. 1: read; 0: no such file; -1:

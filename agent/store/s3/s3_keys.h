@@ -22,6 +22,9 @@ struct s3_keys {
 NODISCARD int s3_keep_keys(const struct s3_keys *keys, const char *shown, struct cloud_grant *grant,
                            struct error *err);
 
+/* An answer of the token service that has no keys: DENIED, or UNAVAILABLE for what passes. */
+int s3_refuse_role(int status, const char *body, struct error *err);
+
 /* Each: 1: fetched; 0: nothing is set up for that; -1: as cloud_read_grant. */
 typedef int s3_fetch_keys(const struct s3_place *place, struct resolver *resolver,
                           struct cloud_grant *grant, struct error *err);

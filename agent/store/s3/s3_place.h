@@ -12,7 +12,7 @@
  *                           Amazon's of the region.
  *   AWS_REGION              for buckets without a region. Default: us-east-1.
  *
- * Without such files, or with "identity": "ServiceAccount", the first of these that is set up:
+ * Without such a folder, or with "identity": "ServiceAccount", the first of these that is set up:
  *   AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_SESSION_NAME, AWS_ENDPOINT_URL_STS
  *                           the role of a service account, as EKS sets them
  *   AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE

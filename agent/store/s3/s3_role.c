@@ -6,6 +6,7 @@
 #include "agent/store/cloud/cloud_client.h"
 #include "agent/store/cloud/cloud_question.h"
 #include "agent/store/cloud/xml.h"
+#include "lib/text/text_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +69,24 @@ static int read_answer(char *body, struct cloud_grant *grant, struct error *err)
     return s3_keep_keys(&keys, shown, grant, err);
 }
 
+/* Of the service, whose status is 400, too. InvalidIdentityToken: also where it could not read the
+ * issuer's keys in time. */
+static bool is_temporary(const char *code) {
+    static const char *const codes[] = {"Throttling",           "ThrottlingException",
+                                        "RequestLimitExceeded", "InvalidIdentityToken",
+                                        "IDPCommunicationError", NULL};
+    return text_list_has(codes, code);
+}
+
 /* Only the code is shown: the text may repeat what we sent. */
-static int refuse(int status, const char *body, struct error *err) {
+int s3_refuse_role(int status, const char *body, struct error *err) {
     const char *start = strstr(body, "<Code>");
     char code[CLOUD_CODE_MAX] = "";
     if (start) {
         start += strlen("<Code>");
         cloud_copy_shown(code, sizeof code, start, strcspn(start, "<"));
     }
-    bool is_refusal = (status == 400 || status == 401 || status == 403) &&
-                      strcmp(code, "IDPCommunicationError") != 0;
+    bool is_refusal = (status == 400 || status == 401 || status == 403) && !is_temporary(code);
     return error_set(err, is_refusal ? ERROR_DENIED : ERROR_UNAVAILABLE,
                      "cannot get keys for %s (AWS_ROLE_ARN): %d%s%s", shown, status,
                      *code ? " " : "", code);
@@ -106,7 +115,7 @@ static int ask(const struct s3_place *place, struct resolver *resolver, const ch
         return error_context(err, "%s", shown);
     }
     size_t size = strlen(body);
-    int result = status == 200 ? read_answer(body, grant, err) : refuse(status, body, err);
+    int result = status == 200 ? read_answer(body, grant, err) : s3_refuse_role(status, body, err);
     cloud_wipe(&body, size);
     return result;
 }

@@ -3,6 +3,8 @@
  * set up. */
 #include "agent/store/s3/s3_keys.h"
 
+#include "lib/file.h"
+
 /* Reads a file that is one word. 1: read; 0: no such file; -1. */
 static int read_word(const struct cloud_place *place, const char *file, char **ret_text,
                      size_t *ret_size, struct error *err) {
@@ -14,6 +16,8 @@ static int read_word(const struct cloud_place *place, const char *file, char **r
     return error_set(err, ERROR_DENIED, "%s/%s: one word is expected", place->secrets, file);
 }
 
+/* A Secret that is mounted without both is an error: its bucket must not get the rights of a service
+ * account instead, because a name in it is misspelt. */
 static int fetch_files(const struct s3_place *place, struct resolver *resolver UNUSED,
                        struct cloud_grant *grant, struct error *err) {
     const struct cloud_place *base = &place->base;
@@ -26,10 +30,16 @@ static int fetch_files(const struct s3_place *place, struct resolver *resolver U
         read_word(base, "AWS_SESSION_TOKEN", &grant->session, &session_size, err) < 0) {
         return -1;
     }
-    return has_name == has_secret
-               ? has_name
+    if (has_name && has_secret) {
+        return 1;
+    }
+    cloud_grant_release(grant);
+    return !file_is_folder(base->secrets)
+               ? 0
                : error_set(err, ERROR_DENIED, "%s holds no %s", base->secrets,
-                           has_name ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
+                           has_name     ? "AWS_SECRET_ACCESS_KEY"
+                           : has_secret ? "AWS_ACCESS_KEY_ID"
+                                        : "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
 }
 
 static int refuse(const struct s3_place *place, struct error *err) {

@@ -3,10 +3,12 @@
  * API servers that have it; this check holds on every server.
  *
  *     {"hostPath": false, "hostNamespaces": false, "privileged": false,
- *      "images": ["registry.example/team*"], "serviceAccounts": [], "secrets": ["team-*"]}
+ *      "nodeIdentity": false, "images": ["registry.example/team*"], "serviceAccounts": [],
+ *      "secrets": ["team-*"]}
  *
  * All are optional. false refuses; a list refuses what is not on it, and an entry that ends in *
- * allows all names that begin so. Pure, but for reading a file. */
+ * allows all names that begin so. nodeIdentity is false by default where serviceAccounts or secrets
+ * is given. Pure, but for reading a file. */
 #pragma once
 
 #include "lib/error.h"

@@ -17,8 +17,11 @@ static char *made_file(const char *name, const char *text) {
     return path;
 }
 
+/* Where the bucket's Secret is mounted; not there at first. */
+static char *secrets;
+
 static int read_keys(enum s3_identity identity, struct cloud_grant *grant, struct error *err) {
-    struct s3_place place = {.base = {.secrets = folder}, .identity = identity};
+    struct s3_place place = {.base = {.secrets = secrets}, .identity = identity};
     return s3_read_grant(&place.base, /* resolver= */ NULL, grant, err);
 }
 
@@ -79,12 +82,8 @@ static void what_comes_first(void) {
     struct error err = {0};
     struct cloud_grant grant = {0};
     forget_all();
-    AUTO(text_freep) char *name = made_file("AWS_ACCESS_KEY_ID", "mounted\n");
-    CHECK_INT(read_keys(S3_IDENTITY_NONE, &grant, &err), -1);
-    CHECK_INT(err.kind, ERROR_DENIED);
-    CHECK(strstr(err.text, "holds no AWS_SECRET_ACCESS_KEY") != NULL);
-    error_clear(&err);
-    AUTO(text_freep) char *secret = made_file("AWS_SECRET_ACCESS_KEY", "s");
+    AUTO(text_freep) char *name = made_file("mounted/AWS_ACCESS_KEY_ID", "mounted\n");
+    AUTO(text_freep) char *secret = made_file("mounted/AWS_SECRET_ACCESS_KEY", "s");
     AUTO(text_freep)
     char *shared = made_file("shared", "[default]\naws_access_key_id=own\naws_secret_access_key=s");
     setenv("AWS_SHARED_CREDENTIALS_FILE", shared, 1);
@@ -97,6 +96,80 @@ static void what_comes_first(void) {
     setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/x", 1);
     CHECK_INT(read_keys(S3_IDENTITY_SERVICE_ACCOUNT, &grant, &err), -1);
     CHECK(strstr(err.text, "only one is set") != NULL);
+}
+
+/* One that lacks a key gets no other rights instead, and nothing of it is kept. */
+static void a_secret_with_other_names(void) {
+    static const struct {
+        const char *file, *error;
+    } rows[] = {
+        {"accessKey", "holds no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+        {"AWS_SESSION_TOKEN", "holds no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+        {"AWS_ACCESS_KEY_ID", "holds no AWS_SECRET_ACCESS_KEY"},
+        {"AWS_SECRET_ACCESS_KEY", "holds no AWS_ACCESS_KEY_ID"},
+    };
+    forget_all();
+    AUTO(text_freep)
+    char *shared = made_file("shared", "[default]\naws_access_key_id=own\naws_secret_access_key=s");
+    setenv("AWS_SHARED_CREDENTIALS_FILE", shared, 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct cloud_grant grant = {0};
+        CHECK_OK(file_remove_tree(secrets, &err), &err);
+        CHECK_OK(file_make_folders(secrets, &err), &err);
+        AUTO(text_freep) char *name = x_printf("mounted/%s", rows[i].file);
+        AUTO(text_freep) char *path = made_file(name, "x");
+        CHECK_INT(read_keys(S3_IDENTITY_NONE, &grant, &err), -1);
+        CHECK_INT(err.kind, ERROR_DENIED);
+        CHECK(text_ends(err.text, rows[i].error));
+        CHECK(!grant.name && !grant.bytes && !grant.session);
+    }
+}
+
+static void ends(void) {
+    static const struct {
+        const char *ends;
+        int64_t lasts_days; /* -1: UNAVAILABLE */
+    } rows[] = {
+        {"9999-12-31T23:59:59Z", 366}, {"2263-01-01T00:00:00Z", 366}, {"2020-01-01T00:00:00Z", -1},
+        {"0000-01-01T00:00:00Z", -1},  {"soon", -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct cloud_grant grant = {0};
+        const struct s3_keys keys = {.name = "a", .secret = "b", .ends = rows[i].ends};
+        CHECK_INT(s3_keep_keys(&keys, "x", &grant, &err), rows[i].lasts_days < 0 ? -1 : 1);
+        CHECK_INT(grant.lasts_ms / 86400000, rows[i].lasts_days < 0 ? 0 : rows[i].lasts_days);
+        cloud_grant_release(&grant);
+    }
+}
+
+/* The token service has 400 for what passes, too; that is tried again. */
+static void refusals_of_a_role(void) {
+    static const struct {
+        int status;
+        const char *code;
+        enum error_kind kind;
+    } rows[] = {
+        {400, "Throttling", ERROR_UNAVAILABLE},
+        {400, "ThrottlingException", ERROR_UNAVAILABLE},
+        {400, "RequestLimitExceeded", ERROR_UNAVAILABLE},
+        {400, "InvalidIdentityToken", ERROR_UNAVAILABLE},
+        {400, "IDPCommunicationError", ERROR_UNAVAILABLE},
+        {503, "ServiceUnavailable", ERROR_UNAVAILABLE},
+        {400, "ValidationError", ERROR_DENIED},
+        {400, "ExpiredTokenException", ERROR_DENIED},
+        {403, "AccessDenied", ERROR_DENIED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(text_freep)
+        char *body = x_printf("<ErrorResponse><Error><Code>%s</Code></Error></ErrorResponse>",
+                              rows[i].code);
+        CHECK_INT(s3_refuse_role(rows[i].status, body, &err), -1);
+        CHECK_INT(err.kind, rows[i].kind);
+        CHECK(text_ends(err.text, rows[i].code));
+    }
 }
 
 /* Nothing is sent in plain but to the addresses of these services. */
@@ -142,9 +215,17 @@ int main(void) {
     if (!mkdtemp(folder)) {
         return 3;
     }
-    TEST(profiles);
-    TEST(what_comes_first);
-    TEST(addresses);
     struct error ignored = {0};
+    secrets = file_join(folder, "mounted");
+    TEST(profiles);
+    TEST(addresses);
+    if (file_make_folders(secrets, &ignored) < 0) {
+        return 3;
+    }
+    TEST(what_comes_first);
+    TEST(a_secret_with_other_names);
+    TEST(ends);
+    TEST(refusals_of_a_role);
+    free(secrets);
     return file_remove_tree(folder, &ignored) < 0 ? 1 : TEST_END();
 }
