@@ -49,6 +49,11 @@ static json_t *scorer_of(const json_t *spec) {
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");
     json_object_del(command, "initTimeoutSeconds");
+    json_object_del(json_object_get(scorer, "endpoint"), "clientCertificate");
+    json_t *cost = tree_get(scorer, "endpoint.cost");
+    if (json_object_del(cost, "perGpuHour") == 0 && json_object_size(cost) == 0) {
+        json_object_del(json_object_get(scorer, "endpoint"), "cost");
+    }
     hide_values(scorer);
     return scorer;
 }

@@ -118,6 +118,15 @@ static bool is_named(const struct batchscore_spec *spec, const struct volume *vo
            tree_mentions(tree_get(spec->job.json, "scorer.endpoint.server"), reference);
 }
 
+/* Fields that came after jobs of 0.1.0 had begun, and change no result. */
+static void drop_newer_fields(json_t *endpoint) {
+    json_t *cost = json_object_get(endpoint, "cost");
+    json_object_del(endpoint, "clientCertificate");
+    if (json_object_del(cost, "perGpuHour") == 0 && json_object_size(cost) == 0) {
+        json_object_del(endpoint, "cost");
+    }
+}
+
 void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
                          char ret_run[static 17]) {
     static const char *const copied[] = {"input", "output", NULL};
@@ -129,6 +138,7 @@ void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folde
     json_object_del(server, "port");
     json_object_del(server, "readyPath");
     json_object_del(server, "resources");
+    drop_newer_fields(json_object_get(scorer, "endpoint"));
     if (strcmp(tree_text(scorer, "onnx.precision", ""), "FP32") == 0) {
         json_object_del(json_object_get(scorer, "onnx"), "precision"); /* FP32 is the default */
     }
@@ -141,5 +151,6 @@ void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folde
                                 job_volume_identity(&spec->job, volume, folders));
         }
     }
+    job_add_endpoints(spec->job.buckets, what);
     job_run(what, ret_run);
 }

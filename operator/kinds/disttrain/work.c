@@ -72,25 +72,6 @@ json_t *disttrain_work(const json_t *spec) {
     return work;
 }
 
-/* Whether a text of the tree contains "$(NAME)" or is a path NAME/... */
-static bool mentions(const json_t *tree, const char *name) {
-    const char *key;
-    json_t *child;
-    json_object_foreach((json_t *)tree, key, child) {
-        if (mentions(child, name)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < json_array_size(tree); i++) {
-        if (mentions(json_array_get(tree, i), name)) {
-            return true;
-        }
-    }
-    const char *text = json_string_value(tree);
-    AUTO(text_freep) char *reference = x_printf("$(%s)", name);
-    return text && (job_lies_below(text, name) || strstr(text, reference));
-}
-
 void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders,
                         char ret_run[static 17]) {
     static const char *const copied[] = {"command", "prepare",     "inputs",
@@ -111,11 +92,12 @@ void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders
     AUTO(tree_freep) json_t *volumes = json_object();
     for (size_t i = 0; i < spec->job.volume_count; i++) {
         const struct volume *volume = &spec->job.volumes[i];
-        if (mentions(what, volume->name)) {
+        if (job_mentions(what, volume->name)) {
             json_object_set_new(volumes, volume->name,
                                 job_volume_identity(&spec->job, volume, folders));
         }
     }
     json_object_set(what, "volumes", volumes);
+    job_add_endpoints(spec->job.buckets, what);
     job_run(what, ret_run);
 }

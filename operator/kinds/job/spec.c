@@ -114,6 +114,40 @@ void job_run(const json_t *what, char ret_run[static 17]) {
     ret_run[16] = 0;
 }
 
+bool job_mentions(const json_t *tree, const char *name) {
+    const char *key;
+    json_t *child;
+    json_object_foreach((json_t *)tree, key, child) {
+        if (job_mentions(child, name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        if (job_mentions(json_array_get(tree, i), name)) {
+            return true;
+        }
+    }
+    const char *text = json_string_value(tree);
+    AUTO(text_freep) char *reference = x_printf("$(%s)", name);
+    return text && (job_lies_below(text, name) || strstr(text, reference));
+}
+
+void job_add_endpoints(const json_t *buckets, json_t *what) {
+    AUTO(tree_freep) json_t *endpoints = json_object();
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        const json_t *bucket = json_array_get(buckets, i);
+        const char *name = tree_text(bucket, "name", "");
+        json_t *endpoint = json_object_get(bucket, "endpoint");
+        AUTO(text_freep) char *path = x_printf("s3://%s", name);
+        if (endpoint && job_mentions(what, path)) {
+            json_object_set(endpoints, name, endpoint);
+        }
+    }
+    if (json_object_size(endpoints) > 0) {
+        json_object_set(what, "buckets", endpoints);
+    }
+}
+
 int job_spec_read(const json_t *object, const struct job_options *options,
                   struct job_spec *ret_spec, struct error *err) {
     *ret_spec = (struct job_spec){0};

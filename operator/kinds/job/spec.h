@@ -92,6 +92,11 @@ int job_bounded(const json_t *spec, const char *path, int fallback, int max);
 void job_hash(const json_t *spec, const char *const *mutable_fields, char ret_hash[static 65]);
 /* RUN: 16 hexadecimal digits, the hash of the fields that decide the results. */
 void job_run(const json_t *what, char ret_run[static 17]);
+/* Whether a text of the tree contains "$(NAME)" or is a path NAME/... */
+bool job_mentions(const json_t *tree, const char *name);
+/* Adds to what RUN is made of the endpoints of the buckets that it mentions: the same bucket of
+ * another server is another. Without an endpoint it has no new field. */
+void job_add_endpoints(const json_t *buckets, json_t *what);
 
 /* ---- a spec as JSON ---- */
 

@@ -61,6 +61,26 @@ static void test_changed_fields_are_named(void) {
     CHECK_INT(run_file_changes(before, other, text), 0);
 }
 
+/* Prices and certificates change no result. */
+static void test_a_model_servers_fields_that_are_no_change(void) {
+    static const char *const endpoints[] = {
+        "{\"url\": \"a\"}",
+        "{\"url\": \"a\", \"cost\": {\"perGpuHour\": 2},"
+        " \"clientCertificate\": {\"secretName\": \"x\"}}",
+    };
+    AUTO(tree_freep) json_t *files = json_object();
+    json_t *made[ARRAY_LEN(endpoints)];
+    for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
+        AUTO(tree_freep)
+        json_t *spec = json_pack("{s:{s:o}}", "scorer", "endpoint",
+                                 json_loads(endpoints[i], 0, NULL));
+        made[i] = run_file_make(spec, &media, NULL, files);
+    }
+    CHECK(json_equal(made[0], made[1]));
+    json_decref(made[0]);
+    json_decref(made[1]);
+}
+
 /* Values of variables are neither stored nor shown, also not those that an earlier release stored.
  */
 static void test_values_of_variables_are_hidden(void) {
@@ -147,6 +167,7 @@ int main(void) {
     fixtures_start("run_file");
     TEST(test_changed_files_are_named);
     TEST(test_changed_fields_are_named);
+    TEST(test_a_model_servers_fields_that_are_no_change);
     TEST(test_values_of_variables_are_hidden);
     TEST(test_many_changes_are_counted);
     TEST(test_changes_are_found_from_both_sides);

@@ -142,6 +142,36 @@ static void test_run_of_a_command(void) {
               rows, ARRAY_LEN(rows));
 }
 
+/* A bucket of the same name at another server is another. One that no path names is none. */
+static void test_run_of_buckets(void) {
+    static const struct change rows[] = {
+        {"spec.buckets[0]", "endpoint", "\"https://rgw.example.com\"", true},
+        {"spec.buckets[0]", "region", "\"eu-west-1\"", false},
+        {"spec.buckets[1]", "endpoint", "null", true},
+        {"spec.buckets[1]", "endpoint", "\"https://b.example.com\"", true},
+        {"spec.buckets[2]", "endpoint", "\"https://b.example.com\"", false},
+    };
+    check_run(MANIFEST("{input: {table: {path: \"s3://films/a\"}}, scorer: {command: {command: "
+                       "[score]}}, output: {path: \"s3://results\"}, buckets: ["
+                       "{name: films, secretName: key}, {name: results, secretName: key, "
+                       "endpoint: \"https://a.example.com\"}, {name: film, secretName: key}]}"),
+              rows, ARRAY_LEN(rows));
+}
+
+/* Prices and certificates change no result. The prices of tokens do, as they always have. */
+static void test_run_of_an_endpoint(void) {
+    static const struct change rows[] = {
+        {"spec.scorer.endpoint", "clientCertificate", "{\"secretName\": \"a\"}", false},
+        {"spec.scorer.endpoint", "cost", "{\"perGpuHour\": 2}", false},
+        {"spec.scorer.endpoint", "cost", "{\"perMillionInputTokens\": 2}", true},
+        {"spec.scorer.endpoint", "url", "\"https://other.example.com\"", true},
+    };
+    check_run(MANIFEST("{input: {table: {path: data/a.jsonl, format: JSONLines}}, scorer: "
+                       "{endpoint: {url: \"https://llm.example.com\"}}, output: {path: data/out},"
+                       "volumes: [{name: data, nfs: {server: a, path: /b}}]}"),
+              rows, ARRAY_LEN(rows));
+}
+
 /* With windlass run a volume is the folder that it found. */
 static void test_run_here(void) {
     static const char *const folders[] = {"{\"data\": \"/a\"}", "{\"data\": \"/b\"}"};
@@ -382,6 +412,8 @@ int main(void) {
     TEST(test_everything);
     TEST(test_run);
     TEST(test_run_of_a_command);
+    TEST(test_run_of_buckets);
+    TEST(test_run_of_an_endpoint);
     TEST(test_code_of_a_command);
     TEST(test_run_here);
     TEST(test_hash);

@@ -141,6 +141,28 @@ static void test_run(void) {
     }
 }
 
+/* A bucket of the same name at another server is another, where a path names it. */
+static void test_run_of_buckets(void) {
+    static const struct {
+        const char *path;
+        bool is_another;
+    } rows[] = {{"\"s3://films/out\"", true}, {"\"s3://film/out\"", false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *before = load("tests/data/gangs/trainer.yaml");
+        set(before, "trainer.output", "path", rows[i].path);
+        set(before, "", "buckets",
+            "[{\"name\": \"films\", \"secretName\": \"a\"},"
+            " {\"name\": \"film\", \"secretName\": \"a\"}]");
+        AUTO(tree_freep) json_t *after = json_deep_copy(before);
+        set(after, "buckets[0]", "endpoint", "\"https://rgw.example.com\"");
+        AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
+        CHECK_OK(disttrain_spec_read(before, NULL, &one, &err), &err);
+        CHECK_OK(disttrain_spec_read(after, NULL, &two, &err), &err);
+        CHECK((strcmp(one.job.run, two.job.run) != 0) == rows[i].is_another);
+    }
+}
+
 /* A new field must not be forgotten in the rule about changes. */
 static void test_rule_about_changes(void) {
     static const char *const mutable[] = {"spec.suspend",
@@ -264,6 +286,7 @@ int main(void) {
     TEST(test_trainer_image);
     TEST(test_trainer_with_gpus);
     TEST(test_names_of_variables);
+    TEST(test_run_of_buckets);
     TEST(test_run);
     TEST(test_rule_about_changes);
     TEST(test_passwd);
