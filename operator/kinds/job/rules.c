@@ -65,11 +65,6 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
     return own_variables_check_path(field, path, err);
 }
 
-bool job_lies_below(const char *path, const char *folder) {
-    size_t length = strlen(folder);
-    return text_starts(path, folder) && (path[length] == '/' || path[length] == 0);
-}
-
 char *job_plain_path(const char *path) {
     char *plain = x_calloc(1, strlen(path) + 2);
     size_t size = 0;
@@ -268,6 +263,18 @@ static int check_endpoint(const json_t *place, const char *list, size_t index, s
     return 0;
 }
 
+/* As the agents do (agent/store/s3/s3_place.c). */
+static int check_bucket_name(const json_t *place, const char *list, size_t index,
+                             struct error *err) {
+    const char *name = tree_text(place, "name", "");
+    return !strstr(name, "..") && !text_ends(name, "--x-s3")
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.%s[%zu].name: has two dots in a row, or is a directory bucket "
+                           "(--x-s3), which lists in no order: %.100s",
+                           list, index, name);
+}
+
 /* identity: the field for those without a Secret. */
 static int check_places(const json_t *spec, const char *list, const char *identity,
                         struct error *err) {
@@ -279,7 +286,7 @@ static int check_places(const json_t *spec, const char *list, const char *identi
                              "spec.%s[%zu]: exactly one of secretName and %s must be given", list,
                              i, identity);
         }
-        if (check_endpoint(place, list, i, err) < 0) {
+        if (check_bucket_name(place, list, i, err) < 0 || check_endpoint(place, list, i, err) < 0) {
             return -1;
         }
     }

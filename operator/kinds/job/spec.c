@@ -114,6 +114,11 @@ void job_run(const json_t *what, char ret_run[static 17]) {
     ret_run[16] = 0;
 }
 
+bool job_lies_below(const char *path, const char *folder) {
+    size_t length = strlen(folder);
+    return text_starts(path, folder) && (path[length] == '/' || path[length] == 0);
+}
+
 bool job_mentions(const json_t *tree, const char *name) {
     const char *key;
     json_t *child;

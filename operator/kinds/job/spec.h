@@ -92,6 +92,8 @@ int job_bounded(const json_t *spec, const char *path, int fallback, int max);
 void job_hash(const json_t *spec, const char *const *mutable_fields, char ret_hash[static 65]);
 /* RUN: 16 hexadecimal digits, the hash of the fields that decide the results. */
 void job_run(const json_t *what, char ret_run[static 17]);
+/* Whether `path` is the folder or is below it. */
+bool job_lies_below(const char *path, const char *folder);
 /* Whether a text of the tree contains "$(NAME)" or is a path NAME/... */
 bool job_mentions(const json_t *tree, const char *name);
 /* Adds to what RUN is made of the endpoints of the buckets that it mentions: the same bucket of
@@ -132,8 +134,6 @@ NODISCARD int job_check_written(const json_t *spec, const char *field, const cha
 NODISCARD int job_check_environment(const json_t *spec, const char *field, struct error *err);
 /* Whether a part of the path is "..". */
 bool job_has_parent_part(const char *path);
-/* Whether `path` is the folder or is below it. */
-bool job_lies_below(const char *path, const char *folder);
 /* The absolute path as the kernel reads it, without //, /./, /../ and a slash at its end; the
  * caller frees. */
 char *job_plain_path(const char *path);
