@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUES_MAX = 8 }; /* of a namespace, as labels */
+enum {
+    QUEUES_MAX = 8,                                        /* of a namespace, as labels */
+    TOKENS_NAMESPACES_MAX = PROMETHEUS_SERIES_MAX / 3 - 1, /* as labels; three directions each */
+};
 
 enum family {
     JOBS_CREATED,
@@ -223,16 +226,33 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
+/* Namespaces beyond those that have room count as "other", before the family is full: it would put
+ * all their directions into one series. Called by one thread. */
+static const char *tokens_label(const char *namespace) {
+    static char *seen[TOKENS_NAMESPACES_MAX];
+    static size_t count;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(seen[i], namespace) == 0) {
+            return namespace;
+        }
+    }
+    if (count == ARRAY_LEN(seen)) {
+        return "other";
+    }
+    seen[count++] = x_strdup(namespace);
+    return namespace;
+}
+
 /* What requests to model servers have cost; the money is a text in status. */
 static void count_requests(const json_t *before, const json_t *after) {
     static const char *const tokens[][2] = {
         {"tokensIn", "in"}, {"tokensCached", "cached"}, {"tokensOut", "out"}};
     const json_t *was = tree_get(before, "status.requests");
     const json_t *is = tree_get(after, "status.requests");
-    const char *namespace = tree_text(after, "metadata.namespace", "");
     if (!is) {
         return;
     }
+    const char *namespace = tokens_label(tree_text(after, "metadata.namespace", ""));
     for (size_t i = 0; i < ARRAY_LEN(model_results); i++) {
         count_rise(MODEL_REQUESTS, was, is, model_results[i], model_results[i]);
     }

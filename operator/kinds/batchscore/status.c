@@ -4,6 +4,7 @@
 #include "operator/kinds/job/progress_fields.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FAILED_LOG_MAX = 1024, LOST_MAX = 16, LOST_TEXT_MAX = 512 };
@@ -55,6 +56,25 @@ static void copy_lost(json_t *status, const json_t *progress) {
     }
 }
 
+/* A replacement coordinator learns of its workers one after the other, and of those that have
+ * ended no more: what was counted stays, else it would be counted twice (operator_metrics.c). */
+static void keep_highest(json_t *requests, const json_t *kept) {
+    static const char *const counters[] = {
+        "requests", "answers", "refused",  "busy",         "broken",    "timeouts",  "unfit",
+        "cut",      "retries", "tokensIn", "tokensCached", "tokensOut", "gpuSeconds"};
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        json_t *highest = json_object_get(kept, counters[i]);
+        if (tree_integer(requests, counters[i], 0) < tree_integer(kept, counters[i], 0)) {
+            json_object_set(requests, counters[i], highest);
+        }
+    }
+    const char *before = tree_text(kept, "cost", "0");
+    if (strtod(tree_text(requests, "cost", "0"), NULL) < strtod(before, NULL)) {
+        json_object_set(requests, "cost", json_object_get(kept, "cost"));
+        progress_fields_text(requests, kept, "costPer1000", 32);
+    }
+}
+
 /* What requests to model servers have cost. */
 static void copy_requests(json_t *status, const json_t *progress) {
     static const char *const numbers[] = {"requests",        "answers",
@@ -77,6 +97,7 @@ static void copy_requests(json_t *status, const json_t *progress) {
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         progress_fields_text(requests, given, texts[i], 32);
     }
+    keep_highest(requests, json_object_get(status, "requests"));
     json_object_set_new(status, "requests", requests);
 }
 

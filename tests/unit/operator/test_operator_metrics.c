@@ -145,6 +145,33 @@ static void test_made_up_queues_use_no_series_of_others(void) {
     }
 }
 
+/* Of more namespaces than there is room for, the directions stay apart. */
+static void test_tokens_of_many_namespaces(void) {
+    static const char running[] =
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]";
+    AUTO(text_freep)
+    char *first = x_printf("{\"kind\": \"BatchScore\", \"status\": {%s}}", running);
+    AUTO(tree_freep) json_t *before = read_json(first);
+    for (int i = 0; i < 300; i++) {
+        AUTO(text_freep)
+        char *text =
+            x_printf("{\"kind\": \"BatchScore\", \"metadata\": {\"namespace\": \"n%d\"}, "
+                     "\"status\": {\"requests\": {\"tokensIn\": 100, \"tokensCached\": 10, "
+                     "\"tokensOut\": 1, \"cost\": \"2\"}, %s}}",
+                     i, running);
+        AUTO(tree_freep) json_t *after = read_json(text);
+        operator_metrics_change(before, after, 0);
+    }
+    double out = told("windlass_model_tokens_total{namespace=\"other\",direction=\"out\"}");
+    CHECK(out > 200);
+    CHECK(told("windlass_model_tokens_total{namespace=\"n0\",direction=\"in\"}") == 100);
+    CHECK(told("windlass_model_tokens_total{namespace=\"other\",direction=\"in\"}") == 100 * out);
+    CHECK(told("windlass_model_tokens_total{namespace=\"other\",direction=\"cached\"}") ==
+          10 * out);
+    CHECK(told("windlass_model_cost_total{namespace=\"other\"}") == 2 * out);
+    CHECK(told("windlass_model_tokens_total{namespace=\"other\",direction=\"other\"}") == -1);
+}
+
 /* As the controller does it. */
 static void count_change(const json_t *before, const json_t *after) {
     if (operator_metrics_change(before, after, 0)) {
@@ -217,6 +244,7 @@ int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
     TEST(test_pods_that_fail_are_counted_by_class);
     TEST(test_trials_are_counted_by_outcome);
+    TEST(test_tokens_of_many_namespaces);
     TEST(test_made_up_queues_use_no_series_of_others);
     TEST(test_the_rest_is_counted);
     return TEST_END();

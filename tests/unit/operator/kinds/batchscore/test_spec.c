@@ -142,7 +142,7 @@ static void test_run_of_a_command(void) {
               rows, ARRAY_LEN(rows));
 }
 
-/* A bucket of the same name at another server is another. One that no path names is none. */
+/* A bucket of the same name at another server is another. One that no path names does not count. */
 static void test_run_of_buckets(void) {
     static const struct change rows[] = {
         {"spec.buckets[0]", "endpoint", "\"https://rgw.example.com\"", true},
