@@ -21,9 +21,9 @@ struct cloud_secret {
     cloud_read_grant *read;
     const struct cloud_place *place;
     struct resolver *resolver;
-    pthread_mutex_t lock;      /* guards the fields below; held while a grant is fetched, so that
-                                  all wait for it */
-    struct cloud_grant now;    /* generation 0: nothing read yet */
+    pthread_mutex_t lock;   /* guards the fields below; held while a grant is fetched, so that
+                               all wait for it */
+    struct cloud_grant now; /* generation 0: nothing read yet */
     int64_t read_ms, renew_ms, ends_ms; /* of a grant that ends */
     struct error failure;               /* of the last fetch, for those who waited for it */
     _Atomic int64_t failures;           /* written under the lock */

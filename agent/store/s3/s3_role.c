@@ -72,9 +72,9 @@ static int read_answer(char *body, struct cloud_grant *grant, struct error *err)
 /* Of the service, whose status is 400, too. InvalidIdentityToken: also where it could not read the
  * issuer's keys in time. */
 static bool is_temporary(const char *code) {
-    static const char *const codes[] = {"Throttling",           "ThrottlingException",
-                                        "RequestLimitExceeded", "InvalidIdentityToken",
-                                        "IDPCommunicationError", NULL};
+    static const char *const codes[] = {
+        "Throttling",           "ThrottlingException",   "RequestLimitExceeded",
+        "InvalidIdentityToken", "IDPCommunicationError", NULL};
     return text_list_has(codes, code);
 }
 

@@ -16,8 +16,8 @@ static int read_word(const struct cloud_place *place, const char *file, char **r
     return error_set(err, ERROR_DENIED, "%s/%s: one word is expected", place->secrets, file);
 }
 
-/* A Secret that is mounted without both is an error: its bucket must not get the rights of a service
- * account instead, because a name in it is misspelt. */
+/* A Secret that is mounted without both is an error: its bucket must not get the rights of a
+ * service account instead, because a name in it is misspelt. */
 static int fetch_files(const struct s3_place *place, struct resolver *resolver UNUSED,
                        struct cloud_grant *grant, struct error *err) {
     const struct cloud_place *base = &place->base;

@@ -332,7 +332,8 @@ static int check_rows(const json_t *policy, const struct row *rows, size_t count
                       const json_t *tree, const char *field, struct error *err) {
     for (size_t i = 0; i < count; i++) {
         struct check check = {json_object_get(policy, rows[i].part), &rows[i]};
-        if (is_limit(policy, rows[i].part) && check_path(&check, tree, rows[i].path, field, err) < 0) {
+        if (is_limit(policy, rows[i].part) &&
+            check_path(&check, tree, rows[i].path, field, err) < 0) {
             return -1;
         }
     }

@@ -72,8 +72,8 @@ static void test_a_model_servers_fields_that_are_no_change(void) {
     json_t *made[ARRAY_LEN(endpoints)];
     for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
         AUTO(tree_freep)
-        json_t *spec = json_pack("{s:{s:o}}", "scorer", "endpoint",
-                                 json_loads(endpoints[i], 0, NULL));
+        json_t *spec =
+            json_pack("{s:{s:o}}", "scorer", "endpoint", json_loads(endpoints[i], 0, NULL));
         made[i] = run_file_make(spec, &media, NULL, files);
     }
     CHECK(json_equal(made[0], made[1]));

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 enum { THREADS = 8 };
 
@@ -14,14 +14,18 @@ static _Atomic int reads, asking;
 static int fails;        /* this many reads fail */
 static int64_t lasts_ms; /* of what the others give */
 
+static void pause_ms(long ms) {
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
 /* The first read ends when all threads ask. */
 static int read_grant(const struct cloud_place *place, struct resolver *resolver,
                       struct cloud_grant *grant, struct error *err) {
     (void)place, (void)resolver;
     while (atomic_load(&asking) && atomic_load(&asking) < THREADS) {
-        usleep(1000);
+        pause_ms(1);
     }
-    usleep(atomic_load(&asking) ? 50000 : 0);
+    pause_ms(atomic_load(&asking) ? 50 : 0);
     if (atomic_fetch_add(&reads, 1) < fails) {
         return error_set(err, ERROR_UNAVAILABLE, "no answer");
     }

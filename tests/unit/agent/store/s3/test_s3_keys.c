@@ -131,8 +131,11 @@ static void ends(void) {
         const char *ends;
         int64_t lasts_days; /* -1: UNAVAILABLE */
     } rows[] = {
-        {"9999-12-31T23:59:59Z", 366}, {"2263-01-01T00:00:00Z", 366}, {"2020-01-01T00:00:00Z", -1},
-        {"0000-01-01T00:00:00Z", -1},  {"soon", -1},
+        {"9999-12-31T23:59:59Z", 366},
+        {"2263-01-01T00:00:00Z", 366},
+        {"2020-01-01T00:00:00Z", -1},
+        {"0000-01-01T00:00:00Z", -1},
+        {"soon", -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -164,8 +167,8 @@ static void refusals_of_a_role(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         AUTO(text_freep)
-        char *body = x_printf("<ErrorResponse><Error><Code>%s</Code></Error></ErrorResponse>",
-                              rows[i].code);
+        char *body =
+            x_printf("<ErrorResponse><Error><Code>%s</Code></Error></ErrorResponse>", rows[i].code);
         CHECK_INT(s3_refuse_role(rows[i].status, body, &err), -1);
         CHECK_INT(err.kind, rows[i].kind);
         CHECK(text_ends(err.text, rows[i].code));
