@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+char *volume_manifest_folder(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return slash ? x_strndup(file, MAX(1, (size_t)(slash - file))) : x_strdup(".");
+}
+
 /* The DIR of the last --volume NAME=DIR; borrowed. */
 static const char *find_given(const struct volume_places *places, const char *name) {
     for (size_t i = places->given_count; i-- > 0;) {

@@ -12,6 +12,9 @@ struct volume_places {
     const char *state_folder;    /* of this run */
 };
 
+/* The folder that a manifest is in; owned. */
+char *volume_manifest_folder(const char *file);
+
 /* volume is an element of a Pod's or a BatchScore's `volumes`. Its folder is the first of:
  * --volume, its hostPath if that exists, NAME/ next to the manifest if that exists, and for an
  * emptyDir a folder of the run, which is created. ERROR_INVALID names the volume and these options.

@@ -52,6 +52,7 @@ struct run {
     json_t *object;  /* the manifest; after the start, the object as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
     json_t *secret_objects;
+    const json_t *earlier; /* borrowed; run_record.h */
     struct job_options kind_options;
     struct kind_set *kinds;
     struct run_children children;
@@ -136,9 +137,7 @@ static int load(struct run *run, struct error *err) {
     }
     run->name = tree_text(run->object, "metadata.name", "");
     run->unit = run->row->unit(run->object);
-    const char *slash = strrchr(run->file, '/');
-    run->manifest_folder =
-        slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
+    run->manifest_folder = volume_manifest_folder(run->file);
     return 0;
 }
 
@@ -252,7 +251,8 @@ static int start(struct run *run, struct error *err) {
     const struct run_record_facts facts = {.state_folder = run->state_folder,
                                            .owns_state = !run->options.state,
                                            .folders = run->folders,
-                                           .arguments = arguments};
+                                           .arguments = arguments,
+                                           .earlier = run->earlier};
     run_record_start(run->record, &facts);
     return 0;
 }
@@ -535,9 +535,13 @@ static void print_error(void *context, const char *text, const char *lines) {
     *code = 2; /* also when it is missing or unreadable */
 }
 
-static int run_one(const struct run_options *options, const char *path, json_t *object_new) {
-    struct run run = {
-        .signal_fd = -1, .options = *options, .file = x_strdup(path), .object = object_new};
+static int run_one(const struct run_options *options, const char *path, json_t *object_new,
+                   const json_t *earlier) {
+    struct run run = {.signal_fd = -1,
+                      .options = *options,
+                      .file = x_strdup(path),
+                      .object = object_new,
+                      .earlier = earlier};
     int code = run_job(&run);
     release(&run);
     return code;
@@ -554,7 +558,7 @@ static int run_all(const struct run_options *options, struct resource_files *fil
         return run_steps(options, files, run_one);
     }
     for (size_t i = 0; i < files->count && code == 0; i++) {
-        code = run_one(options, files->at[i].path, TAKE(files->at[i].object));
+        code = run_one(options, files->at[i].path, TAKE(files->at[i].object), NULL);
     }
     return code;
 }

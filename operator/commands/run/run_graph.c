@@ -5,6 +5,7 @@
 #include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/runs/run_list.h"
+#include "operator/local/volume.h"
 #include "operator/local/volume_beside.h"
 #include "operator/object.h"
 
@@ -22,14 +23,21 @@ static const char *name_of(const struct resource_file *file) {
     return tree_text(file->object, "metadata.name", "");
 }
 
-/* The first job of the files that an entry of spec.after names, or NONE. */
-static ssize_t find(const struct resource_files *files, const json_t *entry, size_t *ret_count) {
+static const char *namespace_of(const struct resource_file *file) {
+    return tree_text(file->object, "metadata.namespace", "default");
+}
+
+/* The first job of the files that an entry of the spec.after of job `from` names, or NONE: one of
+ * its namespace. */
+static ssize_t find(const struct resource_files *files, size_t from, const json_t *entry,
+                    size_t *ret_count) {
     const char *kind = tree_text(entry, "kind", NULL);
     ssize_t first = NONE;
     *ret_count = 0;
     for (size_t i = 0; i < files->count; i++) {
         const struct resource_file *file = &files->at[i];
         bool is_it = strcmp(name_of(file), tree_text(entry, "name", "")) == 0 && file->object &&
+                     strcmp(namespace_of(file), namespace_of(&files->at[from])) == 0 &&
                      (!kind || strcmp(kind, tree_text(file->object, "kind", "")) == 0);
         first = is_it && first == NONE ? (ssize_t)i : first;
         *ret_count += is_it;
@@ -54,7 +62,7 @@ static bool leads_to(const struct resource_files *files, size_t from, size_t to,
     const json_t *entries = entries_of(&files->at[from]);
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
-        ssize_t next = find(files, json_array_get(entries, i), &count);
+        ssize_t next = find(files, from, json_array_get(entries, i), &count);
         if (next == NONE) {
             continue;
         }
@@ -85,7 +93,7 @@ static void check_one(struct resource_files *files, size_t index) {
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
         const json_t *entry = json_array_get(entries, i);
-        if (find(files, entry, &count) != NONE && count > 1) {
+        if (find(files, index, entry, &count) != NONE && count > 1) {
             error_set(&file->why, ERROR_INVALID,
                       "%s: spec.after: %zu jobs of these files are called %s; give the kind",
                       file->path, count, tree_text(entry, "name", ""));
@@ -107,7 +115,7 @@ void run_graph_print_missing(const struct resource_files *files, const char *pro
         for (size_t k = 0; k < json_array_size(entries); k++) {
             size_t count = 0;
             const json_t *entry = json_array_get(entries, k);
-            if (find(files, entry, &count) == NONE) {
+            if (find(files, i, entry, &count) == NONE) {
                 fprintf(stderr, "%s: note: %s: %s waits for %s, which is in none of these files\n",
                         program, files->at[i].path, name_of(&files->at[i]),
                         tree_text(entry, "name", ""));
@@ -133,7 +141,7 @@ static ssize_t find_in_state(const struct run_graph *graph, size_t index,
     const json_t *entries = entries_of(&graph->files->at[index]);
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
-        ssize_t one = find(graph->files, json_array_get(entries, i), &count);
+        ssize_t one = find(graph->files, index, json_array_get(entries, i), &count);
         if (one != NONE && graph->states[one] == state) {
             return one;
         }
@@ -188,7 +196,7 @@ static json_t *gather(const struct run_graph *graph, size_t index, struct error 
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
         const json_t *entry = json_array_get(entries, i);
-        ssize_t one = find(graph->files, entry, &count);
+        ssize_t one = find(graph->files, index, entry, &count);
         json_t *job =
             one == NONE ? find_run(entry, err) : json_incref(graph->files->at[one].object);
         if (!job) {
@@ -201,9 +209,7 @@ static json_t *gather(const struct run_graph *graph, size_t index, struct error 
 
 /* The others' outputs may be in folders beside the manifest that it did not name itself. */
 static void declare_volumes(json_t *object, const char *path) {
-    const char *slash = strrchr(path, '/');
-    AUTO(text_freep)
-    char *folder = slash ? x_strndup(path, MAX(1, (size_t)(slash - path))) : x_strdup(".");
+    AUTO(text_freep) char *folder = volume_manifest_folder(path);
     free(volume_beside_declare(object, kinds_of(object)->local.within, folder));
 }
 

@@ -21,9 +21,9 @@ static void set_now(json_t *to, const char *member) {
     json_object_set_new(to, member, json_string(now));
 }
 
-/* The absolute path, with its links: what is beside the link belongs to the manifest, and not what
- * is beside its target. Owned; NULL: no file that can be read again. */
-static char *path_of(const char *file) {
+/* With its links: what is beside the link belongs to the manifest, and not what is beside its
+ * target. */
+char *run_record_path(const char *file) {
     struct stat status;
     bool is_of_process = text_starts(file, "/dev/") || text_starts(file, "/proc/");
     if (stat(file, &status) < 0 || !S_ISREG(status.st_mode)) {
@@ -38,7 +38,7 @@ static char *path_of(const char *file) {
 
 struct run_record *run_record_new(const json_t *object, const char *file) {
     struct run_record *record = x_calloc(1, sizeof *record);
-    AUTO(text_freep) char *path = path_of(file);
+    AUTO(text_freep) char *path = run_record_path(file);
     AUTO(tree_freep) json_t *copy = json_deep_copy((json_t *)object);
     record->about =
         json_pack("{s:s, s:O}", "name", tree_text(object, "metadata.name", ""), "manifest", copy);
@@ -54,9 +54,10 @@ void run_record_start(struct run_record *record, const struct run_record_facts *
     struct error err = {0};
     gethostname(host, sizeof host - 1);
     AUTO(tree_freep)
-    json_t *more = json_pack("{s:s, s:s, s:b, s:O, s:O, s:s?}", "host", host, "state",
+    json_t *more = json_pack("{s:s, s:s, s:b, s:O, s:O, s:s?, s:O*}", "host", host, "state",
                              facts->state_folder, "ownsState", facts->owns_state, "arguments",
-                             facts->arguments, "folders", facts->folders, "folder", folder);
+                             facts->arguments, "folders", facts->folders, "folder", folder,
+                             "earlier", facts->earlier);
     json_object_update(record->about, more);
     set_now(record->about, "startTime");
     if (run_entry_open(record->about, &record->entry, &err) < 0) {

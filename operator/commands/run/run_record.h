@@ -12,8 +12,11 @@ struct run_record_facts {
     bool owns_state;         /* the run chose that folder, so that it may go with the record */
     const json_t *folders;   /* {volume: its folder} */
     const json_t *arguments; /* run_options_again */
+    const json_t *earlier;   /* {NAME: ID} of the runs whose output it uses; NULL: none */
 };
 
+/* The absolute path of a manifest; owned; NULL: it is no file that can be read again. */
+char *run_record_path(const char *file);
 /* object: as the file has it, with defaults; it is copied. file: its path, which may be none. */
 struct run_record *run_record_new(const json_t *object, const char *file);
 /* From now on the run is known by its name. A folder that cannot be written to is reported on

@@ -1,8 +1,16 @@
 /* run_resume.h: whether a step of a graph (run_graph.h) need not run again. */
 #pragma once
 
-#include "lib/tree.h"
+#include "operator/commands/run/run_options.h"
 
-/* The last run of that name succeeded with the same spec, its output is still there, and no file
- * that the spec names was changed since it began. object: as it would run (run_graph_fill). */
-bool run_resume_is_done(const json_t *object);
+/* The newest run on this machine of each job that spec.after names, {NAME: ID}; owned. A job
+ * without one is left out. */
+json_t *run_resume_earlier(const json_t *after);
+
+/* The last run of that name was of the same manifest and succeeded, with the same spec, the same
+ * folders and the same earlier runs; its output is still there, and no file that the spec names was
+ * changed since it began. A step that names an address (az://, s3://, https://) is never done,
+ * since what is there is not looked at. object: as it would run (run_graph_fill). file: its
+ * manifest. earlier: of run_resume_earlier. */
+bool run_resume_is_done(const json_t *object, const char *file, const struct run_options *options,
+                        const json_t *earlier);

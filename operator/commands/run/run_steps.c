@@ -12,6 +12,7 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
     const struct resource_file *file = &graph->files->at[index];
     const char *failed = run_graph_failed_before(graph, index);
     const char *name = tree_text(file->object, "metadata.name", "");
+    AUTO(tree_freep) json_t *earlier = run_resume_earlier(tree_get(file->object, "spec.after"));
     struct error err = {0};
     json_t *object = NULL;
     int code = 1;
@@ -23,8 +24,9 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
         code = error_exit_code(&err);
     } else {
         is_kept = !options->restart && !options->dry_run &&
-                  run_graph_is_undisturbed(graph, index) && run_resume_is_done(object);
-        code = is_kept ? 0 : run_one(options, file->path, json_incref(object));
+                  run_graph_is_undisturbed(graph, index) &&
+                  run_resume_is_done(object, file->path, options, earlier);
+        code = is_kept ? 0 : run_one(options, file->path, json_incref(object), earlier);
     }
     if (is_kept) {
         fprintf(stderr, "windlass: %s has succeeded before, with the same spec and input\n", name);

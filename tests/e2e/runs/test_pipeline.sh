@@ -48,4 +48,51 @@ check "a circle: nothing runs" [ "$code $(ended)" = "2 " ]
 sed -i 's/after.score.output/after.train.output/' report.yaml
 w check -f report.yaml
 check "a reference to another job: with its line" said 'report.yaml:15: spec.command[2]: $(after.train.output) is of a job that spec.after does not name'
+
+# Two short steps, and what makes them run again.
+# step NAME AFTER COMMAND [MORE]
+step() {
+    printf 'apiVersion: windlass.dev/v1beta1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: 1\n  launcher: None\n  image: x\n%s  outputs: [{id: OUT, path: d/%s}]\n  volumes: [{name: d, persistentVolumeClaim: {claimName: d}}]\n  command: [sh, -c, "%s"]\n' \
+        "$1" "$2" "$1" "$3" >"$work/mini/$1.yaml"
+}
+mkdir -p "$work/mini/d" "$work/other"
+cd "$work/mini" || exit 3
+echo 1 >d/v1
+ln -s v1 d/input
+step aa '  inputs: [{id: IN, path: d/input}]
+' 'cp $(d)/input $(d)/aa/x'
+step bb '  after: [{name: aa}]
+' 'cp $(after.aa.output)/x $(d)/bb/x'
+w run -f .
+w run -f .
+check "two steps: kept" [ "$code $(kept)/ $(ended)" = "0 aa bb / " ]
+w run --restart -f aa.yaml
+w run -f .
+check "the step before ran alone: those after it run again" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
+rm d/bb/result.json
+w run -f .
+check "an output without its result: runs again" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
+touch -d '+1 hour' d/v1
+w run -f .
+check "an input behind a link was changed: runs again" [ "$code $(kept)/ $(ended)" = "0 / aa bb " ]
+touch -d '-1 hour' d/v1
+cp d/v1 "$work/other/input"
+w run -f . --volume d="$work/other"
+check "another folder for the volume: all run, there" [ "$code $(kept)/ $(ended)$(cat "$work/other/bb/x")" = "0 / aa bb 1" ]
+cp -r "$work/mini" "$work/copy"
+cd "$work/copy" || exit 3
+w run -f . --volume d="$work/other"
+check "manifests that were copied: all run" [ "$code $(kept)/ $(ended)" = "0 / aa bb " ]
+sed -i 's#command:#environment: {URL: "https://host/x"}\n  command:#' bb.yaml
+w run -f . --volume d="$work/other"
+w run -f . --volume d="$work/other"
+check "an address in the spec: never kept" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
+
+mkdir "$work/spaces"
+for space in one two; do
+    sed "s/{name: \([ab]*\)}\$/{name: \1, namespace: $space}/" aa.yaml >"$work/spaces/$space-aa.yaml"
+    sed "s/^metadata: {name: bb}/metadata: {name: bb, namespace: $space}/" bb.yaml >"$work/spaces/$space-bb.yaml"
+done
+w check -f "$work/spaces"
+check "check: the same names in two namespaces are right" [ "$code $(grep -c 'is OK$' "$work/all")" = "0 4" ]
 exit $((failures > 0))
