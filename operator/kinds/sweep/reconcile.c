@@ -2,6 +2,7 @@
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/after/after_inquiry.h"
 #include "operator/kinds/job/after/after_pass.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/adoption.h"
@@ -30,6 +31,7 @@ struct sweep {
     struct refusals write_failures;
     struct adoption adoption;
     struct pin pin;
+    struct after_inquiry inquiry;
     struct clock_set clock;
     struct pods_seen seen;
     int64_t reconciled_ms;
@@ -59,6 +61,7 @@ static void sweep_free(struct sweep *sweep) {
     adoption_release(&sweep->adoption);
     status_write_release(&sweep->status);
     pin_release(&sweep->pin);
+    after_inquiry_release(&sweep->inquiry);
     pods_seen_release(&sweep->seen);
     json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
@@ -242,7 +245,7 @@ static void note_thought(struct sweep *sweep, const struct plan_result *plan, in
 /* A suspended Sweep has suspended trials, whose spec is theirs: so its template stays. */
 static const struct pin_rules rules = {.mutable_fields = sweep_mutable_fields};
 
-static int reconcile_sweep(struct state *state, struct reconcile *request, const json_t *others,
+static int reconcile_sweep(struct state *state, struct reconcile *request, struct after_pass *after,
                            struct error *err) {
     static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
@@ -262,11 +265,12 @@ static int reconcile_sweep(struct state *state, struct reconcile *request, const
         adoption_settle(request, &sweep->adoption, owned_kinds, /* made= */ NULL)) {
         return 0;
     }
-    if (!pin_settle(request, &sweep->pin, &rules, &nothing, &accepted)) {
+    if (!pin_settle(request, &sweep->pin, &rules, &nothing, &accepted) ||
+        !after_inquiry_settle(&sweep->inquiry, request, after)) {
         return 0;
     }
     const json_t *object = accepted ? accepted : request->object;
-    if (make_plan(sweep, request, object, others, &plan, err) < 0) {
+    if (make_plan(sweep, request, object, after->others, &plan, err) < 0) {
         return -1;
     }
     pin_add(request, &sweep->pin, "DistTrain", plan.create);
@@ -288,7 +292,7 @@ static int reconcile_sweep(struct state *state, struct reconcile *request, const
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct after_pass after;
     after_pass_begin(&after, request);
-    int result = reconcile_sweep(opaque, request, after.others, err);
+    int result = reconcile_sweep(opaque, request, &after, err);
     after_pass_end(&after, request);
     return result;
 }
@@ -323,6 +327,7 @@ static void found(void *opaque, const struct found *answer) {
     } else if (sweep) {
         holders_found(&sweep->write_failures, answer);
         adoption_found(&sweep->adoption, answer);
+        after_inquiry_found(&sweep->inquiry, answer);
     }
 }
 

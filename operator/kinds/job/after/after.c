@@ -30,14 +30,29 @@ static const char *name_of(const json_t *job) {
     return tree_text(job, "metadata.name", "");
 }
 
+static bool names(const json_t *entry, const json_t *job) {
+    const char *kind = tree_text(entry, "kind", NULL);
+    return strcmp(name_of(job), tree_text(entry, "name", "")) == 0 &&
+           (!kind || strcmp(kind_of(job), kind) == 0);
+}
+
+bool after_is_named(const json_t *object, const json_t *job) {
+    const json_t *entries = tree_get(object, "spec.after");
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        if (names(json_array_get(entries, i), job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The first job that an entry of spec.after names; NULL: none. Borrowed. */
 static const json_t *find(const json_t *others, const json_t *entry, size_t *ret_count) {
-    const char *name = tree_text(entry, "name", ""), *kind = tree_text(entry, "kind", NULL);
     const json_t *first = NULL;
     *ret_count = 0;
     for (size_t i = 0; i < json_array_size(others); i++) {
         const json_t *one = json_array_get(others, i);
-        if (strcmp(name_of(one), name) == 0 && (!kind || strcmp(kind_of(one), kind) == 0)) {
+        if (names(entry, one)) {
             first = first ? first : one;
             ++*ret_count;
         }
@@ -81,6 +96,12 @@ static enum after_state look_at(const json_t *job, char *text, size_t size) {
     }
     snprintf(text, size, "%s %.63s is %.63s", kind, name, tree_text(summary, "reason", "Pending"));
     return AFTER_WAITS;
+}
+
+bool after_has_ended(const json_t *job) {
+    char ignored[256];
+    enum after_state state = look_at(job, ignored, sizeof ignored);
+    return state == AFTER_DONE || state == AFTER_FAILED;
 }
 
 static enum after_state look_for(const json_t *others, const json_t *entry, char *text,

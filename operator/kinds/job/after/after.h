@@ -28,6 +28,10 @@ struct after {
 /* Whether the other jobs still matter: it names some, has not ended, and status.after does not have
  * them yet. */
 bool after_is_open(const json_t *object);
+/* Whether an entry of spec.after means that job. */
+bool after_is_named(const json_t *object, const json_t *job);
+/* Whether the job has succeeded or failed, and does not go on. */
+bool after_has_ended(const json_t *job);
 /* others: of the jobs that it names, and that those name, all that exist: an array. */
 void after_judge(const json_t *object, const json_t *others, struct after *ret_after);
 /* status.after of a job whose others have all succeeded; owned. */

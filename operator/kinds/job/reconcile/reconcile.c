@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/after/after.h"
+#include "operator/kinds/job/after/after_inquiry.h"
 #include "operator/kinds/job/after/after_pass.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/adoption.h"
@@ -35,6 +36,7 @@ struct kept {
     struct adoption adoption;
     struct singleton singleton;
     struct relabelled relabelled;
+    struct after_inquiry inquiry;
     struct recreation recreation;
     struct service_selector selector;
     struct credentials *credentials; /* until they are in use; NULL: none */
@@ -65,6 +67,7 @@ static void kept_free(void *opaque) {
     adoption_release(&kept->adoption);
     singleton_release(&kept->singleton);
     relabelled_release(&kept->relabelled);
+    after_inquiry_release(&kept->inquiry);
     recreation_release(&kept->recreation);
     service_selector_release(&kept->selector);
     status_write_release(&kept->status);
@@ -173,6 +176,7 @@ void job_take_found(void *opaque, const struct found *found) {
         adoption_found(&kept->adoption, found);
         singleton_found(&kept->singleton, found, kept->uid);
         relabelled_found(&kept->relabelled, found);
+        after_inquiry_found(&kept->inquiry, found);
     }
 }
 
@@ -494,7 +498,7 @@ static struct kept *begin(struct state *state, struct reconcile *request) {
 }
 
 static int reconcile(const struct job_ops *ops, struct state *state, struct reconcile *request,
-                     const json_t *others, struct error *err) {
+                     struct after_pass *after, struct error *err) {
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
         delete_owned(state, request);
@@ -512,7 +516,8 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
     const json_t *service = spec_snapshot_choose(&known, services, &is_known);
     const struct pin_seen seen = {service, pods, kept->credentials};
     AUTO(tree_freep) json_t *accepted = NULL;
-    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
+    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted) ||
+        !after_inquiry_settle(&kept->inquiry, request, after)) {
         return 0;
     }
     note_seen(ops, request, kept, pods);
@@ -542,7 +547,7 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
         .dropped = kept->status.dropped,
         .mounts = kept->mounts.messages,
         .resting = kept->recreation.resting,
-        .others = others};
+        .others = after->others};
     AUTO(plan_result_release) struct plan_result plan = {0};
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
@@ -568,7 +573,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                   struct error *err) {
     struct after_pass after;
     after_pass_begin(&after, request);
-    int result = reconcile(ops, opaque, request, after.others, err);
+    int result = reconcile(ops, opaque, request, &after, err);
     after_pass_end(&after, request);
     return result;
 }
