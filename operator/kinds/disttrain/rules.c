@@ -91,7 +91,8 @@ static int check_folders(const json_t *spec, const char *list, bool is_written, 
                 err, ERROR_INVALID,
                 "spec.%s[%zu].path: a path may not contain .. (it stays in its volume)", list, i);
         }
-        if (!place && (is_written || !after_reference_begins(path))) {
+        bool is_in_store = strstr(path, "://") != NULL; /* only of another job (spec.after) */
+        if (is_in_store || (!place && (is_written || !after_reference_begins(path)))) {
             return job_refuse(
                 err, list, "one is not in a volume of spec.volumes (a path is VOLUME/path/in/it)");
         }

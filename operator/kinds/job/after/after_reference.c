@@ -59,25 +59,56 @@ bool after_reference_begins(const char *path) {
 
 /* ---- in all texts of a spec ---- */
 
-typedef int visitor(const char *text, const char *field, const json_t *list, struct error *err);
+/* Where the values go. */
+enum use {
+    USE_PATH,    /* VOLUME/path */
+    USE_PROGRAM, /* $(VOLUME)/path, which is replaced by the folder as in any word of a program */
+};
 
-/* Calls it for each text; field: its path. */
-static int visit(const json_t *tree, const char *field, visitor *each, const json_t *list,
+/* Of a member: what its texts are. */
+static enum use use_of(const char *name, enum use outside) {
+    static const char *const of_programs[] = {"command", "prepare",  "arguments",  "args",
+                                              "env",     "template", "environment"};
+    for (size_t i = 0; i < ARRAY_LEN(of_programs); i++) {
+        if (strcmp(of_programs[i], name) == 0) {
+            return USE_PROGRAM;
+        }
+    }
+    return outside;
+}
+
+/* A text and its path. */
+struct place {
+    const char *text, *field;
+    enum use use;
+};
+
+typedef int visitor(const struct place *place, const json_t *list, struct error *err);
+
+struct visit {
+    visitor *each;
+    const json_t *list;
+};
+
+/* Calls it for each text; field: the path of the tree. */
+static int visit(const struct visit *how, const json_t *tree, const char *field, enum use use,
                  struct error *err) {
     const char *name;
     json_t *child;
     if (json_is_string(tree)) {
-        return each(json_string_value(tree), field, list, err);
+        const struct place place = {json_string_value(tree), field, use};
+        return how->each(&place, how->list, err);
     }
     for (size_t i = 0; i < json_array_size(tree); i++) {
         AUTO(text_freep) char *path = x_printf("%s[%zu]", field, i);
-        if (visit(json_array_get(tree, i), path, each, list, err) < 0) {
+        if (visit(how, json_array_get(tree, i), path, use, err) < 0) {
             return -1;
         }
     }
     json_object_foreach((json_t *)tree, name, child) {
         AUTO(text_freep) char *path = x_printf("%s.%s", field, name);
-        if (strcmp(path, "spec.after") != 0 && visit(child, path, each, list, err) < 0) {
+        if (strcmp(path, "spec.after") != 0 &&
+            visit(how, child, path, use_of(name, use), err) < 0) {
             return -1;
         }
     }
@@ -85,8 +116,9 @@ static int visit(const json_t *tree, const char *field, visitor *each, const jso
 }
 
 /* list: spec.after. */
-static int check_name(const char *text, const char *field, const json_t *list, struct error *err) {
+static int check_name(const struct place *place, const json_t *list, struct error *err) {
     struct reference reference;
+    const char *text = place->text, *field = place->field;
     while (next_reference(text, &reference)) {
         text = reference.end;
         if (!tree_find(list, "name", reference.name)) {
@@ -103,30 +135,46 @@ static int check_name(const char *text, const char *field, const json_t *list, s
     return 0;
 }
 
-/* Where the values go. */
-enum use {
-    USE_PATH,    /* VOLUME/path */
-    USE_PROGRAM, /* $(VOLUME)/path, which is replaced by the folder as in any word of a program */
-};
-
 static char *fill_text(const char *text, const json_t *values, enum use use);
 
+/* The value stands in a word, perhaps of a shell's program, which would take a blank, a quote or a
+ * $ for its own. */
+static bool is_plain(const char *value) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "._/:=@+-";
+    return value[strspn(value, plain)] == 0;
+}
+
+static int check_one(const struct place *place, const struct reference *reference,
+                     const json_t *job, struct error *err) {
+    const char *value = tree_text(job, reference->field, NULL);
+    if (!value) {
+        return error_set(err, ERROR_INVALID, "%.300s: %s %s has no %s", place->field,
+                         tree_text(job, "kind", "job"), reference->name, reference->field);
+    }
+    return place->use == USE_PROGRAM && !is_plain(value)
+               ? error_set(err, ERROR_INVALID,
+                           "%.300s: the %s of %s %s is \"%.100s\": a program gets only paths of "
+                           "letters, digits and . _ / : = @ + -",
+                           place->field, reference->field, tree_text(job, "kind", "job"),
+                           reference->name, value)
+               : 0;
+}
+
 /* list: status.after. */
-static int check_value(const char *text, const char *field, const json_t *list, struct error *err) {
+static int check_value(const struct place *place, const json_t *list, struct error *err) {
     struct reference reference;
-    const char *at = text;
+    const char *at = place->text;
     while (next_reference(at, &reference)) {
-        const json_t *value = tree_find(list, "name", reference.name);
         at = reference.end;
-        if (!tree_text(value, reference.field, NULL)) {
-            return error_set(err, ERROR_INVALID, "%.300s: %s %s has no %s", field,
-                             tree_text(value, "kind", "job"), reference.name, reference.field);
+        if (check_one(place, &reference, tree_find(list, "name", reference.name), err) < 0) {
+            return -1;
         }
     }
-    AUTO(text_freep) char *filled = fill_text(text, list, USE_PATH);
-    return at != text && !filled
-               ? error_set(err, ERROR_INVALID, "%.300s: would be longer than %d characters", field,
-                           TEXT_MAX)
+    AUTO(text_freep) char *filled = fill_text(place->text, list, place->use);
+    return at != place->text && !filled
+               ? error_set(err, ERROR_INVALID, "%.300s: would be longer than %d characters",
+                           place->field, TEXT_MAX)
                : 0;
 }
 
@@ -151,30 +199,52 @@ static int check_entries(const json_t *object, struct error *err) {
                : 0;
 }
 
+static int check_written(const char *path, const char *field, struct error *err) {
+    return path && strstr(path, OPENS)
+               ? error_set(err, ERROR_INVALID,
+                           "%s: may not contain $(after...), which others would read as it is; "
+                           "write the path out",
+                           field)
+               : 0;
+}
+
+/* What it writes, itself or by its trials, is named by its spec alone: jobs that come after it,
+ * and programs that show results, read the path there. within: "spec", "spec.trial". */
+static int check_all_written(const json_t *object, const char *within, struct error *err) {
+    static const char *const fields[] = {"output.path", "trainer.output.path", "logs.path",
+                                         "register.path"};
+    const json_t *spec = tree_get(object, within);
+    const json_t *outputs = json_object_get(spec, "outputs");
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        AUTO(text_freep) char *field = x_printf("%s.%s", within, fields[i]);
+        if (check_written(tree_text(spec, fields[i], NULL), field, err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        AUTO(text_freep) char *field = x_printf("%s.outputs[%zu].path", within, i);
+        if (check_written(tree_text(json_array_get(outputs, i), "path", NULL), field, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int after_reference_check(const json_t *object, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
-    return check_entries(object, err) < 0
+    return check_entries(object, err) < 0 || check_all_written(object, "spec", err) < 0 ||
+                   check_all_written(object, "spec.trial", err) < 0
                ? -1
-               : visit(spec, "spec", check_name, json_object_get(spec, "after"), err);
+               : visit(&(struct visit){check_name, json_object_get(spec, "after")}, spec, "spec",
+                       USE_PATH, err);
 }
 
 int after_reference_check_values(const json_t *object, const json_t *values, struct error *err) {
-    return visit(json_object_get(object, "spec"), "spec", check_value, values, err);
+    return visit(&(struct visit){check_value, values}, json_object_get(object, "spec"), "spec",
+                 USE_PATH, err);
 }
 
 /* ---- replaced ---- */
-
-/* Members whose texts a program gets. */
-static bool is_of_program(const char *name) {
-    static const char *const names[] = {"command", "prepare",  "arguments",  "args",
-                                        "env",     "template", "environment"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* A value as it is used there; owned; "": there is none. */
 static char *value_for(const char *value, enum use use) {
@@ -227,8 +297,7 @@ static json_t *fill(const json_t *tree, const json_t *values, enum use use) {
         json_array_set_new(copy, i, fill(json_array_get(tree, i), values, use));
     }
     json_object_foreach((json_t *)tree, name, child) {
-        enum use of_child = is_of_program(name) ? USE_PROGRAM : use;
-        json_object_set_new(copy, name, fill(child, values, of_child));
+        json_object_set_new(copy, name, fill(child, values, use_of(name, use)));
     }
     return copy;
 }

@@ -9,8 +9,8 @@
 
 /* Whether the path begins with one, so that its volume is not known yet. */
 bool after_reference_begins(const char *path);
-/* Refuses references to jobs that spec.after does not have, spec.after of a series, and names of
- * the job itself. */
+/* Refuses references to jobs that spec.after does not have, references in paths that the job writes
+ * to, spec.after of a series, and names of the job itself. */
 NODISCARD int after_reference_check(const json_t *object, struct error *err);
 /* Refuses references to what the jobs do not have. values: status.after. */
 NODISCARD int after_reference_check_values(const json_t *object, const json_t *values,

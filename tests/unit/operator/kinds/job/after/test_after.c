@@ -38,6 +38,12 @@ static void test_which_are_refused(void) {
         {"{'after': [{'name': 'a'}], 'trigger': {'path': 'x'}}", "spec.after: is not for trigger"},
         {"{'after': [{'name': 'a'}], 'rerun': 'OnChange'}", "spec.after: is not for trigger"},
         {"{'after': [{'name': 'a'}], 'rerun': 'Never'}", NULL},
+        {"{'after': [{'name': 'a'}], 'output': {'path': '$(after.a.output)'}}",
+         "spec.output.path: may not contain $(after...)"},
+        {"{'after': [{'name': 'a'}], 'logs': {'path': 'data/$$(after.a.output)'}}",
+         "spec.logs.path: may not contain $(after...)"},
+        {"{'after': [{'name': 'a'}], 'trial': {'outputs': [{'path': '$(after.a.output)/x'}]}}",
+         "spec.trial.outputs[0].path: may not contain $(after...)"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -90,6 +96,49 @@ static void test_programs_get_folders(void) {
     CHECK_STR(tree_text(stored, "spec.command[2]", ""), "ls az://acc/box/out/x");
 }
 
+/* What a shell would read as its own never gets into its program; a path may have it. */
+static void test_words_of_programs_are_plain(void) {
+    static const char *const refused[] = {"data/my pictures", "data/a;b",  "data/$(id)",
+                                          "data/a'b",         "data/a\nb", "data/\xc3\xa4"};
+    AUTO(tree_freep)
+    json_t *program = job("{'after': [{'name': 'a'}], 'command': ['sh', '-c', 'ls "
+                          "$(after.a.output)']}");
+    AUTO(tree_freep)
+    json_t *path = job("{'after': [{'name': 'a'}], 'inputs': [{'path': '$(after.a.output)'}]}");
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        struct error err = {0};
+        AUTO(tree_freep)
+        json_t *values =
+            json_pack("[{s:s, s:s, s:s}]", "name", "a", "kind", "DistTrain", "output", refused[i]);
+        CHECK_INT(after_reference_check_values(path, values, &err), 0);
+        CHECK_INT(after_reference_check_values(program, values, &err), -1);
+        CHECK(text_starts(err.text, "spec.command[2]: the output of DistTrain a is \"data/"));
+    }
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *values = parse("[{'name': 'a', 'output': 's3://b-1.x/a_B:9=@+/c'}]");
+    CHECK_INT(after_reference_check_values(program, values, &err), 0);
+}
+
+/* In a program each value is longer by three characters. */
+static void test_the_limit_is_that_of_the_use(void) {
+    enum { LIMIT = 64 << 10, LEFT = LIMIT - 7 };
+    AUTO(text_freep) char *text = x_calloc(1, LIMIT + 64);
+    memset(text, 'x', LEFT);
+    memcpy(text + LEFT, "$(after.a.output)", 17);
+    AUTO(tree_freep) json_t *values = parse("[{'name': 'a', 'output': 'data/x'}]");
+    static const struct {
+        const char *member;
+        int result;
+    } rows[] = {{"path", 0}, {"command", -1}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = job("{'after': [{'name': 'a'}]}");
+        json_object_set_new(json_object_get(object, "spec"), rows[i].member, json_string(text));
+        CHECK_INT(after_reference_check_values(object, values, &err), rows[i].result);
+    }
+}
+
 /* As often as a spec can name a value. */
 static void test_growth_is_bounded(void) {
     enum { COPIES = 5000 };
@@ -125,6 +174,8 @@ int main(void) {
     TEST(test_which_are_refused);
     TEST(test_what_is_replaced);
     TEST(test_programs_get_folders);
+    TEST(test_words_of_programs_are_plain);
+    TEST(test_the_limit_is_that_of_the_use);
     TEST(test_growth_is_bounded);
     TEST(test_which_are_open);
     return TEST_END();
