@@ -234,15 +234,27 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
     return kept;
 }
 
-/* Where its results are, for jobs that come after it (after/after.h); no user refers to a trial or
- * a run. */
+/* A trial or a run of a series: no user refers to it. A tool's object may own a job, too. */
+static bool is_made_by_ours(const json_t *job) {
+    json_t *reference;
+    size_t i;
+    json_array_foreach(tree_get(job, "metadata.ownerReferences"), i, reference) {
+        if (tree_bool(reference, "controller", false) &&
+            text_starts(tree_text(reference, "apiVersion", ""), "windlass.dev/")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where its results are, for jobs that come after it (after/after.h). */
 static void keep_output(json_t *kept, const json_t *job) {
     const json_t *spec = json_object_get(job, "spec");
     json_t *path = tree_get(spec, "output.path"), *trained = tree_get(spec, "trainer.output.path");
     json_t *outputs = json_object_get(spec, "outputs");
     bool is_only = !trained && !path && json_array_size(outputs) == 1;
     bool is_well = strcmp(tree_text(conditions_find(job, "Succeeded"), "status", ""), "True") == 0;
-    if (!is_well || tree_get(kept, "metadata.ownerReferences") || !(path || trained || is_only)) {
+    if (!is_well || is_made_by_ours(job) || !(path || trained || is_only)) {
         return;
     }
     json_t *to = tree_ensure_object(kept, "spec");

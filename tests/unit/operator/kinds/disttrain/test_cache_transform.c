@@ -50,16 +50,20 @@ static void what_stays(void) {
 /* Jobs that come after it may ask for its output. */
 static void its_output_stays(void) {
     static const struct {
-        const char *succeeded, *owner, *kept;
-    } rows[] = {{"True", NULL, "data/out"}, {"False", NULL, NULL}, {"True", "Sweep", NULL}};
+        const char *succeeded, *owner, *kept; /* owner: its apiVersion */
+    } rows[] = {{"True", NULL, "data/out"},
+                {"False", NULL, NULL},
+                {"True", "windlass.dev/v1alpha1", NULL},
+                {"True", "argoproj.io/v1alpha1", "data/out"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *object = job(false, rows[i].succeeded);
         json_object_set_new(json_object_get(object, "spec"), "trainer",
                             json_pack("{s:{s:s}, s:i}", "output", "path", "data/out", "epochs", 9));
         if (rows[i].owner) {
             json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
-                                json_pack("[{s:s, s:s, s:s, s:b}]", "kind", rows[i].owner, "name",
-                                          "s", "uid", "v", "controller", true));
+                                json_pack("[{s:s, s:s, s:s, s:s, s:b}]", "apiVersion",
+                                          rows[i].owner, "kind", "Sweep", "name", "s", "uid", "v",
+                                          "controller", true));
         }
         AUTO(tree_freep) json_t *kept = disttrain_transform(object);
         CHECK_STR(tree_text(kept, "spec.trainer.output.path", "none"),

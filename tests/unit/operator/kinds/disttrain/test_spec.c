@@ -281,6 +281,17 @@ static void test_who_finishes_asks_for_no_devices(void) {
     }
 }
 
+/* As the definition says of a path that is written there; this one came from another job. */
+static void test_no_input_is_in_a_store(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
+    set(object, "", "buckets", "[{\"name\": \"pictures\", \"identity\": \"Node\"}]");
+    set(object, "", "inputs", "[{\"id\": \"IN\", \"path\": \"s3://pictures/new\"}]");
+    CHECK_INT(disttrain_check(object, &err), -1);
+    CHECK_STR(err.text, "spec.inputs: one is not in a volume of spec.volumes (a path is "
+                        "VOLUME/path/in/it)");
+}
+
 int main(void) {
     TEST(test_defaults);
     TEST(test_trainer_image);
@@ -291,5 +302,6 @@ int main(void) {
     TEST(test_rule_about_changes);
     TEST(test_passwd);
     TEST(test_who_finishes_asks_for_no_devices);
+    TEST(test_no_input_is_in_a_store);
     return TEST_END();
 }
