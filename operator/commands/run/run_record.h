@@ -15,7 +15,7 @@ struct run_record_facts {
     const json_t *earlier;   /* {NAME: ID} of the runs whose output it uses; NULL: none */
 };
 
-/* The absolute path of a manifest; owned; NULL: it is no file that can be read again. */
+/* The absolute path of a manifest; owned; NULL: it cannot be read again. */
 char *run_record_path(const char *file);
 /* object: as the file has it, with defaults; it is copied. file: its path, which may be none. */
 struct run_record *run_record_new(const json_t *object, const char *file);

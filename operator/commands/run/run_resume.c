@@ -83,8 +83,8 @@ static bool has_outputs(const json_t *object, const json_t *job, const json_t *f
     const json_t *within = tree_get(object, kinds_of(object)->local.within);
     const json_t *outputs = json_object_get(within, "outputs");
     const char *trained = tree_text(within, "trainer.output.path", NULL);
-    bool is_trial = tree_get(object, "spec.trial") != NULL; /* results are below the path */
-    bool has_result = !is_trial && !tree_get(job, "status.proof.resultMessage");
+    bool is_below = within != tree_get(object, "spec"); /* its jobs have folders below */
+    bool has_result = !is_below && !tree_get(job, "status.proof.resultMessage");
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         const char *path = tree_text(json_array_get(outputs, i), "path", NULL);
         if (!is_there(path, has_result ? result : NULL, folders)) {
@@ -93,8 +93,8 @@ static bool has_outputs(const json_t *object, const json_t *job, const json_t *f
     }
     return is_there(tree_text(object, "spec.output.path", NULL), result, folders) &&
            is_there(tree_text(object, "spec.register.path", NULL), NULL, folders) &&
-           is_there(trained, is_trial ? NULL : result, folders) &&
-           is_there(trained, is_trial ? NULL : "model.onnx", folders);
+           is_there(trained, is_below ? NULL : result, folders) &&
+           is_there(trained, is_below ? NULL : "model.onnx", folders);
 }
 
 /* ---- the run that it is compared with ---- */
@@ -139,7 +139,7 @@ static bool has_same_folders(const json_t *object, const char *file,
     return json_equal(folders, json_object_get(record, "folders"));
 }
 
-/* By any path. Two that are no files are not told apart. */
+/* By any path. Two that come from pipes are not told apart. */
 static bool is_same_file(const char *file, const json_t *record) {
     const char *before = tree_text(record, "file", NULL);
     AUTO(text_freep) char *path = run_record_path(file);

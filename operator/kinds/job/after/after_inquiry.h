@@ -8,7 +8,7 @@
 #include "operator/kinds/job/after/after_pass.h"
 #include "operator/kinds/job/reconcile/retry_delay.h"
 
-/* What is known of one of them. */
+/* One of them. */
 struct after_inquiry_row {
     json_t *seen;  /* as the watch shows it; owned */
     json_t *there; /* as the API server has it; NULL: it has none, or is_known is false; owned */

@@ -137,7 +137,7 @@ static int check_name(const struct place *place, const json_t *list, struct erro
 
 static char *fill_text(const char *text, const json_t *values, enum use use);
 
-/* The value stands in a word, perhaps of a shell's program, which would take a blank, a quote or a
+/* The value is part of a word, perhaps of a shell's program, which would take a blank, a quote or a
  * $ for its own. */
 static bool is_plain(const char *value) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

@@ -281,7 +281,7 @@ static void test_who_finishes_asks_for_no_devices(void) {
     }
 }
 
-/* As the definition says of a path that is written there; this one came from another job. */
+/* The definition refuses such a path; this one came from another job. */
 static void test_no_input_is_in_a_store(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A job starts, or fails, by what the API server says of the jobs of spec.after, not by what the
- * watch has shown of them. */
+/* A job starts, or fails, by the jobs of spec.after as the API server has them, not as the watch
+ * has shown them. */
 #include "operator/kinds/job/after/after_inquiry.h"
 
 #include "lib/time/clock.h"
