@@ -49,6 +49,7 @@ struct forms {
     size_t outputs;             /* of the network that were statistics of a batch, or masks */
     struct forms_list folded;   /* convolutions into which the exporter has folded a norm */
     struct forms_list tied;     /* weights that are one with another, or are read several times */
+    struct forms_list kept;     /* norms in eval() among others in train(): statistics stay */
     struct forms_list computed; /* from weights by the exporter, and read as none */
 };
 

@@ -363,6 +363,11 @@ static int digest_settings(const struct trainer *trainer, char **ret_digest, str
         }
         json_object_set_new(settings, "model of this digest", json_string(hex));
     }
+    /* Earlier versions averaged these: half of such a checkpoint would have no place here. */
+    if (trainer->forms.kept.count) {
+        json_object_set_new(settings, "norms that keep their statistics",
+                            json_integer((json_int_t)trainer->forms.kept.count));
+    }
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
         const struct value *value = &trainer->network->values[trainer->graph.variables[i]];
         AUTO(text_freep) char *name = x_printf("weights of %s", value->name ? value->name : "");

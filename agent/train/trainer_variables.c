@@ -87,6 +87,10 @@ void trainer_say_forms(const struct trainer *trainer) {
         "the exporter ties layers that are only copies of one, as nn.TransformerEncoder makes "
         "them, too: to train these apart, export with " EXPORT,
         &forms->tied);
+    print_list(trainer, "norms that keep their statistics",
+               "they were in eval() when others were in train(): to have these averaged, too, "
+               "export with all of them in train()",
+               &forms->kept);
     print_list(trainer,
                "the exporter has computed these from parameters, and they are trained as "
                "weights of their own",

@@ -70,6 +70,8 @@ check "all ten, and four statistics are not" said "10 of 10 tensors, 795 of 795 
 check "a norm that was frozen in a network in train(), and spectral norms: trained" train held data/held.onnx held
 held() { said "13 of 13 tensors, 931 of 931 parameters are trained; frozen: none"; }
 check "whole" held
+kept() { said "norms that keep their statistics (1): /an/part/BatchNormalization; they were in eval() when others were in train(): to have these averaged, too, export with all of them in train()"; }
+check "the log names the norm" kept
 buffers=(an.part.running_mean an.part.running_var middle.part.parametrizations.weight.0._u middle.part.parametrizations.weight.0._v
     old.part.weight_u old.part.weight_v)
 check "its statistics and other buffers keep their bits" moved held held "${buffers[@]}"

@@ -243,7 +243,7 @@ int forms_normalize(const struct graph *from, struct graph *ret_graph, struct fo
     struct graph own;
     struct pass pass = {.network = &own};
     aliases_resolve(from, &pass.forms, &own);
-    frozen_mark(&own);
+    frozen_mark(&own, &pass.forms.kept);
     find_reads(&pass);
     builder_init(&pass.builder, &own);
     builder_clear_nodes(&pass.builder);

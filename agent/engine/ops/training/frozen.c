@@ -4,6 +4,7 @@
 #include "agent/engine/ops/training/frozen.h"
 
 #include "agent/engine/ops/table.h"
+#include "agent/engine/ops/training/aliases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +19,11 @@ bool frozen_norm(const struct node *node) {
                            : node_integer(node, "training_mode", 0) == 0 && node->output_count == 1;
 }
 
-static bool dropout_trains(const struct graph *network, const struct node *node) {
-    int input = node->input_count > 2 ? node->inputs[2] : -1;
-    const struct value *value = input < 0 ? NULL : &network->values[input];
-    return value && value->is_constant && shape_count(&value->shape) == 1 &&
-           tensor_number(&value->constant, 0) != 0;
-}
-
-static bool is_in_training(const struct graph *network) {
+/* A Dropout in training does not count: F.dropout(x) is one in eval(), too. */
+static bool has_norm_in_training(const struct graph *network) {
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
-        if ((node->op->id == OP_BATCH_NORMALIZATION && !frozen_norm(node)) ||
-            (node->op->id == OP_DROPOUT && dropout_trains(network, node))) {
+        if (node->op->id == OP_BATCH_NORMALIZATION && !frozen_norm(node)) {
             return true;
         }
     }
@@ -53,6 +47,16 @@ static void mark_frozen_norms(const struct graph *network, bool *marked) {
             if (node->op->id == OP_BATCH_NORMALIZATION && frozen_norm(node) == !trains) {
                 mark_statistics(network, node, marked, !trains);
             }
+        }
+    }
+}
+
+static void note_kept(const struct graph *network, const bool *marked, struct forms_list *kept) {
+    for (size_t n = 0; n < network->node_count; n++) {
+        const struct node *node = &network->nodes[n];
+        if (node->op->id == OP_BATCH_NORMALIZATION &&
+            (marked[node->inputs[3]] || marked[node->inputs[4]])) {
+            aliases_note(kept, *node->name ? node->name : network->values[node->inputs[3]].name);
         }
     }
 }
@@ -126,14 +130,15 @@ static bool is_running(const char *name) {
     return ends_with(name, ".running_mean") || ends_with(name, ".running_var");
 }
 
-void frozen_mark(struct graph *network) {
+void frozen_mark(struct graph *network, struct forms_list *kept) {
     struct arena scratch = {0};
     bool *marked = arena_array(&scratch, network->value_count, sizeof *marked);
     bool *read = arena_array(&scratch, network->value_count, sizeof *read);
     const struct originals originals = find_originals(network, &scratch);
     mark_read_by_norms(network, read);
-    if (is_in_training(network)) {
+    if (has_norm_in_training(network)) {
         mark_frozen_norms(network, marked);
+        note_kept(network, marked, kept);
     }
     for (size_t v = 0; v < network->value_count; v++) {
         struct value *value = &network->values[v];
