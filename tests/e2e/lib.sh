@@ -13,12 +13,13 @@ built() {
     for each in "$@"; do [ -e "$each" ] || missing=yes; done
     [ -z "$missing" ] && [ "${WINDLASS_BUILT:-}" = "$(realpath "${BUILD:-build}")" ] || make -s "$@"
 }
-# sampled PART: whether the next of many cases is run: one of PART, others on each day (or those of SOAK_SEED); in a soak all.
+# sampled PART: whether the next of many cases is run: one of PART, others on each day (or those of SOAK_SEED); in a
+# soak and for SAMPLE_SEED=all all.
 sampled_at=0
 sampled() {
     local at=$((sampled_at + ${SOAK_SEED:-$((EPOCHSECONDS / 86400))}))
     sampled_at=$((sampled_at + 1))
-    [ -n "${SOAK_ROUNDS:-}" ] || [ $((at % $1)) -eq 0 ]
+    [ -n "${SOAK_ROUNDS:-}" ] || [ "${SAMPLE_SEED:-}" = all ] || [ $((at % $1)) -eq 0 ]
 }
 # draw WHAT COUNT CASE...: of cases that prove the same, COUNT neighbours are run, which the commit chooses (SAMPLE_SEED: a
 # number in place of its hash), and WHAT: other draws of one commit go elsewhere. They are printed. All, and nothing is printed,
