@@ -17,7 +17,7 @@ enum { LOOK_MS = 700 };
 struct ui_local {
     struct ui_source source;
     struct ui_table *table;
-    json_t *stamps;  /* ID -> what its record looked like when it was read */
+    json_t *stamps;  /* ID -> what its record looked like when it was read; null: it had no room */
     json_t *seen;    /* the same, of the look under way */
     int64_t next_ms; /* monotonic */
 };
@@ -37,8 +37,13 @@ static bool wants(void *context, const char *id, const struct run_stamp *stamp) 
     AUTO(text_freep) char *key = x_printf(PREFIX "%s", id);
     json_t *now = json_pack("[I, I, b]", (json_int_t)stamp->changed_ns, (json_int_t)stamp->bytes,
                             stamp->is_alive);
-    bool is_known = json_equal(json_object_get(local->stamps, id), now);
+    const json_t *before = json_object_get(local->stamps, id);
+    bool is_known = json_equal(before, now);
     json_object_set_new(local->seen, id, now);
+    if (json_is_null(before) && ui_table_lacks_room(local->table, key)) {
+        json_object_set_new(local->seen, id, json_null());
+        return false;
+    }
     if (is_known) {
         ui_table_keep(local->table, key);
     }
@@ -50,8 +55,9 @@ static void takes(void *context, const struct run_item *item) {
     AUTO(text_freep) char *key = x_printf(PREFIX "%s", item->id);
     AUTO(tree_freep) json_t *job = run_list_job(item);
     const struct ui_job row = job_of(item, key, job);
-    if (kinds_find(tree_text(job, "kind", "")) && !run_list_has_lost_logs(item)) {
-        ui_table_set(local->table, ui_row(&row));
+    if (kinds_find(tree_text(job, "kind", "")) && !run_list_has_lost_logs(item) &&
+        !ui_table_set(local->table, ui_row(&row))) {
+        json_object_set_new(local->seen, item->id, json_null());
     }
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWS_MAX = 64 << 20 };
+enum { NEWS_MAX = 64 << 20, LISTS_MAX = 16 };
 
 struct row {
     char *key, *text;
@@ -21,11 +21,19 @@ struct gone {
     int64_t version;
 };
 
+/* What is listed as one. */
+struct list {
+    char *prefix;
+    bool is_cut;      /* some of its jobs have no room */
+    bool will_be_cut; /* the same of the list that is being read */
+};
+
 struct ui_table {
     pthread_mutex_t lock;
     struct row *rows;
     size_t count;
-    bool is_cut;    /* some jobs have no room */
+    struct list lists[LISTS_MAX + 1]; /* the last: keys of no list */
+    size_t list_count;
     json_t *places; /* key -> index in rows */
     struct gone gone[UI_TABLE_GONE_MAX];
     size_t gone_at;    /* the next to be overwritten */
@@ -54,6 +62,9 @@ void ui_table_free(struct ui_table *table) {
     for (size_t i = 0; i < UI_TABLE_GONE_MAX; i++) {
         free(table->gone[i].key);
     }
+    for (size_t i = 0; i < table->list_count; i++) {
+        free(table->lists[i].prefix);
+    }
     free(table->rows);
     json_decref(table->places);
     json_decref(table->note);
@@ -64,6 +75,41 @@ void ui_table_free(struct ui_table *table) {
 static struct row *find(struct ui_table *table, const char *key) {
     const json_t *place = json_object_get(table->places, key);
     return place ? &table->rows[json_integer_value(place)] : NULL;
+}
+
+static struct list *list_of_key(struct ui_table *table, const char *key) {
+    for (size_t i = 0; i < table->list_count; i++) {
+        if (text_starts(key, table->lists[i].prefix)) {
+            return &table->lists[i];
+        }
+    }
+    return &table->lists[LISTS_MAX];
+}
+
+static struct list *list_of_prefix(struct ui_table *table, const char *prefix) {
+    for (size_t i = 0; i < table->list_count; i++) {
+        if (strcmp(prefix, table->lists[i].prefix) == 0) {
+            return &table->lists[i];
+        }
+    }
+    if (table->list_count == LISTS_MAX) {
+        return &table->lists[LISTS_MAX];
+    }
+    table->lists[table->list_count].prefix = x_strdup(prefix);
+    return &table->lists[table->list_count++];
+}
+
+static void cut(struct ui_table *table, const char *key) {
+    struct list *list = list_of_key(table, key);
+    list->is_cut = list->will_be_cut = true;
+}
+
+static bool is_any_cut(const struct ui_table *table) {
+    bool found = false;
+    for (size_t i = 0; i < LISTS_MAX + 1; i++) {
+        found |= table->lists[i].is_cut;
+    }
+    return found;
 }
 
 static struct row *add(struct ui_table *table, const char *key) {
@@ -79,7 +125,7 @@ static struct row *add(struct ui_table *table, const char *key) {
     return row;
 }
 
-void ui_table_set(struct ui_table *table, json_t *row_new) {
+bool ui_table_set(struct ui_table *table, json_t *row_new) {
     AUTO(tree_freep) json_t *values = row_new;
     AUTO(text_freep) char *text = tree_compact(values);
     const char *key = json_string_value(json_array_get(values, 0));
@@ -89,13 +135,26 @@ void ui_table_set(struct ui_table *table, json_t *row_new) {
     if (row) {
         row->is_old = false;
     }
-    table->is_cut |= !row;
+    if (!row) {
+        cut(table, key);
+    }
     if (row && (!row->text || strcmp(row->text, text) != 0)) {
         free(row->text);
         row->text = TAKE(text);
         row->version = ++table->version;
     }
     pthread_mutex_unlock(&table->lock);
+    return row != NULL;
+}
+
+bool ui_table_lacks_room(struct ui_table *table, const char *key) {
+    pthread_mutex_lock(&table->lock);
+    bool is_full = table->count >= UI_TABLE_ROWS_MAX;
+    if (is_full) {
+        cut(table, key);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return is_full;
 }
 
 /* The last row takes its place. */
@@ -124,7 +183,7 @@ void ui_table_remove(struct ui_table *table, const char *key) {
 
 void ui_table_begin(struct ui_table *table, const char *prefix) {
     pthread_mutex_lock(&table->lock);
-    table->is_cut = false;
+    list_of_prefix(table, prefix)->will_be_cut = false;
     for (size_t i = 0; i < table->count; i++) {
         table->rows[i].is_old |= text_starts(table->rows[i].key, prefix);
     }
@@ -148,6 +207,8 @@ void ui_table_end(struct ui_table *table, const char *prefix) {
             drop(table, row);
         }
     }
+    struct list *list = list_of_prefix(table, prefix);
+    list->is_cut = list->will_be_cut;
     pthread_mutex_unlock(&table->lock);
 }
 
@@ -201,7 +262,7 @@ char *ui_table_news(struct ui_table *table, int64_t since) {
                                "{\"version\":%lld,\"all\":%s,\"cut\":%s,\"note\":%s,"
                                "\"jobs\":[",
                                (long long)table->version, from ? "false" : "true",
-                               table->is_cut ? "true" : "false", note);
+                               is_any_cut(table) ? "true" : "false", note);
     if (result == 0 && add_rows(table, from, &text, &err) == 0 &&
         buffer_printf(&text, &err, "],\"gone\":[") == 0 &&
         add_gone(table, from, &text, &err) == 0) {

@@ -15,8 +15,11 @@ struct ui_table;
 struct ui_table *ui_table_new(void);
 void ui_table_free(struct ui_table *table); /* accepts NULL */
 
-/* row: an array whose first member is the key; taken over. */
-void ui_table_set(struct ui_table *table, json_t *row_new);
+/* row: an array whose first member is the key; taken over. False: it has no room, and its list
+ * counts as cut until it is read again. */
+bool ui_table_set(struct ui_table *table, json_t *row_new);
+/* Whether a row that had no room has none now, either; then its list stays cut. */
+bool ui_table_lacks_room(struct ui_table *table, const char *key);
 void ui_table_remove(struct ui_table *table, const char *key);
 /* A complete list of the rows whose keys have this prefix begins, and ends: those that were not set
  * or kept in between are removed. */

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-static void set(struct ui_table *table, const char *key, int done) {
-    ui_table_set(table, json_pack("[s, i]", key, done));
+static bool set(struct ui_table *table, const char *key, int done) {
+    return ui_table_set(table, json_pack("[s, i]", key, done));
 }
 
 /* The answer, read: its version becomes *since. */
@@ -103,6 +103,42 @@ static void rows_are_bounded(void) {
     ui_table_free(table);
 }
 
+static bool is_cut(struct ui_table *table) {
+    int64_t since = 1;
+    AUTO(tree_freep) json_t *tree = news(table, &since);
+    return tree_bool(tree, "cut", false);
+}
+
+/* A list says whether its own jobs have room; another list that is read does not change that. */
+static void each_list_is_cut_by_itself(void) {
+    struct ui_table *table = ui_table_new();
+    ui_table_begin(table, "job/X/");
+    for (int i = 0; i < UI_TABLE_ROWS_MAX; i++) {
+        AUTO(text_freep) char *key = x_printf("job/X/n/%d", i);
+        CHECK(set(table, key, 0));
+    }
+    ui_table_end(table, "job/X/");
+    CHECK(!is_cut(table));
+    ui_table_begin(table, "run/");
+    CHECK(!set(table, "run/a", 0));
+    CHECK(is_cut(table));
+    ui_table_end(table, "run/");
+    ui_table_begin(table, "job/Y/");
+    ui_table_end(table, "job/Y/");
+    CHECK(is_cut(table));
+    ui_table_begin(table, "run/"); /* looked at again, and not read */
+    CHECK(ui_table_lacks_room(table, "run/a"));
+    ui_table_end(table, "run/");
+    CHECK(is_cut(table));
+    ui_table_remove(table, "job/X/n/7");
+    ui_table_begin(table, "run/");
+    CHECK(!ui_table_lacks_room(table, "run/a"));
+    CHECK(set(table, "run/a", 0));
+    ui_table_end(table, "run/");
+    CHECK(!is_cut(table));
+    ui_table_free(table);
+}
+
 static void a_note_is_news(void) {
     struct ui_table *table = ui_table_new();
     int64_t since = 0;
@@ -122,6 +158,7 @@ int main(void) {
     TEST(a_list_removes_what_it_lacks);
     TEST(forgotten_removals_and_other_versions_give_all);
     TEST(rows_are_bounded);
+    TEST(each_list_is_cut_by_itself);
     TEST(a_note_is_news);
     return TEST_END();
 }
