@@ -22,15 +22,20 @@ enum { KEY_MAX = 1024 };
  * request is on its way. */
 #define COMMON                                                                                     \
     "connection:", "close", "cache-control:", "no-store", "x-content-type-options:", "nosniff",    \
-        "referrer-policy:", "no-referrer", "cross-origin-resource-policy:", "same-origin",         \
-        "cross-origin-opener-policy:", "same-origin"
+        "referrer-policy:", "no-referrer", "cross-origin-resource-policy:", "same-origin"
 
 /* The page runs its own script alone, and reads from here alone. */
 static const char own_policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-static const char *const own_headers[] = {"content-security-policy:", own_policy, COMMON, NULL};
-/* A page that a job has left: nothing in it runs, and it is of another origin than ours. */
+static const char *const own_headers[] = {"content-security-policy:",
+                                          own_policy,
+                                          "cross-origin-opener-policy:",
+                                          "same-origin",
+                                          COMMON,
+                                          NULL};
+/* A page that a job has left: nothing in it runs, and it is of another origin than ours. Browsers
+ * refuse a page with both sandbox and Cross-Origin-Opener-Policy. */
 static const char *const left_headers[] = {
     "content-security-policy:",
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'",

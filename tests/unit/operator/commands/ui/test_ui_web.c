@@ -156,6 +156,7 @@ static void what_every_answer_says(void) {
             has_header(&page, "content-security-policy:", "default-src 'none'; script-src 'self'"));
         CHECK(has_header(&page, "cache-control:", "no-store"));
         CHECK(has_header(&page, "x-content-type-options:", "nosniff"));
+        CHECK(has_header(&page, "cross-origin-opener-policy:", "same-origin"));
         CHECK(!has_header(&page, "access-control-allow-origin:", ""));
         free(page.body);
     }
@@ -236,6 +237,7 @@ static void pages_of_jobs_are_in_a_sandbox(void) {
     CHECK(has_header(&page, "content-security-policy:", "sandbox"));
     CHECK(has_header(&page, "content-security-policy:", "default-src 'none'"));
     CHECK(!has_header(&page, "content-security-policy:", "script-src"));
+    CHECK(!has_header(&page, "cross-origin-opener-policy:", "")); /* browsers refuse both */
     free(page.body);
     AUTO(text_freep) char *none = x_printf("/page/children/%s", key);
     CHECK_INT(status_of(get(none)), 404);
