@@ -66,8 +66,9 @@ static void build(struct fixture *fixture, const char *freeze) {
     const struct training_options options = {
         .loss = TRAINING_MEAN_SQUARED, .freeze = &freeze, .freeze_count = freeze ? 1 : 0};
     network_output(&fixture->network, fixture->y);
-    CHECK_OK(forms_normalize(&fixture->network.graph, &fixture->graph, &fixture->forms, &fixture->err),
-             &fixture->err);
+    CHECK_OK(
+        forms_normalize(&fixture->network.graph, &fixture->graph, &fixture->forms, &fixture->err),
+        &fixture->err);
     CHECK_OK(training_graph_build(&fixture->graph, &options, &fixture->training, &fixture->err),
              &fixture->err);
 }
