@@ -8,6 +8,7 @@
 #include "operator/commands/ui/ui_action.h"
 #include "operator/commands/ui/ui_cluster.h"
 #include "operator/commands/ui/ui_local.h"
+#include "operator/commands/ui/ui_redirect.h"
 #include "operator/commands/ui/ui_web.h"
 
 #include <errno.h>
@@ -31,10 +32,12 @@ struct ui {
     struct ui_cluster *cluster; /* NULL: only this machine */
     struct page_server *server;
     char *token;
+    char *redirect; /* NULL: none */
     int signal_fd;
 };
 
 static void ui_release(struct ui *ui) {
+    ui_redirect_remove(ui->redirect);
     page_server_free(ui->server);
     ui_local_free(ui->web.sources[0]);
     ui_cluster_free(ui->cluster);
@@ -70,12 +73,18 @@ static int open_server(struct ui *ui, struct error *err) {
 
 static int show(struct ui *ui, struct error *err) {
     AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/%s/", ui->web.port, ui->token);
-    const char *const argv[] = {"xdg-open", url, NULL};
     printf("%s\n", url);
     if (fflush(stdout) != 0) {
         return error_set(err, ERROR_UNAVAILABLE, "cannot write the address");
     }
-    return ui->request->opens ? ui_action_start(argv, err) : 0;
+    if (!ui->request->opens) {
+        return 0;
+    }
+    if (ui_redirect_make(url, &ui->redirect, err) < 0) {
+        return error_context(err, "--open");
+    }
+    const char *const argv[] = {"xdg-open", ui->redirect, NULL};
+    return ui_action_start(argv, err);
 }
 
 static int open_cluster(struct ui *ui, struct error *err) {

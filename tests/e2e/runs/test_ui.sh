@@ -80,8 +80,8 @@ check "it prints one address with a token" [ "$(grep -cE '^http://127\.0\.0\.1:[
 check "and listens on 127.0.0.1 alone" [ "$(code "${address/127.0.0.1/127.0.0.2}")" = 000 ]
 check "a wrong token and another Host get 404" \
     [ "$(code "${address%?}0/")$(code -H 'Host: rebound.example' "$address")$(code "$address")" = 404404200 ]
-check "nothing is changed without --allow-actions" \
-    [ "$(code -d '' -H 'Windlass-Action: 1' "${address}api/rerun/run/$(windlass list -o json | jq -r '.items[0].metadata.name')")" != 202 ]
+key=$(curl -s "${address}api/jobs/0" | jq -r '.jobs[][0]' | grep texts)
+check "nothing is changed without --allow-actions" [ "$(code -d '' -H 'Windlass-Action: 1' "${address}api/rerun/$key")" = 403 ]
 browser=$(command -v chromium-headless-shell)
 python3 -B tests/e2e/runs/ui_pages.py "$browser" "$work" "$address" runs
 failures=$((failures + $?))
@@ -90,8 +90,14 @@ wait $ui
 check "a signal ends it with code 0" [ $? -eq 0 ]
 
 # An action is the command of that name: the run is done again.
-serve acting --allow-actions
-key=$(curl -s "${address}api/jobs/0" | jq -r '.jobs[][0]' | grep texts)
+mkdir "$work/bin"
+printf '#!/bin/sh\necho "$@" >"%s/opened.new" && mv "%s/opened.new" "%s/opened"\n' "$work" "$work" "$work" >"$work/bin/xdg-open"
+chmod +x "$work/bin/xdg-open"
+PATH=$work/bin:$PATH serve acting --allow-actions --open
+check "--open starts xdg-open" until_true_while $ui 60 [ -s "$work/opened" ]
+opened=$(<"$work/opened")
+check "with a file that only the user may read, and that leads to the address" \
+    [ "$(stat -c %a "$opened") $(grep -cF "url=$address\"" "$opened")" = "600 1" ]
 before=$(windlass list -a --local -o name | wc -l)
 check "rerun is asked for" [ "$(code -d '' -H 'Windlass-Action: 1' "${address}api/rerun/$key")" = 202 ]
 more() { [ "$(windlass list -a --local -o name | wc -l)" -gt "$before" ]; }
@@ -100,6 +106,7 @@ check "cancel of what does not run is refused, with the reason" \
     [ "$(curl -s -d '' -H 'Windlass-Action: 1' "${address}api/cancel/$key" | grep -c 'does not run')" = 1 ]
 kill $ui
 wait $ui
+check "the file is gone at the end" [ ! -e "$opened" ]
 
 python3 -B tests/e2e/runs/many_jobs.py "$work" 10000 &
 until_true_while $! 60 [ -s "$work/kubeconfig" ]
