@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SERVICE_MS = 60000, TURN_MS = 10000 };
 
@@ -43,6 +44,18 @@ int page_server_open(const struct server_options *options, page_server_turn *tur
     }
     *ret_server = server;
     return 0;
+}
+
+bool page_server_end(struct page_server *server, int wait_ms) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    int64_t end_ns = end.tv_nsec + (int64_t)wait_ms * 1000000;
+    end.tv_sec += end_ns / 1000000000;
+    end.tv_nsec = end_ns % 1000000000;
+    atomic_store(&server->is_over, true);
+    server_wake(server->server);
+    server->has_thread = pthread_timedjoin_np(server->thread, NULL, &end) != 0;
+    return !server->has_thread;
 }
 
 void page_server_free(struct page_server *server) {

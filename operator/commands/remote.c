@@ -63,6 +63,21 @@ static void on_answer(void *context, const struct client_answer *answer) {
     }
 }
 
+static int wait_for_answer(struct remote *remote, struct client_call *call,
+                           const struct question *question, struct error *err) {
+    while (!question->is_done) {
+        int64_t left_ms = remote->end_ms ? remote->end_ms - clock_monotonic_ms() : -1;
+        if (remote->end_ms && left_ms <= 0) {
+            client_cancel(remote->client, call);
+            return error_set(err, ERROR_TIMEOUT, "the API server does not answer in time");
+        }
+        if (loop_wait(remote->loop, (int)left_ms, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* Sends the request, whose done and context are set here, and waits for the answer. */
 static int ask(struct remote *remote, struct client_request *request, struct question *ret_question,
                struct error *err) {
@@ -70,11 +85,9 @@ static int ask(struct remote *remote, struct client_request *request, struct que
     *ret_question = (struct question){.text = text};
     request->done = on_answer;
     request->context = ret_question;
-    client_start(remote->client, request);
-    while (!ret_question->is_done) {
-        if (loop_wait(remote->loop, -1, err) < 0) {
-            return -1;
-        }
+    struct client_call *call = client_start(remote->client, request);
+    if (wait_for_answer(remote, call, ret_question, err) < 0) {
+        return -1;
     }
     if (ret_question->err.kind) {
         *err = ret_question->err;

@@ -32,6 +32,8 @@ struct remote {
     struct loop *loop;
     struct client *client;
     const char *namespace; /* NULL: all. Borrowed from the options or the configuration */
+    int64_t end_ms; /* monotonic: the time of all further requests; TIMEOUT behind it. 0: of each
+                       one CLIENT_TIMEOUT_MS */
 };
 
 /* False: no cluster is configured at all. */

@@ -275,14 +275,17 @@ static size_t ask_hubs(struct live *live, json_t *const *jobs, size_t count, int
 size_t live_update(struct live *live, json_t *jobs, char ret_why[static LIVE_WHY_MAX]) {
     json_t *chosen[LIVE_JOBS_MAX];
     size_t count = choose(jobs, chosen), answered = 0;
-    int64_t now_ms = clock_monotonic_ms();
+    int64_t now_ms = clock_monotonic_ms(), end_ms = now_ms + LIVE_WAIT_MS;
     struct error err = {0};
+    if (live->remote->end_ms) {
+        end_ms = MIN(end_ms, live->remote->end_ms);
+    }
     if (count > 0 && now_ms >= live->again_ms) {
         live->why[0] = 0;
-        if (find_services(live, chosen, count, now_ms + LIVE_WAIT_MS, &err) < 0) {
+        if (find_services(live, chosen, count, end_ms, &err) < 0) {
             note_failure(live, &err);
         } else {
-            answered = ask_hubs(live, chosen, count, now_ms + LIVE_WAIT_MS);
+            answered = ask_hubs(live, chosen, count, end_ms);
         }
     }
     snprintf(ret_why, LIVE_WHY_MAX, "%s", count > 0 ? live->why : "");

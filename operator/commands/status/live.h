@@ -27,6 +27,6 @@ void live_free(struct live *live);
 void live_freep(struct live **live);
 
 /* Brings the figures in `status` of each of these jobs (an array of objects as the API server sent
- * them, changed in place) up to date, as far as they run. Takes at most LIVE_WAIT_MS. Returns how
- * many are live. ret_why: why one that runs is not; "": none. */
+ * them, changed in place) up to date, as far as they run. Takes at most LIVE_WAIT_MS, and ends
+ * at remote.end_ms. Returns how many are live. ret_why: why one that runs is not; "": none. */
 size_t live_update(struct live *live, json_t *jobs, char ret_why[static LIVE_WHY_MAX]);

@@ -17,8 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
-enum { TOKEN_BYTES = 24 };
+enum { TOKEN_BYTES = 24, END_MS = 200 };
 
 struct request {
     struct job_where where;
@@ -112,6 +113,16 @@ static int wait_for_end(const struct ui *ui, struct error *err) {
     return 0;
 }
 
+/* The server may be waiting for a cluster, or for a command: a signal ends the program without it.
+ */
+static int end(struct ui *ui) {
+    if (!page_server_end(ui->server, END_MS)) {
+        ui_redirect_remove(ui->redirect);
+        _exit(0);
+    }
+    return 0;
+}
+
 static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
     const struct request *request = context;
     (void)words, (void)ret_code;
@@ -122,9 +133,9 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     ui.web.table = ui_table_new();
     ui.web.sources[0] = ui_local_new(ui.web.table);
     return open_signals(&ui, err) < 0 || open_cluster(&ui, err) < 0 || open_server(&ui, err) < 0 ||
-                   show(&ui, err) < 0
+                   show(&ui, err) < 0 || wait_for_end(&ui, err) < 0
                ? -1
-               : wait_for_end(&ui, err);
+               : end(&ui);
 }
 
 int ui_command(int argc, char **argv) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/ui/ui_cluster.h"
 
+#include "lib/time/clock.h"
 #include "operator/commands/status/live.h"
 #include "operator/commands/ui/ui_cluster_log.h"
 #include "operator/commands/ui/ui_detail.h"
@@ -12,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_MAX = 16, LOOK_MS = 1000 };
+enum {
+    KINDS_MAX = 16,
+    LOOK_MS = 1000,
+    ANSWER_MS = 5000, /* for all that one request of the page asks of the cluster */
+};
 
 #define PREFIX "job/"
 
@@ -49,8 +54,11 @@ static void on_event(void *context, enum cluster_event event, const json_t *obje
     case CLUSTER_LISTING:
         ui_table_begin(cluster->table, prefix);
         break;
+    case CLUSTER_ABSENT: /* without a list before it */
+        ui_table_begin(cluster->table, prefix);
+        ui_table_end(cluster->table, prefix);
+        break;
     case CLUSTER_LISTED:
-    case CLUSTER_ABSENT:
         ui_table_end(cluster->table, prefix);
         break;
     }
@@ -108,7 +116,8 @@ int ui_cluster_wait(struct ui_cluster *cluster, int end_fd, struct error *err) {
 /* ---- one job ---- */
 
 /* "KIND/NAMESPACE/NAME"; the texts live as long as `copy`. From then on requests go to that
- * namespace. */
+ * namespace, and must be answered within ANSWER_MS: the next request of the page waits for this
+ * one. */
 static int choose(struct ui_cluster *cluster, char *copy, struct rest_place *ret_place,
                   struct error *err) {
     const char *kind = strsep(&copy, "/"), *namespace = copy ? strsep(&copy, "/") : NULL;
@@ -120,6 +129,7 @@ static int choose(struct ui_cluster *cluster, char *copy, struct rest_place *ret
     *ret_place = (struct rest_place){
         .api_version = row->loop->api_version, .kind = row->loop->name, .name = copy};
     cluster->asked.namespace = namespace;
+    cluster->asked.end_ms = clock_monotonic_ms() + ANSWER_MS;
     return 0;
 }
 

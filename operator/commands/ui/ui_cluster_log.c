@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-enum { LINES_MAX = 300 };
+/* The kubelet begins LINES_MAX lines before the end, and stops at ANSWER_MAX bytes: that must be
+ * behind the last line. */
+enum { LINES_MAX = 300, ANSWER_MAX = 1 << 20 };
 
 /* The pods are sorted by place and attempt (remote_pods). */
 static bool is_newest(const json_t *pods, size_t at) {
@@ -16,7 +18,8 @@ static bool is_newest(const json_t *pods, size_t at) {
     return !next || pod_phase_read(next).index != phase.index;
 }
 
-static json_t *read_log(struct remote *remote, const json_t *pod, const char *job) {
+static json_t *read_log(struct remote *remote, const json_t *pod, const char *job,
+                        struct error *ret_err) {
     const char *name = tree_text(pod, "metadata.name", "");
     const char *container =
         tree_text(object_agent(tree_get(pod, "spec.containers")), "name", "agent");
@@ -24,12 +27,12 @@ static json_t *read_log(struct remote *remote, const json_t *pod, const char *jo
         .api_version = "v1", .kind = "Pod", .name = name, .part = "log"};
     AUTO(text_freep)
     char *query =
-        x_printf("container=%s&tailLines=%d&limitBytes=%d", container, LINES_MAX, UI_LOG_BYTES_MAX);
+        x_printf("container=%s&tailLines=%d&limitBytes=%d", container, LINES_MAX, ANSWER_MAX);
     AUTO(text_freep) char *text = NULL;
-    struct error err = {0};
     const char *shown =
-        remote_text(remote, &place, query, UI_LOG_BYTES_MAX, &text, &err) < 0 ? err.text : text;
-    return ui_log_lines(remote_short_name(name, job), shown, strlen(shown), /* is_cut= */ false);
+        remote_text(remote, &place, query, ANSWER_MAX, &text, ret_err) < 0 ? ret_err->text : text;
+    size_t size = strlen(shown), kept = MIN(size, UI_LOG_BYTES_MAX);
+    return ui_log_lines(remote_short_name(name, job), shown + size - kept, kept, kept < size);
 }
 
 int ui_cluster_log(struct remote *remote, const char *job, json_t **ret_logs, struct error *err) {
@@ -38,12 +41,14 @@ int ui_cluster_log(struct remote *remote, const char *job, json_t **ret_logs, st
         return -1;
     }
     *ret_logs = json_array();
-    for (size_t i = 0; i < json_array_size(pods); i++) {
+    struct error failure = {0};
+    for (size_t i = 0; i < json_array_size(pods) && failure.kind != ERROR_TIMEOUT; i++) {
         const json_t *pod = json_array_get(pods, i);
         bool has_log =
             pod_phase_agent_state(pod, "running") || pod_phase_agent_state(pod, "terminated");
         if (has_log && is_newest(pods, i) && json_array_size(*ret_logs) < UI_LOG_PODS_MAX) {
-            json_array_append_new(*ret_logs, read_log(remote, pod, job));
+            error_clear(&failure);
+            json_array_append_new(*ret_logs, read_log(remote, pod, job, &failure));
         }
     }
     return 0;

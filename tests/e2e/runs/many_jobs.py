@@ -1,6 +1,7 @@
 """many_jobs.py FOLDER COUNT: an API server with COUNT BatchScores, for `windlass ui`: lists in pages, watches that say
-nothing more than what FOLDER/event has when it appears, one job with its pod and log. Writes FOLDER/kubeconfig. It
-has no other answers; what it was asked that changes something is in FOLDER/changes."""
+nothing more than what FOLDER/event has when it appears, one job with its pod and log (an error when FOLDER/broken is
+there), job-00002 with pods whose logs never come, job-00003 that never comes (FOLDER/asked: somebody waits for it).
+Writes FOLDER/kubeconfig. It has no other answers; what it was asked that changes something is in FOLDER/changes."""
 import http.server
 import json
 import os
@@ -32,11 +33,16 @@ def jobs(first, size):
     return [job(number, number * 37 % 401) for number in range(first, min(count, first + size))]
 
 
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {
-    "name": "job-00000-coordinator-1", "namespace": "team-0", "creationTimestamp": "2026-11-30T08:00:00Z",
-    "labels": {"windlass.dev/role": "coordinator", "windlass.dev/attempt": "1", "windlass.dev/job": "job-00000"}},
-    "spec": {"nodeName": "node-3", "containers": [{"name": "agent"}]},
-    "status": {"phase": "Running", "containerStatuses": [{"name": "agent", "state": {"running": {}}}]}}
+def pod(owner, team, role, index):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {
+        "name": f"{owner}-{role}-{index}", "namespace": team, "creationTimestamp": "2026-11-30T08:00:00Z",
+        "labels": {"windlass.dev/role": role, "windlass.dev/attempt": "1", "windlass.dev/job": owner,
+                   **({"windlass.dev/index": str(index)} if role == "worker" else {})}},
+        "spec": {"nodeName": "node-3", "containers": [{"name": "agent"}]},
+        "status": {"phase": "Running", "containerStatuses": [{"name": "agent", "state": {"running": {}}}]}}
+
+
+LOG = b"first line\n" + 298 * (b"x" * 400 + b"\n") + b"of the cluster \x1b[2J\n"
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -84,11 +90,20 @@ class Server(http.server.BaseHTTPRequestHandler):
             if first + size < count:
                 listed["metadata"]["continue"] = str(first + size)
         elif path.endswith("/namespaces/team-0/pods"):
-            listed["items"] = [POD]
+            listed["items"] = [pod("job-00000", "team-0", "coordinator", 1)]
+        elif path.endswith("/namespaces/team-2/pods"):
+            listed["items"] = [pod("job-00002", "team-2", "worker", index) for index in range(3)]
+        elif path.endswith("/batchscores/job-00003"):
+            open(os.path.join(folder, "asked"), "w").close()
+            time.sleep(120)
+        elif leaf == "log" and "/team-2/" in path:
+            time.sleep(120)
+        elif path.endswith("/batchscores/job-00000") and os.path.exists(os.path.join(folder, "broken")):
+            return self.refuse(500, "InternalError")
         elif path.endswith("/batchscores/job-00000"):
             return self.say(200, job(0, 0))
         elif leaf == "log":
-            return self.say(200, b"first line\nof the cluster \x1b[2J\n", "text/plain")
+            return self.say(200, LOG[:int(asked["limitBytes"])], "text/plain")  # the kubelet stops there, too
         elif leaf not in ("disttrains", "sweeps", "services", "pods"):
             return self.refuse(404, "NotFound")
         self.say(200, listed)

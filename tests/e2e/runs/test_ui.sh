@@ -126,6 +126,16 @@ python3 -B tests/e2e/runs/ui_pages.py "$browser" "$work" "$address" cluster
 failures=$((failures + $?))
 suspended() { grep -q 'namespaces/team-0/batchscores/job-00000?fieldManager=windlass-cli .*"suspend":true' "$work/changes"; }
 check "suspend in the page is windlass suspend" until_true 60 suspended
+
+# A cluster that does not answer: job-00002 has three pods whose logs come never, job-00003 is never sent.
+slow=$(curl -s "${address}api/logs/job/BatchScore/team-2/job-00002")
+check "logs end at the first pod whose log does not come" [ "$(jq -c '[length, .[0].lines[0]]' <<<"$slow")" = '[1,"the API server does not answer in time"]' ] ||
+    echo "# $slow"
 echo "# memory, KiB: $(awk '/VmHWM/ {print $2}' /proc/$ui/status)"
 check "with 10,000 jobs it takes less than 64 MiB" [ "$(awk '/VmHWM/ {print $2}' /proc/$ui/status)" -lt 65536 ]
+curl -s -d '' -H 'Windlass-Action: 1' "${address}api/suspend/job/BatchScore/team-3/job-00003" >/dev/null &
+check "an action waits for the cluster" until_true 60 [ -e "$work/asked" ]
+kill $ui
+gone() { ! kill -0 $ui; }
+check "a signal ends the program meanwhile" until_true 15 gone
 exit $((failures > 0))
