@@ -134,6 +134,10 @@ def cluster(browser):
     page.until("document.querySelector('[data-part=acts] p').textContent.includes('asked for')")
     check("an action is asked for", True)
     look(page, "cluster-1200-light")
+    open(os.path.join(folder, "broken"), "w").close()
+    page.until("document.querySelector('[data-part=off]').textContent.startsWith('What is shown is old: ')")
+    check("a job that cannot be read any more says why, and stays", "InternalError" in text(page, "[data-part=off]") and
+          "node-3" in text(page, "[data-part=pods]"))
 
 
 with Browser(chromium, os.path.join(folder, "profile")) as browser:

@@ -142,7 +142,7 @@ async function lookAtJobs() {
 }
 
 // ---- one job ----
-let job = null, jobTag = '', jobText = '', logs = null, logsTag = '', logsPod = '', open_ = 0;
+let job = null, jobTag = '', jobOff = '', jobText = '', logs = null, logsTag = '', logsPod = '', open_ = 0;
 function open(key, keepFocus) {
   if (decodeURIComponent(location.hash.slice(1)) !== key) history.replaceState(null, '', key ? '#' + encodeURIComponent(key) : '#');
   const changed = chosen !== key;
@@ -150,7 +150,7 @@ function open(key, keepFocus) {
   document.body.className = key ? 'one' : '';
   if (changed) {
     job = logs = null;
-    jobTag = jobText = logsTag = logsPod = '';
+    jobTag = jobText = jobOff = logsTag = logsPod = '';
     open_++;
     article.replaceChildren(make('p', {class: 'quiet'}, key ? '' : 'Choose a job.'));
     article.scrollTop = 0;
@@ -302,6 +302,7 @@ function showJob() {
   put('head', [row[NAME], row[STATE], row[TONE], row[KIND], row[PLACE]], () => make('div', {},
     make('button', {class: 'back', type: 'button', on: {click: () => open('')}}, '‹ all jobs'),
     make('div', {class: 'head'}, make('h2', {}, row[NAME]), stateOf(row)), make('p', {class: 'note'}, row[KIND] + (row[PLACE] ? ' in ' + row[PLACE] : ' on this machine'))));
+  put('off', jobOff, () => jobOff ? make('p', {class: 'message bad', role: 'status'}, jobOff) : empty());
   put('message', [job.message, row[TONE], job.notLive], () => make('div', {class: 'message' + (row[TONE] === 'bad' ? ' bad' : '')}, job.message,
     job.notLive ? make('p', {class: 'note'}, 'Figures as of the last write of the status: ' + job.notLive) : null));
   put('acts', [job.actions, sure], () => acts(key));
@@ -350,6 +351,7 @@ async function read(path, tag) {
 }
 async function lookAtJob() {
   const key = chosen, turn = open_;
+  let effect = 'What is shown is old: ';
   if (!key) return;
   try {
     const news = await read('api/job/' + key, jobTag);
@@ -357,16 +359,25 @@ async function lookAtJob() {
     if (news) {
       const isFirst = !job;
       [job, jobTag] = news;
-      if (isFirst) article.replaceChildren();
+      if (isFirst) {
+        jobOff = '';
+        article.replaceChildren();
+      }
     }
     if (job) showJob();
+    effect = 'No new lines of the log: ';
     const lines = await read('api/logs/' + key, logsTag);
     if (turn !== open_) return;
     if (lines) [logs, logsTag] = lines;
-    if (job) showLogs();
+    jobOff = '';
+    if (job) showJob();
   } catch (error) {
-    if (turn === open_ && !job) article.replaceChildren(make('button', {class: 'back', type: 'button', on: {click: () => open('')}}, '‹ all jobs'),
-      make('p', {class: 'message bad'}, error.message));
+    if (turn !== open_) return;
+    const why = error instanceof TypeError ? 'windlass ui does not answer' : error.message;
+    jobOff = effect + why;
+    if (job) showJob();
+    else article.replaceChildren(make('button', {class: 'back', type: 'button', on: {click: () => open('')}}, '‹ all jobs'),
+      make('p', {class: 'message bad'}, why));
   }
 }
 
