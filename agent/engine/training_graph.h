@@ -58,8 +58,8 @@ struct forms {
  * training_mode, mask, or ratio 0. Each tensor that was written once because several were equal
  * (zeros, statistics) is a constant of its own; tied weights stay one, or are made one again where
  * the exporter has written one of them transposed. Buffers become literals (ROLE_LITERAL). Values
- * keep their indices. `network` must outlive *ret_graph (graph_release). ERROR_UNSUPPORTED: another
- * node reads statistics of the batch. */
+ * keep their indices. `network` must outlive *ret_graph (graph_release). UNSUPPORTED: another node
+ * reads statistics of the batch. */
 NODISCARD int forms_normalize(const struct graph *network, struct graph *ret_graph,
                               struct forms *ret_forms, struct error *err);
 
@@ -91,8 +91,7 @@ struct training_options {
     const struct training_options *further;
     size_t further_count;
     /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
-     * A batch normalization whose scale or statistics are frozen, or literals, uses its running
-     * statistics and does not change them. */
+     * A norm whose scale or statistics are frozen, or literals, uses and keeps the running ones. */
     const char *const *freeze;
     size_t freeze_count;
     const char *const *keep; /* names of values that become outputs, too; for tests */
@@ -139,8 +138,8 @@ struct training_graph {
  * can reach is refused, never left out. A softmax at the end becomes a part of the cross entropy,
  * and a sigmoid of the binary one, also behind nodes that only move their numbers. `network` must
  * outlive the result, and its constants must not have been folded (shape_fold_constants). The
- * caller releases *ret_training. ERROR_UNSUPPORTED, ERROR_INVALID: the
- * network cannot be trained; the message names the weight and the node. */
+ * caller releases *ret_training. UNSUPPORTED, INVALID: the network cannot be trained; the message
+ * names the weight and the node. */
 NODISCARD int training_graph_build(const struct graph *network,
                                    const struct training_options *options,
                                    struct training_graph *ret_training, struct error *err);
