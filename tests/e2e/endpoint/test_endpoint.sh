@@ -176,7 +176,9 @@ check "nor does result.json name it" [ "$(jq '[.reports[].name | select(. == "er
 start_server hung hang=q-7 || exit 3
 job hedge "url: 'http://127.0.0.1:$port', concurrency: 4, hedge: true" '{table: {path: data/few.jsonl, format: JSONLines}}'
 check "with hedge a request without an answer is sent again when nothing else waits" in_order "$out/output.jsonl" 20
-check "and no other is" jq -e '.requests | .requests == 21 and .answers == 20' "$out/summary.json"
+# (the worker that still waits for the hung one may be ended before it says that it has sent it)
+check "and no other is" jq -e --argjson again "$(asked_again "$work/hung")" \
+    '$again == 0 and (.requests | (.requests | . == 20 or . == 21) and .answers == 20)' "$out/summary.json"
 
 # ---- several servers, limits
 start_server lacks model=other || exit 3
