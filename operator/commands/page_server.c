@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/page_server.h"
 
+#include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { SERVICE_MS = 60000, TURN_MS = 10000 };
 
@@ -47,14 +49,9 @@ int page_server_open(const struct server_options *options, page_server_turn *tur
 }
 
 bool page_server_end(struct page_server *server, int wait_ms) {
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    int64_t end_ns = end.tv_nsec + (int64_t)wait_ms * 1000000;
-    end.tv_sec += end_ns / 1000000000;
-    end.tv_nsec = end_ns % 1000000000;
     atomic_store(&server->is_over, true);
     server_wake(server->server);
-    server->has_thread = pthread_timedjoin_np(server->thread, NULL, &end) != 0;
+    server->has_thread = !timed_wait_join(server->thread, clock_monotonic_ms() + wait_ms);
     return !server->has_thread;
 }
 
