@@ -288,7 +288,10 @@ static void nothing_is_changed_unless_allowed(void) {
     web.allows_actions = false;
 }
 
-int main(void) {
+int main(int argc, char **argv UNUSED) {
+    if (argc > 1) {
+        return 2; /* an action, which a planted fault lets through, starts this program again */
+    }
     open_all();
     TEST(who_may_ask);
     TEST(what_every_answer_says);
