@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/net/server.h"
 
-#include "lib/buffer.h"
 #include "lib/digest.h"
 #include "lib/net/address.h"
 #include "lib/net/preauth.h"
+#include "lib/net/server_state.h"
 #include "lib/net/tls_identity.h"
 #include "lib/secret.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>
-#include <libwebsockets.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,50 +18,13 @@
 
 enum {
     AUTHORIZATION_MAX = 16 << 10,
-    HEAD_MAX = 2048,     /* of an answer */
-    SHORT_MAX = 256,     /* of the headers Host and If-None-Match */
-    KEY_UPDATES_MAX = 8, /* of a connection; no client of ours, nor Go's or curl's, begins one */
+    HEAD_MAX = 2048,        /* of an answer */
+    SHORT_MAX = 256,        /* of the headers Host and If-None-Match */
+    OTHER_FILES_MAX = 4096, /* of the process, besides connections */
+    KEY_UPDATES_MAX = 8,    /* of a connection; no client of ours, nor Go's or curl's, begins one */
 };
 
-struct message {
-    struct message *next;
-    size_t size;
-    unsigned char data[]; /* LWS_PRE bytes that libwebsockets writes its header into, then text */
-};
-
-struct server_peer {
-    struct server *server;
-    struct lws *wsi;
-    struct buffer incoming; /* fragments of an incomplete message */
-    struct message *first, *last;
-    size_t queued_bytes;
-    bool closing;
-    void *own;
-};
-
-/* Our data in each of libwebsockets' connections. */
-struct connection {
-    struct server_peer *peer; /* after the upgrade */
-    char *body;               /* before it: the rest of the answer */
-    struct server_page late;  /* the answer to a POST, which is sent when the request is complete */
-};
-
-struct server {
-    struct lws_context *lws;
-    struct lws_vhost *vhost;
-    lws_sorted_usec_list_t alarm, expiry;
-    struct preauth preauth; /* connections without the token, by their struct lws */
-    const struct server_events *events;
-    void *context;
-    char *socket_path, *authorization, *read_token;
-    struct tls_identity *identity; /* of connections that begin from now on */
-    SSL_CTX *tls;                  /* of the vhost; NULL: its identity was refused */
-    struct error refusal;
-    bool is_plain; /* pages alone, no TLS */
-    bool takes_posts;
-};
-
-static struct server *server_of(struct lws *wsi) {
+struct server *server_of(struct lws *wsi) {
     return lws_context_user(lws_get_context(wsi));
 }
 
@@ -84,7 +45,7 @@ static int add_headers(struct lws *wsi, const struct server_page *page, unsigned
 }
 
 /* Takes ownership of page.body. */
-static int answer(struct lws *wsi, struct connection *connection, struct server_page page) {
+static int answer(struct lws *wsi, struct server_connection *connection, struct server_page page) {
     unsigned char head[LWS_PRE + HEAD_MAX];
     unsigned char *at = head + LWS_PRE, *end = head + sizeof head - 1;
     const char *type = page.content_type ? page.content_type : "application/json";
@@ -160,7 +121,7 @@ static struct preauth_source source_of(struct lws *wsi) {
     return preauth_source_of((struct sockaddr *)&address);
 }
 
-static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
+static int answer_page(struct lws *wsi, struct server_connection *connection, const char *path) {
     struct server *server = server_of(wsi);
     bool posts = is_post(wsi);
     if (!connection || (!posts && lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)) {
@@ -191,7 +152,7 @@ static int answer_page(struct lws *wsi, struct connection *connection, const cha
     return answer(wsi, connection, page);
 }
 
-static int answer_late(struct lws *wsi, struct connection *connection) {
+static int answer_late(struct lws *wsi, struct server_connection *connection) {
     if (!connection || !connection->late.body) {
         return -1;
     }
@@ -200,7 +161,7 @@ static int answer_late(struct lws *wsi, struct connection *connection) {
     return answer(wsi, connection, page);
 }
 
-static int write_page(struct lws *wsi, struct connection *connection) {
+static int write_page(struct lws *wsi, struct server_connection *connection) {
     if (!connection || !connection->body) {
         return 0;
     }
@@ -287,79 +248,6 @@ static int add_newcomer(struct server *server, struct lws *wsi) {
     return 0;
 }
 
-static void open_peer(struct lws *wsi, struct connection *connection) {
-    struct server_peer *peer = x_calloc(1, sizeof *peer);
-    *peer = (struct server_peer){.server = server_of(wsi), .wsi = wsi};
-    buffer_init(&peer->incoming, CONTRACT_MESSAGE_MAX);
-    connection->peer = peer;
-    preauth_remove(&peer->server->preauth, wsi);
-    peer->server->events->opened(peer->server->context, peer);
-}
-
-static void free_peer(struct connection *connection) {
-    struct server_peer *peer = TAKE(connection->peer);
-    if (!peer) {
-        return;
-    }
-    struct server *server = peer->server;
-    if (server->lws) { /* not while the server itself is freed */
-        server->events->closed(server->context, peer);
-    }
-    while (peer->first) {
-        struct message *next = peer->first->next;
-        free(peer->first);
-        peer->first = next;
-    }
-    buffer_release(&peer->incoming);
-    free(peer);
-}
-
-static int refuse_message(struct lws *wsi, enum lws_close_status status, const char *reason) {
-    lws_close_reason(wsi, status, (unsigned char *)(uintptr_t)reason, strlen(reason));
-    return -1;
-}
-
-static int receive(struct lws *wsi, struct server_peer *peer, const char *data, size_t size) {
-    struct error err = {0};
-    if (lws_frame_is_binary(wsi)) {
-        return refuse_message(wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "expected text");
-    }
-    if (buffer_append(&peer->incoming, data, size, &err) < 0) {
-        return refuse_message(wsi, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "at most 1 MiB");
-    }
-    if (lws_remaining_packet_payload(wsi) || !lws_is_final_fragment(wsi)) {
-        return 0;
-    }
-    struct server *server = peer->server;
-    size_t length = 0;
-    AUTO(text_freep) char *text = buffer_take(&peer->incoming, &length);
-    if (!peer->closing) {
-        server->events->received(server->context, peer, text, length);
-    }
-    return 0;
-}
-
-static int send_next(struct lws *wsi, struct server_peer *peer) {
-    struct message *message = peer->first;
-    if (message) {
-        peer->first = message->next;
-        peer->queued_bytes -= message->size;
-        int wrote = lws_write(wsi, message->data + LWS_PRE, message->size, LWS_WRITE_TEXT);
-        bool failed = wrote < (int)message->size;
-        free(message);
-        if (failed) {
-            return -1;
-        }
-    }
-    if (peer->first || (peer->closing && lws_partial_buffered(wsi))) {
-        lws_callback_on_writable(wsi);
-    } else if (peer->closing) {
-        lws_close_reason(wsi, LWS_CLOSE_STATUS_NORMAL, NULL, 0);
-        return -1;
-    }
-    return 0;
-}
-
 /* OpenSSL renews the keys of a connection as often as the other side says so, all within one read:
  * a stranger, who needs no token for that, would keep this thread from everybody else. */
 static void on_tls_message(int is_ours, int version UNUSED, int type, const void *data, size_t size,
@@ -391,7 +279,7 @@ static int set_up_tls(struct server *server, SSL_CTX *tls) {
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t size) {
-    struct connection *connection = user;
+    struct server_connection *connection = user;
     struct server_peer *peer = NULL;
     switch (reason) {
     case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
@@ -410,16 +298,21 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return check_upgrade(wsi, in);
     case LWS_CALLBACK_ESTABLISHED:
-        open_peer(wsi, connection);
+        server_peer_open(wsi, connection);
         return 0;
     case LWS_CALLBACK_RECEIVE:
         peer = connection->peer;
-        return peer ? receive(wsi, peer, in, size) : -1;
+        return peer ? server_peer_receive(peer, in, size) : -1;
+    case LWS_CALLBACK_RECEIVE_PONG:
+        if (connection->peer) {
+            server_peer_heard(connection->peer);
+        }
+        return 0;
     case LWS_CALLBACK_SERVER_WRITEABLE:
         peer = connection->peer;
-        return peer ? send_next(wsi, peer) : 0;
+        return peer ? server_peer_write(peer) : 0;
     case LWS_CALLBACK_CLOSED:
-        free_peer(connection);
+        server_peer_free(connection);
         return 0;
     case LWS_CALLBACK_CLOSED_HTTP:
     case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
@@ -437,12 +330,21 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
 }
 
-/* libwebsockets allocates tables for the limit of open files, which may be a billion. */
-static unsigned connection_limit(const struct server *server) {
-    struct rlimit limit = {0};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t wanted = (server->is_plain ? 0 : SERVER_PEERS_MAX) + 4 * PREAUTH_MAX;
-    return limit.rlim_cur > wanted ? (unsigned)wanted : 0;
+/* libwebsockets has tables with a place for each number that a file may have, and the limit of open
+ * files may be a billion. A smaller table by its own option is searched from end to end for each
+ * event, so the limit is lowered while it looks. */
+static struct lws_context *create_context(const struct server *server,
+                                          const struct lws_context_creation_info *info) {
+    struct rlimit before = {0}, lower;
+    rlim_t wanted = OTHER_FILES_MAX + (server->is_plain ? 0 : SERVER_PEERS_MAX) + 4 * PREAUTH_MAX;
+    bool is_lowered = getrlimit(RLIMIT_NOFILE, &before) == 0 && before.rlim_cur > wanted;
+    lower = (struct rlimit){.rlim_cur = wanted, .rlim_max = before.rlim_max};
+    is_lowered = is_lowered && setrlimit(RLIMIT_NOFILE, &lower) == 0;
+    struct lws_context *context = lws_create_context(info);
+    if (is_lowered) {
+        (void)!setrlimit(RLIMIT_NOFILE, &before);
+    }
+    return context;
 }
 
 static uint64_t options_of(const struct server *server, const struct address *address) {
@@ -454,13 +356,10 @@ static uint64_t options_of(const struct server *server, const struct address *ad
 
 static int listen_at(struct server *server, const struct address *address, struct error *err) {
     static const struct lws_protocols protocols[] = {
-        {"windlass", on_event, sizeof(struct connection), 64 << 10, 0, NULL, 0},
+        {"windlass", on_event, sizeof(struct server_connection), 64 << 10, 0, NULL, 0},
         {NULL, NULL, 0, 0, 0, NULL, 0},
     };
-    static const lws_retry_bo_t keep_alive = {
-        .secs_since_valid_ping = SERVER_PING_S,
-        .secs_since_valid_hangup = SERVER_SILENCE_S,
-    };
+    static const lws_retry_bo_t none = {0}; /* on_pulse pings */
     struct lws_context_creation_info info = {
         .port = address->port,
         .iface = address->is_any ? NULL : address->host,
@@ -468,8 +367,7 @@ static int listen_at(struct server *server, const struct address *address, struc
         .user = server,
         .alpn = "http/1.1",
         .server_string = "windlass",
-        .retry_and_idle_policy = &keep_alive,
-        .fd_limit_per_thread = connection_limit(server),
+        .retry_and_idle_policy = &none,
         .timeout_secs = !server->is_plain     ? 0
                         : server->takes_posts ? SERVER_USER_S
                                               : SERVER_READER_S,
@@ -478,7 +376,7 @@ static int listen_at(struct server *server, const struct address *address, struc
         .options = options_of(server, address),
     };
     lws_set_log_level(0, NULL);
-    server->lws = lws_create_context(&info);
+    server->lws = create_context(server, &info);
     server->vhost = server->lws ? lws_create_vhost(server->lws, &info) : NULL;
     if (server->vhost && (server->is_plain || server->tls)) {
         return 0;
@@ -559,36 +457,4 @@ int server_service(struct server *server, int timeout_ms, struct error *err) {
 
 void server_wake(struct server *server) {
     lws_cancel_service(server->lws);
-}
-
-void server_send(struct server_peer *peer, const char *text) {
-    size_t size = strlen(text);
-    if (peer->closing) {
-        return;
-    }
-    if (size > CONTRACT_MESSAGE_MAX || peer->queued_bytes + size > SERVER_QUEUE_MAX) {
-        peer->closing = true;
-        lws_set_timeout(peer->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
-        return;
-    }
-    struct message *message = x_malloc(sizeof *message + LWS_PRE + size);
-    *message = (struct message){.size = size};
-    memcpy(message->data + LWS_PRE, text, size);
-    *(peer->first ? &peer->last->next : &peer->first) = message;
-    peer->last = message;
-    peer->queued_bytes += size;
-    lws_callback_on_writable(peer->wsi);
-}
-
-void server_close(struct server_peer *peer) {
-    peer->closing = true;
-    lws_callback_on_writable(peer->wsi);
-}
-
-void server_peer_set(struct server_peer *peer, void *own) {
-    peer->own = own;
-}
-
-void *server_peer_get(const struct server_peer *peer) {
-    return peer->own;
 }

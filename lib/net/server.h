@@ -16,7 +16,7 @@
 enum {
     SERVER_TAG_MAX = 72,
     SERVER_QUEUE_MAX = 8 << 20, /* unsent bytes of one peer; with more it is closed */
-    SERVER_PEERS_MAX = 8192,    /* open WebSockets */
+    SERVER_PEERS_MAX = 16384,   /* open WebSockets */
     SERVER_HANDSHAKE_S = 10,    /* seconds for TLS and to show the token, or to read a page */
     SERVER_READER_S = 5,        /* the same of a server with pages alone */
     SERVER_USER_S = 60,         /* the same of one that takes posts, for a user of this machine */

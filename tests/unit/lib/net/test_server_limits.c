@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a server refuses: requests without its token or for another path, old TLS, messages that are
- * too large, and peers that do not read. The client is OpenSSL alone, because lib/net/socket.h
+ * too large, and peers that do not read or do not
+ * answer. The client is OpenSSL alone, because lib/net/socket.h
  * keeps to all limits. */
 #include "lib/net/server.h"
 #include "lib/net/tls.h"
@@ -235,6 +236,39 @@ static void who_does_not_read_is_sent_away(void) {
     house_close();
 }
 
+/* Answers a ping if one came; pings counts them. */
+static void answer_ping(SSL *tls, int *pings) {
+    unsigned char pong[] = {0x8a, 0x81, 0, 0, 0, 0, 0}; /* a byte, as its ping */
+    unsigned char frame[64];
+    struct pollfd reads = {.fd = SSL_get_fd(tls), .events = POLLIN};
+    if ((SSL_pending(tls) > 0 || poll(&reads, 1, 50) > 0) &&
+        SSL_read(tls, frame, sizeof frame) > 0 && frame[0] == 0x89) {
+        pong[sizeof pong - 1] = frame[2];
+        SSL_write(tls, pong, sizeof pong);
+        ++*pings;
+    }
+}
+
+static void who_answers_no_ping_is_closed(void) {
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    int pings = 0;
+    house_open();
+    SSL *dead = dial(TLS1_3_VERSION), *alive = dial(TLS1_3_VERSION);
+    CHECK_INT(ask(dead, "/work", "Authorization: Bearer secret\r\n"), 101);
+    CHECK_INT(ask(alive, "/work", "Authorization: Bearer secret\r\n"), 101);
+    SSL_clear_mode(alive, SSL_MODE_AUTO_RETRY); /* a read ends behind the server's tickets, too */
+    while ((pings < 3 || house.closed == 0) && clock_monotonic_ms() < end_ms) {
+        answer_ping(alive, &pings);
+    }
+    CHECK_INT(pings, 3);
+    CHECK_INT(house.closed, 1);
+    send_text(alive, "still", 5);
+    CHECK(has_come(&house.received));
+    hang_up(dead);
+    hang_up(alive);
+    house_close();
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to who has hung up */
     TEST(who_is_let_in);
@@ -242,5 +276,6 @@ int main(void) {
     TEST(keys_are_renewed_a_few_times);
     TEST(messages_have_a_largest_size);
     TEST(who_does_not_read_is_sent_away);
+    TEST(who_answers_no_ping_is_closed);
     return TEST_END();
 }
