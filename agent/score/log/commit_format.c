@@ -26,10 +26,8 @@ void commit_writer_init(struct commit_writer *writer) {
 }
 
 void commit_writer_release(struct commit_writer *writer) {
-    for (int i = 0; i < writer->worker_count; i++) {
-        free(writer->workers[i]);
-    }
-    free(writer->workers);
+    tree_freep(&writer->workers);
+    tree_freep(&writer->indices);
     buffer_release(&writer->lines);
     commit_writer_init(writer);
 }
@@ -117,24 +115,25 @@ static void put_text(struct line *line, const char *text, size_t size, size_t ma
 
 /* -1: no room for more names. */
 static int worker_index(struct commit_writer *writer, const char *name) {
-    for (int i = writer->worker_count - 1; i >= 0; i--) {
-        if (strncmp(writer->workers[i], name, NAME_MAX_BYTES) == 0) {
-            return i;
-        }
+    char key[NAME_MAX_BYTES + 1];
+    snprintf(key, sizeof key, "%s", name);
+    writer->workers = writer->workers ? writer->workers : json_array();
+    writer->indices = writer->indices ? writer->indices : json_object();
+    const json_t *known = json_object_get(writer->indices, key);
+    if (known) {
+        return (int)json_integer_value(known);
     }
-    size_t size = MIN(strlen(name), (size_t)NAME_MAX_BYTES);
     /* An escaped name takes at most six times its bytes. */
-    if (writer->worker_bytes + 6 * size + 3 > COMMIT_WORKERS_BYTES) {
+    size_t bytes = 6 * strlen(key) + 3;
+    if (writer->worker_bytes + bytes > COMMIT_WORKERS_BYTES) {
         return -1;
     }
-    if (writer->worker_count == writer->worker_room) {
-        writer->worker_room = MAX(writer->worker_room * 2, 8);
-        writer->workers =
-            x_realloc_array(writer->workers, (size_t)writer->worker_room, sizeof *writer->workers);
-    }
-    writer->worker_bytes += 6 * size + 3;
-    writer->workers[writer->worker_count] = x_strndup(name, size);
-    return writer->worker_count++;
+    int index = (int)json_array_size(writer->workers);
+    json_t *text = json_string(key);
+    writer->worker_bytes += bytes;
+    json_array_append_new(writer->workers, text ? text : json_string("?"));
+    json_object_set_new_nocheck(writer->indices, key, json_integer(index));
+    return index;
 }
 
 static void put_crc(struct line *line, uint32_t crc) {
@@ -253,15 +252,8 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
     json_t *tree = json_pack("{s:i,s:s,s:I,s:I,s:s,s:s,s:s}", "windlass", VERSION, "run", head->run,
                              "number", (json_int_t)head->number, "epoch", (json_int_t)head->epoch,
                              "nonce", head->nonce, "uid", head->uid, "job", head->job);
-    AUTO(tree_freep) json_t *workers = json_array();
-    for (int i = 0; i < writer->worker_count; i++) {
-        json_t *name = json_string(writer->workers[i]);
-        json_array_append_new(workers, name ? name : json_string("?"));
-    }
-    if (head->void_from >= 0) {
-        json_object_set_new(tree, "void", json_integer(head->void_from));
-    }
-    json_object_set(tree, "workers", workers);
+    json_object_set_new(tree, "workers",
+                        writer->workers ? json_incref(writer->workers) : json_array());
     AUTO(text_freep) char *first = json_dumps(tree, JSON_COMPACT);
     bool is_made =
         first && buffer_printf(&text, &err, "%s\n", first) == 0 &&

@@ -74,9 +74,8 @@ bool commit_is_try(enum commit_record_type type);
 struct commit_writer {
     struct buffer lines;
     int64_t count;
-    char **workers;
-    int worker_count, worker_room;
-    size_t worker_bytes;
+    json_t *workers, *indices; /* names in order; name -> place in that order */
+    size_t worker_bytes;       /* at most, of the names as they are written */
 };
 
 void commit_writer_init(struct commit_writer *writer);
