@@ -451,7 +451,7 @@ static void dismiss_workers(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
     dispatcher_dismiss(&coordinator->dispatcher);
-    while (coordinator->dispatcher.connections && !job_is_interrupted() &&
+    while (coordinator->dispatcher.connections.first && !job_is_interrupted() &&
            clock_monotonic_ms() < start_ms + COORDINATOR_FAREWELL_MS) {
         if (server_service(coordinator->dispatcher.server, SERVICE_MS / 2, &err) < 0) {
             return;

@@ -11,26 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A committed lease that its worker is publishing. */
-struct publication {
-    int64_t lease, first, cells;
-};
-
-/* A connection; owned by the list until `closed`. */
-struct connection {
-    struct server_peer *peer;
-    struct connection *previous, *next;
-    char name[MESSAGE_NAME_MAX + 1]; /* "" before hello */
-    int slots;
-    json_t *files; /* of its scorer, as its hello lists them; owned, may be NULL */
-    int worker;    /* index in the ledger, or -1 */
-    int64_t since_ms;
-    bool is_leaving;                        /* its next results are its last */
-    struct message_batch leases, committed; /* not sent yet */
-    struct publication *publications;       /* oldest first */
-    size_t publication_count, publication_room;
-};
-
 /* A message that came while the dispatcher was paused. */
 struct deferred_message {
     struct deferred_message *next;
@@ -47,27 +27,7 @@ static struct ledger *ledger_of(const struct dispatcher *dispatcher) {
     return journal_of(dispatcher)->ledger;
 }
 
-/* ---- sending -------------------------------------------------------------------------------- */
-
-static void send_message(struct connection *connection, const struct message *message) {
-    AUTO(text_freep) char *text = message_format(message);
-    server_send(connection->peer, text);
-}
-
-static void send_batch(struct connection *connection, struct message_batch *batch) {
-    AUTO(text_freep) char *text = message_batch_take(batch);
-    if (text) {
-        server_send(connection->peer, text);
-    }
-}
-
-static void flush(struct dispatcher *dispatcher) {
-    for (struct connection *connection = dispatcher->connections; connection;
-         connection = connection->next) {
-        send_batch(connection, &connection->committed);
-        send_batch(connection, &connection->leases);
-    }
-}
+/* ---- leases and results ---------------------------------------------------------------------- */
 
 /* The job cannot continue without its journal: the coordinator checks this failure. */
 static void note_failure(struct dispatcher *dispatcher, int result, const struct error *err) {
@@ -105,7 +65,7 @@ static enum ledger_decision report(struct dispatcher *dispatcher, const struct l
 
 /* A mini-batch whose description is too long for a message counts as a failed try. */
 static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
-    struct connection *connection = dispatcher->connection_of[lease->worker];
+    struct connection *connection = connections_of_worker(&dispatcher->connections, lease->worker);
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;
     int described = prepared_work(dispatcher->prepared, lease->first, lease->cells, &text, &err);
@@ -119,12 +79,7 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
                                 .cells = lease->cells,
                                 .try = lease->try};
     connection->leases.workers = ledger_read_counts(ledger_of(dispatcher)).workers;
-    int added = text ? message_batch_lease(&connection->leases, &row, text) : -1;
-    if (added == 0) {
-        send_batch(connection, &connection->leases);
-        added = message_batch_lease(&connection->leases, &row, text);
-    }
-    if (added < 0) {
+    if (!text || connections_add_lease(&dispatcher->connections, connection, &row, text) < 0) {
         struct ledger_lease ended;
         char cause[LEDGER_CAUSE_MAX];
         snprintf(cause, sizeof cause, "its description is larger than a message: %s",
@@ -147,7 +102,8 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
 }
 
 static void take_away(struct dispatcher *dispatcher, const struct ledger_revoked *taken) {
-    struct connection *connection = dispatcher->connection_of[taken->lease.worker];
+    struct connection *connection =
+        connections_of_worker(&dispatcher->connections, taken->lease.worker);
     const struct journal_failure failure = {
         .fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_TIMEOUT,
         .cause = taken->cause};
@@ -172,8 +128,8 @@ static void take_away(struct dispatcher *dispatcher, const struct ledger_revoked
                      &err);
     }
     if (connection) {
-        send_message(connection,
-                     &(struct message){.type = MESSAGE_CANCEL, .lease = taken->lease.lease});
+        connection_send(connection,
+                        &(struct message){.type = MESSAGE_CANCEL, .lease = taken->lease.lease});
     }
 }
 
@@ -193,24 +149,18 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
         run_progress_start(&dispatcher->progress, now_ms);
         hand_out(dispatcher, &lease);
     }
-    flush(dispatcher);
+    connections_flush(&dispatcher->connections);
 }
 
 /* The entry is stored: its worker may publish it now. */
 static void on_stored(void *context, const struct journal_entry *entry) {
     struct dispatcher *dispatcher = context;
-    struct connection *connection =
-        entry->worker >= 0 && (size_t)entry->worker < dispatcher->connection_of_count
-            ? dispatcher->connection_of[entry->worker]
-            : NULL;
+    struct connection *connection = connections_of_worker(&dispatcher->connections, entry->worker);
     if (!connection || dispatcher->prepared->form != SINK_PACKS ||
         (entry->type != COMMIT_DONE && entry->type != COMMIT_PARTIAL)) {
         return;
     }
-    if (message_batch_number(&connection->committed, entry->lease) == 0) {
-        send_batch(connection, &connection->committed);
-        (void)message_batch_number(&connection->committed, entry->lease);
-    }
+    connections_add_committed(&dispatcher->connections, connection, entry->lease);
     if (connection->publication_count == connection->publication_room) {
         connection->publication_room = MAX(connection->publication_room * 2, (size_t)16);
         connection->publications =
@@ -225,7 +175,7 @@ static void on_stored(void *context, const struct journal_entry *entry) {
 
 int dispatcher_turn(struct dispatcher *dispatcher, bool at_once, struct error *err) {
     int result = journal_turn(journal_of(dispatcher), at_once, on_stored, dispatcher, err);
-    flush(dispatcher);
+    connections_flush(&dispatcher->connections);
     return result;
 }
 
@@ -251,7 +201,7 @@ static void on_published(struct dispatcher *dispatcher, struct connection *conne
 
 /* The last message to it. */
 static void answer(struct connection *connection, const struct message *message) {
-    send_message(connection, message);
+    connection_send(connection, message);
     server_close(connection->peer);
 }
 
@@ -266,8 +216,7 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
     if (connection->worker >= 0) {
         int64_t retried = ledger_read_counts(ledger_of(dispatcher)).cells.retried;
         ledger_leave(ledger_of(dispatcher), connection->worker);
-        dispatcher->connection_of[connection->worker] = NULL;
-        connection->worker = -1;
+        connections_dismiss(&dispatcher->connections, connection);
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
         bool had_work = ledger_read_counts(ledger_of(dispatcher)).cells.retried > retried;
@@ -281,8 +230,8 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
 
 /* A worker may reconnect before its dead connection is noticed. */
 static void replace_namesake(struct dispatcher *dispatcher, const struct connection *connection) {
-    for (size_t i = 0; i < dispatcher->connection_of_count; i++) {
-        struct connection *other = dispatcher->connection_of[i];
+    for (size_t i = 0; i < dispatcher->connections.worker_count; i++) {
+        struct connection *other = connections_of_worker(&dispatcher->connections, (int)i);
         if (other && strcmp(other->name, connection->name) == 0) {
             leave(dispatcher, other);
             server_close(other->peer);
@@ -318,31 +267,21 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
         refuse(connection, dispatcher->failure.text);
         return;
     }
+    int worker = -1;
     replace_namesake(dispatcher, connection);
-    if (ledger_join(ledger_of(dispatcher), connection->name, connection->slots, &connection->worker,
-                    &err) < 0) {
+    if (ledger_join(ledger_of(dispatcher), connection->name, connection->slots, &worker, &err) <
+        0) {
         refuse(connection, err.text);
         return;
     }
-    size_t count = ledger_worker_count(ledger_of(dispatcher));
-    if (count > dispatcher->connection_of_count) {
-        dispatcher->connection_of =
-            x_realloc_array(dispatcher->connection_of, count, sizeof(void *));
-        memset(dispatcher->connection_of + dispatcher->connection_of_count, 0,
-               (count - dispatcher->connection_of_count) * sizeof(void *));
-        dispatcher->connection_of_count = count;
-    }
-    dispatcher->connection_of[connection->worker] = connection;
-    int64_t epoch = journal_of(dispatcher)->epoch;
-    message_batch_init(&connection->leases, MESSAGE_LEASES, epoch);
-    message_batch_init(&connection->committed, MESSAGE_COMMITTED, epoch);
+    connections_admit(&dispatcher->connections, connection, worker, journal_of(dispatcher)->epoch);
     log_event(LOG_INFO, "worker %s connected", connection->name);
 }
 
 /* Admits those that connected before the dispatcher was ready, oldest first: of two connections of
  * one name the later one is the worker's; the other is dead. */
 static void admit_all(struct dispatcher *dispatcher) {
-    struct connection *connection = dispatcher->connections;
+    struct connection *connection = dispatcher->connections.first;
     while (connection && connection->next) {
         connection = connection->next;
     }
@@ -446,14 +385,6 @@ void dispatcher_pause(struct dispatcher *dispatcher) {
     dispatcher->deferred_end = &dispatcher->deferred;
 }
 
-static void connection_free(struct connection *connection) {
-    message_batch_release(&connection->leases);
-    message_batch_release(&connection->committed);
-    tree_freep(&connection->files);
-    free(connection->publications);
-    free(connection);
-}
-
 /* Drops all deferred messages unhandled. */
 static void drop_deferred(struct dispatcher *dispatcher) {
     while (dispatcher->deferred) {
@@ -537,26 +468,13 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
 
 void dispatcher_opened(void *context, struct server_peer *peer) {
     struct dispatcher *dispatcher = context;
-    struct connection *connection = x_calloc(1, sizeof *connection);
-    *connection = (struct connection){.peer = peer,
-                                      .worker = -1,
-                                      .since_ms = clock_monotonic_ms(),
-                                      .next = dispatcher->connections};
-    if (connection->next) {
-        connection->next->previous = connection;
-    }
-    dispatcher->connections = connection;
-    server_peer_set(peer, connection);
+    connections_add(&dispatcher->connections, peer, clock_monotonic_ms());
 }
 
 void dispatcher_closed(void *context, struct server_peer *peer) {
     struct dispatcher *dispatcher = context;
     struct connection *connection = server_peer_get(peer);
-    *(connection->previous ? &connection->previous->next : &dispatcher->connections) =
-        connection->next;
-    if (connection->next) {
-        connection->next->previous = connection->previous;
-    }
+    connections_remove(&dispatcher->connections, connection);
     if (dispatcher->is_paused && !dispatcher->is_closed && connection->worker >= 0) {
         connection->next = dispatcher->gone;
         dispatcher->gone = connection;
@@ -569,7 +487,7 @@ void dispatcher_closed(void *context, struct server_peer *peer) {
 
 void dispatcher_tick(struct dispatcher *dispatcher) {
     int64_t now_ms = clock_monotonic_ms();
-    for (struct connection *connection = dispatcher->connections; connection;
+    for (struct connection *connection = dispatcher->connections.first; connection;
          connection = connection->next) {
         if (!connection->name[0] && now_ms - connection->since_ms > DISPATCHER_HELLO_MS) {
             connection->since_ms = now_ms;
@@ -580,21 +498,16 @@ void dispatcher_tick(struct dispatcher *dispatcher) {
 
 void dispatcher_dismiss(struct dispatcher *dispatcher) {
     dispatcher->is_closed = true;
-    for (struct connection *connection = dispatcher->connections; connection;
+    for (struct connection *connection = dispatcher->connections.first; connection;
          connection = connection->next) {
         if (connection->name[0]) {
-            send_message(connection, &(struct message){.type = MESSAGE_DONE});
+            connection_send(connection, &(struct message){.type = MESSAGE_DONE});
         }
         server_close(connection->peer);
     }
 }
 
 void dispatcher_release(struct dispatcher *dispatcher) {
-    while (dispatcher->connections) {
-        struct connection *next = dispatcher->connections->next;
-        connection_free(dispatcher->connections);
-        dispatcher->connections = next;
-    }
+    connections_release(&dispatcher->connections);
     drop_deferred(dispatcher);
-    free(dispatcher->connection_of);
 }

@@ -3,6 +3,7 @@
  * alone. Each event is handled completely before its function returns. */
 #pragma once
 
+#include "agent/score/coordinator/connections.h"
 #include "agent/score/coordinator/prepared.h"
 #include "agent/score/coordinator/run_progress.h"
 #include "agent/score/wire/message.h"
@@ -14,7 +15,6 @@ enum {
     DISPATCHER_DEFERRED_BYTES = 16 << 20,
 };
 
-struct connection;
 struct deferred_message;
 
 struct dispatcher {
@@ -23,9 +23,7 @@ struct dispatcher {
     struct prepared_job
         *prepared; /* borrowed; NULL while the input is listed: no worker is admitted */
     struct run_progress progress;
-    struct connection *connections;
-    struct connection **connection_of; /* by worker index; NULL: not connected */
-    size_t connection_of_count;
+    struct connections connections;
     bool is_closed;       /* a worker that connects now gets DONE */
     bool grants;          /* leases are granted */
     int64_t publishing;   /* committed leases whose files workers are publishing */
