@@ -21,6 +21,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -554,6 +555,7 @@ int main(int argc, char **argv) {
     if (argc != 5) {
         end("expected: crowd ADDRESS WORKERS STEP_MS CERTIFICATE_SHA256");
     }
+    signal(SIGPIPE, SIG_IGN); /* of a coordinator that is killed */
     prepare(argv);
     int64_t start_ms = clock_monotonic_ms(), printed_ms = start_ms, tended_ms = 0;
     while (crowd.done < crowd.count) {

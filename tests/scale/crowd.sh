@@ -2,7 +2,7 @@
 # One coordinator and thousands of workers (crowd.c: real connections and messages, no scorers) on this machine:
 #   crowd.sh [WORKERS [ITEMS [STEP_MS [SIZE]]]]
 #   WORKERS=1000  ITEMS=200000: empty files  STEP_MS=100: how long a mini-batch takes  SIZE=1: its files
-#   KILL_AT=SECONDS: the coordinator is killed with -9 then, and another one takes over
+#   KILL=yes: three seconds after all are connected, the coordinator is killed with -9, and another one takes over
 #   FORM=rows: ITEMS rows of a CSV of 8 bytes each instead of files; SIZE is then bytes, 4096 or more
 # Prints: name, tab, value, a line each. Exit code 1: rows are missing or counted twice.
 set -eu
@@ -69,8 +69,10 @@ while kill -0 "$crowd" 2>/dev/null && kill -0 "$pid" 2>/dev/null; do
     kb=$(memory VmHWM) && [ -n "$kb" ] && high=$kb
     tick=$(processor) && [ -n "$tick" ] && ticks=$tick
     line=$(tail -1 "$work/crowd")
-    if [ -z "$full_kb" ] && [ "$(jq '.open' <<<"${line:-null}")" = "$workers" ]; then full_kb=$(memory VmRSS); fi
-    if [ -n "${KILL_AT:-}" ] && [ -z "$killed" ] && awk "BEGIN { exit !($(jq '.second // 0' <<<"${line:-null}") > $KILL_AT) }"; then
+    if [ -z "$full_kb" ] && [ "$(jq '.open' <<<"${line:-null}")" = "$workers" ]; then
+        full_kb=$(memory VmRSS) full_at=$(jq '.second | floor' <<<"$line")
+    fi
+    if [ "${KILL:-}" = yes ] && [ -n "$full_kb" ] && [ -z "$killed" ] && [ "$(jq '.second | floor' <<<"$line")" -ge $((full_at + 3)) ]; then
         kill -9 "$pid"
         wait "$pid" 2>/dev/null || true
         killed=$(jq .second <<<"$line")
@@ -78,6 +80,9 @@ while kill -0 "$crowd" 2>/dev/null && kill -0 "$pid" 2>/dev/null; do
     fi
     sleep 0.2
 done
+if kill -0 "$pid" 2>/dev/null; then # the crowd has ended first: as all were told so, or by a fault
+    wait "$crowd" || { echo "crowd.sh: the workers have ended" >&2; cat "$work/crowd.err" >&2; exit 1; }
+fi
 wait "$pid" || { cat "$work/crowd.err" "$work/words" >&2; exit 1; }
 pid=
 # Those that were not there at the end never hear of it.
