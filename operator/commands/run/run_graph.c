@@ -3,6 +3,7 @@
 
 #include "operator/kinds/job/after/after.h"
 #include "operator/kinds/job/after/after_reference.h"
+#include "operator/kinds/job/after/after_volumes.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/runs/run_list.h"
 #include "operator/local/volume.h"
@@ -14,6 +15,9 @@
 #include <string.h>
 
 enum { NONE = -1 };
+
+/* Of a run: {volume: its folder}. */
+#define FOLDERS "folders"
 
 static const json_t *entries_of(const struct resource_file *file) {
     return tree_get(file->object, "spec.after");
@@ -168,7 +172,7 @@ bool run_graph_is_undisturbed(const struct run_graph *graph, size_t index) {
     return find_in_state(graph, index, RUN_GRAPH_DONE) == NONE;
 }
 
-/* A run of this machine, as the cluster would have it; owned. */
+/* A run of this machine, as the cluster would have it, with its folders; owned. */
 static json_t *find_run(const json_t *entry, struct error *err) {
     AUTO(run_list_release) struct run_list list = {0};
     const char *name = tree_text(entry, "name", ""), *kind = tree_text(entry, "kind", NULL);
@@ -186,6 +190,7 @@ static json_t *find_run(const json_t *entry, struct error *err) {
                   name, job && is_of_kind ? "has not succeeded" : "does not exist");
         return NULL;
     }
+    json_object_set(job, FOLDERS, json_object_get(item->record, "folders"));
     return TAKE(job);
 }
 
@@ -213,8 +218,65 @@ static void declare_volumes(json_t *object, const char *path) {
     free(volume_beside_declare(object, kinds_of(object)->local.within, folder));
 }
 
-int run_graph_fill(const struct run_graph *graph, size_t index, json_t **ret_object,
-                   struct error *err) {
+/* A job that gets what others have written. */
+struct fitting {
+    const struct run_graph *graph;
+    size_t index;
+    const struct run_options *options;
+    const json_t *object; /* with their outputs */
+};
+
+/* The folder of the volume of VOLUME/path, for the job of a file; owned; NULL: it has none. */
+static char *folder_of(const struct fitting *fitting, const json_t *object, const char *file,
+                       const char *path) {
+    AUTO(text_freep) char *manifest_folder = volume_manifest_folder(file);
+    struct volume_places places = {.given = fitting->options->volumes.values,
+                                   .given_count = fitting->options->volumes.count,
+                                   .manifest_folder = manifest_folder};
+    const json_t *volume = after_volumes_find(object, path);
+    struct error ignored = {0};
+    char *folder = NULL;
+    bool is_found = volume && !json_object_get(volume, "emptyDir") &&
+                    volume_find(&places, volume, &folder, &ignored) == 0;
+    return is_found ? folder : NULL;
+}
+
+/* The same of a job that it waits for. */
+static char *folder_of_other(const struct fitting *fitting, const json_t *job, const char *path) {
+    const struct resource_files *files = fitting->graph->files;
+    AUTO(text_freep) char *volume = x_strndup(path, strcspn(path, "/"));
+    const char *of_run = tree_text(json_object_get(job, FOLDERS), volume, NULL);
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->at[i].object == job) {
+            return folder_of(fitting, job, files->at[i].path, path);
+        }
+    }
+    return of_run ? x_strdup(of_run) : NULL;
+}
+
+static int check_folders(const struct fitting *fitting, const json_t *jobs, struct error *err) {
+    const struct resource_file *file = &fitting->graph->files->at[fitting->index];
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        const json_t *job = json_array_get(jobs, i);
+        const char *path = after_output(job);
+        if (!path || strstr(path, "://") || !after_volumes_uses(file->object, job)) {
+            continue;
+        }
+        AUTO(text_freep) char *ours = folder_of(fitting, fitting->object, file->path, path);
+        AUTO(text_freep) char *theirs = folder_of_other(fitting, job, path);
+        if (ours && theirs && strcmp(ours, theirs) != 0) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.volumes: %.*s is %s here, but %s in %s, which has written to "
+                             "%s: give --volume, so that it is the same folder",
+                             (int)strcspn(path, "/"), path, ours, theirs,
+                             tree_text(job, "metadata.name", ""), path);
+        }
+    }
+    return 0;
+}
+
+int run_graph_fill(const struct run_graph *graph, size_t index, const struct run_options *options,
+                   json_t **ret_object, struct error *err) {
     const struct resource_file *file = &graph->files->at[index];
     AUTO(tree_freep) json_t *jobs = gather(graph, index, err);
     if (!jobs) {
@@ -228,7 +290,8 @@ int run_graph_fill(const struct run_graph *graph, size_t index, json_t **ret_obj
     after_reference_fill_in(object, values);
     json_object_del(json_object_get(object, "spec"), "after");
     declare_volumes(object, file->path);
-    if (kinds_of(object)->check(object, err) < 0) {
+    const struct fitting fitting = {graph, index, options, object};
+    if (check_folders(&fitting, jobs, err) < 0 || kinds_of(object)->check(object, err) < 0) {
         return error_context(err, "%s", file->path);
     }
     *ret_object = TAKE(object);

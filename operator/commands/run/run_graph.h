@@ -2,6 +2,7 @@
  * it, in which order `windlass run` runs it, and what each job gets of the earlier ones. */
 #pragma once
 
+#include "operator/commands/run/run_options.h"
 #include "operator/resource_files.h"
 
 /* Whether a job of the files names others. */
@@ -29,6 +30,8 @@ const char *run_graph_failed_before(const struct run_graph *graph, size_t index)
 /* Whether none of those that it waits for was run just now. */
 bool run_graph_is_undisturbed(const struct run_graph *graph, size_t index);
 /* The job as it is to run, owned: with the earlier jobs' outputs, and without spec.after. A job
- * that is not in the files must have succeeded as a run of this machine. */
-NODISCARD int run_graph_fill(const struct run_graph *graph, size_t index, json_t **ret_object,
+ * that is not in the files must have succeeded as a run of this machine. INVALID also: the volume
+ * of an earlier job's output is another folder here. */
+NODISCARD int run_graph_fill(const struct run_graph *graph, size_t index,
+                             const struct run_options *options, json_t **ret_object,
                              struct error *err);

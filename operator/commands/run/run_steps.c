@@ -19,7 +19,7 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
     bool is_kept = false;
     if (failed) {
         fprintf(stderr, "windlass: skipped: %s, because %s failed\n", name, failed);
-    } else if (run_graph_fill(graph, index, &object, &err) < 0) {
+    } else if (run_graph_fill(graph, index, options, &object, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
         code = error_exit_code(&err);
     } else {

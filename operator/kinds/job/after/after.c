@@ -2,6 +2,7 @@
 #include "operator/kinds/job/after/after.h"
 
 #include "operator/kinds/job/after/after_reference.h"
+#include "operator/kinds/job/after/after_volumes.h"
 #include "operator/kinds/job/conditions.h"
 
 #include <stdio.h>
@@ -213,6 +214,18 @@ static void add(struct after *after, enum after_state state, const char *text) {
     snprintf(after->message + at, sizeof after->message - at, "%s%s", at > 0 ? ", " : "", text);
 }
 
+static int check_volumes(const json_t *object, const json_t *others, struct error *err) {
+    const json_t *entries = tree_get(object, "spec.after");
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        size_t count = 0;
+        const json_t *job = find(others, json_array_get(entries, i), &count);
+        if (after_volumes_check(object, job, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 void after_judge(const json_t *object, const json_t *others, struct after *ret_after) {
     const json_t *entries = tree_get(object, "spec.after");
     *ret_after = (struct after){.state = AFTER_DONE};
@@ -228,7 +241,8 @@ void after_judge(const json_t *object, const json_t *others, struct after *ret_a
     }
     struct error err = {0};
     ret_after->values = after_values(object, others);
-    if (after_reference_check_values(object, ret_after->values, &err) < 0) {
+    if (after_reference_check_values(object, ret_after->values, &err) < 0 ||
+        check_volumes(object, others, &err) < 0) {
         after_release(ret_after);
         ret_after->state = AFTER_FAILED;
         snprintf(ret_after->message, sizeof ret_after->message, "%.590s", err.text);

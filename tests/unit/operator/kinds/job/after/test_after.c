@@ -170,6 +170,57 @@ static void test_which_are_open(void) {
     CHECK(after_is_open(object));
 }
 
+/* data/x is the same place for both only if data is. */
+static void test_volumes_are_the_same(void) {
+    static const char claim[] = "'persistentVolumeClaim': {'claimName': 'c'}";
+    static const struct {
+        const char *ours, *theirs, *word;
+        const char *failed; /* NULL: it begins */
+    } rows[] = {
+        {claim, claim, "$(after.a.output)", NULL},
+        {"'persistentVolumeClaim': {'claimName': 'c', 'readOnly': true}", claim,
+         "$(after.a.output)", NULL},
+        {"'persistentVolumeClaim': {'claimName': 'd'}", claim, "-i=$(after.a.output)",
+         "spec.volumes: data is another volume than in DistTrain a, which has written to data/x"},
+        {"'persistentVolumeClaim': {'claimName': 'd'}", claim, "it only waits", NULL},
+        {"'hostPath': {'path': '/a'}", "'hostPath': {'path': '/b', 'type': 'Directory'}",
+         "$(after.a.output)", "spec.volumes: data is another volume"},
+        {"'nfs': {'server': 's', 'path': '/a'}", "'nfs': {'server': 's', 'path': '/b'}",
+         "$(after.a.output)", "spec.volumes: data is another volume"},
+        {"'nfs': {'server': 's', 'path': '/a'}", "'nfs': {'server': 's.local', 'path': '/a'}",
+         "$(after.a.output)", NULL},
+        {"'azureFile': {'shareName': 'a'}", "'azureFile': {'shareName': 'b'}", "$(after.a.output)",
+         "spec.volumes: data is another volume"},
+        {claim, "'hostPath': {'path': '/b'}", "$(after.a.output)", NULL}, /* it may be the same */
+        {"'emptyDir': {}", "'emptyDir': {}", "$(after.a.output)",
+         "spec.volumes: data lasts as long as a pod, so what DistTrain a has written to data/x"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *spec = x_printf("{'after': [{'name': 'a'}], 'command': ['%s'], 'volumes': [{'name': "
+                              "'data', %s}]}",
+                              rows[i].word, rows[i].ours);
+        AUTO(text_freep)
+        char *other = x_printf("[{'kind': 'DistTrain', 'metadata': {'name': 'a', 'generation': 1}, "
+                               "'spec': {'outputs': [{'path': 'data/x'}], 'volumes': [{'name': "
+                               "'data', %s}]}, 'status': {'observedGeneration': 1, 'conditions': "
+                               "[{'type': 'Succeeded', 'status': 'True'}]}}]",
+                               rows[i].theirs);
+        AUTO(tree_freep) json_t *object = job(spec);
+        AUTO(tree_freep) json_t *others = parse(other);
+        struct after after;
+        after_judge(object, others, &after);
+        bool is_right = rows[i].failed ? after.state == AFTER_FAILED &&
+                                             text_starts(after.message, rows[i].failed)
+                                       : after.state == AFTER_DONE;
+        if (!is_right) {
+            printf("# row %zu: %d %s\n", i, after.state, after.message);
+            test_failures++;
+        }
+        after_release(&after);
+    }
+}
+
 int main(void) {
     TEST(test_which_are_refused);
     TEST(test_what_is_replaced);
@@ -178,5 +229,6 @@ int main(void) {
     TEST(test_the_limit_is_that_of_the_use);
     TEST(test_growth_is_bounded);
     TEST(test_which_are_open);
+    TEST(test_volumes_are_the_same);
     return TEST_END();
 }
