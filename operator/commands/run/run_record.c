@@ -60,6 +60,7 @@ void run_record_start(struct run_record *record, const struct run_record_facts *
                              "earlier", facts->earlier);
     json_object_update(record->about, more);
     set_now(record->about, "startTime");
+    json_object_set_new(record->about, RUN_RECORD_START, json_integer(clock_wall_ms()));
     if (run_entry_open(record->about, &record->entry, &err) < 0) {
         fprintf(stderr, "windlass: this run cannot be found by its name: %s\n", err.text);
     }

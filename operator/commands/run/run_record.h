@@ -7,6 +7,10 @@
 
 struct run_record;
 
+/* A member of the record: when the run began, before it read any input; milliseconds since 1970 by
+ * the wall clock, which the times of files go by. */
+#define RUN_RECORD_START "startMilliseconds"
+
 struct run_record_facts {
     const char *state_folder;
     bool owns_state;         /* the run chose that folder, so that it may go with the record */

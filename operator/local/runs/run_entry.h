@@ -8,9 +8,9 @@
  *
  * BASE is $XDG_STATE_HOME/windlass, else ~/.local/state/windlass; ID is NAME-TIME. Members of the
  * record: name, file, arguments (of `windlass run`), folder (the working folder), host, state (the
- * folder of the logs), startTime, job (the object as last seen), pods; of a step of a graph earlier
- * ({NAME: ID}: the runs whose output it uses); at the end endTime, exitCode, outcome and message;
- * of a job that makes jobs also made (kind.h), table and page. */
+ * folder of the logs), startTime, startMilliseconds, job (the object as last seen), pods; of a step
+ * of a graph earlier ({NAME: ID}: the runs whose output it uses); at the end endTime, exitCode,
+ * outcome and message; of a job that makes jobs also made (kind.h), table and page. */
 #pragma once
 
 #include "lib/error.h"

@@ -72,6 +72,20 @@ check "the step before ran alone: those after it run again" [ "$code $(kept)/ $(
 rm d/bb/result.json
 w run -f .
 check "an output without its result: runs again" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
+rm d/bb/x
+w run -f .
+check "an output without one of its files: runs again" [ "$code $(kept)/ $(ended)$(cat d/bb/x)" = "0 aa / bb 1" ]
+sed 's/{name: aa}/{name: cc}/; s/input /v1 /' aa.yaml >"$work/cc.yaml"
+w run -f "$work/cc.yaml" --volume d=d
+w run -f .
+check "another job has written to the output: runs again" [ "$code $(kept)/ $(ended)" = "0 / aa bb " ]
+touch -d '2020-01-01' d/v1
+w run -f .
+check "an input with an old time: runs again" [ "$code $(kept)/ $(ended)" = "0 / aa bb " ]
+mkdir -p "$work/apart/d/aa"
+cp bb.yaml "$work/apart/"
+w run -f aa.yaml -f "$work/apart/bb.yaml"
+check "an output in another folder of the same name is not read" [ $code -eq 2 -a -n "$(grep "spec.volumes: d is $work/apart/d here, but $work/mini/d in aa" "$work/all")" ]
 touch -d '+1 hour' d/v1
 w run -f .
 check "an input behind a link was changed: runs again" [ "$code $(kept)/ $(ended)" = "0 / aa bb " ]
