@@ -29,9 +29,81 @@ static int find_owner(struct store *output, const char *kind, enum owner *ret_ow
     return 0;
 }
 
-int result_folder_begin(struct store *output, const char *kind, struct error *err) {
+/* ---- who writes there ----------------------------------------------------------------------- */
+
+/* The uid of the job whose program was started last. */
+#define WRITER ".windlass/writer"
+#define OWN_FOLDER ".windlass/"
+enum { UID_BYTES_MAX = 128, RUN_SIZE = 16, RUNS_MAX = 4096 };
+
+/* FAILED: another job has begun after this one. */
+static int check_writer(struct store *output, const json_t *result, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    struct error why = {0};
+    const char *uid = tree_text(result, "uid", "");
+    buffer_init(&text, UID_BYTES_MAX);
+    if (strcmp(tree_text(result, "kind", ""), RESULT_DISTTRAIN) != 0 || !*uid) {
+        return 0;
+    }
+    if (store_get(output, WRITER, &text, NULL, &why) < 0) {
+        bool is_none = why.kind == ERROR_NOT_FOUND || why.kind == ERROR_INVALID;
+        *err = is_none ? *err : why;
+        return is_none ? 0 : -1;
+    }
+    bool is_ours = text.size == strlen(uid) && memcmp(text.data, uid, text.size) == 0;
+    return is_ours ? 0
+                   : error_set(err, ERROR_FAILED,
+                               "%s: another job has begun to write there (uid %.*s), so its files "
+                               "may be of either: give each job an output of its own",
+                               store_path(output), (int)MIN(text.size, (size_t)40),
+                               text.data ? text.data : "");
+}
+
+struct ended_runs {
+    const char *own;
+    json_t *others; /* {run: true} */
+};
+
+/* .windlass/RUN/ended/ATTEMPT */
+static int on_own_name(void *context, const char *name, const struct store_info *info UNUSED,
+                       struct error *err UNUSED) {
+    struct ended_runs *runs = context;
+    const char *run = name + strlen(OWN_FOLDER);
+    size_t size = strspn(run, "0123456789abcdef");
+    if (size == RUN_SIZE && text_starts(run + size, "/ended/") &&
+        (!runs->own || strncmp(run, runs->own, RUN_SIZE) != 0) &&
+        json_object_size(runs->others) < RUNS_MAX) {
+        AUTO(text_freep) char *other = x_strndup(run, size);
+        json_object_set_new(runs->others, other, json_true());
+    }
+    return 0;
+}
+
+/* Of a run with another spec: those of the same are the successors' (ended.h). */
+static int forget_ended(struct store *output, const char *own_run, struct error *err) {
+    AUTO(tree_freep) json_t *others = json_object();
+    struct ended_runs runs = {.own = own_run, .others = others};
+    const char *run;
+    json_t *ignored;
+    if (store_list(output, OWN_FOLDER, NULL, on_own_name, &runs, err) < 0) {
+        return -1;
+    }
+    json_object_foreach(others, run, ignored) {
+        AUTO(text_freep) char *folder = x_printf(OWN_FOLDER "%s/ended/", run);
+        if (store_clear(output, folder, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int result_folder_begin(struct store *output, const struct result_folder_job *job,
+                        struct error *err) {
     enum owner owner = OWNER_NONE;
-    if (find_owner(output, kind, &owner, err) < 0) {
+    if (find_owner(output, job->kind, &owner, err) < 0 ||
+        (job->uid &&
+         store_put(output, WRITER, job->uid, strlen(job->uid), STORE_REPLACE, err) < 0) ||
+        forget_ended(output, job->run, err) < 0) {
         return -1;
     }
     /* result.json goes last: it is what shows that the other two are ours. */
@@ -118,15 +190,39 @@ static int list_files(struct store *output, json_t *excluded, json_t **ret_entry
     return 0;
 }
 
+/* Whether result.json still is the one with that hash. */
+static bool is_stored(struct store *output, const char *sha256) {
+    struct store_digest hash;
+    struct error ignored = {0};
+    return store_hash(output, RESULT_NAME, NULL, NULL, &hash, &ignored) == 0 &&
+           strcmp(hash.sha256, sha256) == 0;
+}
+
+/* A job that has begun since has removed an earlier result, but perhaps not this one. */
+static int check_still_ours(struct store *output, const json_t *result, const char *sha256,
+                            struct error *err) {
+    if (check_writer(output, result, err) == 0) {
+        return 0;
+    }
+    struct error ignored = {0};
+    if (is_stored(output, sha256)) {
+        (void)!result_remove(output, &ignored);
+    }
+    return -1;
+}
+
 int result_folder_write(struct store *output, json_t *result, const struct signature_key *key,
                         char ret_sha256[static 65], struct error *err) {
     json_t *excluded = tree_ensure_list(result, "excluded"), *entry = NULL;
     if (check_names(output, tree_text(result, "kind", ""), err) < 0 ||
+        check_writer(output, result, err) < 0 ||
         list_files(output, excluded, &entry, err) < 0) {
         return -1;
     }
     json_object_set_new(result, "outputs", json_array());
     json_object_set_new(result, "reports", json_array());
     json_object_set_new(result, "list", entry);
-    return result_write(output, result, key, ret_sha256, err);
+    return result_write(output, result, key, ret_sha256, err) < 0
+               ? -1
+               : check_still_ours(output, result, ret_sha256, err);
 }

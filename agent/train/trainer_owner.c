@@ -45,7 +45,9 @@ static int discard_files(const struct trainer *trainer, struct error *err) {
 /* What an earlier training has made. Its starts are overtaken first, so that none of them that
  * still lives writes its result again. */
 static int discard(const struct trainer *trainer, const char *run, struct error *err) {
-    static const char *const folders[] = {"checkpoint/", "finished/"};
+    static const char *const folders[] = {"checkpoint/", "finished/", "ended/"};
+    /* Of this run the last one is its hub's: it closes the attempts before. */
+    size_t count = ARRAY_LEN(folders) - (strcmp(run, trainer->job->run) == 0);
     struct store *store = trainer->store;
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", run);
     struct checkpoint_location place = {store, prefix};
@@ -54,7 +56,7 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
         store_remove(store, RESULT_NAME, err) < 0 || discard_files(trainer, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+    for (size_t i = 0; i < count; i++) {
         AUTO(text_freep) char *folder = x_printf("%s%s", prefix, folders[i]);
         if (store_clear(store, folder, err) < 0) {
             return -1;

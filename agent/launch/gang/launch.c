@@ -72,11 +72,12 @@ static void make_links(const struct launch_job *job) {
 
 /* The results of an earlier run must not remain as if they were of this one. */
 static int forget_results(const struct launch_job *job, struct error *err) {
+    const struct result_folder_job of = {RESULT_DISTTRAIN, job->uid, job->run_name};
     for (size_t i = 0; job->result_outputs && job->result_outputs[i]; i++) {
         AUTO(store_freep) struct store *store = NULL;
         if (strchr(job->result_outputs[i], '/') &&
             (store_open(job->result_outputs[i], /* writes= */ true, &store, err) < 0 ||
-             result_folder_begin(store, RESULT_DISTTRAIN, err) < 0)) {
+             result_folder_begin(store, &of, err) < 0)) {
             return error_context(err, "spec.outputs[%zu]", i);
         }
     }

@@ -167,6 +167,17 @@ check "a changed file is found" eval '! verify ranks && grep -q "^changed  *mode
 command_job ranks MPI 'exit 3' "$signs"
 check "a later run that fails leaves no result" eval '[ $code -eq 1 ] && [ ! -e "$work/out/ranks/result.json" ] && [ ! -e "$work/out/ranks/result.outputs.jsonl" ] && [ -e "$work/out/ranks/model.bin" ]'
 
+check "nor what says that the ranks of the one before had ended" eval '! compgen -G "$work/out/ranks/.windlass/*/ended/*" >/dev/null'
+
+# Two jobs with one output: the second one begins while the first one works.
+command_job two None 'touch "$1/begun"; until [ -e "$1/go" ]; do sleep 0.05; done' &
+until_true 60 [ -e "$work/out/two/begun" ]
+sed 's/{name: two}/{name: other}/; s/touch .*; done/echo x >$1\/y; touch $1\/go/' "$work/two.yaml" >"$work/other.yaml"
+run other
+wait $!
+check "two jobs with one output: the first one succeeds, and says why it has no result" eval 'grep -q "^two succeeded" "$work/two.log" && grep -q "^  result   out/two: another job has begun to write there (uid " "$work/two.log"'
+check "two jobs with one output: the result is the second one's" eval '[ "$code $(result two .name)" = "0 other" ] && verify two'
+
 command_job none None 'echo "$WINDLASS_RANK" >"$1/$WINDLASS_RANK"; mkdir -p "$1/inner"; ln -sf /etc/passwd "$1/link"; echo x >"$1/inner/x"' "$signs
 outputs: [{id: MODEL, path: out/none}, {id: INNER, path: out/none/inner}]"
 sed -i '/outputs: \[{id: MODEL, path: out\/none}\]$/d' "$work/none.yaml"

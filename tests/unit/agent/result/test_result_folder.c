@@ -51,6 +51,8 @@ static int64_t faults(void) {
     return count;
 }
 
+static const struct result_folder_job nobody = {RESULT_DISTTRAIN, NULL, NULL};
+
 static void all_files_are_named(void) {
     AUTO(tree_freep) json_t *result = new_result("inner");
     AUTO(text_freep) char *link = x_printf("%s/out/link", folder);
@@ -61,7 +63,7 @@ static void all_files_are_named(void) {
     put("inner/result.json", "of another output");
     put(".hidden/x", "x");
     CHECK_INT(symlink("/etc/passwd", link), 0);
-    CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
+    CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     CHECK_INT(tree_integer(result, "list.files", -1), 2);
     CHECK_INT(tree_integer(result, "list.fileBytes", -1), 5);
@@ -80,7 +82,7 @@ static void an_earlier_result_goes(void) {
     char sha256[65];
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     put(RESULT_ENVELOPE_NAME, "{}\n");
-    CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
+    CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
     CHECK(!is_there(RESULT_NAME) && !is_there(RESULT_ENVELOPE_NAME));
     CHECK(!is_there(RESULT_FOLDER_LIST));
     CHECK(is_there("deep/er/x"));
@@ -97,7 +99,7 @@ static void a_programs_own_stays(void) {
         char sha256[65];
         buffer_init(&text, RESULT_BYTES_MAX);
         put(RESULT_NAME, rows[i]);
-        CHECK_OK(result_folder_begin(output, "DistTrain", &err), &err);
+        CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
         CHECK_INT(result_folder_write(output, result, NULL, sha256, &refused), -1);
         CHECK_INT(refused.kind, ERROR_FAILED);
         CHECK(strstr(refused.text, "is a file of the program") != NULL);
@@ -123,13 +125,54 @@ static void another_kinds_stays(void) {
     for (int i = 0; i < 2; i++) {
         struct error refused = {0};
         CHECK_INT(i ? result_folder_write(output, result, NULL, sha256, &refused)
-                    : result_folder_begin(output, "DistTrain", &refused),
+                    : result_folder_begin(output, &nobody, &refused),
                   -1);
         CHECK_INT(refused.kind, ERROR_INVALID);
         CHECK(strstr(refused.text, "holds the result of BatchScore score (result.json): choose"));
     }
     CHECK_OK(store_get(output, RESULT_NAME, &text, NULL, &err), &err);
     CHECK(text.data && strstr(text.data, "BatchScore"));
+}
+
+#define OWN "0123456789abcdef"
+#define OTHER "fedcba9876543210"
+
+/* The end of another run's ranks says nothing about this one; its own records are its successors'. */
+static void ends_of_others_go(void) {
+    const struct result_folder_job job = {RESULT_DISTTRAIN, "uid-1", OWN};
+    struct error err = {0};
+    put(".windlass/" OTHER "/ended/000001", "{}");
+    put(".windlass/" OTHER "/ended/000002.1", "{}");
+    put(".windlass/" OTHER "/checkpoint/7", "x");
+    put(".windlass/" OWN "/ended/000001", "{}");
+    put(".windlass/more/ended/x", "x");
+    CHECK_OK(result_folder_begin(output, &job, &err), &err);
+    CHECK(!is_there(".windlass/" OTHER "/ended/000001"));
+    CHECK(!is_there(".windlass/" OTHER "/ended/000002.1"));
+    CHECK(is_there(".windlass/" OTHER "/checkpoint/7") && is_there(".windlass/more/ended/x"));
+    CHECK(is_there(".windlass/" OWN "/ended/000001"));
+}
+
+/* Two jobs with one output: the one that began first ends while the other one writes. */
+static void who_began_last_writes(void) {
+    static const char *const uids[] = {"uid-1", "uid-2"};
+    AUTO(tree_freep) json_t *result = new_result(NULL);
+    struct error err = {0}, refused = {0};
+    char sha256[65];
+    CHECK_OK(store_remove(output, RESULT_NAME, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(uids); i++) {
+        const struct result_folder_job job = {RESULT_DISTTRAIN, uids[i], OWN};
+        CHECK_OK(result_folder_begin(output, &job, &err), &err);
+    }
+    json_object_set_new(result, "uid", json_string("uid-1"));
+    CHECK_INT(result_folder_write(output, result, NULL, sha256, &refused), -1);
+    CHECK_INT(refused.kind, ERROR_FAILED);
+    CHECK(strstr(refused.text, "another job has begun to write there (uid uid-2)") != NULL);
+    CHECK(!is_there(RESULT_NAME));
+    json_object_set_new(result, "uid", json_string("uid-2"));
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    CHECK_OK(store_remove(output, ".windlass/writer", &err), &err); /* its program may do that */
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
 }
 
 int main(void) {
@@ -140,6 +183,8 @@ int main(void) {
     TEST(all_files_are_named);
     TEST(an_earlier_result_goes);
     TEST(a_programs_own_stays);
+    TEST(ends_of_others_go);
+    TEST(who_began_last_writes);
     TEST(another_kinds_stays);
     store_free(output);
     store_free(scratch);
