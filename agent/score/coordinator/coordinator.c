@@ -476,8 +476,7 @@ static void repeat_ending(const struct job *job, json_t *words, const char *why)
 
 static int report_finished(const struct coordinator *coordinator) {
     json_t *words = coordinator->finished;
-    json_object_set_new(words, "message",
-                        json_string("nothing to do: an earlier run has finished this job"));
+    json_object_set_new(words, "message", json_string(rerun_finished_words(coordinator->job)));
     json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
     repeat_ending(coordinator->job, words, "nothing to do: this run has already ended");
     return 0;
@@ -493,6 +492,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         return report_finished(coordinator);
     }
     coordinator->prepared.is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
+    rerun_note_rows(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {

@@ -505,6 +505,29 @@ void rerun_follow(const struct prepared_job *prepared, const struct job *job,
     }
 }
 
+/* What a database has meanwhile is not looked at. */
+static bool has_query(const struct job *job) {
+    return tree_get(job->spec, "input.table.query") != NULL;
+}
+
+void rerun_note_rows(const struct prepared_job *prepared, const struct job *job,
+                     struct run_progress *progress) {
+    if (prepared->is_foreign && has_query(job) && !*progress->rerun) {
+        snprintf(progress->rerun, sizeof progress->rerun,
+                 "%.90s: the rows are those that the query gave an earlier run; only --restart "
+                 "asks the database again",
+                 job->output);
+        log_event(LOG_INFO, "%s", progress->rerun);
+    }
+}
+
+const char *rerun_finished_words(const struct job *job) {
+    return has_query(job)
+               ? "nothing to do: an earlier run has finished this job, with the rows that its "
+                 "query gave then; only --restart asks the database again"
+               : "nothing to do: an earlier run has finished this job";
+}
+
 int rerun_look_again(struct prepared_job *prepared, const struct job *job, struct error *err) {
     struct list_comparison found;
     if (compare_input(prepared, job, &found, err) < 0) {

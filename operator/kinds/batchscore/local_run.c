@@ -150,6 +150,8 @@ static void print_success(const struct ending *ending) {
             printf("  %-8s %s\n", "rerun", message);
         } else if (strstr(message, " was not empty: ")) {
             printf("  %-8s %s\n", "stays", message);
+        } else if (strstr(message, ": the rows are those that the query gave ")) {
+            printf("  %-8s %s\n", "rows", message);
         }
     } else {
         printf("%s succeeded: %s\n  %-8s with --restart\n", ending->name, message, "again");

@@ -65,6 +65,7 @@ check "the rows are one Parquet file of the run" [ "$(find "$work/data/out/.wind
 mv "$work/people.db" "$work/away.db"
 run
 check "a job that is run again needs the rows, not the database" eval '[ $code -eq 0 ] && same "$work/wanted"'
+check "... and says so" says "^query succeeded: nothing to do: .* with the rows that its query gave then; only --restart asks"
 rm -f "$work/people.db"
 mv "$work/away.db" "$work/people.db"
 job "SELECT id, small AS part, name FROM people" "$lite" 64KB 0
