@@ -38,9 +38,39 @@ int resident_file_read(const struct resident_file *file, size_t offset, void *re
     return 0;
 }
 
-static int measure(int fd, size_t bytes_max, size_t *ret_size, struct error *err) {
+/* Eight bytes at a time, because it is computed while a job starts. */
+uint64_t resident_sum(uint64_t sum, const void *bytes, size_t size) {
+    const uint8_t *from = bytes;
+    size_t at = 0;
+    uint64_t word = 0;
+    for (; at + sizeof word <= size; at += sizeof word) {
+        memcpy(&word, from + at, sizeof word);
+        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+        sum ^= sum >> 32;
+    }
+    for (; at < size; at++) {
+        sum = (sum ^ from[at]) * 0x9e3779b97f4a7c15;
+    }
+    return sum;
+}
+
+static int64_t ns_of(const struct timespec *time) {
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+int resident_file_check(const struct resident_file *file, struct error *err) {
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0) {
+    if (fstat(file->fd, &status) < 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "cannot be looked at: %s", strerror(errno));
+    }
+    return ns_of(&status.st_mtim) == file->modified_ns && (size_t)status.st_size == file->size
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "was changed while it was read");
+}
+
+static int measure(struct resident_file *file, size_t bytes_max, struct error *err) {
+    struct stat status;
+    if (file->fd < 0 || fstat(file->fd, &status) < 0) {
         return error_from_errno(err, errno, "cannot open");
     }
     if (!S_ISREG(status.st_mode)) {
@@ -50,7 +80,8 @@ static int measure(int fd, size_t bytes_max, size_t *ret_size, struct error *err
         return error_set(err, ERROR_INVALID, "%lld bytes; at most %zu are expected",
                          (long long)status.st_size, bytes_max);
     }
-    *ret_size = (size_t)status.st_size;
+    file->size = (size_t)status.st_size;
+    file->modified_ns = ns_of(&status.st_mtim);
     return 0;
 }
 
@@ -63,7 +94,7 @@ int resident_file_reserve(const char *path, int fd, size_t bytes_max,
     AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
     file->path = x_strdup(path);
     file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (measure(file->fd, bytes_max, &file->size, err) < 0) {
+    if (measure(file, bytes_max, err) < 0) {
         return -1;
     }
     if (file->size) { /* separate pages, so that single pages can be dropped */
@@ -87,6 +118,7 @@ int resident_file_open(const char *path, int fd, size_t bytes_max, struct reside
     if (resident_file_read(file, 0, file->bytes, file->size, err) < 0) {
         return -1;
     }
+    file->sum = resident_sum(0, file->bytes, file->size);
     *ret_file = TAKE(file);
     return 0;
 }
@@ -111,21 +143,9 @@ static size_t bytes_of(const struct value *value) {
     return (size_t)shape_count(&value->shape) * tensor_type_size(value->type);
 }
 
-/* A checksum of large constants: eight bytes at a time, because it is computed while a job starts.
- * It detects accidental changes, not deliberate ones. */
+/* Of a large constant. */
 static uint64_t sum_of(const struct value *value) {
-    const uint8_t *bytes = value->constant.data;
-    size_t at = 0, count = bytes_of(value);
-    uint64_t sum = count, word = 0;
-    for (; at + sizeof word <= count; at += sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
-        sum ^= sum >> 32;
-    }
-    for (; at < count; at++) {
-        sum = (sum ^ bytes[at]) * 0x9e3779b97f4a7c15;
-    }
-    return sum;
+    return resident_sum(bytes_of(value), value->constant.data, bytes_of(value));
 }
 
 /* Only whole pages, because the first and the last one may contain other data. */

@@ -19,6 +19,8 @@ struct resident_file {
     int fd; /* kept open, so that the same file is read again even if another file has its name */
     uint8_t *bytes; /* private memory of whole pages; NULL: the file is empty */
     size_t size;
+    uint64_t sum;        /* of the bytes as they were read (resident_sum); 0: only reserved */
+    int64_t modified_ns; /* of the file when it was opened */
     struct resident_file *next; /* another file of the same model; borrowed; NULL: none */
 };
 
@@ -35,6 +37,12 @@ void resident_file_free(struct resident_file *file);
  * Messages do not contain the path. */
 NODISCARD int resident_file_read(const struct resident_file *file, size_t offset, void *ret_bytes,
                                  size_t size, struct error *err);
+
+/* A checksum, with what comes before in `sum` (0 at first). Pieces but the last one are of whole
+ * words (8 bytes). It detects accidental changes, not deliberate ones. */
+uint64_t resident_sum(uint64_t sum, const void *bytes, size_t size);
+/* UNAVAILABLE: the file has been written to since it was opened, by its time and size. */
+NODISCARD int resident_file_check(const struct resident_file *file, struct error *err);
 
 /* Returns the memory of whole pages to the system; they read as zeros afterwards. */
 void resident_drop(const void *bytes, size_t size);

@@ -21,20 +21,27 @@ static int add_external(struct digest *digest, const struct external_file *file,
         }
         digest_add(digest, piece, size);
     }
-    return 0;
+    return resident_file_check(file->file, err) < 0 ? error_context(err, "%s", file->name) : 0;
 }
 
-/* Reads the file. Parts of which the graph has copies do not stay in memory a second time. */
+/* Reads the file. Parts of which the graph has copies do not stay in memory a second time. One that
+ * is written over while it is loaded would have the digest of other weights than those in memory.
+ */
 int model_digest(const struct model *model, char hex[static 65], struct error *err) {
     const struct resident_file *file = model->file;
     AUTO(text_freep) char *piece = x_malloc(DIGEST_PIECE_BYTES);
     AUTO(digest_freep) struct digest *digest = digest_new();
+    uint64_t sum = 0;
     for (size_t at = 0, size; at < file->size; at += size) {
         size = MIN(file->size - at, (size_t)DIGEST_PIECE_BYTES);
         if (resident_file_read(file, at, piece, size, err) < 0) {
             return -1;
         }
         digest_add(digest, piece, size);
+        sum = resident_sum(sum, piece, size);
+    }
+    if (sum != file->sum) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s: was changed while it was loaded", file->path);
     }
     for (size_t i = 0; i < model->external->count; i++) {
         if (add_external(digest, &model->external->files[i], piece, err) < 0) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/test.h"
@@ -183,6 +184,34 @@ static void test_what_may_not_go_stays(void) {
     done(file, &value);
 }
 
+/* Data beside a model is read in parts: what was written since is known by the file's time. */
+static void test_a_file_that_was_written_over_is_known(void) {
+    struct error err = {0};
+    struct resident_file *file = NULL;
+    write_file(path, 1, COUNT);
+    AUTO(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_OK(resident_file_reserve(path, fd, COUNT * 4 + 1, &file, &err), &err);
+    CHECK_OK(resident_file_check(file, &err), &err);
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL); /* times have steps of 10 ms */
+    CHECK_INT(pwrite(fd, "x", 1, COUNT), 1);
+    CHECK_INT(resident_file_check(file, &err), -1);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    resident_file_free(file);
+    unlink(path);
+}
+
+/* In pieces of whole words it is the same. */
+static void test_the_sum_of_pieces(void) {
+    char bytes[43] = "a model's weights, and what is behind them";
+    uint64_t whole = resident_sum(0, bytes, sizeof bytes);
+    CHECK(resident_sum(resident_sum(0, bytes, 16), bytes + 16, sizeof bytes - 16) == whole);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] ^= 4;
+        CHECK(resident_sum(0, bytes, sizeof bytes) != whole);
+        bytes[i] ^= 4;
+    }
+}
+
 int main(void) {
     TEST(test_what_is_let_go_comes_back);
     TEST(test_the_file_s_own_bytes_come_back);
@@ -190,5 +219,7 @@ int main(void) {
     TEST(test_another_file_of_the_model);
     TEST(test_views_hold_what_they_show);
     TEST(test_what_may_not_go_stays);
+    TEST(test_a_file_that_was_written_over_is_known);
+    TEST(test_the_sum_of_pieces);
     return TEST_END();
 }

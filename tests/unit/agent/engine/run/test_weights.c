@@ -147,6 +147,28 @@ static void test_the_digest_is_the_files(void) {
     }
 }
 
+/* A new model is copied over the old one (the same inode) after it was loaded: the digest of the
+ * file is not that of the weights in memory. */
+static void test_a_file_that_was_written_over_has_no_digest(void) {
+    struct error err = {0};
+    AUTO(session_freep) struct session *session = NULL;
+    AUTO(text_freep) char *bytes = NULL;
+    char hex[65];
+    size_t size = 0;
+    const struct session_options options = {.threads = 1};
+    write_network("a");
+    CHECK_OK(file_read(path, WRITE_BYTES_MAX, &bytes, &size, &err), &err);
+    CHECK_OK(session_open(path, &options, &session, &err), &err);
+    FILE *file = fopen(path, "r+e");
+    CHECK(file && fseek(file, (long)(size / 2), SEEK_SET) == 0);
+    CHECK_INT(putc(bytes[size / 2] ^ 1, file) == EOF, 0);
+    CHECK_INT(fclose(file), 0);
+    CHECK_INT(session_model_digest(session, hex, &err), -1);
+    CHECK_INT(error_exit_code(&err), 3);
+    CHECK(strstr(err.text, path) && strstr(err.text, "was changed while it was loaded"));
+    unlink(path);
+}
+
 static int run_rows(struct session *session, int64_t rows, int64_t side, struct error *err) {
     struct tensor inputs[2], outputs[16];
     struct error bug = {0};
@@ -233,5 +255,6 @@ int main(void) {
     TEST(test_a_file_that_is_gone_ends_no_process);
     TEST(test_weights_come_back_for_new_shapes);
     TEST(test_the_digest_is_the_files);
+    TEST(test_a_file_that_was_written_over_has_no_digest);
     return TEST_END();
 }
