@@ -66,7 +66,7 @@ agent/score/report      agent/score/report/ agent/score/log/ lib/
 agent/score/feed        agent/score/feed/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/post        agent/score/post/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
-agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/request_metrics.h agent/score/worker/scorer.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
+agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/request_metrics.h agent/score/worker/scorer.h agent/score/worker/code_files.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h agent/result/result_file.h lib/
 agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/* lib/

@@ -2,6 +2,7 @@
 #include "agent/score/endpoint/own_server.h"
 
 #include "agent/launch/pod/port.h"
+#include "agent/score/worker/code_files.h"
 #include "agent/serve/presence.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_state.h"
@@ -40,6 +41,8 @@ struct own_server {
     int64_t answers; /* at its last end */
     bool was_tried;  /* whether other pods reach it */
     int in_a_row;    /* ends without an answer between */
+    json_t *spec;    /* its `scorer` and `code` */
+    char seen[65];   /* of the files that its command names, before it was started */
 };
 
 /* ---- its words and variables ---------------------------------------------------------------- */
@@ -179,6 +182,12 @@ int own_server_open(const json_t *spec, struct own_server **ret_server, struct e
     struct own_server *server = x_calloc(1, sizeof *server);
     server->fd = -1;
     server->port = (int)tree_integer(given, "port", 0);
+    server->spec = json_pack("{s:O?, s:O?}", "scorer", json_object_get(spec, "scorer"), "code",
+                             json_object_get(spec, "code"));
+    if (code_files_look(server->spec, server->seen, err) < 0) {
+        own_server_close(server);
+        return -1;
+    }
     int result = pod_folder ? start_child(server, given, pod_folder, err)
                             : environment_read("WINDLASS_SERVER", &shared, err);
     if (result < 0) {
@@ -201,6 +210,7 @@ void own_server_close(struct own_server *server) {
         poll(NULL, 0, FAREWELL_STEP_MS);
     }
     free(server->folder);
+    json_decref(server->spec);
     free(server);
 }
 
@@ -225,6 +235,19 @@ static int check_end(struct own_server *server, int64_t answers, struct error *e
     return 0;
 }
 
+/* What is started again reads them as they are now; the next worker lists them anew. */
+static int check_models(const struct own_server *server, struct error *err) {
+    char seen[65];
+    if (code_files_look(server->spec, seen, err) < 0) {
+        return -1;
+    }
+    return strcmp(seen, server->seen) == 0
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE,
+                           "spec." FIELD " has ended, and files that its command names have "
+                           "changed since it was started");
+}
+
 static int take_state(struct own_server *server, const struct serve_state *state, int64_t answers,
                       struct error *err) {
     int64_t ends = state->ends - server->state.ends;
@@ -235,7 +258,7 @@ static int take_state(struct own_server *server, const struct serve_state *state
     server->in_a_row = answers > server->answers ? 1 : server->in_a_row + (int)MIN(ends, 100);
     server->answers = answers;
     log_event(LOG_WARNING, "the model server has ended: %s", state->words);
-    return check_end(server, answers, err);
+    return check_end(server, answers, err) < 0 ? -1 : check_models(server, err);
 }
 
 /* Who reaches a model server is answered: it asks for nothing. */

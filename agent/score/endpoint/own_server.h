@@ -18,5 +18,6 @@ int own_server_port(const struct own_server *server); /* at 127.0.0.1 */
 /* answers: how many requests the server has answered so far. Logs when it has ended. -1: it
  * will not answer any more. INVALID: it has never answered, so the server of another worker would
  * not either; UNAVAILABLE: it has answered before, or its container is gone, and another worker's
- * may answer. One thread. Accepts NULL. */
+ * may answer; or it has ended, and the files that its command names have changed since it was
+ * opened, so that it would answer by another model. One thread. Accepts NULL. */
 NODISCARD int own_server_look(struct own_server *server, int64_t answers, struct error *err);

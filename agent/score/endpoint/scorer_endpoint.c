@@ -8,6 +8,7 @@
 #include "agent/score/endpoint/pool.h"
 #include "agent/score/endpoint/turn_room.h"
 #include "agent/score/endpoint/unique.h"
+#include "agent/score/worker/code_files.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/secret.h"
 #include "lib/text/jsontext.h"
@@ -34,6 +35,7 @@ struct shared {
     struct endpoint_form form;
     struct own_server *server; /* NULL: none of our own */
     struct pool *pool;         /* NULL: in a coordinator */
+    json_t *files;             /* of endpoint_files; NULL: not listed yet */
 };
 
 struct scorer {
@@ -57,6 +59,7 @@ static void shared_unref(struct shared *shared) {
         endpoint_setting_release(&shared->setting);
         turn_room_release(&shared->rows);
         turn_room_release(&shared->makers);
+        json_decref(shared->files);
         free(shared);
     }
 }
@@ -130,9 +133,19 @@ static int endpoint_open(const struct scorer_options *options, struct scorer **r
     return 0;
 }
 
-/* The servers' models are not known by a hash. */
-static int endpoint_files(struct scorer *scorer UNUSED, const struct scorer *first UNUSED,
-                          json_t *files UNUSED, struct error *err UNUSED) {
+/* The models of the worker's own server; those of others are not known by a hash. */
+static int endpoint_files(struct scorer *scorer, const struct scorer *first, json_t *files,
+                          struct error *err) {
+    struct shared *shared = scorer->shared;
+    char ignored[65];
+    if (!first && !shared->files) {
+        AUTO(tree_freep) json_t *listed = json_object();
+        if (code_files_add(scorer->options.spec, listed, ignored, err) < 0) {
+            return -1;
+        }
+        shared->files = TAKE(listed);
+    }
+    json_object_update(files, shared->files);
     return 0;
 }
 

@@ -86,6 +86,11 @@ static const char *digest_of(const json_t *files, const char *field) {
     return text ? text : "";
 }
 
+/* A file of a program or server that is new does not count: it may be a cache's. */
+static bool is_of_program(const char *field) {
+    return text_starts(field, RUN_FILE_CODE) || text_starts(field, RUN_FILE_SERVER);
+}
+
 const char *run_file_find_change(const json_t *then, const json_t *now) {
     const char *field;
     const json_t *ignored;
@@ -95,7 +100,7 @@ const char *run_file_find_change(const json_t *then, const json_t *now) {
         }
     }
     json_object_foreach((json_t *)now, field, ignored) {
-        if (!text_starts(field, RUN_FILE_CODE) &&
+        if (!is_of_program(field) &&
             strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
             return field;
         }
@@ -179,7 +184,7 @@ int run_file_changes(const json_t *then, const json_t *now,
         compare_file(&changes, field, then, now);
     }
     json_object_foreach((json_t *)files_now, field, ignored) {
-        if (!json_object_get(files_then, field) && !text_starts(field, RUN_FILE_CODE)) {
+        if (!json_object_get(files_then, field) && !is_of_program(field)) {
             compare_file(&changes, field, then, now);
         }
     }

@@ -11,6 +11,8 @@
 enum { RUN_FILE_CHANGE_BYTES = 128, RUN_FILE_CHANGES_BYTES = 320 };
 /* Begins the fields of a program's code (code_files.h). */
 #define RUN_FILE_CODE "scorer.command: "
+/* The same of the models of a worker's own server. */
+#define RUN_FILE_SERVER "scorer.endpoint.server: "
 
 /* What a run with these files (scorer.h: field -> SHA-256; borrowed) and this input begins with.
  * spec: the job's, as it was given; listing: NULL where the input has lines. The caller owns the

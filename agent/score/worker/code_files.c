@@ -20,7 +20,11 @@ enum { PIECE_BYTES = 256 << 10, END_BYTES = 32 << 20, FOLDERS_MAX = 64 };
 static const char *const extensions[] = {
     "py",  "pyx", "pxd", "ipynb", "sh", "bash", "zsh", "pl",   "pm",  "rb", "r",
     "jl",  "js",  "mjs", "cjs",   "ts", "lua",  "php", "java", "jar", "c",  "cc",
-    "cpp", "h",   "cu",  "go",    "rs", "so",   "exe", "whl",  "egg", "sql"};
+    "cpp", "h",   "cu",  "go",    "rs", "so",   "exe", "whl",  "egg", "sql",  NULL};
+
+static const char *const weights[] = {
+    "gguf", "ggml", "safetensors", "bin",  "pt", "pth",    "onnx",  "data", "json",  "model",
+    "txt",  "jinja", "engine",     "plan", "h5", "tflite", "keras", "npz",  "index", NULL};
 
 /* What was found: its spec path, size and change token. */
 struct search {
@@ -29,6 +33,7 @@ struct search {
     size_t before; /* length of found without this folder's files */
     int64_t bytes, names;
     bool is_full;
+    bool is_of_models; /* not of code */
     json_t *listed; /* the folders' own paths, and for each the spec path through which it was
                        found: a program follows links to folders */
     char *unseen;   /* the first link of which nothing is known; NULL: none */
@@ -41,14 +46,18 @@ static void search_release(struct search *search) {
 
 /* ---- which files ---------------------------------------------------------------------------- */
 
-static bool is_code(const char *name) {
+static bool has_extension(const char *name, const char *const *list) {
     const char *dot = strrchr(file_basename(name), '.');
-    for (size_t i = 0; dot && i < ARRAY_LEN(extensions); i++) {
-        if (strcasecmp(dot + 1, extensions[i]) == 0) {
+    for (; dot && *list; list++) {
+        if (strcasecmp(dot + 1, *list) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_code(const char *name) {
+    return has_extension(name, extensions);
 }
 
 static bool is_generated(const char *name) {
@@ -94,10 +103,12 @@ static int on_file(void *context, const char *name, const struct store_info *inf
         note_link(search, name, info);
         return 0;
     }
-    if (is_generated(name) || !is_code(name)) {
+    bool is_wanted = search->is_of_models ? has_extension(name, weights)
+                                          : is_code(name) && !is_generated(name);
+    if (!is_wanted) {
         return 0;
     }
-    search->bytes += info->size_bytes;
+    search->bytes += search->is_of_models ? 0 : info->size_bytes;
     size_t count = json_array_size(search->found) - search->before;
     if (count == CODE_FILES_MAX || search->bytes > CODE_BYTES_MAX) {
         search->is_full = true;
@@ -145,10 +156,12 @@ static int list_one(struct search *search, const char *folder, struct error *err
 }
 
 /* 1: all its files were found; 0: there are too many. */
-static int find_folder(const char *folder, json_t *found, struct error *err) {
+static int find_folder(const char *folder, bool is_of_models, json_t *found, struct error *err) {
     AUTO(search_release)
-    struct search search = {
-        .found = found, .before = json_array_size(found), .listed = json_object()};
+    struct search search = {.found = found,
+                            .before = json_array_size(found),
+                            .is_of_models = is_of_models,
+                            .listed = json_object()};
     const char *own;
     json_t *path;
     size_t count = 0;
@@ -192,7 +205,7 @@ static int find_around(const char *path, json_t *found, struct error *err) {
     if (type == S_IFREG && find_file(path, found, err) < 0) {
         return -1;
     }
-    int done = find_folder(folder, found, err);
+    int done = find_folder(folder, /* is_of_models= */ false, found, err);
     if (done == 0) {
         log_event(LOG_WARNING,
                   "spec.scorer.command: %s has more files than are compared (%d of code, %lld MiB, "
@@ -201,6 +214,32 @@ static int find_around(const char *path, json_t *found, struct error *err) {
                   type == S_IFREG ? "only " : "none of it is", type == S_IFREG ? path : "");
     }
     return done < 0 ? -1 : 0;
+}
+
+static int find_model(const char *path, json_t *found, struct error *err) {
+    mode_t type = type_of(path);
+    if (type == S_IFREG) {
+        return find_file(path, found, err);
+    }
+    int done = type == S_IFDIR ? find_folder(path, /* is_of_models= */ true, found, err) : 1;
+    if (done == 0) {
+        log_event(LOG_WARNING,
+                  "spec." RUN_FILE_SERVER "%s has more files than are compared (%d, %d in all): "
+                  "none of it is compared",
+                  path, CODE_FILES_MAX, CODE_NAMES_MAX);
+    }
+    return done < 0 ? -1 : 0;
+}
+
+static int find_models(const json_t *spec, json_t *found, struct error *err) {
+    const json_t *models = tree_get(spec, "code.models");
+    for (size_t i = 0; i < json_array_size(models); i++) {
+        const char *path = json_string_value(json_array_get(models, i));
+        if (path && find_model(path, found, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
@@ -224,6 +263,9 @@ static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
         if (path && type_of(path) == S_IFREG && find_file(path, found, err) < 0) {
             return -1;
         }
+    }
+    if (find_models(spec, found, err) < 0) {
+        return -1;
     }
     *ret_found = TAKE(found);
     return 0;
@@ -261,7 +303,7 @@ static int hash_file(int fd, const char *path, int64_t size, struct digest *dige
 }
 
 /* Lists a file under its field; one that is gone or cannot be read is left out. */
-static int add_hash(const char *path, json_t *listed, struct error *err) {
+static int add_hash(const char *prefix, const char *path, json_t *listed, struct error *err) {
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
     struct stat status;
@@ -280,13 +322,13 @@ static int add_hash(const char *path, json_t *listed, struct error *err) {
     digest_end(TAKE(digest), hex);
     AUTO(text_freep)
     char *field =
-        x_printf(RUN_FILE_CODE "%s%s", path, status.st_size > CODE_BYTES_MAX ? " (ends)" : "");
+        x_printf("%s%s%s", prefix, path, status.st_size > CODE_BYTES_MAX ? " (ends)" : "");
     json_object_set_new(listed, field, json_string(hex));
     return 0;
 }
 
 /* A list too long for a message becomes the digest of its text. */
-static void add_listed(json_t *listed, const char *first, json_t *files) {
+static void add_listed(json_t *listed, const char *prefix, const char *first, json_t *files) {
     size_t bytes = 0;
     const char *name;
     json_t *digest;
@@ -300,7 +342,7 @@ static void add_listed(json_t *listed, const char *first, json_t *files) {
     char hex[65];
     AUTO(text_freep) char *text = tree_canonical(listed);
     AUTO(text_freep)
-    char *field = x_printf(RUN_FILE_CODE "%.*s (all)", (int)MIN(strcspn(first, "/"), 63), first);
+    char *field = x_printf("%s%.*s (all)", prefix, (int)MIN(strcspn(first, "/"), 63), first);
     digest_sha256(text, strlen(text), hex);
     json_object_set_new(files, field, json_string(hex));
 }
@@ -322,18 +364,19 @@ int code_files_look(const json_t *spec, char ret_seen[static 65], struct error *
 int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65], struct error *err) {
     AUTO(tree_freep) json_t *found = NULL;
     AUTO(tree_freep) json_t *listed = json_object();
-    const char *path = NULL;
+    const char *path = NULL, *prefix = RUN_FILE_CODE;
+    prefix = tree_get(spec, "code.models") ? RUN_FILE_SERVER : prefix;
     if (find_all(spec, &found, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < json_array_size(found); i++) {
         path = json_string_value(json_array_get(json_array_get(found, i), 0));
-        if (add_hash(path, listed, err) < 0) {
-            return error_context(err, "spec.scorer.command");
+        if (add_hash(prefix, path, listed, err) < 0) {
+            return error_context(err, "spec.%.*s", (int)strcspn(prefix, ":"), prefix);
         }
     }
     if (path) {
-        add_listed(listed, path, files);
+        add_listed(listed, prefix, path, files);
     }
     sum_up(found, ret_seen);
     return 0;

@@ -7,7 +7,9 @@
  * extension of source code; not __pycache__ and hidden names, and not data, models and settings,
  * which a program may write there itself. A folder with more than CODE_FILES_MAX of them,
  * CODE_BYTES_MAX in all, or CODE_NAMES_MAX names of any kind does not count, and the log says so.
- */
+ *
+ * Of a worker's own model server, `code.models` names files, and folders in which the files with an
+ * extension of weights, settings and vocabularies count, of any size. */
 #pragma once
 
 #include "agent/score/log/run_file.h"
@@ -19,7 +21,7 @@ enum {
 };
 #define CODE_BYTES_MAX ((int64_t)256 << 20)
 
-/* Adds "scorer.command: code/lib/util.py" -> SHA-256 for each file, or "scorer.command: code (all)"
+/* Adds "scorer.command: code/lib/util.py" (of a server RUN_FILE_SERVER) -> SHA-256 for each file, or "scorer.command: code (all)"
  * for all of them together. Of a larger file than CODE_BYTES_MAX: "scorer.command: code/net.pt
  * (ends)", the SHA-256 of its size, its first and its last 32 MiB. ret_seen: a digest of the files'
  * names and change tokens; equal ones need not be read again. Nothing is added without `code`.

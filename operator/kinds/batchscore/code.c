@@ -15,6 +15,7 @@ static const char word_ends[] = "/" PATH_ENDS, list_ends[] = "/:" PATH_ENDS;
 struct words {
     const json_t *spec;
     const char *ends; /* a slash, and what ends a path */
+    bool is_server;   /* they name models */
     bool is_setting;  /* of a variable that may name a cache, where a library puts code that it
                          downloads (HF_HOME), as well as code */
     json_t *code;
@@ -32,9 +33,9 @@ static bool is_in(const char *path, const char *folder) {
     return strncmp(path, folder, size) == 0 && (!path[size] || path[size] == '/');
 }
 
-/* Whether inputs, outputs or logs, which change while the job runs, are in the folder, or it is in
- * one of theirs. */
-static bool has_data(const json_t *spec, const char *folder) {
+/* Whether one of the paths of the spec is in the folder, not told apart within a volume where a path
+ * is not plain. is_either: or the folder in it. */
+static bool has_path(const json_t *spec, const char *folder, bool is_either) {
     for (const char *const *field = batchscore_path_fields; *field; field++) {
         const char *path = tree_text(spec, *field, NULL);
         if (!path || !job_place(spec, path)) {
@@ -43,17 +44,30 @@ static bool has_data(const json_t *spec, const char *folder) {
         AUTO(text_freep) char *volume = x_strndup(path, strcspn(path, "/"));
         bool is_known = is_plain(path) && is_plain(folder);
         const char *place = is_known ? path : volume;
-        if (is_in(place, folder) || is_in(folder, place)) {
+        if (is_in(place, folder) || (is_either && is_in(folder, place))) {
             return true;
         }
     }
     return false;
 }
 
+/* Whether inputs, outputs or logs, which change while the job runs, are in the folder, or it is in
+ * one of theirs. */
+static bool has_data(const json_t *spec, const char *folder) {
+    return has_path(spec, folder, /* is_either= */ true);
+}
+
 static void add_to(json_t *code, const char *kind, const char *path) {
     json_t *list = tree_ensure_list(code, kind);
     if (!tree_has_text(list, path)) {
         json_array_append_new(list, json_string(path));
+    }
+}
+
+/* A whole volume may be a cache. */
+static void add_model(const struct words *words, const char *path) {
+    if (strchr(path, '/') && !has_path(words->spec, path, /* is_either= */ false)) {
+        add_to(words->code, "models", path);
     }
 }
 
@@ -72,6 +86,10 @@ static void add_path(const struct words *words, const char *volume, const char *
     const char *slash = strrchr(path, '/');
     AUTO(text_freep) char *above = slash ? x_strndup(path, (size_t)(slash - path)) : NULL;
     if (job_has_parent_part(path)) { /* the agents refuse it */
+        return;
+    }
+    if (words->is_server) {
+        add_model(words, path);
         return;
     }
     bool is_alone = words->is_setting && has_data(spec, volume);
@@ -125,6 +143,9 @@ json_t *batchscore_code(const json_t *spec) {
     json_t *value;
     add_tree(&words, tree_get(spec, "scorer.command.command"));
     add_tree(&words, tree_get(spec, "scorer.command.arguments"));
+    words.is_server = true;
+    add_tree(&words, tree_get(spec, "scorer.endpoint.server.command"));
+    words.is_server = false;
     words.ends = list_ends;
     json_object_foreach((json_t *)variables, name, value) {
         words.is_setting = !is_search_path(name);

@@ -76,6 +76,35 @@ check "the worker's log says that the server ended" grep -q "the model server ha
 check "and that others reach it, of the one that listens on all addresses alone" eval 'grep -q "port [0-9]* is open to other pods" "$work"/kills.state/*worker*.log && ! grep -q "is open to other pods" "$work"/two.state/*.log'
 check "no server is left" none_left
 
+# ---- another model under the old name
+model_manifest() { # NAME OPTIONS
+    manifest "$1" "" "" ""
+    sed -i "s#command: .*, }, concurrency#command: [sh, -c, 'exec \$0 port=\$1 $2', '$server', \$(WINDLASS_PORT), \$(data)/net/m.gguf]}, concurrency#" "$work/$1.yaml"
+}
+run_model() {
+    timeout 120 "$windlass" run -f "$work/$1.yaml" --workers 1 --state "$work/$1.state" >"$work/$1.said" 2>&1 </dev/null
+    code=$?
+}
+mkdir -p "$work/data/net"
+echo one >"$work/data/net/m.gguf"
+batch 300 >"$work/data/requests.jsonl"
+model_manifest model "record=$work/model.asked"
+run_model model
+check "the model that a server's command names is among the files of the run" [ "$code $(jq -r '.files | keys[]' "$out/result.json")" = "0 scorer.endpoint.server: data/net/m.gguf" ]
+echo two >"$work/data/net/m.gguf"
+run_model model
+check "applied again with another one it is refused by name" eval '[ $code -eq 2 ] && says model "spec.scorer.endpoint.server: data/net/m.gguf: the file.s SHA-256 was"'
+model_manifest moved "record=$work/moved.asked any=1 latency=100"
+run_model moved &
+run=$!
+asked() { [ "$(cat "$work/moved.asked" 2>/dev/null | wc -l)" -gt "$1" ]; }
+until_true_while $run 60 asked 20
+echo three >"$work/data/net/m.gguf"
+kill -9 $(pgrep -f "^$server port.*$work/moved")
+wait $run
+run=
+check "a server that is started again with another model does not answer: the job ends by its name" says moved "spec.scorer.endpoint.server: data/net/m.gguf changed while the job ran"
+
 # ---- servers that never come
 wanted_code=1 job 1 fails "'record=$work/fails.asked', 'fails=no such model: m.gguf'"
 check "a server that ends at once ends the job with its last words" says fails \

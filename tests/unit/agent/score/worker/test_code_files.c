@@ -156,6 +156,43 @@ static void test_too_many_files_leave_the_named_one(void) {
     CHECK_INT(json_object_size(none), 0);
 }
 
+/* Of a server: the file that is named, and what a model's folder has; not what is beside them. */
+static void test_models_of_a_server(void) {
+    static const struct {
+        const char *path, *names; /* names: NULL: none */
+    } rows[] = {
+        {"code/net/m.gguf", "code/net/m.gguf"},
+        {"code/net/hf", "code/net/hf/config.json code/net/hf/part/1.safetensors"},
+        {"code/net/none", NULL},
+    };
+    put("net/m.gguf", "1");
+    put("net/other.gguf", "2");
+    put("net/hf/config.json", "3");
+    put("net/hf/part/1.safetensors", "4");
+    put("net/hf/README.md", "5");
+    put("net/hf/run.log", "6");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = spec_of("models", rows[i].path);
+        AUTO(tree_freep) json_t *files = files_of(spec);
+        AUTO(text_freep) char *text = x_strdup("");
+        const char *field;
+        json_t *digest;
+        json_object_foreach(files, field, digest) {
+            CHECK(text_starts(field, RUN_FILE_SERVER));
+            char *more =
+                x_printf("%s%s%s", text, *text ? " " : "", field + strlen(RUN_FILE_SERVER));
+            free(text);
+            text = more;
+        }
+        CHECK_STR(text, rows[i].names ? rows[i].names : "");
+    }
+    AUTO(tree_freep) json_t *spec = spec_of("models", "code/net/m.gguf");
+    AUTO(tree_freep) json_t *before = files_of(spec);
+    put("net/m.gguf", "another");
+    AUTO(tree_freep) json_t *after = files_of(spec);
+    CHECK_STR(run_file_find_change(before, after), RUN_FILE_SERVER "code/net/m.gguf");
+}
+
 int main(void) {
     if (!mkdtemp(root)) {
         return 1;
@@ -164,6 +201,7 @@ int main(void) {
     TEST(test_the_named_file_and_the_code_around_it_count);
     TEST(test_a_change_is_seen_and_named);
     TEST(test_too_many_files_leave_the_named_one);
+    TEST(test_models_of_a_server);
     struct error ignored = {0};
     (void)!file_remove_tree(root, &ignored);
     return TEST_END();

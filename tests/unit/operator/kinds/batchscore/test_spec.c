@@ -357,6 +357,37 @@ static void test_life(void) {
     CHECK_INT(pod_phase_back_off_ms(1000000), 60000);
 }
 
+/* The models that the words of a worker's own server name; what a whole volume has may change. */
+static void test_models_of_a_server(void) {
+    static const struct {
+        const char *words, *code; /* code: NULL: none */
+    } rows[] = {
+        {"[llama-server, -m, $(code)/m.gguf, --lora=$(in)/l.gguf, --port, $(WINDLASS_PORT)]",
+         "{\"models\":[\"code/m.gguf\",\"in/l.gguf\"]}"},
+        {"[vllm, serve, $(code)/small/, --download-dir, $(code), '$(in)/a/m', $(scratch)/b]",
+         "{\"models\":[\"code/small\",\"in/a/m\"]}"},
+        {"[x, $(out), $(in)/.., $(out)/b, $(in)/a]", NULL},
+        {"[x], environment: {HF_HOME: $(code)/hf}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *text = x_printf(
+            MANIFEST("{input: {table: {path: in/a/r, format: JSONLines}}, scorer: {endpoint: "
+                     "{server: {image: i, command: %s}}}, output: {path: out/b}, volumes: ["
+                     "{name: in, nfs: {server: a, path: /b}}, {name: out, nfs: {server: a, path: "
+                     "/c}}, {name: scratch, emptyDir: {}}, {name: code, hostPath: {path: /code}}]}"),
+            rows[i].words);
+        AUTO(tree_freep) json_t *object = NULL;
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        struct error err = {0};
+        CHECK_OK(resource_parse("job.yaml", text, strlen(text), &object, &err), &err);
+        CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
+        const json_t *code = json_object_get(spec.work, "code");
+        AUTO(text_freep) char *seen = code ? tree_canonical(code) : NULL;
+        CHECK_STR(seen ? seen : "none", rows[i].code ? rows[i].code : "none");
+    }
+}
+
 /* Where the code of a program is, by the words that name volumes. */
 static void test_code_of_a_command(void) {
     static const struct {
@@ -415,6 +446,7 @@ int main(void) {
     TEST(test_run_of_buckets);
     TEST(test_run_of_an_endpoint);
     TEST(test_code_of_a_command);
+    TEST(test_models_of_a_server);
     TEST(test_run_here);
     TEST(test_hash);
     TEST(test_rule_about_changes);
