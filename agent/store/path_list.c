@@ -96,22 +96,30 @@ static bool is_unwanted(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || text_starts(name, ".windlass");
 }
 
+/* The type of an entry, DT_UNKNOWN for one that has gone. -1 with errno: file systems that do not
+ * tell types may fail here, and an entry must not be missed for that. */
+static int type_of(int folder_fd, const struct dirent *entry) {
+    struct stat status;
+    if (entry->d_type != DT_UNKNOWN) {
+        return entry->d_type;
+    }
+    if (fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        return errno == ENOENT ? DT_UNKNOWN : -1;
+    }
+    return IFTODT(status.st_mode);
+}
+
 /* "name", "name/" for a folder, or "" for a name that has gone or is not wanted. What is hidden or
- * not a file is left out. */
-static enum key_kind key_of(int folder_fd, const struct dirent *entry, char *key, size_t room) {
-    struct stat status = {0};
-    unsigned char type = entry->d_type;
+ * not a file is left out. -1 with errno. */
+static int key_of(int folder_fd, const struct dirent *entry, char *key, size_t room) {
     key[0] = 0;
     size_t length = strlen(entry->d_name);
     if (is_unwanted(entry->d_name) || length + 2 > room) {
         return KEY_LEFT_OUT;
     }
-    if (type == DT_UNKNOWN &&
-        fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        type = (unsigned char)IFTODT(status.st_mode);
-    }
-    if (type == DT_UNKNOWN) {
-        return KEY_LEFT_OUT;
+    int type = type_of(folder_fd, entry);
+    if (type < 0 || type == DT_UNKNOWN) {
+        return type < 0 ? -1 : KEY_LEFT_OUT;
     }
     memcpy(key, entry->d_name, length + 1);
     memcpy(key + length, type == DT_DIR ? "/" : "", type == DT_DIR ? 2 : 1);
@@ -138,10 +146,13 @@ static int read_pass(const struct listing *listing, struct keys *keys, DIR *entr
         if (!entry) {
             break;
         }
-        enum key_kind kind = key_of(dirfd(entries), entry, key, sizeof key);
+        int kind = key_of(dirfd(entries), entry, key, sizeof key);
+        if (kind < 0) {
+            return -1;
+        }
         if (key[0] && (kind != KEY_LEFT_OUT || listing->wants_all) && strcmp(key, told) > 0 &&
             is_behind(key, from)) {
-            keys_add(keys, key, kind);
+            keys_add(keys, key, (enum key_kind)kind);
         }
     }
     if (errno) {

@@ -91,7 +91,13 @@ static int copy_tree(const char *from, const char *to, int depth, struct error *
         return fail(err, "read", from);
     }
     int result = 0;
-    for (struct dirent *entry; result == 0 && (entry = readdir(folder));) {
+    while (result == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (!entry) {
+            result = errno ? fail(err, "read", from) : 0; /* not the end: files would be missing */
+            break;
+        }
         const char *name = entry->d_name;
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_ours(name, depth)) {
             AUTO(text_freep) char *source = file_join(from, name);
