@@ -215,8 +215,7 @@ int result_folder_write(struct store *output, json_t *result, const struct signa
                         char ret_sha256[static 65], struct error *err) {
     json_t *excluded = tree_ensure_list(result, "excluded"), *entry = NULL;
     if (check_names(output, tree_text(result, "kind", ""), err) < 0 ||
-        check_writer(output, result, err) < 0 ||
-        list_files(output, excluded, &entry, err) < 0) {
+        check_writer(output, result, err) < 0 || list_files(output, excluded, &entry, err) < 0) {
         return -1;
     }
     json_object_set_new(result, "outputs", json_array());

@@ -23,8 +23,9 @@ NODISCARD int result_folder_begin(struct store *output, const struct result_fold
 /* After its end: lists and hashes every file but those of "excluded" and links out of the volume,
  * which are added to "excluded"; fills in "outputs", "reports" and "list", and stores all
  * (result_write). FAILED: the program has a result.json of its own there, or another job has begun
- * to write there meanwhile, whose files they may be; INVALID: the result of another kind of job, a name that is not UTF-8, or too many links; CONFLICT, NOT_FOUND:
- * a file changes still; else the store's error. */
+ * to write there meanwhile, whose files they may be; INVALID: the result of another kind of job, a
+ * name that is not UTF-8, or too many links; CONFLICT, NOT_FOUND: a file changes still; else the
+ * store's error. */
 NODISCARD int result_folder_write(struct store *output, json_t *result,
                                   const struct signature_key *key, char ret_sha256[static 65],
                                   struct error *err);

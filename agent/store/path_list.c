@@ -97,7 +97,7 @@ static bool is_unwanted(const char *name) {
 }
 
 /* The type of an entry, DT_UNKNOWN for one that has gone. -1 with errno: file systems that do not
- * tell types may fail here, and an entry must not be missed for that. */
+ * know types may fail here, and an entry must not be missed for that. */
 static int type_of(int folder_fd, const struct dirent *entry) {
     struct stat status;
     if (entry->d_type != DT_UNKNOWN) {

@@ -72,7 +72,8 @@ NODISCARD int rerun_look_again(struct prepared_job *prepared, const struct job *
  * "data/out: 2 new, 1 changed, 0 tried again, 3 removed, 1000 kept". */
 void rerun_follow(const struct prepared_job *prepared, const struct job *job,
                   struct run_progress *progress);
-/* Of a job that goes on with what another one has begun: says that a query's rows are that one's. */
+/* Of a job that goes on with what another one has begun: says that a query's rows are that one's.
+ */
 void rerun_note_rows(const struct prepared_job *prepared, const struct job *job,
                      struct run_progress *progress);
 /* What a job says that finds its run ended. */

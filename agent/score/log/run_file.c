@@ -100,8 +100,7 @@ const char *run_file_find_change(const json_t *then, const json_t *now) {
         }
     }
     json_object_foreach((json_t *)now, field, ignored) {
-        if (!is_of_program(field) &&
-            strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
+        if (!is_of_program(field) && strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
             return field;
         }
     }

@@ -18,13 +18,13 @@
 enum { PIECE_BYTES = 256 << 10, END_BYTES = 32 << 20, FOLDERS_MAX = 64 };
 
 static const char *const extensions[] = {
-    "py",  "pyx", "pxd", "ipynb", "sh", "bash", "zsh", "pl",   "pm",  "rb", "r",
-    "jl",  "js",  "mjs", "cjs",   "ts", "lua",  "php", "java", "jar", "c",  "cc",
-    "cpp", "h",   "cu",  "go",    "rs", "so",   "exe", "whl",  "egg", "sql",  NULL};
+    "py",  "pyx", "pxd", "ipynb", "sh", "bash", "zsh", "pl",   "pm",  "rb",  "r",
+    "jl",  "js",  "mjs", "cjs",   "ts", "lua",  "php", "java", "jar", "c",   "cc",
+    "cpp", "h",   "cu",  "go",    "rs", "so",   "exe", "whl",  "egg", "sql", NULL};
 
 static const char *const weights[] = {
-    "gguf", "ggml", "safetensors", "bin",  "pt", "pth",    "onnx",  "data", "json",  "model",
-    "txt",  "jinja", "engine",     "plan", "h5", "tflite", "keras", "npz",  "index", NULL};
+    "gguf", "ggml",  "safetensors", "bin",  "pt", "pth",    "onnx",  "data", "json",  "model",
+    "txt",  "jinja", "engine",      "plan", "h5", "tflite", "keras", "npz",  "index", NULL};
 
 /* What was found: its spec path, size and change token. */
 struct search {
@@ -34,9 +34,9 @@ struct search {
     int64_t bytes, names;
     bool is_full;
     bool is_of_models; /* not of code */
-    json_t *listed; /* the folders' own paths, and for each the spec path through which it was
-                       found: a program follows links to folders */
-    char *unseen;   /* the first link of which nothing is known; NULL: none */
+    json_t *listed;    /* the folders' own paths, and for each the spec path through which it was
+                          found: a program follows links to folders */
+    char *unseen;      /* the first link of which nothing is known; NULL: none */
 };
 
 static void search_release(struct search *search) {
@@ -103,8 +103,8 @@ static int on_file(void *context, const char *name, const struct store_info *inf
         note_link(search, name, info);
         return 0;
     }
-    bool is_wanted = search->is_of_models ? has_extension(name, weights)
-                                          : is_code(name) && !is_generated(name);
+    bool is_wanted =
+        search->is_of_models ? has_extension(name, weights) : is_code(name) && !is_generated(name);
     if (!is_wanted) {
         return 0;
     }

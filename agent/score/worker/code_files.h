@@ -21,11 +21,12 @@ enum {
 };
 #define CODE_BYTES_MAX ((int64_t)256 << 20)
 
-/* Adds "scorer.command: code/lib/util.py" (of a server RUN_FILE_SERVER) -> SHA-256 for each file, or "scorer.command: code (all)"
- * for all of them together. Of a larger file than CODE_BYTES_MAX: "scorer.command: code/net.pt
- * (ends)", the SHA-256 of its size, its first and its last 32 MiB. ret_seen: a digest of the files'
- * names and change tokens; equal ones need not be read again. Nothing is added without `code`.
- * Blocks; errors are the storage's. Places and files that do not exist are left out. */
+/* Adds "scorer.command: code/lib/util.py" (of a server RUN_FILE_SERVER) -> SHA-256 for each file,
+ * or "scorer.command: code (all)" for all of them together. Of a larger file than CODE_BYTES_MAX:
+ * "scorer.command: code/net.pt (ends)", the SHA-256 of its size, its first and its last 32 MiB.
+ * ret_seen: a digest of the files' names and change tokens; equal ones need not be read again.
+ * Nothing is added without `code`. Blocks; errors are the storage's. Places and files that do not
+ * exist are left out. */
 NODISCARD int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65],
                              struct error *err);
 /* The same digest of names and tokens, without reading the files. */

@@ -70,14 +70,14 @@ static bool has_list(const char *folder, const json_t *list) {
     return is_whole;
 }
 
-/* A BatchScore that had nothing to do keeps the result of its earlier run. */
+/* A job that had nothing to do keeps the result of its earlier run; one with processes of its own,
+ * whose exits its result has, writes it each time. */
 static bool is_of_job(const struct look *look, const json_t *result) {
     const char *uid = tree_text(look->job, "metadata.uid", "");
     return strcmp(tree_text(result, "kind", ""), tree_text(look->object, "kind", "")) == 0 &&
            strcmp(tree_text(result, "name", ""), tree_text(look->object, "metadata.name", "")) ==
                0 &&
-           (strcmp(tree_text(result, "kind", ""), "DistTrain") != 0 ||
-            strcmp(tree_text(result, "uid", ""), uid) == 0);
+           (!json_object_get(result, "proof") || strcmp(tree_text(result, "uid", ""), uid) == 0);
 }
 
 static bool has_result(const struct look *look, const char *folder) {
@@ -96,8 +96,8 @@ static bool has_result(const struct look *look, const char *folder) {
 /* path: VOLUME/path; NULL: the job has no such output. */
 static bool is_there(const struct look *look, const char *path, bool needs_result) {
     AUTO(text_freep) char *folder = path ? run_inputs_path(path, look->folders) : NULL;
-    return !path || (folder && access(folder, F_OK) == 0 &&
-                     (!needs_result || has_result(look, folder)));
+    return !path ||
+           (folder && access(folder, F_OK) == 0 && (!needs_result || has_result(look, folder)));
 }
 
 bool run_outputs_are_whole(const json_t *object, const json_t *job, const json_t *folders) {

@@ -33,8 +33,8 @@ static bool is_in(const char *path, const char *folder) {
     return strncmp(path, folder, size) == 0 && (!path[size] || path[size] == '/');
 }
 
-/* Whether one of the paths of the spec is in the folder, not told apart within a volume where a path
- * is not plain. is_either: or the folder in it. */
+/* Whether one of the paths of the spec is in the folder, not told apart within a volume where a
+ * path is not plain. is_either: or the folder in it. */
 static bool has_path(const json_t *spec, const char *folder, bool is_either) {
     for (const char *const *field = batchscore_path_fields; *field; field++) {
         const char *path = tree_text(spec, *field, NULL);

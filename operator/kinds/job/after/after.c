@@ -219,7 +219,7 @@ static int check_volumes(const json_t *object, const json_t *others, struct erro
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
         const json_t *job = find(others, json_array_get(entries, i), &count);
-        if (after_volumes_check(object, job, err) < 0) {
+        if (after_volumes_check(object, job, after_output(job), err) < 0) {
             return -1;
         }
     }

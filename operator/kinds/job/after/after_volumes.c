@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/after/after_volumes.h"
 
-#include "operator/kinds/job/after/after.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +15,7 @@ bool after_volumes_uses(const json_t *object, const json_t *job) {
     return tree_mentions(json_object_get(object, "spec"), text);
 }
 
-/* What tells two volumes of the same kind apart. */
+/* By what two volumes of the same kind differ. */
 static bool is_another(const json_t *volume, const json_t *other) {
     static const char *const fields[] = {"persistentVolumeClaim.claimName", "hostPath.path",
                                          "nfs.path", "azureFile.shareName"};
@@ -36,8 +34,8 @@ static bool is_of_pods(const json_t *volume) {
     return json_object_get(volume, "emptyDir") || json_object_get(volume, "ephemeral");
 }
 
-int after_volumes_check(const json_t *object, const json_t *job, struct error *err) {
-    const char *output = after_output(job);
+int after_volumes_check(const json_t *object, const json_t *job, const char *output,
+                        struct error *err) {
     const json_t *ours = output ? after_volumes_find(object, output) : NULL;
     const json_t *theirs = output ? after_volumes_find(job, output) : NULL;
     if (!ours || !theirs || !after_volumes_uses(object, job)) {

@@ -137,7 +137,8 @@ static void another_kinds_stays(void) {
 #define OWN "0123456789abcdef"
 #define OTHER "fedcba9876543210"
 
-/* The end of another run's ranks says nothing about this one; its own records are its successors'. */
+/* The end of another run's ranks says nothing about this one; its own records are its successors'.
+ */
 static void ends_of_others_go(void) {
     const struct result_folder_job job = {RESULT_DISTTRAIN, "uid-1", OWN};
     struct error err = {0};

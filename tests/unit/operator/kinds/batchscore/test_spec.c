@@ -372,10 +372,11 @@ static void test_models_of_a_server(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
         char *text = x_printf(
-            MANIFEST("{input: {table: {path: in/a/r, format: JSONLines}}, scorer: {endpoint: "
-                     "{server: {image: i, command: %s}}}, output: {path: out/b}, volumes: ["
-                     "{name: in, nfs: {server: a, path: /b}}, {name: out, nfs: {server: a, path: "
-                     "/c}}, {name: scratch, emptyDir: {}}, {name: code, hostPath: {path: /code}}]}"),
+            MANIFEST(
+                "{input: {table: {path: in/a/r, format: JSONLines}}, scorer: {endpoint: "
+                "{server: {image: i, command: %s}}}, output: {path: out/b}, volumes: ["
+                "{name: in, nfs: {server: a, path: /b}}, {name: out, nfs: {server: a, path: "
+                "/c}}, {name: scratch, emptyDir: {}}, {name: code, hostPath: {path: /code}}]}"),
             rows[i].words);
         AUTO(tree_freep) json_t *object = NULL;
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
