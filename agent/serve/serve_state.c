@@ -21,6 +21,11 @@ int serve_state_write(const char *folder, const struct serve_state *state, struc
     return file_write(path, text, strlen(text), err);
 }
 
+/* Beyond any real one; differences of two stay numbers, too. */
+static int64_t count_of(const json_t *json, const char *name) {
+    return MIN(MAX(tree_integer(json, name, 0), (int64_t)0), (int64_t)SERVE_COUNT_MAX);
+}
+
 int serve_state_read(const char *folder, struct serve_state *ret_state, struct error *err) {
     AUTO(text_freep) char *path = file_join(folder, "state");
     AUTO(text_freep) char *text = NULL;
@@ -33,8 +38,8 @@ int serve_state_read(const char *folder, struct serve_state *ret_state, struct e
         tree_parse(text, size, STATE_BYTES_MAX, &json, err) < 0) {
         return error_context(err, "%s", path);
     }
-    *ret_state = (struct serve_state){.starts = tree_integer(json, "starts", 0),
-                                      .ends = tree_integer(json, "ends", 0),
+    *ret_state = (struct serve_state){.starts = count_of(json, "starts"),
+                                      .ends = count_of(json, "ends"),
                                       .is_final = tree_bool(json, "final", false)};
     snprintf(ret_state->words, sizeof ret_state->words, "%s", tree_text(json, "words", ""));
     return 0;

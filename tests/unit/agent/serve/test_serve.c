@@ -198,7 +198,8 @@ static void pauses_grow(void) {
 
 /* The server's container may write anything there. */
 static void a_state_is_not_trusted(void) {
-    static const char *const texts[] = {"", "{", "[]", "{\"starts\": \"x\", \"words\": 7}"};
+    static const char *const texts[] = {"", "{", "[]", "{\"starts\": \"x\", \"words\": 7}",
+                                        "{\"starts\": -9223372036854775807}"};
     clear();
     AUTO(text_freep) char *path = file_join(folder, "state");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -209,6 +210,12 @@ static void a_state_is_not_trusted(void) {
         CHECK_INT(state.starts, 0);
         CHECK_STR(state.words, "");
     }
+    static const char large[] = "{\"starts\": 9223372036854775807, \"ends\": 9223372036854775807}";
+    struct error err = {0};
+    struct serve_state state;
+    CHECK_OK(file_write(path, large, strlen(large), &err), &err);
+    CHECK_OK(serve_state_read(folder, &state, &err), &err);
+    CHECK(state.starts == SERVE_COUNT_MAX && state.ends == SERVE_COUNT_MAX);
 }
 
 int main(void) {
