@@ -76,7 +76,8 @@ static int write_all(int fd, const char *data, size_t size) {
 
 int file_write(const char *path, const void *data, size_t size, struct error *err) {
     AUTO(text_freep) char *temporary = x_printf("%s.tmp-%ld", path, (long)getpid());
-    AUTO(fd_closep) int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unlink(temporary); /* what a process of this number left; somebody's link is not followed */
+    AUTO(fd_closep) int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         return error_from_errno(err, errno, "cannot create %s", temporary);
     }

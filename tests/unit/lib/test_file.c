@@ -23,6 +23,22 @@ static void test_write_then_read(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
+/* Others who write to the folder can guess the temporary file's name. */
+static void test_write_follows_no_link(void) {
+    struct error err = {0};
+    AUTO(text_freep) char *victim = file_join(folder, "victim");
+    AUTO(text_freep) char *path = file_join(folder, "shared");
+    AUTO(text_freep) char *guessed = x_printf("%s.tmp-%ld", path, (long)getpid());
+    AUTO(text_freep) char *text = NULL;
+    size_t size = 0;
+    CHECK_OK(file_write(victim, "kept", 4, &err), &err);
+    CHECK_INT(symlink(victim, guessed), 0);
+    CHECK_OK(file_write(path, "new", 3, &err), &err);
+    CHECK_OK(file_read(victim, 100, &text, &size, &err), &err);
+    CHECK_STR(text, "kept");
+    CHECK(access(guessed, F_OK) < 0);
+}
+
 static void test_read_refuses_what_is_no_file(void) {
     AUTO(text_freep) char *data = NULL;
     size_t size;
@@ -71,6 +87,7 @@ int main(void) {
         return 1;
     }
     TEST(test_write_then_read);
+    TEST(test_write_follows_no_link);
     TEST(test_read_refuses_what_is_no_file);
     TEST(test_folders_made_and_removed);
     TEST(test_names);
