@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/hub_progress.h"
 
 #include "lib/net/tls.h"
+#include "operator/kinds/job/conditions.h"
 
 #include <string.h>
 
@@ -33,8 +34,8 @@ json_t *hub_progress_ask(const struct job_ops *ops, struct reconcile *request,
     const char *ip = tree_text(service, "spec.clusterIP", NULL);
     const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
     int64_t port = tree_integer(service, "spec.ports[0].port", 0);
-    if (!ip || !certificate || port < 1 || !hub_runs(ops, pods) ||
-        !is_recorded(request->object, service, certificate)) {
+    if (!ip || !certificate || port < 1 || conditions_is_finished(request->object) ||
+        !hub_runs(ops, pods) || !is_recorded(request->object, service, certificate)) {
         return NULL;
     }
     bool is_v6 = strchr(ip, ':') != NULL;

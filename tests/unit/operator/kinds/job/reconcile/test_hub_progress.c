@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whom the controller asks for a job's progress: the Service with the certificate that the status
- * has, while a hub runs. To no other address does it connect. */
+ * has, while a hub runs and the job has not ended. To no other address does it connect. */
 #include "operator/kinds/job/reconcile/hub_progress.h"
 
 #include "lib/net/tls.h"
@@ -53,24 +53,29 @@ static void test_who_is_asked(void) {
         const char *recorded, *annotated; /* in the status, at the Service */
         const char *spec, *pods;
         bool has_certificate, is_asked;
+        const char *succeeded; /* the job's condition; NULL: it has none */
     } rows[] = {
-        {"ours", "ours", SPEC, HUB("Running"), true, true},
-        {"ours", NULL, SPEC, HUB("Running"), true, true},
-        {NULL, "ours", SPEC, HUB("Running"), true, true}, /* before there is a status */
+        {"ours", "ours", SPEC, HUB("Running"), true, true, NULL},
+        {"ours", NULL, SPEC, HUB("Running"), true, true, NULL},
+        {NULL, "ours", SPEC, HUB("Running"), true, true, NULL}, /* before there is a status */
         {"ours", "ours", "{'clusterIP': 'fd00::1', 'ports': [{'port': 8443}]}", HUB("Running"),
-         true, true},
-        {OTHER, "ours", SPEC, HUB("Running"), true, false},
-        {OTHER, OTHER, SPEC, HUB("Running"), true, false},
-        {NULL, OTHER, SPEC, HUB("Running"), true, false},
-        {NULL, NULL, SPEC, HUB("Running"), true, false},
-        {"ours", "ours", SPEC, HUB("Running"), false, false},
-        {"ours", "ours", "{'ports': [{'port': 8443}]}", HUB("Running"), true, false},
+         true, true, NULL},
+        {OTHER, "ours", SPEC, HUB("Running"), true, false, NULL},
+        {OTHER, OTHER, SPEC, HUB("Running"), true, false, NULL},
+        {NULL, OTHER, SPEC, HUB("Running"), true, false, NULL},
+        {NULL, NULL, SPEC, HUB("Running"), true, false, NULL},
+        {"ours", "ours", SPEC, HUB("Running"), false, false, NULL},
+        {"ours", "ours", "{'ports': [{'port': 8443}]}", HUB("Running"), true, false, NULL},
         {"ours", "ours", "{'clusterIP': '10.0.0.1', 'ports': [{'port': 0}]}", HUB("Running"), true,
-         false},
-        {"ours", "ours", SPEC, "[]", true, false},
-        {"ours", "ours", SPEC, HUB("Pending"), true, false},
+         false, NULL},
+        {"ours", "ours", SPEC, "[]", true, false, NULL},
+        {"ours", "ours", SPEC, HUB("Pending"), true, false, NULL},
         {"ours", "ours", SPEC, "[{'metadata': {'name': 'a-1'}, 'status': {'phase': 'Running'}}]",
-         true, false},
+         true, false, NULL},
+        {"ours", "ours", SPEC, HUB("Running"), true, true, "Unknown"},
+        /* Who has the key of a job that has ended may make a pod that looks like its hub. */
+        {"ours", "ours", SPEC, HUB("Running"), true, false, "True"},
+        {"ours", "ours", SPEC, HUB("Running"), true, false, "False"},
     };
     open_world();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -81,6 +86,11 @@ static void test_who_is_asked(void) {
         json_object_set_new(service, "spec", parse(rows[i].spec));
         set_digest(tree_get(object, "status.credentials"), "certificateSHA256", rows[i].recorded);
         set_digest(annotations, ANNOTATION_CERTIFICATE_SHA256, rows[i].annotated);
+        if (rows[i].succeeded) {
+            json_object_set_new(
+                tree_get(object, "status"), "conditions",
+                json_pack("[{s:s, s:s}]", "type", "Succeeded", "status", rows[i].succeeded));
+        }
         if (rows[i].has_certificate) {
             json_object_set_new(annotations, ANNOTATION_CERTIFICATE,
                                 json_string(world.certificate));
