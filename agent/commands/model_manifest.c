@@ -3,6 +3,7 @@
 
 #include "agent/commands/model_facts.h"
 #include "lib/file.h"
+#include "lib/text/shown.h"
 #include "lib/text/utf8.h"
 
 #include <stdio.h>
@@ -22,8 +23,17 @@ static char *show_shape(const json_t *sizes) {
     return x_strdup(text);
 }
 
+/* As YAML writes it. Names come from the file: none may end its quotes or line, or act on a
+ * terminal. Owned. */
+static char *quote(const char *name) {
+    AUTO(text_freep) char *shown = shown_text(name, strlen(name));
+    AUTO(tree_freep) json_t *text = json_string(name);
+    bool is_plain = strcmp(shown, name) == 0;
+    return json_dumps(text, JSON_ENCODE_ANY | (is_plain ? 0 : JSON_ENSURE_ASCII));
+}
+
 static void print_steps(const json_t *input, const char *name) {
-    printf("          - {name: \"%s\", steps: samples, ", name);
+    printf("          - {name: %s, steps: samples, ", name);
     if (json_object_get(input, "size")) {
         printf("size: %lld, ", (long long)tree_integer(input, "size", 0));
     }
@@ -34,17 +44,19 @@ static void print_steps(const json_t *input, const char *name) {
 }
 
 static void print_input(const json_t *input) {
-    const char *name = tree_text(input, "name", ""), *state = tree_text(input, "state", NULL);
+    const char *state = tree_text(input, "state", NULL);
+    AUTO(text_freep) char *name = quote(tree_text(input, "name", ""));
     AUTO(text_freep) char *shape = show_shape(json_object_get(input, "shape"));
     if (state) {
-        printf("          - {name: \"%s\", state: \"%s\"}\n", name, state);
+        AUTO(text_freep) char *quoted = quote(state);
+        printf("          - {name: %s, state: %s}\n", name, quoted);
     } else if (json_object_get(input, "freeAxes")) {
         print_steps(input, name);
     } else if (json_object_get(input, "constant")) {
-        printf("          - {name: \"%s\", constant: [%lld]}  # the sound's samples in a second\n",
+        printf("          - {name: %s, constant: [%lld]}  # the sound's samples in a second\n",
                name, (long long)tree_integer(input, "constant", 0));
     } else {
-        printf("          - {name: \"%s\", constant: [0]}  # %s %s: your value; what changes from "
+        printf("          - {name: %s, constant: [0]}  # %s %s: your value; what changes from "
                "item to item needs columns, tokens, picture or array\n",
                name, tree_text(input, "type", ""), shape);
     }
@@ -104,7 +116,7 @@ static void print_inputs(const json_t *facts) {
     }
 }
 
-/* The names, with `between` between them; owned. */
+/* The names, with `between` between them, as one line; owned. */
 static char *join(const json_t *names, const char *between) {
     char *all = x_strdup("");
     size_t i;
@@ -115,6 +127,7 @@ static char *join(const json_t *names, const char *between) {
         free(all);
         all = longer;
     }
+    utf8_make_line(all);
     return all;
 }
 

@@ -4,6 +4,7 @@ or are false, trees without end, files of terabytes that take no room, pipes, li
 
     hostile_files.py make FOLDER    makes them in FOLDER, and prints a line for each job: NAME, INPUT, SCORER, the exit
                                     code that is wanted, and a pattern of its message, with tabs between them
+    hostile_files.py named FILE     makes a network whose names would end their line or quotes, or act on a terminal
     hostile_files.py run MIB COMMAND...   runs it, and fails with a line if a process of it took more memory
 """
 import gzip
@@ -376,6 +377,12 @@ def make(folder):
         print("\t".join(line))
 
 
+def named(path):
+    name = 'k", constant: [9]}\n\x1b[2J# \u202e{name: "z\\'
+    nodes = [node("ReduceMean", ["image"], ["means"], axes=[2, 3], keepdims=0), node("Mul", ["means", name], [name + "2"])]
+    put(path, model(nodes, [value("image", ["n", 3, "h", "w"]), value(name, [1])], [value(name + "2", ["n", 3])]))
+
+
 def run(limit, command):
     pid = os.fork()
     if pid == 0:
@@ -391,4 +398,5 @@ def run(limit, command):
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.exit(make(sys.argv[2]) if sys.argv[1] == "make" else run(int(sys.argv[2]), sys.argv[3:]))
+    makes = {"make": make, "named": named}.get(sys.argv[1])
+    sys.exit(makes(sys.argv[2]) if makes else run(int(sys.argv[2]), sys.argv[3:]))

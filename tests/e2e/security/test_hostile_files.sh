@@ -43,4 +43,12 @@ while IFS=$'\t' read -r name input scorer code pattern; do
     if [ -n "${ONLY:-}" ]; then [[ $name == *$ONLY* ]]; else sampled 4; fi || continue
     check "$name" job "$input" "$scorer" "$code" "$pattern"
 done <"$work/jobs"
+# What is printed of a network, and a manifest for it: its names stay in their line and quotes.
+named() {
+    python3 tests/e2e/security/hostile_files.py named "$work/named.onnx" && "$build/windlass-agent" model check "$work/named.onnx" >"$work/said" &&
+        [ "$(grep -cF '{name: "k\", constant: [9]} ' "$work/said")" = 1 ] && ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$work/said" && return 0
+    sed 's/^/# /' "$work/said" | cat -v
+    return 1
+}
+check "names of a network stay in their quotes" named
 exit $((failures > 0))
