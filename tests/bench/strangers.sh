@@ -3,6 +3,7 @@
 # how long a page (a probe) takes meanwhile. The coordinator and two workers are on one machine, the flood and the
 # probes on others (network namespaces, as root); the coordinator and the probes run before all other programs. Goals: 0.9 of quiet; every page within 100 ms; memory as without.
 #   ROUNDS=3: pairs of runs; COUNT=20000: connections of a flood; ITEMS=60000: mini-batches of one empty file
+#   AGENT=build/windlass-agent: the program, to compare another commit's
 # Prints a table, writes build/bench/strangers.json.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,11 +11,11 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 . tests/e2e/spec_defaults.sh
 . tests/bench/jobs.bash
-: "${ROUNDS:=3}" "${COUNT:=20000}" "${ITEMS:=60000}"
+: "${ROUNDS:=3}" "${COUNT:=20000}" "${ITEMS:=60000}" "${AGENT:=build/windlass-agent}"
 net_possible || { echo "strangers.sh: network namespaces want root" >&2; exit 3; }
 make --no-print-directory build/tests/bench/scorer
 mkdir -p build/bench
-agent=$(realpath build/windlass-agent)
+agent=$(realpath "$AGENT")
 scorer=$(realpath build/tests/bench/scorer)
 work=$(mktemp -d)
 pids=()
