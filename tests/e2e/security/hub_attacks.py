@@ -72,3 +72,4 @@ attack("a body of 100 GB", b"POST /progress HTTP/1.1\r\nHost: a\r\nContent-Lengt
 attack("chunks without end", b"POST /progress HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 500000)
 attack("half a request", b"GET /healthz HTTP/1.1\r\nHo", end=port != 8443)
 attack("HTTP/2 without a word", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0" * 64)
+attack("HTTP/2 by an upgrade", get("/healthz", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"))

@@ -49,7 +49,7 @@ check "its metrics want a token" until_true 60 answers $metrics/metrics 401
 ##### what strangers may say #####################################################################
 net_run 4 python3 tests/e2e/security/hub_attacks.py 10.77.0.1 8443 10.77.0.101 >"$work/at-hub" 2>&1
 net_run 4 python3 tests/e2e/security/hub_attacks.py 10.77.0.3 8080 10.77.0.101 >"$work/at-controller" 2>&1
-all_said() { [ "$(grep -c ': ' "$1")" = 22 ] || { sed 's/^/# /' "$1"; return 1; }; }
+all_said() { [ "$(grep -c ': ' "$1")" = 23 ] || { sed 's/^/# /' "$1"; return 1; }; }
 check "each is tried at the hub" all_said "$work/at-hub"
 check "and at the controller" all_said "$work/at-controller"
 # No WebSocket opens, and no answer has what only readers may see. (The controller has no /progress: 404.)
