@@ -307,7 +307,7 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         }
         const struct ledger_slot *holder = &slots->of[lease->slot];
         bool has_begun = holder->head == i;
-        if (has_begun && ledger->options.runs_once) {
+        if (has_begun && !ledger_may_repeat(ledger)) {
             continue;
         }
         int64_t after_ms = has_begun ? slow_ms(ledger, lease) : LEDGER_SLOW_MS;
@@ -335,6 +335,7 @@ static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_le
     lease.number = ledger->next_lease++;
     lease.try = next_try(ledger, lease.first, lease.cells);
     lease.is_second = true;
+    ledger->seconds++;
     int32_t second = slots_lease(&ledger->slots, slot, &lease, now_ms);
     slots_pair(&ledger->slots, first, second);
     *ret_lease = ledger_view(ledger, second);

@@ -172,6 +172,13 @@ bool ledger_is_over(const struct ledger *ledger) {
     return exceeded_threshold(ledger) != WITHIN;
 }
 
+bool ledger_may_repeat(const struct ledger *ledger) {
+    int64_t each = ledger->options.cells_per_second_run;
+    int64_t most =
+        each > 0 ? MAX(ledger->cells.known / each, (int64_t)LEDGER_SECONDS_MIN) : INT64_MAX;
+    return !ledger->options.runs_once && ledger->seconds < most;
+}
+
 bool ledger_find_exceeded(const struct ledger *ledger,
                           char ret_text[static LEDGER_THRESHOLD_BYTES]) {
     const struct ledger_options *options = &ledger->options;

@@ -25,6 +25,7 @@ struct ledger {
     bool is_all;   /* all cells are known */
     int64_t cells_retried, items_retried;
     int64_t next_lease;
+    int64_t seconds;              /* second runs so far */
     int32_t lease_cells;          /* maximum of cells in a lease */
     struct ledger_revoked *taken; /* for ledger_next_revoked: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
@@ -35,3 +36,5 @@ struct ledger {
 struct ledger_lease ledger_view(const struct ledger *ledger, int32_t lease);
 int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_t cells);
 bool ledger_is_over(const struct ledger *ledger); /* a threshold is exceeded */
+/* Whether a lease that has begun may get a second run. */
+bool ledger_may_repeat(const struct ledger *ledger);

@@ -14,6 +14,7 @@ enum {
     LEDGER_AHEAD_MS = 50,       /* leases ahead cover this time, by the measured durations */
     LEDGER_LEASE_CELLS = 10000, /* maximum of a lease */
     LEDGER_SLOW_MS = 1000,      /* no lease counts as slow before this time */
+    LEDGER_SECONDS_MIN = 8,     /* second runs that a small job may have, too */
     LEDGER_CELLS_MAX = 1 << 24,
     LEDGER_LEASE_BITS = 32, /* lease numbers are EPOCH << LEDGER_LEASE_BITS and up */
     LEDGER_EPOCH_MAX = INT32_MAX,
@@ -21,17 +22,19 @@ enum {
 };
 
 struct ledger_options {
-    int64_t cell_items;         /* of every cell except the last; 0: known only from the result */
-    int max_tries;              /* 1..65535 */
-    int64_t timeout_ms;         /* how long a lease may be the head of its slot */
-    int64_t wait_ms;            /* how long a worker may delay the start of the head */
-    int ahead_max;              /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
-    bool is_auto;               /* leases of several cells */
-    bool runs_once;             /* no second runs of a lease that has begun */
-    bool is_partitioned;        /* each slot works through a range of its own (video) */
-    int64_t errors_max;         /* failed items that do not fail the job; -1: any number */
-    int64_t cell_errors_max;    /* cells with failed items that do not; -1: any number */
-    double cell_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
+    int64_t cell_items;           /* of every cell except the last; 0: known only from the result */
+    int max_tries;                /* 1..65535 */
+    int64_t timeout_ms;           /* how long a lease may be the head of its slot */
+    int64_t wait_ms;              /* how long a worker may delay the start of the head */
+    int ahead_max;                /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
+    bool is_auto;                 /* leases of several cells */
+    bool runs_once;               /* no second runs of a lease that has begun */
+    int64_t cells_per_second_run; /* of leases that have begun: at most one for so many cells, or
+                                     LEDGER_SECONDS_MIN in all; 0: any number */
+    bool is_partitioned;          /* each slot works through a range of its own (video) */
+    int64_t errors_max;           /* failed items that do not fail the job; -1: any number */
+    int64_t cell_errors_max;      /* cells with failed items that do not; -1: any number */
+    double cell_errors_percent;   /* of all cells, checked once each was leased; < 0: any number */
 };
 
 struct ledger_lease {

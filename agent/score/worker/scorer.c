@@ -24,6 +24,10 @@ bool scorer_may_repeat(const json_t *spec) {
     return !tree_get(spec, "scorer.endpoint") || tree_bool(spec, "scorer.endpoint.hedge", false);
 }
 
+int64_t scorer_cells_per_second_run(const json_t *spec) {
+    return tree_get(spec, "scorer.endpoint") ? 100 : 0;
+}
+
 int64_t scorer_init_ms(const json_t *spec) {
     return tree_integer(spec, "scorer.command.initTimeoutSeconds", 0) * 1000;
 }

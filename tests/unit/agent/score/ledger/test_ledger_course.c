@@ -37,6 +37,32 @@ static void test_a_slow_last_lease_runs_twice(void) {
     ledger_free(ledger);
 }
 
+/* Second runs that cost money: one for a hundred mini-batches, but a few of a small job, too. */
+static void test_second_runs_may_be_few(void) {
+    enum { SLOW = LEDGER_SECONDS_MIN + 2, QUICK = 90 };
+    struct ledger_options options = plain;
+    options.ahead_max = 0;
+    options.cells_per_second_run = 100;
+    struct ledger *ledger = new_ledger(options, SLOW + QUICK);
+    int a = join_with(ledger, "a", SLOW), b = join_with(ledger, "b", SLOW), count = 0;
+    struct ledger_lease lease, slow[SLOW];
+    for (int given = 0; given < SLOW + QUICK; given++) {
+        CHECK(ledger_next_lease(ledger, 0, &lease));
+        if (lease.worker == a) {
+            slow[count++] = lease;
+        } else {
+            CHECK_INT(finish(ledger, &lease, 1, 0, 10), LEDGER_DONE);
+        }
+    }
+    CHECK_INT(count, SLOW);
+    for (int i = 0; i < LEDGER_SECONDS_MIN; i++) {
+        CHECK(grant(ledger, 2 * LEDGER_SLOW_MS, b, slow[i].first).is_second);
+    }
+    check_no_grant(ledger, 60000);
+    CHECK(ledger_deadline_ms(ledger) >= plain.timeout_ms); /* it does not wait for another one */
+    ledger_free(ledger);
+}
+
 /* A mini-batch that fails in each of its slow tries ends, though there is always an idle worker for
  * a second run of it. */
 static void test_slow_tries_that_fail_come_to_an_end(void) {
@@ -361,6 +387,7 @@ static void test_a_million_cells_are_quick_and_small(void) {
 
 int main(void) {
     TEST(test_a_slow_last_lease_runs_twice);
+    TEST(test_second_runs_may_be_few);
     TEST(test_slow_tries_that_fail_come_to_an_end);
     TEST(test_a_final_failure_ends_both_runs);
     TEST(test_a_last_try_that_is_good_in_part_counts);
