@@ -88,6 +88,18 @@ int tls_identity_use(const struct tls_identity *identity, SSL_CTX *tls, struct e
     return -1;
 }
 
+int tls_identity_check(const char *certificate_pem, const char *key_pem, struct error *err) {
+    AUTO(tls_identity_freep) struct tls_identity *identity = NULL;
+    if (tls_identity_read(certificate_pem, key_pem, &identity, err) < 0) {
+        return -1;
+    }
+    bool is_pair = X509_check_private_key(identity->certificate, identity->key) == 1;
+    ERR_clear_error();
+    return is_pair ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "the private key is not that of the (first) certificate");
+}
+
 /* A context has a certificate for each type of key, of which a client may get any. So what a
  * connection has of it is taken away first. */
 int tls_identity_show(const struct tls_identity *identity, SSL *tls) {

@@ -18,5 +18,8 @@ void tls_identity_freep(struct tls_identity **identity);
  * certificate's, or one of the two is too weak for OpenSSL. */
 NODISCARD int tls_identity_use(const struct tls_identity *identity, struct ssl_ctx_st *tls,
                                struct error *err);
+/* Whether a certificate and a key can be read and belong together. INVALID: they do not. */
+NODISCARD int tls_identity_check(const char *certificate_pem, const char *key_pem,
+                                 struct error *err);
 /* For SSL_CTX_set_cert_cb: this connection has that identity alone. 1: it has; 0: it cannot. */
 NODISCARD int tls_identity_show(const struct tls_identity *identity, struct ssl_st *tls);

@@ -10,6 +10,7 @@
 #include "agent/score/endpoint/unique.h"
 #include "agent/score/worker/code_files.h"
 #include "agent/score/worker/scorer.h"
+#include "lib/net/tls_identity.h"
 #include "lib/secret.h"
 #include "lib/text/jsontext.h"
 #include "lib/time/clock.h"
@@ -82,6 +83,18 @@ static void scorer_freep(struct scorer **scorer) {
     endpoint_free(*scorer);
 }
 
+/* libcurl would say only that it cannot use it, and only when it connects. */
+static int take_certificate(struct endpoint_setting *setting, const struct scorer_options *options,
+                            struct error *err) {
+    setting->certificate_pem = options->certificate_pem;
+    setting->certificate_key_pem = options->certificate_key_pem;
+    return options->certificate_pem && options->certificate_key_pem &&
+                   tls_identity_check(options->certificate_pem, options->certificate_key_pem, err) <
+                       0
+               ? error_context(err, "spec.scorer.endpoint.clientCertificate")
+               : 0;
+}
+
 static int share(struct scorer *scorer, struct error *err) {
     const struct scorer_options *options = &scorer->options;
     if (options->first) {
@@ -96,11 +109,10 @@ static int share(struct scorer *scorer, struct error *err) {
     turn_room_init(&shared->makers, MAKERS);
     if (endpoint_setting_read(options->spec, &shared->setting, err) < 0 ||
         endpoint_form_read(options->spec, &shared->form, err) < 0 ||
-        endpoint_setting_take_key(&shared->setting, options->secret, err) < 0) {
+        endpoint_setting_take_key(&shared->setting, options->secret, err) < 0 ||
+        take_certificate(&shared->setting, options, err) < 0) {
         return -1;
     }
-    shared->setting.certificate_pem = options->certificate_pem;
-    shared->setting.certificate_key_pem = options->certificate_key_pem;
     shared->rows.most = shared->setting.answer_bytes; /* as much as answers have */
     if (!options->worker) {
         return 0;

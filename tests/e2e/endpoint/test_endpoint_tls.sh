@@ -69,6 +69,13 @@ check "and the reason is in the log" grep -qi 'certificate' "$work/unknown.said"
 job strangers "https://127.0.0.1:$h2" "$pem"
 check "a server that wants a certificate ends a job without" [ $? = 1 -a ! -s "$work/h2.posts" ]
 check "with the field that it lacks" grep -q 'alert certificate required.*: see spec.scorer.endpoint.clientCertificate' "$work/strangers.said"
+mkdir "$work/secrets/mixed"
+cp "$work/secrets/client/tls.crt" "$work/secrets/mixed/tls.crt"
+cp "$work/server.key" "$work/secrets/mixed/tls.key"
+job mixed "https://127.0.0.1:$h2" "$pem
+      clientCertificate: {secretName: mixed}"
+check "a key that is not the certificate's ends it before anything is sent" [ $? = 2 -a ! -s "$work/h2.posts" ]
+check "with the field" grep -q 'spec.scorer.endpoint.clientCertificate: the private key is not that of the (first) certificate' "$work/mixed.said"
 batch 64 >"$work/data/requests.jsonl"
 job client "https://127.0.0.1:$h2" "$pem
       concurrency: 16

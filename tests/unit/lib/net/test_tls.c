@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/net/tls.h"
 
+#include "lib/net/tls_identity.h"
 #include "tests/test.h"
 
 #include <openssl/ssl.h>
@@ -67,6 +68,26 @@ static void test_the_digest_is_the_one_openssl_prints(void) {
     CHECK_STR(hex, "8f3597b4c0f6e3478464b4c8cbfbd218ac66e200486bc13bf2f4e8b4f7cc0e7c");
 }
 
+static void test_a_certificate_and_the_key_of_another_are_refused(void) {
+    AUTO(text_freep) char *first = NULL;
+    AUTO(text_freep) char *first_key = NULL;
+    AUTO(text_freep) char *second = NULL;
+    AUTO(text_freep) char *second_key = NULL;
+    struct error err = {0};
+    CHECK_OK(tls_make_certificate(&first, &first_key, NULL, &err), &err);
+    CHECK_OK(tls_make_certificate(&second, &second_key, NULL, &err), &err);
+    CHECK_OK(tls_identity_check(first, first_key, &err), &err);
+    CHECK_INT(tls_identity_check(first, second_key, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, "the private key is not that of the (first) certificate");
+    err = (struct error){0};
+    CHECK_INT(tls_identity_check("hello", first_key, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    err = (struct error){0};
+    CHECK_INT(tls_identity_check(first, "hello", &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+}
+
 static void test_bad_texts_are_refused(void) {
     static const char *const texts[] = {
         "",
@@ -124,6 +145,7 @@ int main(void) {
     TEST(test_a_made_certificate_belongs_to_its_key);
     TEST(test_two_certificates_differ);
     TEST(test_the_digest_is_the_one_openssl_prints);
+    TEST(test_a_certificate_and_the_key_of_another_are_refused);
     TEST(test_bad_texts_are_refused);
     TEST(test_nobody_is_asked_for_a_password);
     return TEST_END();
