@@ -17,12 +17,24 @@ enum {
     CONNECTIONS_PER_SERVER = 80, /* HTTP/2 needs only one */
     CONNECTIONS_MAX = 256,
     EVENTS_MAX = 64,
+    SPARE_MAX = 64,      /* calls that have ended and are used again ... */
+    BODY_KEPT = 4 << 10, /* ... unless they have more memory */
+};
+
+/* A connection's socket, by its number. Requests follow one another on it, and each ends and begins
+ * libcurl's interest in it: it stays in the epoll set in between. */
+struct http_socket {
+    bool is_open;             /* by prepare_socket, not closed since */
+    uint32_t wanted, watched; /* EPOLLIN, EPOLLOUT; watched: as in the epoll set; 0: not there */
 };
 
 struct http {
     CURLM *multi;
-    struct http_call *calls;
+    struct http_socket *sockets; /* [socket_room] */
+    int socket_room;
+    struct http_call *calls, *spare;
     size_t count;
+    int spare_count;
     int epoll, timer;
     int64_t curl_due_ms, silence_due_ms; /* INT64_MAX: never */
     int64_t armed_ms;                    /* when the timer fires, or before */
@@ -87,8 +99,44 @@ static void call_freep(struct http_call **call) {
     *call = NULL;
 }
 
+/* Keeps an ended call for the next one of its kind. */
+static void call_keep(struct http_call *call) {
+    struct http *http = call->http;
+    if (call->kind == 0 || call->err.kind || http->spare_count == SPARE_MAX ||
+        call->body.capacity > BODY_KEPT) {
+        call_free(call);
+        return;
+    }
+    call->next = http->spare;
+    http->spare = call;
+    http->spare_count++;
+}
+
+/* NULL: there is none. */
+static struct http_call *call_again(struct http *http, const struct http_request *request) {
+    struct http_call **at = &http->spare;
+    while (*at && (*at)->kind != request->kind) {
+        at = &(*at)->next;
+    }
+    struct http_call *call = request->kind > 0 ? *at : NULL;
+    if (!call) {
+        return NULL;
+    }
+    *at = call->next;
+    http->spare_count--;
+    if (!http_call_prepare_again(call, request)) {
+        call_free(call);
+        return NULL;
+    }
+    return call;
+}
+
 static int call_new(struct http *http, const struct http_request *request,
                     struct http_call **ret_call, struct error *err) {
+    *ret_call = call_again(http, request);
+    if (*ret_call) {
+        return 0;
+    }
     AUTO(call_freep) struct http_call *call = x_calloc(1, sizeof *call);
     call->http = http;
     if (http_call_prepare(call, request, err) < 0) {
@@ -120,20 +168,69 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context) {
     return 0;
 }
 
-static int on_socket(CURL *curl, curl_socket_t fd, int what, void *context, void *own) {
-    (void)curl;
-    (void)own;
-    struct http *http = context;
-    if (what == CURL_POLL_REMOVE) {
+/* events 0: not any more. */
+static void watch(struct http *http, int fd, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    if (events == 0) {
         epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
-        return 0;
-    }
-    struct epoll_event event = {.data.fd = fd};
-    event.events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
-    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) < 0) {
+    } else if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) < 0) {
         epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event);
     }
+}
+
+/* NULL: it is not a connection's, such as a resolver's. */
+static struct http_socket *find_socket(struct http *http, int fd) {
+    return fd < http->socket_room && http->sockets[fd].is_open ? &http->sockets[fd] : NULL;
+}
+
+void http_socket_opened(struct http *http, int fd) {
+    if (fd >= http->socket_room) {
+        int room = MAX(fd + 1, 2 * http->socket_room);
+        http->sockets = x_realloc_array(http->sockets, (size_t)room, sizeof *http->sockets);
+        memset(http->sockets + http->socket_room, 0,
+               (size_t)(room - http->socket_room) * sizeof *http->sockets);
+        http->socket_room = room;
+    }
+    http->sockets[fd] = (struct http_socket){.is_open = true};
+}
+
+int http_socket_close(struct http *http, int fd) {
+    if (fd < http->socket_room) {
+        http->sockets[fd] = (struct http_socket){0};
+    }
+    return close(fd);
+}
+
+static int on_socket(CURL *curl UNUSED, curl_socket_t fd, int what, void *context,
+                     void *own UNUSED) {
+    struct http *http = context;
+    struct http_socket *socket = find_socket(http, fd);
+    uint32_t events = what == CURL_POLL_REMOVE ? 0
+                                               : (what & CURL_POLL_IN ? EPOLLIN : 0) |
+                                                     (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+    if (!socket) {
+        watch(http, fd, events);
+        return 0;
+    }
+    bool can_stay = events == socket->watched || (events == 0 && socket->watched == EPOLLIN);
+    socket->wanted = events;
+    if (!can_stay) {
+        watch(http, fd, events);
+        socket->watched = events;
+    }
     return 0;
+}
+
+/* Whether nobody uses the connection: its server has closed it, or says what nobody has asked for.
+ * libcurl sees that before it uses it again. */
+static bool is_idle(struct http *http, int fd) {
+    struct http_socket *socket = find_socket(http, fd);
+    if (!socket || socket->wanted) {
+        return false;
+    }
+    watch(http, fd, 0);
+    socket->watched = 0;
+    return true;
 }
 
 int http_open(struct http **ret_http, struct error *err) {
@@ -179,11 +276,17 @@ void http_free(struct http *http) {
     while (http->calls) {
         call_free(http->calls);
     }
+    while (http->spare) {
+        struct http_call *next = http->spare->next;
+        call_free(http->spare);
+        http->spare = next;
+    }
     if (http->multi) {
         libcurl.multi_cleanup(http->multi);
     }
     fd_closep(&http->timer);
     fd_closep(&http->epoll);
+    free(http->sockets);
     free(http);
 }
 
@@ -263,7 +366,7 @@ static void finish(struct http_call *call, CURLcode code) {
         call->done(call->context, err.kind ? NULL : &answer, sent_bytes > 0,
                    err.kind ? &err : NULL);
     }
-    call_free(call);
+    call_keep(call);
 }
 
 const char *http_answer_header_at(const struct http_answer *answer, const char *name,
@@ -381,6 +484,9 @@ int http_wait(struct http *http, int timeout_ms, struct error *err) {
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd == http->timer) {
             timer_expired(http);
+            continue;
+        }
+        if (is_idle(http, events[i].data.fd)) {
             continue;
         }
         int what = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |

@@ -86,12 +86,16 @@ static size_t see_header(char *data, size_t size, size_t count, void *context) {
 /* Without this a vanished peer blocks a kept connection, and all its calls, for a quarter of an
  * hour. */
 static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose) {
-    (void)context;
     unsigned timeout_ms = DEAD_PEER_MS;
     if (purpose == CURLSOCKTYPE_IPCXN) {
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+        http_socket_opened(context, fd);
     }
     return CURL_SOCKOPT_OK;
+}
+
+static int close_socket(void *context, curl_socket_t fd) {
+    return http_socket_close(context, fd);
 }
 
 /* For refuses_link_local: the address is the one that is connected to, however it was found. */
@@ -204,6 +208,12 @@ static void set_headers(struct http_call *call, const struct http_request *reque
     }
 }
 
+static bool set_body(CURL *curl, const struct http_request *request) {
+    CURLoption body = request->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS;
+    return !LIBCURL_SET(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
+           !libcurl.easy_setopt(curl, body, request->body);
+}
+
 static bool set_request(struct http_call *call, const struct http_request *request) {
     CURL *curl = call->curl;
     const char *method = request->method ? request->method : "GET";
@@ -224,6 +234,9 @@ static bool set_request(struct http_call *call, const struct http_request *reque
         !LIBCURL_SET(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
         !LIBCURL_SET(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
         !LIBCURL_SET(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
+        !LIBCURL_SET(curl, CURLOPT_SOCKOPTDATA, call->http) &&
+        !LIBCURL_SET(curl, CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
+        !LIBCURL_SET(curl, CURLOPT_CLOSESOCKETDATA, call->http) &&
         !LIBCURL_SET(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
         !LIBCURL_SET(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
         !LIBCURL_SET(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&
@@ -238,10 +251,8 @@ static bool set_request(struct http_call *call, const struct http_request *reque
                  !LIBCURL_SET(curl, CURLOPT_OPENSOCKETDATA, call);
     }
     if (is_set && request->body) {
-        CURLoption body = request->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS;
-        is_set = !LIBCURL_SET(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
-                 !LIBCURL_SET(curl, CURLOPT_BUFFERSIZE, (long)BUFFER_OF_WRITE) &&
-                 !libcurl.easy_setopt(curl, body, request->body);
+        is_set = !LIBCURL_SET(curl, CURLOPT_BUFFERSIZE, (long)BUFFER_OF_WRITE) &&
+                 set_body(curl, request);
     }
     if (is_set && call->resolve) {
         is_set = !LIBCURL_SET(curl, CURLOPT_RESOLVE, call->resolve);
@@ -261,10 +272,34 @@ static int check_certificate(const struct http_request *request, struct error *e
                                     : 0;
 }
 
-int http_call_prepare(struct http_call *call, const struct http_request *request,
-                      struct error *err) {
+static void set_name(struct http_call *call, const struct http_request *request) {
+    free(call->method_and_url);
     call->method_and_url = x_printf("%s %s", request->method ? request->method : "GET",
                                     request->shown_url ? request->shown_url : request->url);
+}
+
+bool http_call_prepare_again(struct http_call *call, const struct http_request *request) {
+    buffer_clear(&call->body);
+    error_clear(&call->err);
+    *call->reason = *call->refused = 0;
+    call->received = request->received;
+    call->done = request->done;
+    call->context = request->context;
+    call->heard_ms = clock_monotonic_ms();
+    call->header_bytes = call->heard_bytes = 0;
+    if (strcmp(strchr(call->method_and_url, ' ') + 1, request->url) != 0) {
+        set_name(call, request);
+        if (LIBCURL_SET(call->curl, CURLOPT_URL, request->url)) {
+            return false;
+        }
+    }
+    return set_body(call->curl, request);
+}
+
+int http_call_prepare(struct http_call *call, const struct http_request *request,
+                      struct error *err) {
+    set_name(call, request);
+    call->kind = request->kind;
     buffer_init(&call->body, request->bytes_max);
     call->received = request->received;
     call->cuts_complaints = request->cuts_complaints;

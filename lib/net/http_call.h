@@ -25,8 +25,15 @@ struct http_call {
     size_t slowest_bytes, heard_bytes; /* heard_bytes: since heard_ms */
     bool cuts_complaints;
     bool is_added; /* to the multi handle */
+    int kind;      /* of the request; 0: it is not used again */
 };
+
+/* What libcurl tells of connections' sockets (http.c). */
+void http_socket_opened(struct http *http, int fd);
+int http_socket_close(struct http *http, int fd);
 
 /* Fills a zeroed call, except its place in the list. On failure http.c frees it. */
 NODISCARD int http_call_prepare(struct http_call *call, const struct http_request *request,
                                 struct error *err);
+/* The same of a call that has ended, of a request of its kind. False: libcurl cannot. */
+NODISCARD bool http_call_prepare_again(struct http_call *call, const struct http_request *request);

@@ -43,6 +43,7 @@ static void send_to(struct pool *pool, struct pool_ask *ask, int server) {
     AUTO(text_freep) char *url = x_printf("%s%s", base, endpoint_path_at(base, ask->path));
     struct error err = {0};
     struct http_request request = request_to(setting, url);
+    request.kind = server + 1;
     request.method = ask->method;
     request.headers = pool->headers;
     request.bearer_token = setting->header ? NULL : setting->secret;
@@ -280,9 +281,11 @@ static int64_t probe(struct pool *pool, int64_t now_ms) {
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static bool take_inbox(struct pool *pool) {
+static bool take_inbox(struct pool *pool, bool is_woken) {
     uint64_t woken;
-    (void)!read(pool->wake_fd, &woken, sizeof woken);
+    if (is_woken) {
+        (void)!read(pool->wake_fd, &woken, sizeof woken);
+    }
     pthread_mutex_lock(&pool->lock);
     ask_list_move(&pool->inbox, &pool->queue);
     bool ends = pool->ends;
@@ -293,7 +296,8 @@ static bool take_inbox(struct pool *pool) {
 static void *run(void *context) {
     struct pool *pool = context;
     struct error err = {0};
-    while (take_inbox(pool) && err.kind == ERROR_NONE) {
+    bool is_woken = true;
+    while (take_inbox(pool, is_woken) && err.kind == ERROR_NONE) {
         int64_t now_ms = clock_monotonic_ms();
         run_checks(pool, now_ms);
         if (pool->ended.kind) {
@@ -304,13 +308,15 @@ static void *run(void *context) {
         wait_ms = is_busy ? MIN(wait_ms, (int64_t)LOOK_MS) : -1;
         struct pollfd fds[] = {{.fd = http_fd(pool->http), .events = POLLIN},
                                {.fd = pool->wake_fd, .events = POLLIN}};
-        if (poll(fds, 2, (int)wait_ms) > 0 && fds[0].revents) {
+        bool has_events = poll(fds, 2, (int)wait_ms) > 0;
+        is_woken = has_events && fds[1].revents;
+        if (has_events && fds[0].revents) {
             (void)!http_wait(pool->http, 0, &err);
         }
     }
     if (err.kind) {
         pool_end_all(pool, ERROR_UNAVAILABLE, err.text);
-        while (take_inbox(pool)) {
+        while (take_inbox(pool, true)) {
             drop_waiting(pool, /* drops_all= */ true, POOL_AWAY);
             poll(NULL, 0, LOOK_MS);
         }

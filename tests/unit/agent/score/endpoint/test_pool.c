@@ -52,7 +52,7 @@ static void open_pool(const char *secret) {
     struct error err = {0};
     house.setting.in_flight_max = MAX(house.setting.in_flight_max, 1);
     house.setting.is_fixed = true;
-    house.setting.tries = 2;
+    house.setting.tries = MAX(house.setting.tries, 2);
     house.setting.timeout_ms = house.setting.timeout_ms ? house.setting.timeout_ms : WAIT_MS;
     house.setting.ready_ms = house.setting.ready_ms ? house.setting.ready_ms : WAIT_MS;
     CHECK_OK(endpoint_setting_take_key(&house.setting, secret, &err), &err);
@@ -92,6 +92,21 @@ static struct pool_ask ask(const char *text) {
 
 static int64_t count(enum request_metrics_count which) {
     return atomic_load(&pool_metrics(house.pool)->counts[which]);
+}
+
+/* Requests that follow one another on a connection, some of which break (http.h: kind). */
+static void each_has_its_own_body_and_answer(void) {
+    static const char *const texts[] = {"one", "a longer one, which is the second", "3", ""};
+    house.setting.tries = 20;
+    add_url(start_server(0, "reset=15", "half=10"));
+    open_pool(NULL);
+    for (int i = 0; i < 16; i++) {
+        AUTO(text_freep) char *text = x_printf("%s-%d.", texts[(size_t)i % ARRAY_LEN(texts)], i);
+        CHECK_INT(ask(text).end, POOL_ANSWERED);
+    }
+    CHECK(count(REQUESTS_BROKEN) > 0);
+    CHECK_INT(count(REQUESTS_ANSWERS), 16);
+    close_house();
 }
 
 /* And is reached under its own path, which has /v1. */
@@ -312,6 +327,7 @@ static void what_an_answer_takes(void) {
 
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
+    TEST(each_has_its_own_body_and_answer);
     TEST(what_one_does_not_know_another_may);
     TEST(a_model_that_none_knows_is_asked_for_once);
     TEST(a_row_that_hangs_is_a_failed_try);
