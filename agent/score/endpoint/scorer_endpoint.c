@@ -487,6 +487,7 @@ static void endpoint_share(const struct scorer *scorer, int workers) {
 const struct scorer_kind scorer_endpoint = {
     .name = "endpoint",
     .has_clock = true,
+    .has_spare_slots = true,
     .open = endpoint_open,
     .files = endpoint_files,
     .try_out = endpoint_try,

@@ -16,6 +16,7 @@
 enum {
     QUEUE_MAX = 4096, /* leases of a runner; a coordinator grants at most about a thousand */
     REPORT_MS = 2,    /* how long a result waits for others while its runner has work */
+    GATHER_MS = 50,   /* leases that take so long wait in spare slots meanwhile: job.c */
 };
 
 struct runner {
@@ -57,6 +58,9 @@ struct runners {
     struct scoring_report *reports; /* oldest first */
     size_t report_count, report_room;
     int64_t reported_since_ms; /* when the oldest of them was added */
+    bool is_woken;             /* the connection's thread, which has not looked since */
+    int running, revoked;      /* runners that run a lease; of those, a lease that was revoked */
+    int64_t usual_ms;          /* the duration of the last lease of all */
     bool ends, is_leaving, is_storage_dead;
     struct error ended;   /* no scorer can succeed any more; kind NONE: not so */
     struct error startup; /* a scorer that cannot be started; kind NONE: none */
@@ -74,6 +78,14 @@ static void add_report(struct runners *runners, struct scoring_report report) {
         runners->reports = x_realloc_array(runners->reports, runners->report_room, sizeof report);
     }
     runners->reports[runners->report_count++] = report;
+}
+
+/* The caller holds the lock. */
+static void wake(struct runners *runners) {
+    if (!runners->is_woken) {
+        runners->is_woken = true;
+        runners->options.wake(runners->options.context);
+    }
 }
 
 json_t *runners_metrics(const struct runners *runners) {
@@ -102,7 +114,7 @@ static void report_event(struct runner *runner, int64_t epoch, int64_t lease,
                          enum message_event event) {
     struct scoring_report report = {.epoch = epoch, .result = {.lease = lease, .event = event}};
     add_report(runner->all, report);
-    runner->all->options.wake(runner->all->options.context);
+    wake(runner->all);
 }
 
 /* Called in a runner's thread. The coordinator's clock is stopped while the lease waits. */
@@ -148,6 +160,7 @@ static void run_next(struct runner *runner) {
         report_event(runner, lease.epoch, lease.lease, MESSAGE_BEGINS);
     }
     runner->running = lease.lease;
+    runners->running++;
     runner->running_epoch = lease.epoch;
     runner->is_orphan = false;
     runner->is_begun = true;
@@ -182,7 +195,9 @@ static void run_next(struct runner *runner) {
     int64_t now_ms = clock_monotonic_ms();
     json_decref(ahead.work);
     runner->running = -1;
-    runner->usual_ms = now_ms - runner->started_ms;
+    runners->running--;
+    runners->revoked -= runner->dropped_at_ms >= 0;
+    runners->usual_ms = runner->usual_ms = now_ms - runner->started_ms;
     runners->is_storage_dead |= is_dead;
     runners->ended = has_ended && !runners->ended.kind ? ended : runners->ended;
     add_report(runners, report);
@@ -190,7 +205,7 @@ static void run_next(struct runner *runner) {
      * the connection's thread polls after a while. */
     if (runner->queue_count == 0 || runner->usual_ms >= REPORT_MS ||
         now_ms - runners->reported_since_ms >= REPORT_MS) {
-        runners->options.wake(runners->options.context);
+        wake(runners);
     }
 }
 
@@ -305,6 +320,7 @@ void runners_enqueue(struct runners *runners, int64_t epoch, const struct messag
 static void cancel(struct runner *runner, int64_t lease) {
     if (runner->running == lease) {
         log_event(LOG_WARNING, "lease %lld was revoked", (long long)lease);
+        runner->all->revoked += runner->dropped_at_ms < 0;
         runner->dropped_at_ms = clock_monotonic_ms();
         atomic_store(&runner->dropped, true);
         return;
@@ -401,18 +417,28 @@ void runners_stop(struct runners *runners) {
 struct runners_status runners_read_status(struct runners *runners) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&runners->lock);
-    struct runners_status view = {
-        .is_idle = true, .is_storage_dead = runners->is_storage_dead, .ended = runners->ended};
-    for (int i = 0; i < runners->count; i++) {
+    struct runners_status view = {.is_idle = runners->running == 0,
+                                  .has_idle = runners->running < runners->count,
+                                  .is_storage_dead = runners->is_storage_dead,
+                                  .ended = runners->ended};
+    bool may_hang = runners->revoked > 0 && !runners->kind->has_clock;
+    for (int i = 0; i < runners->count && may_hang; i++) {
         const struct runner *runner = &runners->of[i];
         bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;
-        view.is_idle = view.is_idle && runner->running < 0;
-        view.has_idle = view.has_idle || runner->running < 0;
-        view.hangs = view.hangs || (is_dropped && !runners->kind->has_clock &&
-                                    now_ms - runner->dropped_at_ms > RUNNERS_HANG_MS);
+        view.hangs = view.hangs || (is_dropped && now_ms - runner->dropped_at_ms > RUNNERS_HANG_MS);
     }
+    runners->is_woken = false; /* its caller takes what is there */
     pthread_mutex_unlock(&runners->lock);
     return view;
+}
+
+int runners_gather_ms(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    bool gathers = runners->kind->has_spare_slots && runners->report_count > 0 &&
+                   runners->usual_ms >= GATHER_MS;
+    int64_t left_ms = runners->reported_since_ms + REPORT_MS - clock_monotonic_ms();
+    pthread_mutex_unlock(&runners->lock);
+    return gathers ? (int)MAX(left_ms, (int64_t)0) : 0;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

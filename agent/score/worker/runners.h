@@ -72,3 +72,6 @@ struct runners_status {
     struct error ended;   /* no scorer can succeed any more: scorer.h; kind NONE: not so */
 };
 struct runners_status runners_read_status(struct runners *runners);
+/* How long results may wait, so that more of them are sent at a time; 0: they are due, or there are
+ * none. */
+int runners_gather_ms(struct runners *runners);

@@ -61,6 +61,8 @@ struct scorer_kind {
     /* The scorer itself ends a lease after timeout_ms, even a dropped one. The coordinator's time
      * limit is later, and the worker need not watch the lease. */
     bool has_clock;
+    /* It has more slots than it works for at a time: some leases wait in it for their turn. */
+    bool has_spare_slots;
     /* The scorer passes the programs' output to `log_line`. */
     bool says;
     /* Reads the fields, loads the model if there is one, and checks that everything fits together.

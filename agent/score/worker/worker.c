@@ -414,6 +414,10 @@ static int stay_connected(struct worker *worker, struct error *err) {
     watch_events(worker);
     while (worker->exit_code < 0 && result == 0) {
         result = socket_service(worker->socket, SERVICE_MS, err);
+        int gather_ms = runners_gather_ms(worker->runners);
+        if (gather_ms > 0) {
+            poll(NULL, 0, gather_ms);
+        }
         run_periodic(worker);
     }
     hand_over(worker);
