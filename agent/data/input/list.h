@@ -14,7 +14,8 @@
 #include "agent/data/input/list_merge.h"
 
 enum { LIST_PAGE_MS = 1000 };
-#define LIST_KEPT_PREFIX "key-" /* in the folder: begins the names of what the lines refer to */
+#define LIST_FIRST_PAGE "00000000" /* there as soon as a list has begun */
+#define LIST_KEPT_PREFIX "key-"    /* in the folder: begins the names of what the lines refer to */
 
 struct list;
 

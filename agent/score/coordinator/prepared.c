@@ -194,9 +194,13 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
         return -1;
     }
     prepared->files = json_object();
-    atomic_store(trial->ends_ms, clock_monotonic_ms() + trial_limit_ms(job));
-    int result = trial->kind->try_out(scorer, err);
-    atomic_store(trial->ends_ms, 0);
+    bool has_tried = false;
+    int result = trial->kind->tries_input ? rerun_find_list(prepared, job, &has_tried, err) : 0;
+    if (result == 0 && !has_tried) {
+        atomic_store(trial->ends_ms, clock_monotonic_ms() + trial_limit_ms(job));
+        result = trial->kind->try_out(scorer, err);
+        atomic_store(trial->ends_ms, 0);
+    }
     if (result == 0) {
         result = trial->kind->files(scorer, /* first= */ NULL, prepared->files, err);
     }

@@ -89,8 +89,10 @@ int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct erro
     return 0;
 }
 
-int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
-                    struct error *err) {
+/* Whether the run that goes on has this object in the folder of its list; is_own: and this job has
+ * begun it. */
+static int find_listed(struct prepared_job *prepared, const struct job *job, const char *object,
+                       bool is_own, bool *ret_has, struct error *err) {
     AUTO(store_freep) struct store *output = NULL;
     const struct generation *known = &prepared->known;
     struct store_info info;
@@ -102,14 +104,26 @@ int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *
     if (!known->is_there && scan_commits(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (!known->is_there || begins_anew(known, job)) {
+    if (!known->is_there || begins_anew(known, job) ||
+        (is_own && strcmp(known->uid, job->uid) != 0)) {
         return 0;
     }
     AUTO(text_freep) char *folder = generation_name(known->home, known->number, "list", "");
-    AUTO(text_freep) char *name = x_printf("%s/" LIST_KEPT_PREFIX QUERY_FILE_NAME, folder);
+    AUTO(text_freep) char *name = x_printf("%s/%s", folder, object);
     error_clear(&cause);
     *ret_has = store_stat(output, name, &info, &cause) == 0;
     return 0; /* what else is wrong is said when the list is opened */
+}
+
+int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
+                    struct error *err) {
+    static const char rows[] = LIST_KEPT_PREFIX QUERY_FILE_NAME;
+    return find_listed(prepared, job, rows, /* is_own= */ false, ret_has, err);
+}
+
+int rerun_find_list(struct prepared_job *prepared, const struct job *job, bool *ret_has,
+                    struct error *err) {
+    return find_listed(prepared, job, LIST_FIRST_PAGE, /* is_own= */ true, ret_has, err);
 }
 
 /* ---- before the claim ----------------------------------------------------------------------- */

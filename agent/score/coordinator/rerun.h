@@ -31,6 +31,10 @@ NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, s
  * not needed. Before the output is opened. */
 NODISCARD int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
                               struct error *err);
+/* Whether this job has begun the list of its input, and its run goes on: what is to be looked for
+ * in the input before that was looked for. Before the output is opened. */
+NODISCARD int rerun_find_list(struct prepared_job *prepared, const struct job *job, bool *ret_has,
+                              struct error *err);
 /* Reads the output's history and compares it with the job; claims nothing, notes what it finds
  * (stale.h). run: what the job would begin with (run_file.h). Sets prepared->known and
  * prepared->begins. May change the job's mini-batch size to that of a generation that goes on. */

@@ -488,6 +488,7 @@ const struct scorer_kind scorer_endpoint = {
     .name = "endpoint",
     .has_clock = true,
     .has_spare_slots = true,
+    .tries_input = true,
     .open = endpoint_open,
     .files = endpoint_files,
     .try_out = endpoint_try,

@@ -74,6 +74,8 @@ struct scorer_kind {
      * worker that has listed its files already; NULL: this is the first. */
     int (*files)(struct scorer *scorer, const struct scorer *first, json_t *files,
                  struct error *err);
+    /* try_out looks only at the input: a run that goes on needs it no more. */
+    bool tries_input;
     /* Checks without scoring, in the coordinator before any worker starts; errors as open. */
     int (*try_out)(struct scorer *scorer, struct error *err);
     /* Blocks until the scorer is ready for a lease. Must be called in the thread that will run the

@@ -20,7 +20,7 @@ fi
 limit=$((count / 100 + 600)) # seconds
 trap 'stop_servers; kill "${job:-0}" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir -p "$work/data"
-batch "$count" >"$work/data/requests.jsonl"
+{ batch "$count" && echo 'not json'; } >"$work/data/requests.jsonl"
 start_server model latency=$latency spread=$latency || exit 3
 cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1beta1
@@ -30,6 +30,7 @@ spec:
   input: {table: {path: data/requests.jsonl, format: JSONLines}}
   scorer: {endpoint: {url: 'http://127.0.0.1:$port', concurrency: $in_flight, tries: 20}}
   output: {path: data/out}
+  errorThreshold: 1
   workers: {min: 2, max: 2}
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
@@ -95,7 +96,8 @@ check "the job succeeds after $killed deaths" [ $? = 0 ]
 wait "$watch"
 check "each was during the run" [ "$killed" = "$kills" ]
 check "each request has one answer, in order" in_order "$work/data/out/output.jsonl" "$count"
-check "none has failed" [ ! -s "$work/data/out/errors.jsonl" ]
+check "the line that is no request has failed, and none else" [ "$(wc -l <"$work/data/out/errors.jsonl")" = 1 ]
+check "only the first coordinator has looked for such lines" [ "$(cat "$work"/state/*.log | grep -c '1 of .* lines are invalid requests')" = 1 ]
 again=$(asked_again "$work/model")
 check "$again of $count were answered again: what was in flight, or in a coordinator's last second ($bound)" [ "$again" -le "$bound" ]
 echo "# at most $(cat "$work/pause") ms without an answer"
