@@ -156,6 +156,28 @@ job schema "url: 'http://127.0.0.1:$port', tries: 3, request: {template: {messag
 check "an answer that does not fit the schema is asked for again, and fails" [ "$(jq -r .cause "$out/failed.jsonl") $(grep -c '^so' "$work/rows.asked")" = \
     "the answer does not fit the schema: /answer: 9 is not within maxLength 7 3" ]
 
+cat >"$work/data/kinds.jsonl" <<'L'
+{"custom_id": "vector", "method": "POST", "url": "/v1/embeddings", "body": {"model": "m", "input": "four"}}
+{"custom_id": "answer", "method": "POST", "url": "/v1/responses", "body": {"model": "m", "input": "hello"}}
+{"custom_id": "order", "method": "POST", "url": "/v1/rerank", "body": {"model": "m", "query": "a", "prompt": "b", "documents": ["c"]}}
+L
+job kinds "url: 'http://127.0.0.1:$port'" '{table: {path: data/kinds.jsonl, format: JSONLines}}'
+check "embeddings, responses and reranks go out as they are" [ "$(jq -r '[.custom_id, .response.body.data[0].embedding[0] //
+    .response.body.choices[0].message.content] | join(" ")' "$out/output.jsonl" | paste -sd ' ')" = "vector 4 answer hello order b" ]
+job parquet "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{text}'}]}}, response: {select: {answer: /choices/0/message/content}}" \
+    '{table: {path: data/texts.csv}}' "format: Parquet, key: [id], appendRowFileName: answers.parquet"
+job again "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{id}: {answer}'}]}}, response: {select: {said: /choices/0/message/content}}" \
+    '{table: {path: data/parquet, pattern: "*.parquet", format: Parquet}}' "format: CSV, key: [answer], appendRowFileName: said.csv"
+check "answers become columns of Parquet, and rows of Parquet requests" diff "$out/said.csv" - <<<$'answer,said\r
+"so ""good""","7: so ""good"""\r
+bad {x},8: bad {x}\r'
+mkdir -p "$work/data/words"
+printf 'one' >"$work/data/words/1.txt"
+printf 'two "2"' >"$work/data/words/2.txt"
+job said "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{name}: {text}'}]}}, response: {select: {seen: /choices/0/message/content}}" \
+    '{files: {path: data/words}}'
+check "texts are sent as texts" [ "$(jq -r .seen "$out/1.txt.json" "$out/2.txt.json" | paste -sd ' ')" = '1.txt: one 2.txt: two "2"' ]
+
 start_server short short=100 || exit 3
 job short "url: 'http://127.0.0.1:$port'" '{table: {path: data/few.jsonl, format: JSONLines}}'
 check "answers that end at the limit of tokens are kept, and counted" [ "$code $(jq .requests.cut "$out/summary.json")" = "0 20" ]
