@@ -74,7 +74,7 @@ cp "$work/secrets/client/tls.crt" "$work/secrets/mixed/tls.crt"
 cp "$work/server.key" "$work/secrets/mixed/tls.key"
 job mixed "https://127.0.0.1:$h2" "$pem
       clientCertificate: {secretName: mixed}"
-check "a key that is not the certificate's ends it before anything is sent" [ $? = 2 -a ! -s "$work/h2.posts" ]
+check "a key that is not the certificate's ends it before anything is sent" [ $? = 1 -a ! -s "$work/h2.posts" ]
 check "with the field" grep -q 'spec.scorer.endpoint.clientCertificate: the private key is not that of the (first) certificate' "$work/mixed.said"
 batch 64 >"$work/data/requests.jsonl"
 job client "https://127.0.0.1:$h2" "$pem
