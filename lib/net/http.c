@@ -221,8 +221,8 @@ static int on_socket(CURL *curl UNUSED, curl_socket_t fd, int what, void *contex
     return 0;
 }
 
-/* Whether nobody uses the connection: its server has closed it, or says what nobody has asked for.
- * libcurl sees that before it uses it again. */
+/* Whether no call uses the connection: its server has closed it, or sent what no call has asked
+ * for. libcurl sees that before it uses it again. */
 static bool is_idle(struct http *http, int fd) {
     struct http_socket *socket = find_socket(http, fd);
     if (!socket || socket->wanted) {

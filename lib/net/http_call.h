@@ -28,7 +28,7 @@ struct http_call {
     int kind;      /* of the request; 0: it is not used again */
 };
 
-/* What libcurl tells of connections' sockets (http.c). */
+/* libcurl has opened a connection's socket, or wants it closed (http.c). */
 void http_socket_opened(struct http *http, int fd);
 int http_socket_close(struct http *http, int fd);
 

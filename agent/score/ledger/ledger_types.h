@@ -29,7 +29,7 @@ struct ledger_options {
     int ahead_max;                /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
     bool is_auto;                 /* leases of several cells */
     bool runs_once;               /* no second runs of a lease that has begun */
-    int64_t cells_per_second_run; /* of leases that have begun: at most one for so many cells, or
+    int64_t cells_per_second_run; /* of leases that have begun: at most one for this many cells, or
                                      LEDGER_SECONDS_MIN in all; 0: any number */
     bool is_partitioned;          /* each slot works through a range of its own (video) */
     int64_t errors_max;           /* failed items that do not fail the job; -1: any number */

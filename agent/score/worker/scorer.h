@@ -114,7 +114,7 @@ int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms);
 /* Whether an idle slot may run a slow lease a second time: false for scorers that cost money per
  * run. */
 bool scorer_may_repeat(const json_t *spec);
-/* Of those: one for so many mini-batches, as each costs money; 0: any number. */
+/* Of those: one for this many mini-batches, as each costs money; 0: any number. */
 int64_t scorer_cells_per_second_run(const json_t *spec);
 /* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
