@@ -61,7 +61,7 @@ static int error_from_onednn(struct error *err, dnnl_status_t status, const char
 static int onednn_run(const struct call *call, struct error *err) {
     const struct primitive *primitive = call->state;
     omp.set_num_threads(1);
-    dnnl_status_t status = primitive_run(primitive, call);
+    dnnl_status_t status = primitive_run(primitive, call, NULL);
     return status == dnnl_success ? 0 : error_from_onednn(err, status, "run");
 }
 static const struct kernel onednn_kernel = {"oneDNN", onednn_run};

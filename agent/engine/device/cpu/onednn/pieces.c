@@ -7,11 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* More pieces would use more processors. But each piece reorders all weights and sums their
- * gradients separately; in layers with small activations, which have most weights, that takes
- * longer than the rest. */
+/* More pieces would use more processors. But each piece sums the gradients of all weights
+ * separately; in layers with small activations, which have most weights, that takes longer than the
+ * rest. */
 enum { PIECES_MAX = 4, PIECES_OF_FEW = 2, PIXELS_MANY = 1536, SAMPLES_MIN = 2 };
-enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
+enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64, ADD_GRAIN = 16384 };
 
 struct pieces {
     int count;
@@ -20,6 +20,11 @@ struct pieces {
     bool sums;            /* outputs are sums over the batch, so each piece makes partial ones */
     size_t piece_scratch; /* bytes of a piece: the primitive's, then its sums */
     size_t sum_offset[OUTPUTS_MAX];
+    /* The operand that all pieces share, if its format differs: the weights, reordered once for all
+     * of them to `shared_offset`; or their gradient, which each piece leaves in its scratch. -1:
+     * none. */
+    int shared;
+    size_t shared_offset;
 };
 
 /* The step's operands with one sample per row: indices of inputs, and whether output 0 is one. */
@@ -112,6 +117,26 @@ static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *sch
     return dnnl_success;
 }
 
+/* Whether the operand is the same for all pieces. */
+static bool is_of_all(const struct rows_of *rows, const struct primitive_operand *operand) {
+    int input = operand->arg.input;
+    if (input <= REQUEST_OUTPUT) {
+        return input == REQUEST_OUTPUT && !rows->output;
+    }
+    return input != rows->inputs[0] && (rows->input_count < 2 || input != rows->inputs[1]);
+}
+
+static void find_shared(struct pieces *pieces, const struct rows_of *rows) {
+    const struct primitive *primitive = pieces->primitives[0];
+    pieces->shared = -1;
+    for (int i = 0; i < primitive->operand_count; i++) {
+        const struct primitive_operand *operand = &primitive->operands[i];
+        if (operand->wanted && !operand->is_kept && is_of_all(rows, operand)) {
+            pieces->shared = i;
+        }
+    }
+}
+
 dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const struct step *step,
                          request_fill *fill, const struct request_options *options,
                          struct pieces **ret_pieces) {
@@ -131,17 +156,23 @@ dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const
         pieces_free(pieces);
         return status;
     }
+    find_shared(pieces, &rows);
     pieces->piece_scratch = aligned(pieces->primitives[0]->scratch_bytes);
     for (int i = 0; pieces->sums && i < step->output_count; i++) {
+        bool is_shared = i == 0 && pieces->shared >= 0; /* the primitive's scratch has it */
         pieces->sum_offset[i] = pieces->piece_scratch;
-        pieces->piece_scratch += aligned(schedule->slots[step->outputs[i]].size_bytes);
+        pieces->piece_scratch +=
+            is_shared ? 0 : aligned(schedule->slots[step->outputs[i]].size_bytes);
     }
+    pieces->shared_offset = pieces->piece_scratch * (size_t)pieces->count;
     *ret_pieces = pieces;
     return dnnl_success;
 }
 
 size_t pieces_scratch_bytes(const struct pieces *pieces) {
-    return pieces->piece_scratch * (size_t)pieces->count;
+    bool is_made = pieces->shared >= 0 && !pieces->sums;
+    return pieces->shared_offset +
+           (is_made ? pieces->primitives[0]->operands[pieces->shared].size : 0);
 }
 
 struct pieces_work {
@@ -150,6 +181,17 @@ struct pieces_work {
     struct rows_of rows;
     atomic_int status;
 };
+
+/* Where the shared operand of piece `index` is in its own format. */
+static struct primitive_elsewhere elsewhere(const struct pieces *pieces, const struct call *call,
+                                            int index) {
+    size_t offset = pieces->shared_offset;
+    if (pieces->sums) {
+        offset = (size_t)index * pieces->piece_scratch +
+                 pieces->primitives[0]->operands[pieces->shared].offset;
+    }
+    return (struct primitive_elsewhere){pieces->shared, (char *)call->scratch + offset};
+}
 
 /* The call as piece `index` sees it. */
 static dnnl_status_t run_piece(const struct pieces_work *work, int index) {
@@ -180,7 +222,11 @@ static dnnl_status_t run_piece(const struct pieces_work *work, int index) {
     call.inputs = inputs_at;
     call.outputs = outputs_at;
     omp.set_num_threads(1); /* of this thread */
-    return primitive_run(pieces->primitives[index], &call);
+    if (pieces->shared < 0) {
+        return primitive_run(pieces->primitives[index], &call, NULL);
+    }
+    struct primitive_elsewhere shared = elsewhere(pieces, work->call, index);
+    return primitive_run(pieces->primitives[index], &call, &shared);
 }
 
 static void pieces_body(void *context, int64_t first, int64_t last) {
@@ -195,17 +241,15 @@ static void pieces_body(void *context, int64_t first, int64_t last) {
 
 struct adding {
     const struct pieces *pieces;
-    const char *scratch;
-    size_t offset;
-    float *to;
+    const float *from; /* of the first piece */
+    float *to;         /* may be `from` */
 };
 
 static void add_body(void *context, int64_t first, int64_t last) {
     const struct adding *adding = context;
-    for (int k = 0; k < adding->pieces->count; k++) {
-        const float *from =
-            (const float *)(const void *)(adding->scratch + adding->offset +
-                                          (size_t)k * adding->pieces->piece_scratch);
+    size_t step = adding->pieces->piece_scratch / sizeof(float);
+    for (int k = adding->from == adding->to; k < adding->pieces->count; k++) {
+        const float *from = adding->from + (size_t)k * step;
 #pragma omp simd
         for (int64_t i = first; i < last; i++) {
             adding->to[i] = k == 0 ? from[i] : adding->to[i] + from[i];
@@ -213,16 +257,39 @@ static void add_body(void *context, int64_t first, int64_t last) {
     }
 }
 
+/* The sum of an output over the pieces. */
+static dnnl_status_t add_pieces(const struct pieces *pieces, const struct call *call, int output) {
+    int64_t count = shape_count(&call->outputs[output]->shape);
+    struct adding adding = {.pieces = pieces, .to = call->outputs[output]->data};
+    if (output > 0 || pieces->shared < 0) {
+        adding.from =
+            (const float *)(const void *)((const char *)call->scratch + pieces->sum_offset[output]);
+        threads_run(cpu_threads(call), count, ADD_GRAIN, add_body, &adding);
+        return dnnl_success;
+    }
+    struct primitive_elsewhere sum = elsewhere(pieces, call, 0);
+    adding.from = adding.to = sum.memory;
+    count = (int64_t)(pieces->primitives[0]->operands[pieces->shared].size / sizeof(float));
+    threads_run(cpu_threads(call), count, ADD_GRAIN, add_body, &adding);
+    return primitive_reorder(pieces->primitives[0], call, &sum);
+}
+
 dnnl_status_t pieces_run(const struct pieces *pieces, const struct call *call) {
     struct pieces_work work = {.pieces = pieces, .call = call};
     struct step step = {.node = call->node};
     rows_of(&step, &work.rows);
-    threads_run(cpu_threads(call), pieces->count, 1, pieces_body, &work);
-    for (int i = 0; pieces->sums && i < call->output_count; i++) {
-        struct adding adding = {pieces, call->scratch, pieces->sum_offset[i],
-                                call->outputs[i]->data};
-        threads_run(cpu_threads(call), shape_count(&call->outputs[i]->shape), 16384, add_body,
-                    &adding);
+    omp.set_num_threads(1);
+    if (pieces->shared >= 0 && !pieces->sums) {
+        struct primitive_elsewhere weights = elsewhere(pieces, call, 0);
+        dnnl_status_t status = primitive_reorder(pieces->primitives[0], call, &weights);
+        if (status != dnnl_success) {
+            return status;
+        }
     }
-    return (dnnl_status_t)atomic_load(&work.status);
+    threads_run(cpu_threads(call), pieces->count, 1, pieces_body, &work);
+    dnnl_status_t status = (dnnl_status_t)atomic_load(&work.status);
+    for (int i = 0; pieces->sums && i < call->output_count && status == dnnl_success; i++) {
+        status = add_pieces(pieces, call, i);
+    }
+    return status;
 }

@@ -88,27 +88,32 @@ static size_t reserve(struct primitive *primitive, const dnnl_memory_desc_t *des
     return offset;
 }
 
+static bool is_output(const struct primitive_operand *operand) {
+    return operand->arg.input <= REQUEST_OUTPUT;
+}
+
 static dnnl_status_t prepare_operand(struct primitive *primitive, const struct schedule *schedule,
                                      const struct step *step, struct primitive_operand *operand,
                                      const dnnl_memory_desc_t *wanted) {
     struct onednn *onednn = primitive->onednn;
     const dnnl_memory_desc_t *stored = &operand->arg.stored;
-    bool is_output = operand->arg.input <= REQUEST_OUTPUT;
+    bool is_result = is_output(operand);
     dnnl_status_t status = memory_new(onednn, stored, DNNL_MEMORY_NONE, &operand->stored);
     if (status != dnnl_success || dnnl.memory_desc_equal(wanted, stored)) {
         return status;
     }
-    status = reorder_new(onednn, is_output ? wanted : stored, is_output ? stored : wanted,
+    status = reorder_new(onednn, is_result ? wanted : stored, is_result ? stored : wanted,
                          &operand->reorder);
     if (status != dnnl_success) {
         return status;
     }
     const struct schedule_slot *slot =
-        is_output ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
+        is_result ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
     if (slot && slot->is_lasting) {
         return keep(onednn, step->node, slot->constant, wanted, operand);
     }
     operand->offset = reserve(primitive, wanted);
+    operand->size = dnnl.memory_desc_get_size(wanted);
     return memory_new(onednn, wanted, DNNL_MEMORY_NONE, &operand->wanted);
 }
 
@@ -172,19 +177,19 @@ static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset
     return dnnl.memory_set_data_handle(memory, (void *)((uintptr_t)scratch + offset));
 }
 
-static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
-                                 const struct primitive_operand *operand,
-                                 dnnl_exec_arg_t *ret_arg) {
+static dnnl_status_t set_stored(const struct primitive_operand *operand, const struct call *call) {
     int input = operand->arg.input;
-    bool is_output = input <= REQUEST_OUTPUT;
-    void *data =
-        is_output ? call->outputs[REQUEST_OUTPUT - input]->data : call->inputs[input]->data;
-    *ret_arg =
-        (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->stored};
-    dnnl_status_t status = dnnl.memory_set_data_handle(operand->stored, data);
+    void *data = is_output(operand) ? call->outputs[REQUEST_OUTPUT - input]->data
+                                    : call->inputs[input]->data;
+    return dnnl.memory_set_data_handle(operand->stored, data);
+}
+
+static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
+                                 const struct primitive_operand *operand) {
+    dnnl_status_t status = set_stored(operand, call);
     if (status == dnnl_success && operand->wanted && !operand->is_kept) {
         status = at(operand->wanted, call->scratch, operand->offset);
-        if (status == dnnl_success && !is_output) {
+        if (status == dnnl_success && !is_output(operand)) {
             status =
                 reorder_run(primitive->onednn, operand->reorder, operand->stored, operand->wanted);
         }
@@ -192,11 +197,17 @@ static dnnl_status_t run_operand(const struct primitive *primitive, const struct
     return status;
 }
 
-dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call) {
+dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call,
+                            const struct primitive_elsewhere *elsewhere) {
     dnnl_exec_arg_t args[REQUEST_ARGS_MAX + 1] = {{DNNL_ARG_SCRATCHPAD, primitive->scratchpad}};
     dnnl_status_t status = at(primitive->scratchpad, call->scratch, primitive->scratchpad_offset);
+    int other = elsewhere ? elsewhere->operand : -1;
     for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
-        status = run_operand(primitive, call, &primitive->operands[i], &args[i + 1]);
+        const struct primitive_operand *operand = &primitive->operands[i];
+        args[i + 1] = (dnnl_exec_arg_t){operand->arg.name,
+                                        operand->wanted ? operand->wanted : operand->stored};
+        status = i == other ? dnnl.memory_set_data_handle(operand->wanted, elsewhere->memory)
+                            : run_operand(primitive, call, operand);
     }
     if (status == dnnl_success) {
         status = dnnl.primitive_execute(primitive->primitive, primitive->onednn->stream,
@@ -204,10 +215,26 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
     }
     for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
         const struct primitive_operand *operand = &primitive->operands[i];
-        if (operand->arg.input <= REQUEST_OUTPUT && operand->wanted) {
+        if (i != other && is_output(operand) && operand->wanted) {
             status =
                 reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->stored);
         }
+    }
+    return status == dnnl_success ? dnnl.stream_wait(primitive->onednn->stream) : status;
+}
+
+dnnl_status_t primitive_reorder(const struct primitive *primitive, const struct call *call,
+                                const struct primitive_elsewhere *elsewhere) {
+    const struct primitive_operand *operand = &primitive->operands[elsewhere->operand];
+    bool is_out = is_output(operand);
+    dnnl_status_t status = set_stored(operand, call);
+    if (status == dnnl_success) {
+        status = dnnl.memory_set_data_handle(operand->wanted, elsewhere->memory);
+    }
+    if (status == dnnl_success) {
+        status = reorder_run(primitive->onednn, operand->reorder,
+                             is_out ? operand->wanted : operand->stored,
+                             is_out ? operand->stored : operand->wanted);
     }
     return status == dnnl_success ? dnnl.stream_wait(primitive->onednn->stream) : status;
 }

@@ -29,7 +29,7 @@ struct primitive_operand {
     dnnl_memory_t stored;     /* in the format of the engine */
     dnnl_memory_t wanted;     /* in the format of the primitive; NULL: the two are the same */
     dnnl_primitive_t reorder; /* from stored to wanted; for an output from wanted to stored */
-    size_t offset;            /* of wanted, in the scratch */
+    size_t offset, size;      /* of wanted, in the scratch */
     bool is_kept;             /* wanted is a constant that the device keeps */
 };
 
@@ -49,4 +49,16 @@ NODISCARD dnnl_status_t primitive_new(struct onednn *onednn, const struct schedu
                                       const struct step *step, const struct request *request,
                                       struct primitive **ret_primitive);
 void primitive_free(void *state);
-NODISCARD dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call);
+/* An operand that is elsewhere in the primitive's format: an input that has been reordered, or an
+ * output that is left there. */
+struct primitive_elsewhere {
+    int operand;
+    void *memory;
+};
+/* elsewhere NULL: none. */
+NODISCARD dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call,
+                                      const struct primitive_elsewhere *elsewhere);
+/* Reorders an input of the call to there, or an output from there. */
+NODISCARD dnnl_status_t primitive_reorder(const struct primitive *primitive,
+                                          const struct call *call,
+                                          const struct primitive_elsewhere *elsewhere);
