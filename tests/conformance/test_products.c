@@ -122,6 +122,20 @@ static int softmax(struct draw *d, int x) {
     return network_node(&d->net, "Softmax", (int[]){x, -2}, ATTRIBUTES(INT("axis", -1)));
 }
 
+/* A layer whose weights are computed, as in a training: a row is added; perhaps it is turned. */
+static int layer(struct draw *d, int64_t rows) {
+    const struct shape matrix = {2, {d->size, d->out}}, turned = {2, {d->out, d->size}};
+    const struct shape row = {1, {d->out}}, wide_row = {2, {1, d->out}};
+    int x = network_input(&d->net, (struct shape){3, {d->batch, rows, d->size}});
+    int w = below(d, 2)
+                ? network_input(&d->net, matrix)
+                : turn(d, network_input(&d->net, turned), (struct attribute)INTS("perm", 1, 0));
+    int b = network_input(&d->net, below(d, 2) ? row : wide_row);
+    int y = node(d, "MatMul", x, w);
+    y = below(d, 2) ? node(d, "Add", y, b) : node(d, "Add", b, y);
+    return below(d, 2) ? y : turn(d, y, (struct attribute)INTS("perm", 0, 2, 1));
+}
+
 static void draw_network(struct draw *d, uint64_t seed) {
     static const int64_t many[] = {1, 3, 7, 14, 15, 29, 85, 100}, sizes[] = {1, 5, 8, 16, 19, 40};
     *d = (struct draw){.state = seed};
@@ -132,6 +146,10 @@ static void draw_network(struct draw *d, uint64_t seed) {
     d->keys = below(d, 12) == 0 ? 512 + below(d, 30) : many[below(d, ARRAY_LEN(many))];
     d->size = sizes[below(d, ARRAY_LEN(sizes))];
     d->out = sizes[below(d, ARRAY_LEN(sizes))];
+    if (below(d, 4) == 0) {
+        network_output(&d->net, layer(d, d->queries));
+        return;
+    }
     int y = node(d, "MatMul", operand(d, d->queries, d->size), turned_operand(d, d->size, d->keys));
     if (below(d, 4)) {
         y = node(d, "MatMul", softmax(d, y), operand(d, d->keys, d->out));
@@ -194,13 +212,38 @@ static void test_products_avx512(void) {
 
 /* ---- how many steps -------------------------------------------------------------------------- */
 
-/* Self-attention of one tensor, as exporters write it: reshapes, transposes, a scale, a mask. */
-static void test_attention_is_one_step(void) {
-    struct draw d = {.batch = 2, .heads = 3, .queries = 20, .keys = 20, .size = 8, .out = 8};
+/* The network is one step of this kernel. */
+static void check_one_step(struct network *net, const char *kernel) {
     struct error err = {0};
     struct device *device = NULL;
     struct execution_plan *plan = NULL;
     struct tensor inputs[4] = {0};
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    for (size_t i = 0; i < net->graph.input_count; i++) {
+        const struct shape *of = &net->values[net->inputs[i]].shape;
+        CHECK_OK(tensor_init(&inputs[i], TENSOR_FLOAT32, of, &err), &err);
+    }
+    CHECK_OK(execution_plan_new(device, &net->graph, inputs, &plan, &err), &err);
+    int steps = 0;
+    for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        steps += step->node != NULL;
+        if (step->node) {
+            CHECK_STR(step->kernel->name, kernel);
+        }
+    }
+    CHECK_INT(steps, 1);
+    execution_plan_free(plan);
+    for (int i = 0; i < 4; i++) {
+        tensor_release(&inputs[i]);
+    }
+    device_close(device);
+    arena_release(&net->graph.arena);
+}
+
+/* Self-attention of one tensor, as exporters write it: reshapes, transposes, a scale, a mask. */
+static void test_attention_is_one_step(void) {
+    struct draw d = {.batch = 2, .heads = 3, .queries = 20, .keys = 20, .size = 8, .out = 8};
     network_init(&d.net, 13);
     const struct shape shape = {3, {2, 20, 24}}, none = {0, {0}};
     int q = heads_first(&d, network_input(&d.net, shape), 20, 8);
@@ -212,25 +255,17 @@ static void test_attention_is_one_step(void) {
     x = network_node(&d.net, "Softmax", (int[]){x, -2}, ATTRIBUTES(INT("axis", -1)));
     x = turn(&d, node(&d, "MatMul", x, v), (struct attribute)INTS("perm", 0, 2, 1, 3));
     network_output(&d.net, reshape(&d, x, (int64_t[]){2, 20, 24}, 3));
-    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
-    for (size_t i = 0; i < d.net.graph.input_count; i++) {
-        const struct shape *of = &d.net.values[d.net.inputs[i]].shape;
-        CHECK_OK(tensor_init(&inputs[i], TENSOR_FLOAT32, of, &err), &err);
+    check_one_step(&d.net, "fast attention");
+}
+
+/* A layer of a training with its row, and a Transpose behind it. */
+static void test_a_layer_is_one_step(void) {
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        struct draw d = {.state = seed, .batch = 1, .size = 8, .out = 19};
+        network_init(&d.net, 13);
+        network_output(&d.net, layer(&d, 1 + (int64_t)seed));
+        check_one_step(&d.net, "fast products");
     }
-    CHECK_OK(execution_plan_new(device, &d.net.graph, inputs, &plan, &err), &err);
-    int steps = 0;
-    for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {
-        const struct step *step = &plan->schedule->steps[i];
-        steps += step->node != NULL;
-        CHECK(!step->node || strcmp(step->kernel->name, "fast attention") == 0);
-    }
-    CHECK_INT(steps, 1);
-    execution_plan_free(plan);
-    for (int i = 0; i < 4; i++) {
-        tensor_release(&inputs[i]);
-    }
-    device_close(device);
-    arena_release(&d.net.graph.arena);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -272,6 +307,7 @@ int main(void) {
     TEST(test_products_avx2);
     TEST(test_products_avx512);
     TEST(test_attention_is_one_step);
+    TEST(test_a_layer_is_one_step);
     TEST(test_long_rows_take_little_memory);
     TEST(test_a_tile_has_room_for_smaller_products);
     return TEST_END();

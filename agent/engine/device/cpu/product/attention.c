@@ -53,7 +53,7 @@ static bool are_alike(const struct product *first, const struct product *second)
     for (int i = 0; i < first->batch_rank && alike; i++) {
         alike = first->batch[i] == second->batch[i];
     }
-    return alike && first->packs && second->packs;
+    return alike && first->packs && second->packs && first->row < 0 && second->row < 0;
 }
 
 static bool is_modest(const struct product *first, const struct product *second) {
@@ -187,8 +187,10 @@ static void run_unit(void *context, int index, int lane) {
     int pair = index / a->parts, first = index % a->parts * a->part_rows;
     struct lane at = lane_at(run, lane);
     struct matrix q = product_matrix(s, &s->a, inputs[INPUT_Q], pair);
-    struct factor k = {product_matrix(s, &s->b, inputs[INPUT_K], pair), s->k, s->n, NULL, false};
-    struct factor b = {product_matrix(v, &v->b, inputs[INPUT_V], pair), v->k, v->n, NULL, false};
+    struct factor k = {
+        .matrix = product_matrix(s, &s->b, inputs[INPUT_K], pair), .k = s->k, .columns = s->n};
+    struct factor b = {
+        .matrix = product_matrix(v, &v->b, inputs[INPUT_V], pair), .k = v->k, .columns = v->n};
     struct matrix y = product_matrix(v, &v->y, run->call->outputs[0], pair);
     struct matrix scores = {at.scores, s->n, 1};
     struct chain_rows rows = {.inputs = inputs + INPUTS_OF_CHAIN,

@@ -60,9 +60,13 @@ size_t multiply_tile_floats(int rows, int k) {
     return (size_t)rows * (size_t)(k + 16); /* not tile_row: a smaller k may have a longer row */
 }
 
+bool multiply_copies(int64_t row, int64_t column, int rows) {
+    return column != 1 || row < 0 || (row % ALIASED == 0 && rows > 1);
+}
+
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile) {
-    if (a->column == 1 && (a->row % ALIASED || rows == 1) && a->row >= 0) {
+    if (!multiply_copies(a->row, a->column, rows)) {
         return *a;
     }
     struct matrix copy = {.data = tile, .row = (int64_t)tile_row(k), .column = 1};
@@ -85,6 +89,17 @@ struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix
 
 size_t multiply_room_floats(const struct vector_ops *ops, int rows) {
     return (size_t)rows * (size_t)(DIRECT_BLOCKS_MAX * ops->block);
+}
+
+// What is added to each row of two blocks of columns, as whole blocks; NULL: nothing.
+static const float *pair_row(const struct factor *b, int first, int lanes, float *room) {
+    int left = b->columns - first;
+    if (!b->row || left >= lanes) {
+        return b->row ? b->row + first : NULL;
+    }
+    memset(room, 0, (size_t)lanes * sizeof *room);
+    memcpy(room, b->row + first, (size_t)left * sizeof *room);
+    return room;
 }
 
 // Like write_pair, for sums.
@@ -126,14 +141,17 @@ static void write_pair(const struct vector_ops *ops, const float *room, int rows
 void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
                    const struct factor *b, const struct matrix *out, float *room) {
     static const ptrdiff_t runs[1] = {0};
-    int wide = DIRECT_BLOCKS_MAX * ops->block;
+    int wide = DIRECT_BLOCKS_MAX * ops->block, pieces = MAX((b->k + PIECE - 1) / PIECE, 1);
+    int piece = (b->k + pieces - 1) / pieces; // all alike: a short one would be slower
     for (int first = 0; first < b->columns; first += wide) {
         int lanes = pair_lanes(ops, b->columns, first), left = b->columns - first;
         const float *weights = b->packed + (size_t)first * (size_t)b->k;
         struct matrix part = *out;
         part.data += first * out->column;
         bool in_place = out->column == 1 && out->row > 0 && left >= lanes;
-        for (int at = 0; at < b->k; at += PIECE) {
+        float whole[DIRECT_BLOCKS_MAX * VECTOR_LANES_MAX];
+        const float *row = pair_row(b, first, lanes, whole);
+        for (int at = 0; at < b->k; at += piece) {
             struct direct_job job = {.width = rows,
                                      .rows = 1,
                                      .blocks = lanes / ops->block,
@@ -141,8 +159,9 @@ void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int row
                                      .pixel = (size_t)a->row,
                                      .runs = runs,
                                      .run_count = 1,
-                                     .run_length = MIN(PIECE, b->k - at),
+                                     .run_length = MIN(piece, b->k - at),
                                      .weights = weights + (size_t)at * (size_t)lanes,
+                                     .bias = at ? NULL : row,
                                      .low = -INFINITY,
                                      .high = INFINITY};
             job.out = in_place ? part.data : room;
@@ -169,6 +188,9 @@ void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int
             ops->dots(to, from, b->k, m->data, (size_t)m->column, b->columns);
         } else {
             ops->weighted(to, from, b->k, m->data, (size_t)m->row, b->columns);
+        }
+        for (int j = 0; b->row && j < b->columns; j++) {
+            to[j] += b->row[j];
         }
     }
 }

@@ -12,6 +12,7 @@
 enum {
     BLOCK_ROWS = 84,             // a multiple of the rows that vector_ops.direct computes at once
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
+    PACKED_FLOATS_FAR = 1 << 19, // where each part copies the rows of a
     K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
     UNITS_PER_THREAD = 4,
@@ -95,6 +96,23 @@ static struct step *write_in_place(const struct schedule *schedule, const struct
     return user;
 }
 
+// The step that adds a row of n numbers to each row of the product, and nothing else reads that;
+// NULL: none. *ret_row: the slot of the row.
+static struct step *row_behind(const struct schedule *schedule, const struct step *step, int64_t n,
+                               int *ret_row) {
+    int slot = step->outputs[0];
+    struct step *user = schedule_only_user(schedule, slot);
+    if (!user || user->kernel || user->node->op->id != OP_ADD) {
+        return NULL;
+    }
+    *ret_row = user->inputs[user->inputs[0] == slot];
+    const struct schedule_slot *row = *ret_row < 0 ? NULL : &schedule->slots[*ret_row];
+    const struct shape *y = &schedule->slots[user->outputs[0]].shape;
+    bool is_row = row && row->type == TENSOR_FLOAT32 && row->shape.rank > 0 &&
+                  row->shape.dims[row->shape.rank - 1] == n && shape_count(&row->shape) == n;
+    return is_row && shape_equal(y, &schedule->slots[slot].shape) ? user : NULL;
+}
+
 /* ---- dimensions of the batch ----------------------------------------------------------------- */
 
 static void drop_dimension(struct product *p, int at) {
@@ -158,12 +176,14 @@ static int ceil_div(int64_t a, int64_t b) {
 
 static void divide(const struct cpu_device *cpu, struct product *p) {
     int wide = DIRECT_BLOCKS_MAX * cpu->vectors->block;
-    int units = UNITS_PER_THREAD * threads_count(cpu->threads);
+    int threads = threads_count(cpu->threads), units = threads > 1 ? UNITS_PER_THREAD * threads : 1;
     int64_t multiplies = (int64_t)p->m * p->k * p->n;
     int wanted = (int)MIN(MAX(multiplies / UNIT_MULTIPLIES, 1), ceil_div(units, p->batch_count));
     // Columns first: each part packs only its own.
     int pairs = ceil_div(p->n, wide);
-    int fit = (int)MAX(PACKED_FLOATS_MAX / ((int64_t)p->k * wide), 1);
+    bool copies = multiply_copies(p->a.row, p->a.column, p->m);
+    int64_t room = copies ? PACKED_FLOATS_FAR : PACKED_FLOATS_MAX;
+    int fit = (int)MAX(room / ((int64_t)p->k * wide), 1);
     int part_pairs = MIN(MAX(pairs / wanted, 1), p->packs ? fit : pairs);
     p->part_columns = part_pairs * wide;
     p->column_parts = ceil_div(p->n, p->part_columns);
@@ -234,14 +254,17 @@ static bool find_operands(const struct schedule *schedule, const struct step *st
 // Where operands and result are in memory.
 struct placed {
     int slots[2];
-    struct step *user; // whose result the product writes; NULL: its own
+    struct step *adding; // a row to the product; NULL: none
+    int row;             // slot
+    struct step *user;   // whose result the product writes; NULL: its own
 };
 
 // False: the products to be summed are not at regular distances.
 static bool place(const struct schedule *schedule, const struct step *step,
                   const struct operands *operands, bool in_place, struct product *p,
                   struct placed *ret_placed) {
-    *p = (struct product){.m = (int)operands->m,
+    *p = (struct product){.row = -1,
+                          .m = (int)operands->m,
                           .k = (int)operands->k,
                           .n = (int)operands->n,
                           .batch_rank = operands->batch.rank,
@@ -249,6 +272,9 @@ static bool place(const struct schedule *schedule, const struct step *step,
                           .sum_count = 1};
     memcpy(p->batch, operands->batch.dims, sizeof p->batch);
     *ret_placed = (struct placed){.user = NULL};
+    if (operands->shares_b) { // a layer; other products become an attention
+        ret_placed->adding = row_behind(schedule, step, operands->n, &ret_placed->row);
+    }
     struct product_side *sides[] = {&p->a, &p->b};
     for (int i = 0; i < 2; i++) {
         int slot = step->inputs[operands->inputs[i]];
@@ -262,7 +288,8 @@ static bool place(const struct schedule *schedule, const struct step *step,
         return false;
     }
     if (in_place && p->batch_rank == operands->batch.rank) {
-        ret_placed->user = write_in_place(schedule, step, p);
+        const struct step *last = ret_placed->adding ? ret_placed->adding : step;
+        ret_placed->user = write_in_place(schedule, last, p);
     }
     if (operands->shares_b) {
         merge_rows(p);
@@ -295,6 +322,10 @@ void product_try(const struct cpu_device *cpu, struct schedule *schedule, struct
     *p = product;
     memcpy(step->inputs, placed.slots, sizeof placed.slots);
     step->input_count = 2;
+    if (placed.adding) {
+        step = schedule_absorb(schedule, step, placed.adding);
+        p->row = schedule_add_input(schedule, step, placed.row);
+    }
     step = placed.user ? schedule_absorb(schedule, step, placed.user) : step;
     plan(cpu, p, step);
     step->state = p;

@@ -25,6 +25,7 @@ struct product {
     int sum_count;               /* products for each of them */
     int64_t batch[TENSOR_RANK_MAX];
     struct product_side a, b, y;
+    int row;    /* index of the step's input that is added to each row of y; -1: none */
     bool packs; /* b is packed; else it is read in place */
     /* A matrix is divided into parts, each of which is a unit of work of one thread. A part packs
      * its columns of b, and multiplies `block_rows` rows at a time. */
@@ -32,8 +33,8 @@ struct product {
     size_t packed_floats, tile_floats, lane_floats; /* of a thread's scratch */
 };
 
-/* Gives a MatMul of two computed float32 matrices, or a gradient of one, this kernel. Where a
- * Transpose follows, the step is at its place then, and `step` is empty. */
+/* Gives a MatMul of two computed float32 matrices, or a gradient of one, this kernel. Where the
+ * addition of a row follows, or a Transpose, the step is at its place then, and `step` is empty. */
 void product_try(const struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 /* The matrices of the batch at `index`. */
 struct matrix product_matrix(const struct product *product, const struct product_side *side,

@@ -63,7 +63,12 @@ static void run_unit(void *context, int index, int lane) {
     struct matrix b = product_matrix(p, &p->b, run->call->inputs[1], index);
     struct matrix y = product_matrix(p, &p->y, run->call->outputs[0], index);
     for (int i = 0; i < p->sum_count; i++) {
-        struct factor factor = {product_part(b, 0, part.column), p->k, part.columns, NULL, i > 0};
+        const float *row = p->row < 0 || i > 0 ? NULL : run->call->inputs[p->row]->data;
+        struct factor factor = {.matrix = product_part(b, 0, part.column),
+                                .k = p->k,
+                                .columns = part.columns,
+                                .adds = i > 0,
+                                .row = row ? row + part.column : NULL};
         multiply(run, &part, a, &factor, y, lane);
         a.data += p->a.sum;
         b.data += p->b.sum;
