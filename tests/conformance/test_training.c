@@ -84,6 +84,27 @@ static int active(struct network *net, int x) {
     return conv(net, x, (struct form){8, 16, 1, 1});
 }
 
+/* With a number that does not learn. */
+static int with_number(struct network *net, const char *name, int x, float number) {
+    const struct tensor tensor = {.data = arena_array(&net->graph.arena, 1, sizeof number)};
+    *(float *)tensor.data = number;
+    int y = network_keep(net, "number", tensor);
+    net->values[y].is_literal = true;
+    return network_node(net, name, (int[]){x, y, -2}, NULL);
+}
+
+/* Activations whose parts the gradient reads, as exporters write them. */
+static int in_parts(struct network *net, int x) {
+    x = conv(net, x, (struct form){16, 3, 3, 1});
+    int y = op(net, "Erf", with_number(net, "Div", x, 1.41421356F));
+    y = network_node(net, "Mul", (int[]){x, with_number(net, "Add", y, 1), -2}, NULL);
+    x = conv(net, with_number(net, "Mul", y, 0.5F), (struct form){10, 16, 1, 1});
+    x = conv(net, silu(net, x), (struct form){8, 10, 1, 1});
+    y = op(net, "Tanh", with_number(net, "Mul", x, 0.5F)); /* also read by a convolution */
+    y = add(net, y, network_node(net, "Mul", (int[]){y, x, -2}, NULL));
+    return add(net, conv(net, y, (struct form){8, 8, 1, 1}), op(net, "Exp", y));
+}
+
 static int with_constant(struct network *net, const char *name, int x, struct shape shape) {
     int y = network_constant(net, shape, 0.5F, 1);
     return network_node(net, name, (int[]){x, y, -2}, NULL);
@@ -105,12 +126,49 @@ static int tokens(struct network *net, int x) {
     return conv(net, x, (struct form){8, 16, 1, 1});
 }
 
+/* Every second number of a dimension, from the second on. */
+static int odd_ones(struct network *net, int x, int64_t axis) {
+    const int64_t numbers[] = {1, 100, axis, 2};
+    int inputs[] = {x, 0, 0, 0, 0, -2};
+    for (int i = 0; i < 4; i++) {
+        inputs[i + 1] = network_integers(net, &numbers[i], 1);
+    }
+    return network_node(net, "Slice", inputs, NULL);
+}
+
+/* Rows that are picked, one of them twice, rows from the end in steps, softmaxes of odd rows. */
+static int attentive(struct network *net, int x) {
+    const int64_t runs[] = {0, 0, -1}, picked[] = {3, -1, 0, 3, 7}, down[] = {40, -100, 1, -3};
+    x = conv(net, x, (struct form){4, 3, 1, 1});
+    x = network_node(net, "SpaceToDepth", (int[]){x, -2}, ATTRIBUTES(INT("blocksize", 2)));
+    x = conv(net, x, (struct form){64, 16, 1, 1});
+    x = network_node(net, "DepthToSpace", (int[]){x, -2}, ATTRIBUTES(INT("blocksize", 2)));
+    x = network_node(net, "Reshape", (int[]){x, network_integers(net, runs, 3), -2}, NULL);
+    x = network_node(net, "Transpose", (int[]){x, -2}, ATTRIBUTES(INTS("perm", 0, 2, 1)));
+    int q = network_node(net, "Gather", (int[]){x, network_integers(net, picked, 5), -2},
+                         ATTRIBUTES(INT("axis", 1)));
+    int k = network_node(
+        net, "Slice",
+        (int[]){x, network_integers(net, &down[0], 1), network_integers(net, &down[1], 1),
+                network_integers(net, &down[2], 1), network_integers(net, &down[3], 1), -2},
+        NULL);
+    q = odd_ones(net, q, 2);
+    k = odd_ones(net, k, 2);
+    int turned = network_node(net, "Transpose", (int[]){k, -2}, ATTRIBUTES(INTS("perm", 0, 2, 1)));
+    int scores = network_node(net, "MatMul", (int[]){q, turned, -2}, NULL);
+    scores = network_node(net, "Softmax", (int[]){scores, -2}, ATTRIBUTES(INT("axis", -1)));
+    int y = network_node(net, "MatMul", (int[]){scores, k, -2}, NULL);
+    return network_node(net, "LogSoftmax", (int[]){add(net, y, q), -2}, ATTRIBUTES(INT("axis", 2)));
+}
+
 static const struct row own_rows[] = {
     {"depthwise", mobile_of_blocks, 5, 11, 14},
     {"depthwise", mobile_of_blocks, 2, 3, 35},
     {"depthwise, 10 channels", mobile_of_rests, 3, 9, 6},
     {"activations", active, 4, 7, 9},
     {"tokens", tokens, 4, 24, 25},
+    {"attention", attentive, 3, 6, 14},
+    {"activations in parts", in_parts, 3, 7, 9},
 };
 
 /* ---- the comparison ------------------------------------------------------------------------- */
@@ -300,6 +358,61 @@ static void test_activations_are_fused(void) {
     work_release(&work);
 }
 
+static void look_at_plan(const struct row *row, void (*look)(const struct execution_plan *plan)) {
+    struct error err = {0};
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct work work;
+    work_init(&work, row, 1, false);
+    set_target(&work);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(execution_plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
+    if (plan) {
+        look(plan);
+    }
+    execution_plan_free(plan);
+    device_close(device);
+    work_release(&work);
+}
+
+static int count_kernels(const struct execution_plan *plan, const char *name) {
+    int count = 0;
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *made = &plan->schedule->steps[i];
+        count += made->node && strstr(made->kernel->name, name);
+    }
+    return count;
+}
+
+static void look_at_moves(const struct execution_plan *plan) {
+    CHECK_INT(count_kernels(plan, "axis gather back"), 1);
+    CHECK_INT(count_kernels(plan, "axis copy back"), 5); // three Slices, both of depth
+    CHECK_INT(count_kernels(plan, "move_gradient"), 0);
+    CHECK_INT(count_kernels(plan, "softmax"), 0);
+}
+
+static void test_moves_have_kernels(void) {
+    look_at_plan(&own_rows[5], look_at_moves);
+}
+
+// Of the activations' parts only the hyperbolic tangent is kept, which a convolution reads.
+static void look_at_parts(const struct execution_plan *plan) {
+    int again = 0;
+    for (size_t i = 0; i < plan->graph->node_count; i++) {
+        const struct node *node = &plan->graph->nodes[i];
+        int id = node->op->id;
+        if (id == OP_ERF || id == OP_DIV || id == OP_SIGMOID) {
+            CHECK_INT(plan->schedule->slots[node->outputs[0]].place, PLACE_NONE);
+            again++;
+        }
+    }
+    CHECK(again >= 3);
+}
+
+static void test_parts_are_computed_again(void) {
+    look_at_plan(&own_rows[6], look_at_parts);
+}
+
 int main(void) {
     TEST(test_plain);
     TEST(test_avx2);
@@ -307,5 +420,7 @@ int main(void) {
     TEST(test_resnet_is_fused);
     TEST(test_depthwise_stays_in_blocks);
     TEST(test_activations_are_fused);
+    TEST(test_moves_have_kernels);
+    TEST(test_parts_are_computed_again);
     return TEST_END();
 }

@@ -79,6 +79,8 @@ static const struct choice {
     {OP_EXPAND, &axis_copy, takes_all},
     {OP_DEPTH_TO_SPACE, &axis_copy, takes_all},
     {OP_SPACE_TO_DEPTH, &axis_copy, takes_all},
+    {OP_MOVE_GRADIENT, &axis_copy_back, axis_copy_back_takes},
+    {OP_MOVE_GRADIENT, &axis_gather_back, axis_gather_back_takes},
 };
 
 void axis_step_try(const struct schedule *schedule, struct step *step) {

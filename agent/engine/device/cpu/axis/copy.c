@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Slice, Transpose, Expand, DepthToSpace and SpaceToDepth on all threads, in tiles that fit into
- * the nearest cache. */
+ * the nearest cache; and the gradients of those that read no element twice. */
 #include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/device/cpu/vector/vector.h"
+#include "agent/engine/ops/table.h"
 
 #include <string.h>
 
 enum {
     TILE = 64, /* rows and columns of a tile; a tile of 4-byte elements is 16 KiB */
     ELEMENTS_A_PIECE = 1 << 14,
+    INPUTS_MAX = 5, /* of Slice */
 };
 
 /* A walk whose last dimension is the one in which the output is dense. */
@@ -86,7 +88,7 @@ static int turned_dimension(const struct walk *walk) {
     enum { LEAST = 4 };
     int last = walk->shape.rank - 1;
     for (int i = 0; i < last && walk->strides[1][last] == 1 && walk->strides[0][last] > 0; i++) {
-        if (walk->strides[0][i] == 1 && walk->shape.dims[i] >= LEAST) {
+        if (walk->strides[0][i] == 1 && walk->strides[1][i] > 0 && walk->shape.dims[i] >= LEAST) {
             return i;
         }
     }
@@ -154,29 +156,89 @@ static void copy_units(void *context, int64_t first, int64_t last) {
     }
 }
 
+static void copy_all(const struct call *call, struct run *run) {
+    int64_t count = shape_count(&run->walk.shape);
+    merge_dimensions(&run->walk);
+    end_with_dense(&run->walk);
+    int turned = turned_dimension(&run->walk);
+    run->is_turned = turned >= 0;
+    run->second = run->is_turned ? turned : run->walk.shape.rank - 2;
+    int64_t each = run->walk.shape.dims[run->walk.shape.rank - 1], side = 1;
+    if (run->second >= 0) {
+        side = run->walk.shape.dims[run->second];
+        run->tiles = (side + TILE - 1) / TILE;
+    }
+    threads_run(cpu_threads(call), count / each / side * run->tiles,
+                ELEMENTS_A_PIECE / (each * MIN(side, TILE)) + 1, copy_units, run);
+}
+
+static struct run run_of(const struct call *call) {
+    return (struct run){.vectors = ((const struct cpu_device *)call->device)->vectors,
+                        .size = tensor_type_size(call->inputs[0]->type),
+                        .from = call->inputs[0]->data,
+                        .to = call->outputs[0]->data,
+                        .tiles = 1};
+}
+
 static int copy_run(const struct call *call, struct error *err) {
-    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
-    struct run run = {.vectors = cpu->vectors,
-                      .size = tensor_type_size(call->inputs[0]->type),
-                      .from = call->inputs[0]->data,
-                      .to = call->outputs[0]->data,
-                      .tiles = 1};
+    struct run run = run_of(call);
     if (walk_of_copy(call, &run.walk, err) < 0) {
         return -1;
     }
-    int64_t count = shape_count(&run.walk.shape);
-    merge_dimensions(&run.walk);
-    end_with_dense(&run.walk);
-    int turned = turned_dimension(&run.walk);
-    run.is_turned = turned >= 0;
-    run.second = run.is_turned ? turned : run.walk.shape.rank - 2;
-    int64_t each = run.walk.shape.dims[run.walk.shape.rank - 1], side = 1;
-    if (run.second >= 0) {
-        side = run.walk.shape.dims[run.second];
-        run.tiles = (side + TILE - 1) / TILE;
-    }
-    threads_run(cpu_threads(call), count / each / side * run.tiles,
-                ELEMENTS_A_PIECE / (each * MIN(side, TILE)) + 1, copy_units, &run);
+    copy_all(call, &run);
     return 0;
 }
 const struct kernel axis_copy = {"axis copy", copy_run};
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+bool axis_copy_back_takes(const struct schedule *schedule UNUSED, const struct step *step) {
+    int id = op_forward_node(step->node).op->id;
+    return id == OP_SLICE || id == OP_DEPTH_TO_SPACE || id == OP_SPACE_TO_DEPTH;
+}
+
+/* The walk of the forward node, from its output to its input. */
+static int walk_back(const struct call *call, struct walk *ret_walk, struct error *err) {
+    struct node forward = op_forward_node(call->node);
+    const struct tensor *inputs[INPUTS_MAX] = {call->outputs[0]};
+    struct tensor y = *call->inputs[0], *outputs[] = {&y};
+    forward.input_count = MIN(call->input_count - 1, INPUTS_MAX);
+    for (int i = 1; i < forward.input_count; i++) {
+        inputs[i] = call->inputs[i + 1];
+    }
+    const struct call asked = {.device = call->device,
+                               .node = &forward,
+                               .input_count = forward.input_count,
+                               .output_count = 1,
+                               .inputs = inputs,
+                               .outputs = outputs};
+    struct walk walk;
+    if (walk_of_copy(&asked, &walk, err) < 0) {
+        return -1;
+    }
+    *ret_walk = walk;
+    memcpy(ret_walk->strides[0], walk.strides[1], sizeof walk.strides[0]);
+    memcpy(ret_walk->strides[1], walk.strides[0], sizeof walk.strides[0]);
+    ret_walk->start[0] = walk.start[1];
+    ret_walk->start[1] = walk.start[0];
+    return 0;
+}
+
+static void zero_elements(void *context, int64_t first, int64_t last) {
+    memset((float *)context + first, 0, (size_t)(last - first) * sizeof(float));
+}
+
+/* (dy, shape of x, the forward node's further inputs) -> dx, which is 0 where nothing was read */
+static int copy_back_run(const struct call *call, struct error *err) {
+    struct run run = run_of(call);
+    int64_t count = shape_count(&call->outputs[0]->shape);
+    if (walk_back(call, &run.walk, err) < 0) {
+        return -1;
+    }
+    if (shape_count(&run.walk.shape) < count) {
+        threads_run(cpu_threads(call), count, ELEMENTS_A_PIECE, zero_elements, run.to);
+    }
+    copy_all(call, &run);
+    return 0;
+}
+const struct kernel axis_copy_back = {"axis copy back", copy_back_run};

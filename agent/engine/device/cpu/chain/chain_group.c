@@ -6,21 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine/device/cpu/chain/chain_state.h"
-
-struct group {
-    struct chain *chain;
-    struct step *steps[CHAIN_STEPS_MAX];
-    int step_count;
-    struct group *next;
-};
-
-struct grouping {
-    struct schedule *schedule;
-    struct group **makers; // by slot: the open group that makes it, or NULL
-    bool allows_blocks;
-    int *readers; // by slot: how many steps read it, also through views
-};
+#include "agent/engine/device/cpu/chain/chain_group.h"
+#include "agent/engine/device/cpu/chain/chain_lower.h"
 
 void chain_free(void *state) {
     struct chain *chain = state;
@@ -54,7 +41,7 @@ static int reads_of_group(const struct group *group, int slot) {
 static bool is_needed(const struct grouping *grouping, const struct group *group, int slot) {
     const struct schedule_slot *from = &grouping->schedule->slots[slot];
     return from->is_output || from->viewed || from->place == PLACE_BOUND ||
-           grouping->readers[slot] > reads_of_group(group, slot);
+           grouping->slots[slot].readers > reads_of_group(group, slot);
 }
 
 // The inputs that the chain's values name.
@@ -114,6 +101,7 @@ static void close_group(struct grouping *grouping, struct group *group) {
     }
     struct step *last = group->steps[group->step_count - 1];
     const struct node *node = last->node;
+    bool is_read = chain->output_count > 0; // else other chains compute all of it again
     for (int i = 0; i < group->step_count; i++) {
         int slot = group->steps[i]->outputs[0];
         bool stored = false;
@@ -124,6 +112,10 @@ static void close_group(struct grouping *grouping, struct group *group) {
             schedule->slots[slot].place = PLACE_NONE;
         }
         *group->steps[i] = (struct step){0};
+    }
+    if (!is_read) {
+        chain_free(chain);
+        return;
     }
     *last = (struct step){.node = node,
                           .input_count = chain->input_count,
@@ -141,12 +133,12 @@ static void close_makers(struct grouping *grouping, const struct step *step,
                          const struct group *except) {
     for (int k = 0; k < step->input_count; k++) {
         int slot = step->inputs[k] < 0 ? -1 : root_of(grouping->schedule, step->inputs[k]);
-        struct group *group = slot < 0 ? NULL : grouping->makers[slot];
-        if (!group || group == except) {
+        struct group *group = slot < 0 ? NULL : grouping->slots[slot].maker;
+        if (!group || group == except || (except && chain_is_again(except, slot))) {
             continue;
         }
         for (int i = 0; i < group->step_count; i++) {
-            grouping->makers[group->steps[i]->outputs[0]] = NULL;
+            grouping->slots[group->steps[i]->outputs[0]].maker = NULL;
         }
         group->step_count = -group->step_count; // closed; finished by finish_groups
     }
@@ -158,7 +150,7 @@ static bool reads_view(const struct grouping *grouping, const struct group *grou
     for (int k = 0; k < step->input_count; k++) {
         int slot = step->inputs[k];
         if (slot >= 0 && grouping->schedule->slots[slot].place == PLACE_VIEW &&
-            grouping->makers[root_of(grouping->schedule, slot)] == group) {
+            grouping->slots[root_of(grouping->schedule, slot)].maker == group) {
             return true;
         }
     }
@@ -167,18 +159,18 @@ static bool reads_view(const struct grouping *grouping, const struct group *grou
 
 static bool join(struct grouping *grouping, struct group *group, struct step *step) {
     if (group->step_count == CHAIN_STEPS_MAX || reads_view(grouping, group, step) ||
-        !chain_lower(grouping->schedule, step, group->chain)) {
+        !chain_again_lower(grouping, group, step)) {
         return false;
     }
     group->steps[group->step_count++] = step;
-    grouping->makers[step->outputs[0]] = group;
+    grouping->slots[step->outputs[0]].maker = group;
     return true;
 }
 
 static struct group *join_any(struct grouping *grouping, struct step *step) {
     for (int k = 0; k < step->input_count; k++) {
         int slot = step->inputs[k];
-        struct group *group = slot < 0 ? NULL : grouping->makers[slot];
+        struct group *group = slot < 0 ? NULL : grouping->slots[slot].maker;
         if (group && join(grouping, group, step)) {
             return group;
         }
@@ -199,13 +191,23 @@ static struct group *begin_group(struct grouping *grouping, struct step *step) {
     return group;
 }
 
-static void count_readers(struct grouping *grouping) {
+static void look_at_slots(struct grouping *grouping) {
     const struct schedule *schedule = grouping->schedule;
     for (size_t i = 0; i < schedule->step_count; i++) {
-        const struct step *step = &schedule->steps[i];
+        struct step *step = &schedule->steps[i];
+        bool is_other = step->node && (step->kernel || !lower_row_find(step->node->op->id));
         for (int k = 0; step->node && k < step->input_count; k++) {
             if (step->inputs[k] >= 0) {
-                grouping->readers[step->inputs[k]]++;
+                struct group_slot *slot = &grouping->slots[step->inputs[k]];
+                slot->readers++;
+                slot->has_others |= is_other;
+                slot->last_reader = i;
+                grouping->slots[root_of(schedule, step->inputs[k])].last_reader = i;
+            }
+        }
+        for (int k = 0; step->node && k < step->output_count; k++) {
+            if (step->outputs[k] >= 0) {
+                grouping->slots[step->outputs[k]].producer = step;
             }
         }
     }
@@ -213,9 +215,8 @@ static void count_readers(struct grouping *grouping) {
 
 void chain_fuse(struct schedule *schedule, bool allows_blocks) {
     struct grouping grouping = {.schedule = schedule, .allows_blocks = allows_blocks};
-    grouping.makers = x_calloc(schedule->slot_count, sizeof(struct group *));
-    grouping.readers = x_calloc(schedule->slot_count, sizeof(int));
-    count_readers(&grouping);
+    grouping.slots = x_calloc(schedule->slot_count, sizeof *grouping.slots);
+    look_at_slots(&grouping);
     struct group *groups = NULL;
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
@@ -236,6 +237,5 @@ void chain_fuse(struct schedule *schedule, bool allows_blocks) {
         close_group(&grouping, group);
         free(group);
     }
-    free(grouping.makers);
-    free(grouping.readers);
+    free(grouping.slots);
 }

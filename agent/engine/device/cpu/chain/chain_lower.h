@@ -67,6 +67,7 @@ int lower_unary_gradient(struct lower *l);
 int lower_reduce(struct lower *l);
 int lower_softmax(struct lower *l);
 int lower_log_softmax(struct lower *l);
+int lower_softmax_gradient(struct lower *l);
 int lower_layer_norm(struct lower *l);
 int lower_instance_norm(struct lower *l);
 int lower_batch_norm(struct lower *l);

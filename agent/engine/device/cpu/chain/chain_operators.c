@@ -252,6 +252,7 @@ static const struct lower_row rows[] = {
     {OP_SIN, FORM_FUNCTION, CHAIN_FUNCTION, sinf, NULL},
     {OP_SINH, FORM_FUNCTION, CHAIN_FUNCTION, sinhf, NULL},
     {OP_SOFTMAX, FORM_ROWS, 0, NULL, lower_softmax},
+    {OP_SOFTMAX_GRADIENT, FORM_ROWS, 0, NULL, lower_softmax_gradient},
     {OP_SOFTPLUS, FORM_OWN, 0, NULL, lower_softplus},
     {OP_SOFTSIGN, FORM_OWN, 0, NULL, lower_softsign},
     {OP_SQRT, FORM_ONE, CHAIN_SQRT, NULL, NULL},

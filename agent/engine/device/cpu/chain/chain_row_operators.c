@@ -89,6 +89,18 @@ int lower_log_softmax(struct lower *l) {
     return lower_two(l, CHAIN_SUB, y, lower_one(l, CHAIN_LOG, sum));
 }
 
+// Of y = softmax(x): y (dy - sum dy y); of its logarithm: dy - e^y sum dy.
+int lower_softmax_gradient(struct lower *l) {
+    int dy = lower_value(l, 0), y = lower_value(l, 1);
+    if (op_forward_node(l->step->node).op->id == OP_LOG_SOFTMAX) {
+        int sum = lower_one(l, CHAIN_ROW_SUM, dy);
+        return lower_two(l, CHAIN_SUB, dy,
+                         lower_two(l, CHAIN_MUL, lower_one(l, CHAIN_EXP, y), sum));
+    }
+    int sum = lower_one(l, CHAIN_ROW_SUM, lower_two(l, CHAIN_MUL, dy, y));
+    return lower_two(l, CHAIN_MUL, y, lower_two(l, CHAIN_SUB, dy, sum));
+}
+
 // (x - mean) / sqrt(variance + epsilon) of each row
 static int normalized(struct lower *l, int x, float epsilon) {
     float count = row_elements(l->chain);

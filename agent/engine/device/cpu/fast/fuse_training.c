@@ -32,6 +32,12 @@ static bool is_norm_gradient(const struct schedule *schedule, const struct step 
            fuse_is_activation(schedule, step->inputs[1]);
 }
 
+// Whether the activation repeats the numbers of a smaller one, which a chain adds without a pass
+// over memory.
+static bool is_spread(const struct schedule *schedule, int slot) {
+    return is_op(schedule_producer(schedule, slot), OP_EXPAND);
+}
+
 // Fuses the addition or product of two activations that is input 0 of `step`, if no other step
 // reads it. Returns the index of the input that is added for the second operand; -1: it is not
 // fused.
@@ -40,7 +46,8 @@ static int take_operands(struct schedule *schedule, struct step *step, int op) {
     struct step *maker = schedule_producer(schedule, result);
     if (!is_op(maker, op) || schedule_only_user(schedule, result) != step ||
         fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
-        schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
+        schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT ||
+        is_spread(schedule, maker->inputs[0]) || is_spread(schedule, maker->inputs[1])) {
         return -1;
     }
     step->inputs[0] = maker->inputs[0];
