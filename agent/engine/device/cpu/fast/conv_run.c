@@ -108,10 +108,56 @@ static void load_group(const struct conv_pass *run, const struct conv_unit *unit
     conv->ops->load(job);
 }
 
+// Whether the window's rows are those in memory, with zeros around them.
+static bool copies_rows(const struct conv_pass *run) {
+    const struct conv_shape *s = &run->conv->shape;
+    const struct conv_operand *in = run->in;
+    return in->blocked && !in->affine && !in->relu && !run->conv->weights->planar && !s->doubled &&
+           s->border == BORDER_ZERO && !s->depth.kernel;
+}
+
+static void zero_pixels(float *to, int count, size_t b) {
+    if (count > 0) {
+        memset(to, 0, (size_t)count * b * sizeof *to);
+    }
+}
+
+// As conv_window_load, if copies_rows: small activations have short rows, and what load_group does
+// for each would take longer than their convolution.
+static void copy_rows(const struct conv_pass *run, const struct conv_unit *unit, int n, int first,
+                      int last, int y) {
+    const struct conv *conv = run->conv;
+    const struct conv_shape *s = &conv->shape;
+    size_t b = (size_t)conv->ops->block, wide = (size_t)s->in_w * b, plane = (size_t)s->in_h * wide;
+    int x = unit->column * s->stride_w - s->pad_left;
+    int left = MIN(MAX(-x, 0), conv->window_w), end = MAX(MIN(s->in_w - x, conv->window_w), left);
+    size_t block = (size_t)n * (size_t)conv_blocks(conv, s->channels_in) + (size_t)unit->group;
+    for (int i = first; i < last; i++, y++) {
+        int row = end > left ? source_row(s, y) : -1;
+        float *to = unit->window + (size_t)i * conv->window_row;
+        size_t from = block * plane + (size_t)MAX(row, 0) * wide + (size_t)MAX(x + left, 0) * b;
+        for (int group = unit->group; group < unit->group_end; group++, from += plane) {
+            if (row < 0) {
+                zero_pixels(to, conv->window_w, b);
+            } else {
+                zero_pixels(to, left, b);
+                memcpy(to + (size_t)left * b, run->in->data + from,
+                       (size_t)(end - left) * b * sizeof *to);
+                zero_pixels(to + (size_t)end * b, conv->window_w - end, b);
+            }
+            to += (size_t)conv->window_w * b;
+        }
+    }
+}
+
 void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit, int n, int first,
                       int last, int y) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
+    if (copies_rows(run)) {
+        copy_rows(run, unit, n, first, last, y);
+        return;
+    }
     bool planar = conv->weights->planar;
     size_t lanes = planar ? 1 : (size_t)conv->ops->block;
     struct load_job job = {

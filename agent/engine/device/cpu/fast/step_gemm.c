@@ -22,7 +22,7 @@ enum {
     BLOCK_ROWS = 168, // a multiple of the rows that vector_ops.direct computes at once
     PIECE = 384,
     RUN = 32,          // of a piece, between which some of the next weights are prefetched
-    ROWS_MANY = 84,    // with fewer, a portion per run would be so large that the run waits for it
+    TILES_MANY = 6,    // with fewer, a portion per run would be so large that the run waits for it
     PAIRS = 4,         // of a unit, at most
     ALIASED = 512,     // floats: rows at multiples of this distance compete
     COPY_PADDING = 16, // floats that are added to it then
@@ -227,7 +227,7 @@ struct part {
 
 // Lets the job prefetch its outputs, and the weights that the next job reads.
 static void fetch_next(const struct product *p, struct part next, struct direct_job *job) {
-    if (job->width < ROWS_MANY || job->run_length % RUN) {
+    if (job->width < TILES_MANY * p->ops->pixels || job->run_length % RUN) {
         return;
     }
     int start = piece_start(p->step, next.piece), end = piece_start(p->step, next.piece + 1);

@@ -81,7 +81,8 @@ struct taps_job;   /* vector_training.h */
 
 struct vector_ops {
     enum isa isa;
-    int block; /* b */
+    int block;  /* b */
+    int pixels; /* of two blocks, which `direct` computes at once */
     void (*direct)(const struct direct_job *job);
     void (*thin)(const struct thin_job *job);
     /* One block of a depthwise convolution: a run is run_length whole pixels, the weights are
