@@ -30,6 +30,8 @@ enum chain_op {
     CHAIN_RECIPROCAL,
     CHAIN_TANH,
     CHAIN_SIGMOID,
+    CHAIN_SILU,       /* a * sigmoid(a) */
+    CHAIN_HARD_SWISH, /* a times a * p + q, which is clipped to [0, 1] */
     CHAIN_ERF,
     CHAIN_FLOOR,
     CHAIN_CEIL,

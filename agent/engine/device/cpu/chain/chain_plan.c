@@ -317,24 +317,34 @@ static void add_task(struct chain *chain, struct chain_task task) {
     chain->tasks[chain->task_count++] = task;
 }
 
+// Whether the operation's loop reads an operand that is the same for all pixels of a block as it
+// is.
+static bool reads_one_pixel(const struct chain *chain, enum chain_op op,
+                            const struct chain_pointer *from) {
+    return chain->lanes && chain->columns == chain->lanes && op <= CHAIN_PRELU &&
+           from->column_step == 1 && from->row_step == 0;
+}
+
 // In a flat block an operand that is repeated along rows or columns is copied to a register, as
 // often as the block has elements.
-static bool needs_copy(const struct assigner *a, int value) {
-    const struct chain_value *v = &a->plan->chain->values[value];
+static bool needs_copy(const struct assigner *a, int value, enum chain_op op) {
+    const struct chain *chain = a->plan->chain;
+    const struct chain_value *v = &chain->values[value];
     if (!a->is_flat || v->is_bool || v->kind == CHAIN_NUMBER || a->place[value] >= 0) {
         return false;
     }
-    const struct chain_pointer *from = &a->plan->chain->pointers[a->pointer[value]];
-    return from->column_step != 1 || from->row_step != a->plan->chain->columns;
+    const struct chain_pointer *from = &chain->pointers[a->pointer[value]];
+    return (from->column_step != 1 || from->row_step != chain->columns) &&
+           !reads_one_pixel(chain, op, from);
 }
 
-static struct chain_address operand_address(struct assigner *a, int value) {
+static struct chain_address operand_address(struct assigner *a, int value, enum chain_op op) {
     struct chain *chain = a->plan->chain;
     const struct chain_value *v = &chain->values[value];
     if (v->kind == CHAIN_NUMBER) { // chain_run.c knows numbers by their base
         return (struct chain_address){.base = -1 - value};
     }
-    if (needs_copy(a, value)) {
+    if (needs_copy(a, value, op)) {
         a->place[value] = take_register(a);
         add_task(chain,
                  (struct chain_task){.op = CHAIN_MOVE,
@@ -398,7 +408,7 @@ static void add_instruction(struct assigner *a, int at) {
     bool reduces = chain_reduces(from->op);
     int operands = 0;
     for (; operands < 3 && from->in[operands] >= 0; operands++) {
-        task.in[operands] = operand_address(a, from->in[operands]);
+        task.in[operands] = operand_address(a, from->in[operands], from->op);
     }
     task.operands = operands;
     task.out = out_address(a, at);
@@ -458,6 +468,7 @@ void chain_prepare(const struct cpu_device *cpu, const struct schedule *schedule
     list_pointers(&plan);
     divide(&plan);
     choose_blocks(chain);
+    chain_merge(chain);
     find_last_uses(chain);
     assign(&plan);
     chain->loops = chain_loops_get(cpu->vectors->isa);

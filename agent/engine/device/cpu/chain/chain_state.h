@@ -102,3 +102,7 @@ struct chain {
  * which is unchanged then. With an empty chain (value_count 0, domain.rank -1) the node sets the
  * domain. */
 bool chain_lower(const struct schedule *schedule, const struct step *step, struct chain *chain);
+
+/* chain_merge.c: replaces instructions that have a loop together, such as those of SiLU. Results
+ * stay the same, bit by bit. */
+void chain_merge(struct chain *chain);

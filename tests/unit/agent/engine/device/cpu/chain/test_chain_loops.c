@@ -30,6 +30,14 @@ static double logistic(double x) {
     return 1 / (1 + exp(-x));
 }
 
+/* The sigmoid of a number far below 0 is not quite 0. */
+static double silu(double x) {
+    return isinf(x) ? x : x * logistic(x);
+}
+static double hard_swish(double x) {
+    return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+}
+
 static void check_number(const struct function *function, enum isa isa, float x, float y) {
     double wanted = function->wanted((double)x), off = fabs((double)y - wanted);
     bool same = isnan(wanted) ? isnan(y) : (float)wanted == y;
@@ -50,6 +58,8 @@ static const struct function functions[] = {
     {"reciprocal", CHAIN_RECIPROCAL, reciprocal, 1e-7, 0},
     {"tanh", CHAIN_TANH, tanh, 2e-6, 0},
     {"sigmoid", CHAIN_SIGMOID, logistic, 2e-6, 1e-37},
+    {"silu", CHAIN_SILU, silu, 2e-6, 2e-8},
+    {"hard swish", CHAIN_HARD_SWISH, hard_swish, 1e-6, 1e-6},
     {"erf", CHAIN_ERF, erf, 1e-6, 4e-7},
     {"floor", CHAIN_FLOOR, floor, 0, 0},
     {"ceil", CHAIN_CEIL, ceil, 0, 0},
@@ -70,7 +80,8 @@ static void test_functions(void) {
     fill_numbers();
     for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
         for (size_t i = 0; isa_runs_here(isa) && i < ARRAY_LEN(functions); i++) {
-            struct chain_args args = {.rows = 1, .columns = COUNT, .out = seen};
+            struct chain_args args = {
+                .rows = 1, .columns = COUNT, .out = seen, .p = 1.0F / 6, .q = 0.5F};
             args.in[0] = (struct chain_operand){numbers, COUNT, 1};
             chain_loops_get(isa)->run[functions[i].op](&args);
             for (int k = 0; k < COUNT; k++) {
@@ -111,19 +122,24 @@ static bool same_number(float a, float b) {
     return isnan(a) ? isnan(b) : a == b;
 }
 
-// Three rows of 21 columns, 25 apart; kinds: 0 full, 1 one number a row, 2 one row for all.
+// Three rows, 25 apart; kinds: 0 full, 1 one number a row, 2 one row for all.
 static struct chain_operand operand_of(const float *data, int kind) {
     return (struct chain_operand){data, kind == 0 ? 25 : kind == 1, kind != 1};
 }
 
-static void check_pairs(const struct chain_loops *loops, enum chain_op op, int a_kind, int b_kind) {
+struct pair_kinds {
+    int a, b, columns;
+};
+
+static void check_pairs(const struct chain_loops *loops, enum chain_op op,
+                        struct pair_kinds kinds) {
     const float *a = numbers, *b = numbers + 1000;
-    struct chain_args args = {.rows = 3, .columns = 21, .out = seen, .out_row_step = 25};
-    args.in[0] = operand_of(a, a_kind);
-    args.in[1] = operand_of(b, b_kind);
+    struct chain_args args = {.rows = 3, .columns = kinds.columns, .out = seen, .out_row_step = 25};
+    args.in[0] = operand_of(a, kinds.a);
+    args.in[1] = operand_of(b, kinds.b);
     loops->run[op](&args);
     for (int row = 0; row < 3; row++) {
-        for (int i = 0; i < 21; i++) {
+        for (int i = 0; i < kinds.columns; i++) {
             float x = a[row * args.in[0].row_step + i * args.in[0].column_step];
             float y = b[row * args.in[1].row_step + i * args.in[1].column_step];
             CHECK(same_number(pair(op, x, y), seen[row * 25 + i]));
@@ -132,11 +148,13 @@ static void check_pairs(const struct chain_loops *loops, enum chain_op op, int a
 }
 
 static void test_pairs(void) {
+    static const int columns[] = {21, 4, 8, 16}; // the others: of one register
     fill_numbers();
     for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
         for (int i = 0; isa_runs_here(isa) && i <= CHAIN_POW; i++) {
-            for (int kinds = 0; kinds < 9; kinds++) {
-                check_pairs(chain_loops_get(isa), (enum chain_op)i, kinds / 3, kinds % 3);
+            for (int kinds = 0; kinds < 36; kinds++) {
+                check_pairs(chain_loops_get(isa), (enum chain_op)i,
+                            (struct pair_kinds){kinds / 3 % 3, kinds % 3, columns[kinds / 9]});
             }
         }
     }
