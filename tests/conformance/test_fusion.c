@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused steps, blocked layouts and pending work of the CPU device, against the plain kernels: every
 // network at odd sizes, in every instruction set of this processor, with one thread and with three.
+#include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_run.h"
@@ -325,6 +326,44 @@ static void upsampled(struct network *net, struct size size) {
                    op(net, "Tanh", transposed_conv(net, y, (struct layer){3, 12, 5, 1, 2}, 0)));
 }
 
+// As in DenseNet: a norm and a relu complete what a concatenation copies.
+static void dense_block(struct network *net, struct size size) {
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){16, 3, 3, 1, 1}));
+    int a = conv(net, x, (struct layer){32, 16, 3, 1, 1});
+    int y = network_node(net, "Concat", (int[]){x, a, -2}, ATTRIBUTES(INT("axis", 1)));
+    y = op(net, "Relu", batch_norm(net, y, 48));
+    int b = conv(net, y, (struct layer){21, 48, 3, 1, 1});
+    int z = network_node(net, "Concat", (int[]){x, a, y, b, -2}, ATTRIBUTES(INT("axis", 1)));
+    z = batch_norm(net, z, 117);
+    z = times(net, z, op(net, "Sigmoid", z));
+    network_output(net, conv(net, z, (struct layer){8, 117, 1, 1, 0}));
+}
+
+struct dilation {
+    int h, w, pad_h, pad_w;
+};
+
+static int dilated_conv(struct network *net, int x, int ins, int outs, struct dilation d) {
+    int w = network_constant(net, (struct shape){4, {outs, ins, 3, 3}}, 0.1F, 0);
+    int bias = network_constant(net, (struct shape){1, {outs}}, 0.5F, 0);
+    return network_node(
+        net, "Conv", (int[]){x, w, bias, -2},
+        ATTRIBUTES(INTS("dilations", d.h, d.w), INTS("pads", d.pad_h, d.pad_w, d.pad_h, d.pad_w)));
+}
+
+// As in DeepLab: inputs in planes, in blocks and with a norm that is pending; pads that are no
+// multiples of the dilation; an activation, a residual and nothing behind them.
+static void dilated(struct network *net, struct size size) {
+    int x = op(net, "Relu",
+               dilated_conv(net, picture(net, size, 40), 40, 52, (struct dilation){2, 2, 2, 2}));
+    int y = dilated_conv(net, x, 52, 52, (struct dilation){3, 2, 3, 2});
+    y = times(net, y, op(net, "Sigmoid", y));
+    y = op(net, "Relu", norm(net, conv(net, y, (struct layer){48, 52, 1, 1, 0}), 48));
+    y = dilated_conv(net, y, 48, 52, (struct dilation){4, 1, 5, 1});
+    y = add(net, dilated_conv(net, y, 52, 52, (struct dilation){1, 3, 1, 3}), y);
+    network_output(net, dilated_conv(net, y, 52, 33, (struct dilation){2, 5, 3, 4}));
+}
+
 static void products(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});
     int w = network_constant(net, (struct shape){2, {size.w, 37}}, 0.5F, 0);
@@ -384,6 +423,8 @@ static const struct row {
     {"activations", activations, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
     {"groups", groups, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
     {"upsampled", upsampled, {{1, 5, 9}, {2, 4, 3}, {1, 1, 1}}},
+    {"dense block", dense_block, {{1, 9, 31}, {2, 20, 14}, {1, 1, 2}}},
+    {"dilated", dilated, {{1, 19, 31}, {2, 14, 17}, {1, 9, 13}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
     // Several blocks of rows, and pieces of k that are and are not whole runs.
     {"products of many rows", products, {{2, 90, 800}, {1, 168, 384}, {1, 300, 1000}}},
@@ -535,6 +576,37 @@ static void test_pairs_are_one_step(void) {
                 5); // the first, two pairs, and a 1x1 after each; of 17 nodes
 }
 
+static void test_norms_belong_to_the_concatenation(void) {
+    check_steps(dense_block, (struct size){1, 9, 9}, "fast Con*",
+                6); // four convolutions, two concatenations; of 12 nodes
+}
+
+// Otherwise `dilated` would compare the direct algorithm alone.
+static void test_dilated_ones_are_split(void) {
+    struct network net;
+    struct error err = {0};
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct tensor input = {0};
+    network_init(&net, 13);
+    dilated(&net, (struct size){1, 19, 31});
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
+    CHECK_OK(execution_plan_new(device, &net.graph, &input, &plan, &err), &err);
+    int count = 0;
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        const struct conv_step *conv =
+            step->node && step->kernel == &fast_conv ? step->state : NULL;
+        count += conv && conv->is_split;
+    }
+    CHECK_INT(count, 4); // of 5: one has an addition behind it
+    execution_plan_free(plan);
+    tensor_release(&input);
+    device_close(device);
+    arena_release(&net.graph.arena);
+}
+
 static void test_rows_belong_to_the_product(void) {
     check_steps(transformer_layer, (struct size){3, 5, 40}, "fast Gemm", 2); // of 5 nodes
 }
@@ -550,6 +622,8 @@ int main(void) {
     TEST(test_one_device_for_two_shapes);
     TEST(test_style_network_is_fused);
     TEST(test_pairs_are_one_step);
+    TEST(test_norms_belong_to_the_concatenation);
+    TEST(test_dilated_ones_are_split);
     TEST(test_rows_belong_to_the_product);
     TEST(test_bounds_belong_to_the_product);
     for (size_t i = 0; i < ARRAY_LEN(references); i++) {

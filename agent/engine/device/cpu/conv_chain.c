@@ -36,19 +36,23 @@ static void release(struct conv_after *after) {
 }
 
 static bool is_complete(const struct conv_step *conv) {
-    return !conv->normed && !conv->after && conv->out_layout == LAYOUT_BLOCKED &&
+    return !conv->normed && !conv->after && !conv->is_split && conv->out_layout == LAYOUT_BLOCKED &&
            conv->out_offset == SIZE_MAX && conv->conv.weights->algorithm != CONV_THIN;
 }
 
-// The convolution whose output only the chain reads; NULL: none fits. *ret_input: the chain's
-// input.
-static struct step *find_conv(const struct schedule *schedule, const struct step *chain,
-                              int *ret_input) {
+static bool can_complete(const struct step *maker) {
+    return maker->kernel == &fast_conv     ? is_complete(maker->state)
+           : maker->kernel == &fast_concat ? !maker->state
+                                           : false;
+}
+
+// The step whose output only the chain reads; NULL: none fits. *ret_input: the chain's input.
+static struct step *find_maker(const struct schedule *schedule, const struct step *chain,
+                               int *ret_input) {
     for (int i = 0; i < chain->input_count; i++) {
         int slot = chain->inputs[i];
         struct step *maker = slot < 0 ? NULL : schedule_producer(schedule, slot);
-        if (maker && maker->kernel == &fast_conv && is_complete(maker->state) &&
-            schedule_only_user(schedule, slot) == chain &&
+        if (maker && can_complete(maker) && schedule_only_user(schedule, slot) == chain &&
             chain_has_pieces(schedule, chain, slot)) {
             *ret_input = i;
             return maker;
@@ -59,12 +63,13 @@ static struct step *find_conv(const struct schedule *schedule, const struct step
 
 static void fuse(const struct cpu_device *cpu, struct schedule *schedule, struct step *chain) {
     int input;
-    struct step *maker = find_conv(schedule, chain, &input);
+    struct step *maker = find_maker(schedule, chain, &input);
     if (!maker || schedule->slots[chain->outputs[0]].layout != LAYOUT_BLOCKED) {
         return;
     }
     struct conv_chain *state = x_calloc(1, sizeof *state);
     const struct step old = *chain;
+    int operands = maker->input_count;
     struct step *step = schedule_absorb(schedule, maker, chain);
     *state = (struct conv_chain){.after = {complete, release},
                                  .chain = old.state,
@@ -76,9 +81,16 @@ static void fuse(const struct cpu_device *cpu, struct schedule *schedule, struct
     }
     size_t threads = (size_t)threads_count(cpu->threads);
     step->scratch_bytes = state->offset + threads * state->floats * sizeof(float);
-    struct conv_step *conv = step->state;
-    conv->after = &state->after;
-    conv->conv.after = conv->after;
+    if (step->kernel == &fast_concat) {
+        struct concat_step *concat = x_calloc(1, sizeof *concat);
+        *concat = (struct concat_step){operands, &state->after};
+        step->state = concat;
+        step->release = step_concat_free;
+    } else {
+        struct conv_step *conv = step->state;
+        conv->after = &state->after;
+        conv->conv.after = conv->after;
+    }
 }
 
 void conv_chain_fuse(const struct cpu_device *cpu, struct schedule *schedule) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation of channels in the blocked layout, by copying whole blocks.
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
+
+enum { PIECE = 2048 }; // floats
 
 // Every operand except the last must fill its blocks.
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
@@ -17,36 +20,66 @@ bool step_concat_fits(const struct vector_ops *ops, const struct schedule *sched
     return fits;
 }
 
+void step_concat_free(void *state) {
+    struct concat_step *step = state;
+    step->after->release(step->after);
+    free(step);
+}
+
 struct concat {
     const struct call *call;
     const struct vector_ops *ops;
+    int operands;
+    const struct conv_after *after; // NULL: none
 };
 
-// Operand by operand of each sample.
-static void copy_operand(void *context, int index, int lane UNUSED) {
-    const struct concat *concat = context;
-    const struct call *call = concat->call;
-    int n = index / call->input_count, operand = index % call->input_count;
-    const int64_t *y = call->outputs[0]->shape.dims;
-    int channels = 0;
-    for (int i = 0; i < operand; i++) {
-        channels += (int)call->inputs[i]->shape.dims[1];
+static int blocks_of(const struct concat *concat, const struct tensor *tensor) {
+    return ((int)tensor->shape.dims[1] + concat->ops->block - 1) / concat->ops->block;
+}
+
+// Where block `block` of sample n comes from.
+static const float *source_of(const struct concat *concat, int n, int block, size_t floats) {
+    int operand = 0, blocks = blocks_of(concat, concat->call->inputs[0]);
+    while (block >= blocks && operand + 1 < concat->operands) {
+        block -= blocks;
+        blocks = blocks_of(concat, concat->call->inputs[++operand]);
     }
-    int pixels = (int)shape_pixels(&call->outputs[0]->shape);
-    size_t count =
-        conv_blocked_count(concat->ops, 1, (int)call->inputs[operand]->shape.dims[1], pixels, 1);
-    float *to = (float *)call->outputs[0]->data +
-                (size_t)n * conv_blocked_count(concat->ops, 1, (int)y[1], pixels, 1) +
-                conv_blocked_count(concat->ops, 1, channels, pixels, 1);
-    const float *from = (const float *)call->inputs[operand]->data + (size_t)n * count;
-    memcpy(to, from, count * sizeof *to);
+    const float *data = concat->call->inputs[operand]->data;
+    return data + ((size_t)n * (size_t)blocks + (size_t)block) * floats;
+}
+
+// A piece is completed while it is in the nearest cache.
+static void copy_block(void *context, int index, int lane) {
+    const struct concat *concat = context;
+    const struct tensor *y = concat->call->outputs[0];
+    int blocks = blocks_of(concat, y), b = concat->ops->block;
+    int64_t pixels = shape_pixels(&y->shape), at_once = concat->after ? PIECE / b : pixels;
+    size_t floats = (size_t)pixels * (size_t)b;
+    const float *from = source_of(concat, index / blocks, index % blocks, floats);
+    float *to = (float *)y->data + (size_t)index * floats;
+    for (int64_t first = 0; first < pixels; first += at_once) {
+        size_t at = (size_t)first * (size_t)b;
+        const struct conv_piece piece = {.data = to + at,
+                                         .plane = index,
+                                         .first = first,
+                                         .count = (int)MIN(at_once, pixels - first),
+                                         .thread = lane};
+        memcpy(to + at, from + at, (size_t)(piece.count * b) * sizeof *to);
+        if (concat->after) {
+            concat->after->run(concat->after, concat->call, &piece);
+        }
+    }
 }
 
 static int concat_run(const struct call *call, struct error *err UNUSED) {
-    struct cpu_device *cpu = (struct cpu_device *)call->device;
-    struct concat concat = {call, cpu->vectors};
-    int units = (int)call->outputs[0]->shape.dims[0] * call->input_count;
-    parallel_for(cpu->threads, units, copy_operand, &concat);
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct concat_step *state = call->state;
+    struct concat concat = {.call = call,
+                            .ops = cpu->vectors,
+                            .operands = state ? state->operands : call->input_count,
+                            .after = state ? state->after : NULL};
+    const struct tensor *y = call->outputs[0];
+    parallel_for(cpu->threads, (int)y->shape.dims[0] * blocks_of(&concat, y), copy_block, &concat);
     return 0;
 }
 const struct kernel fast_concat = {"fast Concat", concat_run};

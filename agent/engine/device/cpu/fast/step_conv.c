@@ -2,6 +2,7 @@
 /* The step of a fast convolution: prepared once, run for each batch. */
 #include <stdlib.h>
 
+#include "agent/engine/device/cpu/fast/dilated.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/fast/weights_cache.h"
@@ -20,10 +21,15 @@ void step_conv_free(void *state) {
     free(step);
 }
 
+// The convolution that is computed.
+static struct conv_shape shape_of(const struct vector_ops *ops, const struct conv_step *step,
+                                  bool planar) {
+    return conv_shape_unfold(ops, step->is_split ? &step->plain : &step->shape, planar);
+}
+
 static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
                                               enum conv_algorithm algorithm, bool planar) {
-    const struct conv_shape shape = conv_shape_unfold(cpu->vectors, &step->shape, planar),
-                            *s = &shape;
+    const struct conv_shape shape = shape_of(cpu->vectors, step, planar), *s = &shape;
     struct weights_key key = {.node = step->node,
                               .weights = step->source.weights,
                               .bias = step->source.bias,
@@ -42,7 +48,7 @@ static const struct conv_weights *weights_for(struct cpu_device *cpu, const stru
 static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
                            enum conv_algorithm algorithm, bool planar) {
     return (struct conv){.ops = cpu->vectors,
-                         .shape = conv_shape_unfold(cpu->vectors, &step->shape, planar),
+                         .shape = shape_of(cpu->vectors, step, planar),
                          .weights = weights_for(cpu, step, algorithm, planar),
                          .low = step->low,
                          .high = step->high,
@@ -52,17 +58,54 @@ static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
                          .epsilon = step->epsilon};
 }
 
+// Where the copies are that the step needs in its scratch, behind the convolution's own: blocked
+// copies of values that are not blocked, values whose affine has no place in their slot, and the
+// samples of a dilated convolution.
+static size_t place_copies(const struct vector_ops *ops, struct conv_step *state) {
+    const struct conv_shape *s = &state->shape, *plain = &state->plain;
+    size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
+    state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
+    bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
+    int images = s->n * MAX(s->depth.out, 1);
+    size_t blocked = conv_blocked_count(ops, images, s->channels_out, s->out_h, s->out_w);
+    if (state->conv.weights->algorithm != CONV_THIN && !kept) {
+        state->out_offset = bytes;
+        bytes += (blocked + conv_affine_count(ops, s->n, s->channels_out)) * sizeof(float);
+    }
+    if (state->add >= 0 && !state->add_layout) {
+        state->add_offset = bytes;
+        bytes += blocked * sizeof(float);
+    }
+    if ((state->first || state->is_split) && state->in_layout != LAYOUT_BLOCKED) {
+        const struct conv_shape *in = state->first ? &state->first->shape : s;
+        state->in_offset = bytes;
+        bytes +=
+            conv_blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
+    }
+    if (state->is_split) {
+        state->plain_in = bytes;
+        bytes += conv_blocked_count(ops, plain->n, s->channels_in, plain->in_h, plain->in_w) *
+                 sizeof(float);
+        state->plain_out = bytes;
+        bytes += conv_blocked_count(ops, plain->n, s->channels_out, plain->out_h, plain->out_w) *
+                 sizeof(float);
+    }
+    return bytes;
+}
+
 void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
     struct conv_step *state = step->state;
-    const struct conv_shape *s = &state->shape;
     const struct vector_ops *ops = cpu->vectors;
     int threads = threads_count(cpu->threads);
     state->in_layout = schedule->slots[step->inputs[0]].layout;
     state->out_layout = schedule->slots[step->outputs[0]].layout;
     state->add_layout = state->add < 0 ? 0 : schedule->slots[step->inputs[state->add]].layout;
-    bool planar = !state->first && !state->in_layout && conv_reads_planar(ops, s);
-    const struct conv_shape unfolded = conv_shape_unfold(ops, s, planar);
-    enum conv_algorithm algorithm = conv_choose(ops, &unfolded, planar, threads);
+    state->is_split = !state->first && !state->normed && state->add < 0 &&
+                      dilated_as_plain(ops, &state->shape, threads, &state->plain);
+    bool planar = !state->first && !state->is_split && !state->in_layout &&
+                  conv_reads_planar(ops, &state->shape);
+    const struct conv_shape shape = shape_of(ops, state, planar);
+    enum conv_algorithm algorithm = conv_choose(ops, &shape, planar, threads);
     if (algorithm == CONV_THIN && state->normed) {
         algorithm = CONV_DIRECT;
     }
@@ -73,28 +116,9 @@ void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
         conv_plan(&state->first->conv, 1, true, false);
         state->conv.first = &state->first->conv;
     }
-    conv_plan(&state->conv, threads, state->in_layout != 0, state->in_layout & LAYOUT_AFFINE);
-    // The scratch has blocked copies of values that are not blocked, and values whose affine has no
-    // place in their slot.
-    size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
-    state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
-    bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
-    size_t blocked = conv_blocked_count(ops, unfolded.n, s->channels_out, s->out_h, s->out_w);
-    if (algorithm != CONV_THIN && !kept) {
-        state->out_offset = bytes;
-        bytes += (blocked + conv_affine_count(ops, s->n, s->channels_out)) * sizeof(float);
-    }
-    if (state->add >= 0 && !state->add_layout) {
-        state->add_offset = bytes;
-        bytes += blocked * sizeof(float);
-    }
-    if (state->first && state->in_layout != LAYOUT_BLOCKED) {
-        const struct conv_shape *in = &state->first->shape;
-        state->in_offset = bytes;
-        bytes +=
-            conv_blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
-    }
-    step->scratch_bytes = bytes;
+    conv_plan(&state->conv, threads, state->is_split || state->in_layout != 0,
+              !state->is_split && state->in_layout & LAYOUT_AFFINE);
+    step->scratch_bytes = place_copies(ops, state);
 }
 
 struct conversion {
@@ -131,6 +155,23 @@ static void convert(struct cpu_device *cpu, const struct shape *shape,
     parallel_for(cpu->threads, (int)shape->dims[0] * blocks, convert_block, &conversion);
 }
 
+// A dilated convolution.
+static void run_split(const struct call *call, const struct conv_operand *in,
+                      const struct conv_operand *out) {
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct conv_step *state = call->state;
+    const struct dilated dilated = {cpu->vectors, cpu->threads, &state->shape, &state->plain};
+    char *scratch = call->scratch;
+    const struct conv_operand plain_in = {.data = (float *)(scratch + state->plain_in),
+                                          .blocked = true};
+    const struct conv_operand plain_out = {.data = (float *)(scratch + state->plain_out),
+                                           .blocked = true};
+    const struct conv_operands operands = {.in = &plain_in, .out = &plain_out, .context = call};
+    dilated_split(&dilated, in->data, plain_in.data);
+    conv_run(&state->conv, cpu->threads, &operands, scratch);
+    dilated_join(&dilated, plain_out.data, out->data);
+}
+
 static int conv_step_run(const struct call *call, struct error *err UNUSED) {
     struct cpu_device *cpu = (struct cpu_device *)call->device;
     const struct conv_step *state = call->state;
@@ -160,8 +201,12 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
         made.affine = made.data + conv_blocked_count(cpu->vectors, state->conv.shape.n,
                                                      s->channels_out, s->out_h, s->out_w);
     }
-    const struct conv_operands operands = {&in, state->add < 0 ? NULL : &add, &made, call};
-    conv_run(&state->conv, cpu->threads, &operands, scratch);
+    if (state->is_split) {
+        run_split(call, &in, &made);
+    } else {
+        const struct conv_operands operands = {&in, state->add < 0 ? NULL : &add, &made, call};
+        conv_run(&state->conv, cpu->threads, &operands, scratch);
+    }
     if (state->out_offset != SIZE_MAX) {
         made.affine = state->normed ? made.affine : NULL;
         made.relu = state->relu_after_norm;

@@ -35,6 +35,11 @@ struct conv_step {
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;
+    /* A dilated convolution that is computed as a plain one (dilated.h); where the input and the
+     * output of that are in the step's scratch memory. */
+    bool is_split;
+    struct conv_shape plain;
+    size_t plain_in, plain_out;
     /* Where blocked copies of input, result and `add` are in the step's scratch memory; SIZE_MAX:
      * no copy is needed. */
     size_t in_offset, out_offset, add_offset;
@@ -45,6 +50,12 @@ struct combine_step {
     bool adds;       /* two operands */
     float low, high; /* as in conv_step */
     int in_layout[2], out_layout;
+};
+
+/* A concatenation that elementwise nodes complete; the state of its step, which else has none. */
+struct concat_step {
+    int operands;             /* the first inputs of the step */
+    struct conv_after *after; /* as in conv_step */
 };
 
 /* A maximum or average pool, or the gradient of the first; the state of its step. */
@@ -121,6 +132,7 @@ void step_resize_free(void *state);
 /* Whether the operands' layouts make it possible to copy whole blocks. */
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                       const struct step *step);
+void step_concat_free(void *state);
 /* Gives the step a fast kernel if it multiplies by a constant matrix, and packs that. A constant
  * row that is added and a relu that follow are fused: the step, which is returned, is at the relu's
  * place then, and `step` is empty. NULL: another kind of step. */
