@@ -117,8 +117,11 @@ void election_read(struct election *election, const json_t *lease, int64_t now_m
 }
 
 void election_stored(struct election *election, const json_t *lease) {
+    bool was_held = election->is_held;
     set_seen(election, lease);
     election->is_held = is_ours(election);
+    /* A webhook changed it, or a proxy answered. No renewal would end such a leadership. */
+    election->is_lost |= was_held && !election->is_held;
     /* The others count from the write, which was after the request and before its answer. */
     election->changed_ms = election->renewed_ms = election->acted_ms;
 }

@@ -254,8 +254,16 @@ static bool is_lasting(const struct write *write, const struct client_answer *an
             strstr(says, "database space exceeded"));
 }
 
-static void on_written(void *context, const struct client_answer *answer) {
-    struct write *write = context;
+/* What is before an API server may answer in its place, with 200 and other JSON. A list without
+ * items would say that nothing is there. */
+static bool is_asked_for(const struct write *write, const json_t *tree) {
+    if (!write->request.method) {
+        return json_object_get(tree, "items") != NULL;
+    }
+    return write->verb == CLUSTER_DELETE || *tree_text(tree, "metadata.name", "");
+}
+
+static void on_answer(struct write *write, const struct client_answer *answer) {
     struct kube *kube = write->kube;
     struct error err = {0};
     write->call = NULL;
@@ -290,6 +298,21 @@ static void on_written(void *context, const struct client_answer *answer) {
     } else {
         write_finish(write, NULL, &err);
     }
+}
+
+static void on_written(void *context, const struct client_answer *answer) {
+    struct write *write = context;
+    struct client_answer seen = *answer;
+    struct error other = {0};
+    if (!answer->err && !is_asked_for(write, answer->tree)) {
+        error_set(
+            &other, ERROR_UNAVAILABLE,
+            "%s %.*s: the answer is JSON, but not %s: is there a proxy before the API server?",
+            write->request.verb, (int)strcspn(write->request.path, "?"), write->request.path,
+            write->request.method ? "an object" : "a list");
+        seen.err = &other;
+    }
+    on_answer(write, &seen);
 }
 
 static void write_try(struct write *write) {

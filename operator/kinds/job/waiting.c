@@ -2,6 +2,8 @@
 #include "operator/kinds/job/waiting.h"
 
 #include "lib/text/text_list.h"
+#include "operator/cluster.h"
+#include "operator/kinds/job/owned.h"
 
 #include <string.h>
 
@@ -54,16 +56,39 @@ bool waiting_is_for_config(const struct pod_phase *phase) {
     return text_list_has(config_reasons, phase->reason);
 }
 
+/* The kubelet's words about the Secret that the controller made for the job. Somebody has deleted
+ * it, and the controller, which may not read Secrets, learns of that only here. */
+static bool lacks_own_secret(const struct pod_phase *phase, const char *words) {
+    const char *secret = owned_annotation(phase->pod, ANNOTATION_SECRET);
+    AUTO(text_freep) char *missing = secret ? x_printf("secret \"%s\" not found", secret) : NULL;
+    return missing && strstr(words, missing);
+}
+
+static void report_own_secret(const struct pod_phase *phase, const char *reason,
+                              struct conditions *conditions) {
+    const char *job = owned_label(phase->pod, LABEL_JOB);
+    conditions_set(conditions, CONDITIONS_UNDER_WAY, reason,
+                   "pod %.80s cannot be started: the job's own Secret %.80s was deleted; delete "
+                   "its Service, too (kubectl delete service -l windlass.dev/job=%.63s), and the "
+                   "job makes both anew, with new pods",
+                   phase->name, owned_annotation(phase->pod, ANNOTATION_SECRET), job ? job : "");
+}
+
 void waiting_report(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     if (phase->is_unscheduled) {
         report_unscheduled(waiting, conditions);
     } else if (text_list_has(image_reasons, phase->reason)) {
         report_image(waiting, conditions);
+    } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately &&
+               lacks_own_secret(phase, phase->message)) {
+        report_own_secret(phase, "ConfigFailed", conditions);
     } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "ConfigFailed",
                        "pod %.80s cannot be started: %.400s", phase->name,
                        *phase->message ? phase->message : phase->reason);
+    } else if (waiting->mount_problem && lacks_own_secret(phase, waiting->mount_problem)) {
+        report_own_secret(phase, "VolumeFailed", conditions);
     } else if (waiting->mount_problem) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "VolumeFailed",
                        "pod %.80s: a volume cannot be mounted: %.400s", phase->name,

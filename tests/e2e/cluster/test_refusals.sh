@@ -161,9 +161,28 @@ check "LimitRange: it has not failed" [ "$(condition limited status)" = Unknown 
 "$kubectl" delete limitrange small >/dev/null
 limited_is_there() { [ "$(count pods limited)" -eq 3 ]; }
 check "LimitRange: when it is gone the pods are made" within 60 limited_is_there
+# Classes that are not there, in the same words of the server (403), and made while the jobs wait.
+{ job ranked && echo '  priorityClassName: absent-rank'; } | "$kubectl" apply -f - >/dev/null
+job boxed | sed 's/min: 2, max: 2/&, template: {spec: {runtimeClassName: absent-box}}/' | "$kubectl" apply -f - >/dev/null
+waits_for_class() { [ "$(condition "$1" reason)" = Denied ] && says "$2" "$(condition "$1" message)"; }
+check "PriorityClass: a job whose class is not there says so" within 60 waits_for_class ranked "no PriorityClass with name absent-rank"
+check "RuntimeClass: a job whose workers' class is not there says so" within 60 waits_for_class boxed 'RuntimeClass "absent-box" not found'
+"$kubectl" apply -f - >/dev/null <<YAML
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: absent-rank}
+value: 5
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: absent-box}
+handler: runc
+YAML
+both_have_pods() { [ "$(count pods ranked) $(count pods boxed)" = "3 3" ]; }
+check "PriorityClass, RuntimeClass: when they are made, so are the pods" within 60 both_have_pods
 kill "$pid"
 wait "$pid"
-"$kubectl" delete bs limited --wait=false >/dev/null
+"$kubectl" delete bs limited ranked boxed --wait=false >/dev/null
 "$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
 
 ##### a namespace where every pod hangs, or fails ################################################

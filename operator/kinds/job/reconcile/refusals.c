@@ -15,6 +15,7 @@ enum {
     ROWS_MAX = 4096, /* of one job; the oldest goes */
     FORGET_CHANGES_MS = 600000,
     FORGET_AT_MIN = 16,
+    TOLD_FAILURES = 3, /* of a server or webhook, in a row: some 3 s, or as long as it hangs */
 };
 
 static void release(struct refusal *entry) {
@@ -295,7 +296,8 @@ static bool is_taken(const struct refusal *entry, enum write_failure_why *ret_wh
     return rows[entry->holder].is_taken; /* as last known, while it is asked for again */
 }
 
-/* False: the cluster has a problem, not the object. */
+/* False: the cluster has a problem, not the object, and not for long: what keeps a creation from
+ * being done, whatever it is, a person should read. */
 static bool is_of_object(const struct refusal *entry, enum write_failure_why *ret_why) {
     switch (entry->kind) {
     case ERROR_CONFLICT:
@@ -311,7 +313,8 @@ static bool is_of_object(const struct refusal *entry, enum write_failure_why *re
         *ret_why = WRITE_FAILURE_REFUSED;
         return true;
     default:
-        return false;
+        *ret_why = WRITE_FAILURE_DENIED;
+        return entry->of == REFUSAL_OF_CREATION && entry->delay.failures >= TOLD_FAILURES;
     }
 }
 

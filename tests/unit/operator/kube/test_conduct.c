@@ -32,7 +32,8 @@ static void answer_writes(void *context, const struct script_request *request) {
         AUTO(text_freep)
         char *body = x_printf("{\"kind\":\"Status\",\"message\":\"%s\"}",
                               writes.says ? writes.says : "as asked");
-        script_reply(request->connection, writes.status, writes.extra, body);
+        script_reply(request->connection, writes.status, writes.extra,
+                     writes.status < 300 ? OBJECT : body);
     } else if (writes.cuts) { /* it was done, and its answer lost */
         script_reply(request->connection, 409, "",
                      "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");

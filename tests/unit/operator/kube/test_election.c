@@ -194,6 +194,23 @@ static void test_a_leader_sees_that_another_took_it(void) {
     election_release(&a);
 }
 
+/* A webhook that changes Leases, or a proxy that answers in the server's place: it no longer counts
+ * when the Lease is over, so it must not lead on. */
+static void test_a_renewal_that_is_stored_as_anothers(void) {
+    static const char *const answers[] = {"{}", "{\"spec\":{\"holderIdentity\":\"thief\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        struct election a;
+        reset();
+        election_init(&a, "a");
+        pass(3000, &a, true, NULL, false);
+        CHECK(a.is_held);
+        AUTO(tree_freep) json_t *lease = json_loads(answers[i], 0, NULL);
+        election_stored(&a, lease);
+        CHECK(a.is_lost && !a.is_held);
+        election_release(&a);
+    }
+}
+
 /* Foreign content of the object must not confuse an elector. */
 static void test_odd_leases(void) {
     static const struct {
@@ -231,6 +248,7 @@ int main(void) {
     TEST(test_a_short_cut_is_survived);
     TEST(test_what_was_given_back_is_taken_at_once);
     TEST(test_a_leader_sees_that_another_took_it);
+    TEST(test_a_renewal_that_is_stored_as_anothers);
     TEST(test_odd_leases);
     tree_freep(&stored);
     return TEST_END();

@@ -11,7 +11,7 @@ static void answer_twice_500(void *context UNUSED, const struct script_request *
     AUTO(text_freep)
     char *body = x_printf("{\"kind\":\"Status\",\"message\":\"%s\"}", says ? says : "restarted");
     script_reply(request->connection, world.count > 2 ? 201 : 500, "",
-                 world.count > 2 ? "{}" : body);
+                 world.count > 2 ? "{\"metadata\":{\"name\":\"x\"},\"items\":[]}" : body);
 }
 
 /* A list, and an Event with and without a done, that meet a 500: lost with their last try. */
@@ -38,6 +38,41 @@ static void test_what_nobody_asks_again(void) {
         CHECK_INT(world.count, is_told ? KUBE_REFUSED_TRIES_MAX : 3);
         CHECK_INT(write.ended, has_done);
         CHECK_INT(write.err.kind, has_done && is_told ? ERROR_UNAVAILABLE : ERROR_NONE);
+        world_close();
+    }
+}
+
+/* ---- answers of something else ---- */
+
+static const char *instead; /* once; then what was asked for */
+
+static void answer_instead_once(void *context UNUSED, const struct script_request *request) {
+    script_reply(request->connection, 200, "",
+                 world.count > 1 ? "{\"metadata\":{\"name\":\"x\"},\"items\":[]}" : instead);
+}
+
+/* JSON that is neither the object nor a list proves nothing: not that it is stored, and not that
+ * nothing is there. */
+static void test_json_that_is_not_the_answer(void) {
+    static const char *const answers[] = {"{}", "[]", "1", "{\"kind\":\"Status\"}",
+                                          "{\"metadata\":{\"name\":5}}"};
+    AUTO(tree_freep)
+    json_t *object = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "Secret",
+                               "metadata", "name", "x", "namespace", "n");
+    for (size_t i = 0; i < 2 * ARRAY_LEN(answers); i++) {
+        struct world_write write = {0};
+        instead = answers[i / 2];
+        world_open(answer_instead_once, "token: t");
+        if (i % 2) {
+            world.cluster->ops->list(world.cluster, object, "metadata.name=x", world_written,
+                                     &write);
+        } else {
+            world.cluster->ops->write(world.cluster, CLUSTER_CREATE, object, world_written, &write);
+        }
+        world_run(5000);
+        CHECK_INT(world.count, 2);
+        CHECK_INT(write.ended, 1);
+        CHECK_INT(write.err.kind, ERROR_NONE);
         world_close();
     }
 }
@@ -105,6 +140,7 @@ static void test_held_writes_are_not_overtaken(void) {
 
 int main(void) {
     TEST(test_what_nobody_asks_again);
+    TEST(test_json_that_is_not_the_answer);
     TEST(test_held_writes_are_not_overtaken);
     return TEST_END();
 }

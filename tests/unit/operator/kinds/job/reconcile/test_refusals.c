@@ -216,6 +216,37 @@ static void test_a_limit_range_denies(void) {
     }
 }
 
+/* A webhook or a server that fails once concerns no one; one that goes on failing keeps the job
+ * from beginning, and its user must read why. Of a change or deletion nothing is told. */
+static void test_what_goes_on_failing_is_told(void) {
+    static const enum error_kind kinds[] = {ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_BUSY,
+                                            ERROR_GONE};
+    static const enum cluster_verb verbs[] = {CLUSTER_CREATE, CLUSTER_DELETE, CLUSTER_APPLY};
+    for (size_t i = 0; i < ARRAY_LEN(kinds) * ARRAY_LEN(verbs); i++) {
+        struct refusals record = {0};
+        enum cluster_verb verb = verbs[i % ARRAY_LEN(verbs)];
+        AUTO(tree_freep) json_t *pod = pod_named("a-0");
+        struct error err = {0};
+        error_set(&err, kinds[i / ARRAY_LEN(verbs)], "failed calling webhook w");
+        struct written written = {.verb = verb, .object = pod, .err = &err};
+        for (int failures = 1; failures <= 4; failures++) {
+            if (verb == CLUSTER_APPLY) {
+                refusals_note_change(&record, &written);
+            } else {
+                refusals_note(&record, &written);
+            }
+            struct write_failures list = refusals_of(&record);
+            CHECK_INT(list.count, verb == CLUSTER_CREATE && failures >= 3);
+            if (list.count > 0) {
+                CHECK_INT(list.at[0].why, WRITE_FAILURE_DENIED);
+                CHECK_STR(list.at[0].text, "failed calling webhook w");
+            }
+            free(list.at);
+        }
+        refusals_release(&record);
+    }
+}
+
 int main(void) {
     TEST(test_the_wait_grows_to_a_minute);
     TEST(test_each_failure_counts);
@@ -224,5 +255,6 @@ int main(void) {
     TEST(test_only_the_same_change_waits);
     TEST(test_changes_in_turn_become_rare);
     TEST(test_a_limit_range_denies);
+    TEST(test_what_goes_on_failing_is_told);
     return TEST_END();
 }
