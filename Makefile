@@ -258,8 +258,8 @@ $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan_life disttr
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A client of operator/kube/ before a scripted server, in stepped time.
 SCRIPT_WORLD := $(addprefix $(OBJ)/tests/kube/,script_server.c.o stepped_clock.c.o)
-$(addprefix $(BUILD)/tests/unit/operator/,kube/test_conduct kube/test_answered kube/test_answer_size kube/test_missing_kind kube/test_token_file kube/test_write_turns test_asking test_asking_limits test_asking_others test_beside test_split_leader): $(SCRIPT_WORLD)
-$(addprefix $(BUILD)/tests/unit/operator/,test_asking test_asking_limits test_asking_others test_beside test_split_leader): $(OBJ)/tests/kube/api_double.c.o
+$(addprefix $(BUILD)/tests/unit/operator/,kube/test_conduct kube/test_answered kube/test_answer_size kube/test_missing_kind kube/test_token_file kube/test_write_turns test_asking test_asking_any test_asking_limits test_asking_others test_beside test_split_leader): $(SCRIPT_WORLD)
+$(addprefix $(BUILD)/tests/unit/operator/,test_asking test_asking_any test_asking_limits test_asking_others test_beside test_split_leader): $(OBJ)/tests/kube/api_double.c.o
 $(addprefix $(BUILD)/tests/unit/operator/commands/status/,test_live test_status): $(OBJ)/tests/kube/script_server.c.o
 # A mount that fails on command (tests/e2e/storage/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c

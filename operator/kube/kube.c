@@ -34,7 +34,10 @@ struct write {
     void *context;
 };
 
-enum { ANSWERED_MAX = 4096 };
+enum {
+    ANSWERED_MAX = 4096,
+    TIRED_MAX = 1024,
+};
 
 struct kube {
     struct cluster base;
@@ -43,6 +46,7 @@ struct kube {
         uint64_t version, object; /* object: hash of its uid */
     } answered[ANSWERED_MAX];
     bool skips_answered;
+    uint64_t tired[TIRED_MAX]; /* at the remainder of the hash of a request; 0: none */
     struct config *config;
     struct loop *loop;
     struct client *client;
@@ -263,6 +267,37 @@ static bool is_asked_for(const struct write *write, const json_t *tree) {
     return write->verb == CLUSTER_DELETE || *tree_text(tree, "metadata.name", "");
 }
 
+/* Of a request to which a write has failed with all its tries, the place in `tired`: creations of
+ * that kind in that namespace, or writes to that object. The controller asks again, with a growing
+ * delay of its own; until one succeeds each is tried once, or eight tries a minute would be for
+ * ever. */
+static uint64_t *tired_of(const struct write *write, uint64_t *ret_hash) {
+    AUTO(text_freep)
+    char *request = x_printf("%s %s", write->request.method ? write->request.method : "",
+                             write->request.path ? write->request.path : "");
+    *ret_hash = hash_of(request, strlen(request)) | 1;
+    return &write->kube->tired[*ret_hash / 2 % TIRED_MAX];
+}
+
+static int most_tries(const struct write *write, const struct client_answer *answer) {
+    uint64_t hash;
+    const uint64_t *place = tired_of(write, &hash);
+    return is_lasting(write, answer) || (write->is_asked_again && *place == hash)
+               ? KUBE_REFUSED_TRIES_MAX
+               : KUBE_WRITE_TRIES_MAX;
+}
+
+/* verdict: of the last try. */
+static void note_tired(const struct write *write, enum write_verdict verdict) {
+    uint64_t hash;
+    uint64_t *place = tired_of(write, &hash);
+    if (verdict == WRITE_AGAIN) {
+        *place = hash;
+    } else if (*place == hash && verdict == WRITE_DONE) {
+        *place = 0;
+    }
+}
+
 static void on_answer(struct write *write, const struct client_answer *answer) {
     struct kube *kube = write->kube;
     struct error err = {0};
@@ -281,11 +316,13 @@ static void on_answer(struct write *write, const struct client_answer *answer) {
         loop_set(kube->loop, &kube->release, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
-    int most = is_lasting(write, answer) ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
-    if (verdict == WRITE_AGAIN && write->tries < most) {
+    if (verdict == WRITE_AGAIN && write->tries < most_tries(write, answer)) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
         loop_set(kube->loop, &write->timer, delay_ms);
-    } else if (verdict == WRITE_DONE) {
+        return;
+    }
+    note_tired(write, verdict);
+    if (verdict == WRITE_DONE) {
         AUTO(tree_freep) json_t *stored = NULL;
         if (write->verb != CLUSTER_DELETE) {
             stored = write_stored(write->object, answer->tree);

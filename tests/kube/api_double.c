@@ -125,6 +125,9 @@ void api_double_delete(struct api_double *api, const char *plural, const char *n
 
 void api_double_refuse(const struct api_request *request, int code, const char *reason,
                        const char *message) {
+    if (request->is_mute) {
+        return;
+    }
     AUTO(text_freep)
     char *body = x_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
                           "\"reason\":\"%s\",\"message\":\"%s\",\"code\":%d}",
@@ -133,6 +136,9 @@ void api_double_refuse(const struct api_request *request, int code, const char *
 }
 
 static void reply(const struct api_request *request, int status, const json_t *object) {
+    if (request->is_mute) {
+        return;
+    }
     AUTO(text_freep) char *text = json_dumps(object, JSON_COMPACT);
     script_reply(request->http->connection, status, "", text);
 }
@@ -361,7 +367,7 @@ static void get(struct api_double *api, const struct api_request *request) {
     }
 }
 
-static void act(struct api_double *api, const struct api_request *request) {
+void api_double_act(struct api_double *api, const struct api_request *request) {
     static const struct {
         const char *verb;
         void (*act)(struct api_double *api, const struct api_request *request);
@@ -382,7 +388,7 @@ static void answer(void *context, const struct script_request *http) {
     request.body = *http->body ? json_loads(http->body, 0, NULL) : NULL;
     count(api, &request);
     if (!api->hook(api->context, api, &request)) {
-        act(api, &request);
+        api_double_act(api, &request);
     }
     json_decref(request.body);
 }

@@ -14,6 +14,7 @@ struct api_request {
     const char *verb; /* "list", "watch", "get", "create", "patch", "update", "delete" */
     char plural[64], namespace[64], name[256], part[32]; /* "" where absent */
     json_t *body;                                        /* NULL: none */
+    bool is_mute;                                        /* api_double_act gives no answer */
 };
 
 /* Returns true when it has answered, or will never. */
@@ -37,6 +38,9 @@ void api_double_cut_watches(struct api_double *api);
 
 /* Requests so far, by "verb plural": {"create pods": 3}; borrowed. */
 const json_t *api_double_counts(const struct api_double *api);
+
+/* Does what is asked, as without a hook. */
+void api_double_act(struct api_double *api, const struct api_request *request);
 
 /* An answer with a Status. */
 void api_double_refuse(const struct api_request *request, int code, const char *reason,

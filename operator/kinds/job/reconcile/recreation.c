@@ -8,6 +8,11 @@
 #include <string.h>
 
 enum { LOSSES, LAST_MS, NOT_BEFORE_MS };
+enum {
+    SERVICES_SOON = 2, /* that are made anew soon */
+    SERVICE_PAUSE_MS = 60000,
+    SERVICE_PAUSE_MAX_MS = 180000,
+};
 
 void recreation_release(struct recreation *recreation) {
     json_decref(recreation->places);
@@ -132,6 +137,18 @@ static bool any_whole(const json_t *job, const json_t *services) {
     return is_there;
 }
 
+/* A Service that is made anew costs a dozen requests, with all that belongs to it: if it is deleted
+ * every minute, that must not follow each time. */
+static int64_t service_left_ms(const struct retry_delay_repeat *made, int64_t now_ms) {
+    int64_t left_ms = retry_delay_repeat_left_ms(made, now_ms);
+    if (made->times >= SERVICES_SOON && now_ms < made->last_ms + RECREATION_FORGET_MS) {
+        int64_t pause_ms = MIN((int64_t)SERVICE_PAUSE_MS << MIN(made->times - SERVICES_SOON, 8),
+                               (int64_t)SERVICE_PAUSE_MAX_MS);
+        left_ms = MAX(left_ms, made->last_ms + pause_ms - now_ms);
+    }
+    return left_ms;
+}
+
 int64_t recreation_service_hold_ms(struct reconcile *request, struct recreation *recreation,
                                    const json_t *services) {
     bool is_there = any_whole(request->object, services);
@@ -139,7 +156,7 @@ int64_t recreation_service_hold_ms(struct reconcile *request, struct recreation 
         recreation->had_service |= is_there;
         return 0;
     }
-    int64_t left_ms = retry_delay_repeat_left_ms(&recreation->services, request->monotonic_ms);
+    int64_t left_ms = service_left_ms(&recreation->services, request->monotonic_ms);
     if (left_ms > 0) {
         return left_ms;
     }

@@ -77,6 +77,45 @@ static void test_json_that_is_not_the_answer(void) {
     }
 }
 
+/* ---- what has failed before ---- */
+
+static int status_now;
+
+static void answer_status(void *context UNUSED, const struct script_request *request) {
+    script_reply(request->connection, status_now, "", "{\"metadata\":{\"name\":\"x\"}}");
+}
+
+/* The requests of one creation. */
+static int requests_of(const char *kind, const char *namespace, int status) {
+    struct world_write write = {0};
+    size_t before = world.count;
+    AUTO(tree_freep)
+    json_t *object = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", kind,
+                               "metadata", "name", "x", "namespace", namespace);
+    status_now = status;
+    world.cluster->ops->write(world.cluster, CLUSTER_CREATE, object, world_written, &write);
+    world_run(400000);
+    CHECK_INT(write.ended, 1);
+    return (int)(world.count - before);
+}
+
+/* Who asks again has a delay of its own: eight tries each time would be several times as many
+ * requests, for as long as a server or webhook fails. */
+static void test_what_has_failed_before_is_tried_once(void) {
+    static const int statuses[] = {429, 503, 504};
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        world_open(answer_status, "token: t");
+        CHECK_INT(requests_of("Pod", "n", statuses[i]), KUBE_WRITE_TRIES_MAX);
+        CHECK_INT(requests_of("Pod", "n", statuses[i]), 1);
+        CHECK_INT(requests_of("Pod", "m", statuses[i]), KUBE_WRITE_TRIES_MAX);
+        CHECK_INT(requests_of("Event", "n", statuses[i]), KUBE_WRITE_TRIES_MAX);
+        CHECK_INT(requests_of("Event", "n", statuses[i]), KUBE_WRITE_TRIES_MAX);
+        CHECK_INT(requests_of("Pod", "n", 201), 1);
+        CHECK_INT(requests_of("Pod", "n", statuses[i]), KUBE_WRITE_TRIES_MAX);
+        world_close();
+    }
+}
+
 /* ---- turns ---- */
 
 enum { FIRST = 30, HELD = 40, NEWER = 20 };
@@ -141,6 +180,7 @@ static void test_held_writes_are_not_overtaken(void) {
 int main(void) {
     TEST(test_what_nobody_asks_again);
     TEST(test_json_that_is_not_the_answer);
+    TEST(test_what_has_failed_before_is_tried_once);
     TEST(test_held_writes_are_not_overtaken);
     return TEST_END();
 }

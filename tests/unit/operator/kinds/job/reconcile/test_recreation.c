@@ -174,8 +174,7 @@ static int64_t service_left_ms(struct recreation *recreation, const char *job_te
 }
 
 static void take_away_often(const char *job, const char *gone) {
-    static const int64_t waits_ms[] = {0,     1000,  2000,  4000,   8000,
-                                       16000, 32000, 64000, 128000, 180000};
+    static const int64_t waits_ms[] = {0, 1000, 60000, 120000, 180000, 180000};
     const char *whole = SERVICE("a-1");
     struct recreation recreation = {0};
     int64_t now_ms = 5000;

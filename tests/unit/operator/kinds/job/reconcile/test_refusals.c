@@ -217,8 +217,8 @@ static void test_a_limit_range_denies(void) {
 }
 
 /* A webhook or a server that fails once concerns no one; one that goes on failing keeps the job
- * from beginning, and its user must read why. Of a change or deletion nothing is told. */
-static void test_what_goes_on_failing_is_told(void) {
+ * from beginning, and its user must read why. Plans do not see it of a change or deletion. */
+static void test_what_goes_on_failing(void) {
     static const enum error_kind kinds[] = {ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_BUSY,
                                             ERROR_GONE};
     static const enum cluster_verb verbs[] = {CLUSTER_CREATE, CLUSTER_DELETE, CLUSTER_APPLY};
@@ -255,6 +255,6 @@ int main(void) {
     TEST(test_only_the_same_change_waits);
     TEST(test_changes_in_turn_become_rare);
     TEST(test_a_limit_range_denies);
-    TEST(test_what_goes_on_failing_is_told);
+    TEST(test_what_goes_on_failing);
     return TEST_END();
 }
