@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resource.h"
 
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/volume_beside.h"
 #include "operator/manifest.h"
@@ -169,8 +170,34 @@ static char *folder_of(const char *path) {
     return slash ? x_strndup(path, MAX(1, (size_t)(slash - path))) : x_strdup(".");
 }
 
-int resource_load_each(const char *path, enum resource_use use, resource_each *each, void *context,
+/* Where the resource has such parameters. */
+static int set_parameters(json_t *tree, const struct option_list *sets, struct error *err) {
+    for (size_t i = 0; sets && i < sets->count; i++) {
+        AUTO(text_freep) char *name = NULL;
+        const char *value;
+        if (parameters_split(sets->values[i], &name, &value, err) < 0) {
+            return -1;
+        }
+        (void)parameters_set(tree, name, value);
+    }
+    return 0;
+}
+
+/* Calls for one resource of the file. */
+static int load_document(struct manifest *manifest, size_t index, const struct admission *admission,
+                         resource_each *each, void *context, struct error *err) {
+    json_t *object = NULL;
+    struct error why = {0};
+    AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[index].tree);
+    (void)!admit_document(manifest, index, admission, &object, &why);
+    struct resource_read read = {object, written, why.kind ? &why : NULL, admission->more,
+                                 admission->shown};
+    return each(context, &read, err);
+}
+
+int resource_load_each(const struct resource_source *source, resource_each *each, void *context,
                        struct error *err) {
+    const char *path = source->path;
     AUTO(manifest_freep) struct manifest *manifest = NULL;
     AUTO(text_freep) char *folder = folder_of(path);
     AUTO(text_freep) char *text = NULL;
@@ -187,16 +214,12 @@ int resource_load_each(const char *path, enum resource_use use, resource_each *e
         return each(context, &(struct resource_read){.why = &not_yaml, .shown = shown}, err);
     }
     for (size_t i = 0; i < manifest->count; i++) {
-        json_t *object = NULL;
-        struct error why = {0};
-        AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[i].tree);
         AUTO(tree_freep) json_t *more = json_array();
         AUTO(tree_freep) json_t *shown = json_array();
         const struct admission admission = {
-            .use = use, .folder = folder, .more = more, .shown = shown};
-        (void)!admit_document(manifest, i, &admission, &object, &why);
-        struct resource_read read = {object, written, why.kind ? &why : NULL, more, shown};
-        if (each(context, &read, err) < 0) {
+            .use = source->use, .folder = folder, .more = more, .shown = shown};
+        if (set_parameters(manifest->documents[i].tree, source->sets, err) < 0 ||
+            load_document(manifest, i, &admission, each, context, err) < 0) {
             return -1;
         }
     }

@@ -3,6 +3,7 @@
  * accept, and returns what it would store. */
 #pragma once
 
+#include "lib/options.h"
 #include "operator/schema.h"
 
 /* A resource of a file. */
@@ -26,10 +27,18 @@ enum resource_use {
                           that need no declaration */
 };
 
-/* Each resource of the file ("-": standard input), in its order. -1: the file cannot be read, or
- * the callee has failed. */
+/* Which file, and how it is read. */
+struct resource_source {
+    const char *path; /* "-": standard input */
+    enum resource_use use;
+    const struct option_list *sets; /* NAME=VALUE of spec.parameters, as checked by
+                                       parameters_split; NULL: none */
+};
+
+/* Each resource of the file, in its order. -1: the file cannot be read, or the callee has failed.
+ */
 typedef int resource_each(void *context, const struct resource_read *read, struct error *err);
-NODISCARD int resource_load_each(const char *path, enum resource_use use, resource_each *each,
+NODISCARD int resource_load_each(const struct resource_source *source, resource_each *each,
                                  void *context, struct error *err);
 /* The only resource of a text in memory; name replaces the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,

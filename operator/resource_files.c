@@ -2,6 +2,8 @@
 #include "operator/resource_files.h"
 
 #include "lib/file.h"
+#include "lib/text/nearest.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/resource.h"
 
 #include <dirent.h>
@@ -61,6 +63,7 @@ struct reading {
     struct resource_files *files;
     const char *path;
     enum resource_use use;
+    const struct option_list *sets; /* NULL: none */
 };
 
 static int add(void *context, const struct resource_read *read, struct error *err) {
@@ -91,7 +94,8 @@ static int read_one(const struct reading *reading, struct error *err) {
                          "it into -f -",
                          reading->path);
     }
-    if (resource_load_each(reading->path, reading->use, add, (void *)reading, &why) < 0) {
+    const struct resource_source source = {reading->path, reading->use, reading->sets};
+    if (resource_load_each(&source, add, (void *)reading, &why) < 0) {
         if (reading->files->count == RESOURCE_FILES_MAX) {
             *err = why;
             return -1;
@@ -130,7 +134,7 @@ static int read_folder(const struct reading *folder, struct error *err) {
         AUTO(text_freep) char *path = file_join(folder->path, entries[i]->d_name);
         struct stat status;
         bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-        struct reading file = {folder->files, path, folder->use};
+        struct reading file = {folder->files, path, folder->use, folder->sets};
         files += !is_folder;
         result = result == 0 && !is_folder ? read_one(&file, err) : result;
         free(entries[i]);
@@ -143,12 +147,75 @@ static int read_folder(const struct reading *folder, struct error *err) {
     return result;
 }
 
+/* ---- --set ---- */
+
+/* The names of all parameters: {NAME: true}; owned. */
+static json_t *names_of_parameters(const struct resource_files *files) {
+    json_t *names = json_object();
+    for (size_t i = 0; i < files->count; i++) {
+        const json_t *list = tree_get(files->at[i].written, "spec.parameters");
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            const char *name = tree_text(json_array_get(list, k), "name", "");
+            json_object_set_new(names, name, json_true());
+        }
+    }
+    return names;
+}
+
+/* A file that cannot be read is another error, which is reported first. */
+static bool all_are_read(const struct resource_files *files) {
+    for (size_t i = 0; i < files->count; i++) {
+        if (!files->at[i].written) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int resource_files_check_sets(const struct resource_files *files, const struct option_list *sets,
+                              struct error *err) {
+    AUTO(tree_freep) json_t *names = names_of_parameters(files);
+    if (!all_are_read(files)) {
+        return 0;
+    }
+    for (size_t i = 0; i < sets->count; i++) {
+        AUTO(text_freep) char *name = NULL;
+        const char *value;
+        if (parameters_split(sets->values[i], &name, &value, err) < 0) {
+            return -1;
+        }
+        const char *near = nearest_key(names, name);
+        if (!json_object_get(names, name)) {
+            return error_set(err, ERROR_INVALID,
+                             "--set %s: no job of these files has that parameter in "
+                             "spec.parameters%s%s%s",
+                             name, near ? " (did you mean " : "", near ? near : "",
+                             near ? "?)" : "");
+        }
+    }
+    return 0;
+}
+
+void resource_files_fill(struct resource_files *files) {
+    for (size_t i = 0; i < files->count; i++) {
+        struct resource_file *file = &files->at[i];
+        json_t *filled = file->object ? parameters_fill(file->object) : NULL;
+        if (filled) {
+            json_decref(file->object);
+            file->object = filled;
+        }
+    }
+}
+
+/* ---- all ---- */
+
 int resource_files_read(const struct option_list *paths, enum resource_use use,
-                        struct resource_files *ret_files, struct error *err) {
+                        const struct option_list *sets, struct resource_files *ret_files,
+                        struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     bool has_input = false;
     for (size_t i = 0; i < paths->count; i++) {
-        struct reading reading = {&files, paths->values[i], use};
+        struct reading reading = {&files, paths->values[i], use, sets};
         bool is_input = strcmp(reading.path, "-") == 0;
         struct stat status;
         bool is_folder = !is_input && stat(reading.path, &status) == 0 && S_ISDIR(status.st_mode);

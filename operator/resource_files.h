@@ -23,11 +23,19 @@ struct resource_files {
     size_t count;
 };
 
-/* paths: the values of -f, at least one. use: as for resource_load_each (resource.h). A file that
- * cannot be read and a resource that is refused are entries, so that a caller can report all of
- * them. ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
+/* paths: the values of -f, at least one. use: as for resource_load_each (resource.h). sets:
+ * NAME=VALUE of --set, for the resources that have such a parameter; NULL: none. A file that cannot
+ * be read and a resource that is refused are entries, so that a caller can report all of them.
+ * ERROR_INVALID: more than the maximum, "-" twice, a path without any resource, or another form of
+ * a set. */
 NODISCARD int resource_files_read(const struct option_list *paths, enum resource_use use,
-                                  struct resource_files *ret_files, struct error *err);
+                                  const struct option_list *sets, struct resource_files *ret_files,
+                                  struct error *err);
+/* Refuses a value of --set whose parameter none of the resources has. */
+NODISCARD int resource_files_check_sets(const struct resource_files *files,
+                                        const struct option_list *sets, struct error *err);
+/* Puts the values of spec.parameters in place in the resources that are right. */
+void resource_files_fill(struct resource_files *files);
 /* Leaves out the resources of other names, the refused ones, too; a file that cannot be read stays.
  */
 void resource_files_keep(struct resource_files *files, const char *name);

@@ -8,8 +8,8 @@ static inline int load_resource(const char *path, bool today, json_t **ret_objec
                                 struct error *err) {
     struct option_list paths = {.values = {path}, .count = 1};
     AUTO(resource_files_release) struct resource_files files = {0};
-    if (resource_files_read(&paths, today ? RESOURCE_SUPPORTED : RESOURCE_OF_CLUSTER, &files, err) <
-        0) {
+    if (resource_files_read(&paths, today ? RESOURCE_SUPPORTED : RESOURCE_OF_CLUSTER, NULL, &files,
+                            err) < 0) {
         return -1;
     }
     if (files.count > 1) {

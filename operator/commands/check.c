@@ -5,6 +5,7 @@
 #include "operator/commands/cli_command.h"
 #include "operator/commands/run/run_graph.h"
 #include "operator/kinds/job/guard/job_policy.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource_files.h"
 
@@ -29,6 +30,7 @@ static const struct command_help help = {
         "it refuses has exit code 2; its warnings go to standard error.",
     .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show\n"
                 "windlass check -f jobs/ -f more.yaml\n"
+                "windlass check -f job.yaml --set day=2026-11-22 --show | kubectl apply -f -\n"
                 "kustomize build overlay | windlass check -f -\n"
                 "windlass check -f jobs/ --server -n research",
 };
@@ -62,7 +64,7 @@ static void print_list(json_t *items) {
 }
 
 struct request {
-    struct option_list files;
+    struct option_list files, sets;
     bool show, pods, server;
     const char *policy;          /* --job-policy */
     struct remote_options where; /* of --server */
@@ -89,9 +91,10 @@ static int print_all(const struct request *request, const struct resource_files 
     AUTO(tree_freep) json_t *items = json_array();
     for (size_t i = 0; i < files->count; i++) {
         json_t *object = files->at[i].object;
+        AUTO(tree_freep) json_t *filled = request->pods ? parameters_fill(object) : NULL;
         if (!request->pods) {
             json_array_append(items, object);
-        } else if (add_pods(items, object, err) < 0) {
+        } else if (add_pods(items, filled ? filled : object, err) < 0) {
             return error_context(err, "%s", files->at[i].path);
         }
     }
@@ -128,8 +131,9 @@ static int check_policy(const struct request *request, struct resource_files *fi
     }
     for (size_t i = 0; i < files->count; i++) {
         struct resource_file *file = &files->at[i];
+        AUTO(tree_freep) json_t *filled = file->object ? parameters_fill(file->object) : NULL;
         if (file->object && !file->why.kind &&
-            job_policy_check(policy, file->object, &file->why) < 0) {
+            job_policy_check(policy, filled ? filled : file->object, &file->why) < 0) {
             (void)error_context(&file->why, "%s", file->path);
         }
     }
@@ -141,7 +145,8 @@ static int check(const struct request *request, int *ret_code, struct error *err
     bool prints = request->show || request->pods;
     if (check_request(request, err) < 0 ||
         resource_files_read(&request->files, prints ? RESOURCE_OF_CLUSTER : RESOURCE_SUPPORTED,
-                            &files, err) < 0 ||
+                            &request->sets, &files, err) < 0 ||
+        resource_files_check_sets(&files, &request->sets, err) < 0 ||
         check_policy(request, &files, err) < 0) {
         return -1;
     }
@@ -194,6 +199,8 @@ int check_command(int argc, char **argv) {
     const struct option options[] = {
         {"file", 'f', OPTION_LIST, "FILE", "Manifests (YAML or JSON); may be repeated.",
          &request.files},
+        {"set", 0, OPTION_LIST, "NAME=VALUE",
+         "Changes a value of spec.parameters; may be repeated.", &request.sets},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.",
          &request.show},
         {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},

@@ -63,6 +63,22 @@ int volume_find(const struct volume_places *places, const json_t *volume, char *
                      name, name, beside);
 }
 
+int volume_find_all(const struct volume_places *places, const json_t *object, const char *within,
+                    json_t **ret_folders, struct error *err) {
+    const json_t *volumes = json_object_get(tree_get(object, within), "volumes");
+    AUTO(tree_freep) json_t *folders = json_object();
+    for (size_t i = 0; i < json_array_size(volumes); i++) {
+        const json_t *volume = json_array_get(volumes, i);
+        AUTO(text_freep) char *folder = NULL;
+        if (volume_find(places, volume, &folder, err) < 0) {
+            return error_context(err, "%s.volumes[%zu]", within, i);
+        }
+        json_object_set_new(folders, tree_text(volume, "name", ""), json_string(folder));
+    }
+    *ret_folders = TAKE(folders);
+    return 0;
+}
+
 int volume_check_given(const struct volume_places *places, const json_t *volumes,
                        struct error *err) {
     for (size_t i = 0; i < places->given_count; i++) {

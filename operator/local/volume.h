@@ -22,6 +22,11 @@ char *volume_manifest_folder(const char *file);
 NODISCARD int volume_find(const struct volume_places *places, const json_t *volume,
                           char **ret_folder, struct error *err);
 
+/* Of all volumes of the manifest's field `within` ("spec"): {NAME: folder}; owned. The error begins
+ * with the volume's field. */
+NODISCARD int volume_find_all(const struct volume_places *places, const json_t *object,
+                              const char *within, json_t **ret_folders, struct error *err);
+
 /* Checks that every --volume is NAME=DIR, with an existing folder and a name in `volumes`. */
 NODISCARD int volume_check_given(const struct volume_places *places, const json_t *volumes,
                                  struct error *err);

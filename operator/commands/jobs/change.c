@@ -82,8 +82,10 @@ static int write_manifest(const struct run_item *run, char **ret_path, struct er
 
 static bool is_given(const json_t *arguments, const char *volume) {
     AUTO(text_freep) char *start = x_printf("%s=", volume);
-    for (size_t i = 0; i < json_array_size(arguments); i++) {
-        if (text_starts(json_string_value(json_array_get(arguments, i)), start)) {
+    for (size_t i = 1; i < json_array_size(arguments); i++) {
+        const char *option = json_string_value(json_array_get(arguments, i - 1));
+        if (strcmp(option, "--volume") == 0 &&
+            text_starts(json_string_value(json_array_get(arguments, i)), start)) {
             return true;
         }
     }

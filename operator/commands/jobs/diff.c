@@ -4,6 +4,7 @@
 #include "lib/text/shown.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/jobs/job_where.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/resource_files.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 struct request {
     struct job_where where;
-    struct option_list files;
+    struct option_list files, sets;
 };
 
 static void print_value(char sign, const char *path, const json_t *value) {
@@ -142,7 +143,8 @@ static int diff_one(const struct request *request, const struct resource_file *f
         *ret_news = true;
         return 0;
     }
-    const json_t *now = json_object_get(file->object, "spec");
+    AUTO(tree_freep) json_t *filled = parameters_fill(file->object); /* as runs record it */
+    const json_t *now = json_object_get(filled ? filled : file->object, "spec");
     AUTO(tree_freep) json_t *stored = NULL;
     if (!found.run && remote_apply_dry(&found.remote, file->written, &stored, err) < 0) {
         return error_context(err, "%s", file->path);
@@ -159,7 +161,9 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     if (request->files.count == 0) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
-    if (resource_files_read(&request->files, RESOURCE_OF_CLUSTER, &files, err) < 0) {
+    if (resource_files_read(&request->files, RESOURCE_OF_CLUSTER, &request->sets, &files, err) <
+            0 ||
+        resource_files_check_sets(&files, &request->sets, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < files.count; i++) {
@@ -192,6 +196,8 @@ int diff_command(int argc, char **argv) {
     const struct option options[] = {
         {"file", 'f', OPTION_LIST, "FILE", "Manifests: files, folders, - for standard input.",
          &request.files},
+        {"set", 0, OPTION_LIST, "NAME=VALUE",
+         "Changes a value of spec.parameters; may be repeated.", &request.sets},
         JOB_WHERE_ROWS(&request.where),
         {0},
     };

@@ -161,20 +161,12 @@ static int find_volumes(struct run *run, struct error *err) {
     struct volume_places places = places_of(run);
     const json_t *volumes =
         json_object_get(tree_get(run->object, run->row->local.within), "volumes");
-    run->folders = json_object();
     if (volume_check_given(&places, volumes, err) < 0) {
         return -1;
     }
-    size_t i;
-    json_t *volume;
-    json_array_foreach(volumes, i, volume) {
-        AUTO(text_freep) char *folder = NULL;
-        if (volume_find(&places, volume, &folder, err) < 0) {
-            return error_context(err, "%s: %s.volumes[%zu]", run->file, run->row->local.within, i);
-        }
-        json_object_set_new(run->folders, tree_text(volume, "name", ""), json_string(folder));
-    }
-    return 0;
+    return volume_find_all(&places, run->object, run->row->local.within, &run->folders, err) < 0
+               ? error_context(err, "%s", run->file)
+               : 0;
 }
 
 static void on_failure(void *context, const char *key, const struct error *err, int64_t retry_ms,
@@ -554,6 +546,7 @@ static int run_all(const struct run_options *options, struct resource_files *fil
     for (size_t i = 0; i < files->count; i++) {
         resource_file_errors(&files->at[i], print_error, &code);
     }
+    resource_files_fill(files);
     if (code == 0 && run_graph_is(files)) {
         return run_steps(options, files, run_one);
     }
@@ -571,7 +564,9 @@ int run_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || resource_files_read(&options.files, RESOURCE_LOCAL, &files, &err) < 0 ||
+    if (result < 0 ||
+        resource_files_read(&options.files, RESOURCE_LOCAL, &options.sets, &files, &err) < 0 ||
+        (!options.only && resource_files_check_sets(&files, &options.sets, &err) < 0) ||
         choose(&files, options.only, &err) < 0) {
         fprintf(stderr, "windlass: %s\n", err.text);
         return 2;

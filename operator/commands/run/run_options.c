@@ -16,12 +16,16 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
         .usage = "windlass run -f FILE [options]",
         .about = texts.about,
         .examples = "windlass run -f examples/style-transfer/batchscore.yaml\n"
-                    "windlass run -f job.yaml --volume media=/data/films --workers 4",
+                    "windlass run -f job.yaml --volume media=/data/films --workers 4\n"
+                    "windlass run -f pipeline/ --set day=2026-11-22",
     };
     const struct option options[] = {
         {"file", 'f', OPTION_LIST, "FILE", texts.file, &run->files},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
          &run->volumes},
+        {"set", 0, OPTION_LIST, "NAME=VALUE",
+         "Changes a value of spec.parameters in each job that has it; may be repeated.",
+         &run->sets},
         {"stores", 0, OPTION_TEXT, "DIR",
          "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken; "
          "of spec.buckets: DIR/s3-BUCKET/AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
@@ -94,6 +98,9 @@ json_t *run_options_again(const struct run_options *options) {
     json_t *list = json_array();
     for (size_t i = 0; i < options->volumes.count; i++) {
         add(list, "--volume", options->volumes.values[i]);
+    }
+    for (size_t i = 0; i < options->sets.count; i++) {
+        add(list, "--set", options->sets.values[i]);
     }
     add(list, "--stores", options->stores);
     add(list, "--secrets", options->secrets);

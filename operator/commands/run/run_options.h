@@ -8,7 +8,7 @@
 struct run_options {
     const char *state, *stores, *secrets;
     const char *only; /* the name of the one job of the files that runs; NULL: all run */
-    struct option_list files, volumes;
+    struct option_list files, volumes, sets;
     int64_t workers, gpus; /* KIND_UNSET: not given */
     bool keep, restart, once, dry_run;
 };

@@ -15,16 +15,11 @@
 
 /* ---- the run that it is compared with ---- */
 
-json_t *run_resume_earlier(const json_t *after) {
-    AUTO(run_list_release) struct run_list list = {0};
-    struct error ignored = {0};
+json_t *run_resume_earlier(const struct run_list *list, const json_t *after) {
     json_t *earlier = json_object();
-    if (run_list_read(&list, &ignored) < 0) {
-        return earlier;
-    }
     for (size_t i = 0; i < json_array_size(after); i++) {
         const char *name = tree_text(json_array_get(after, i), "name", "");
-        const struct run_item *item = run_list_find(&list, name);
+        const struct run_item *item = run_list_find(list, name);
         if (item) {
             json_object_set_new(earlier, name, json_string(item->id));
         }
@@ -37,20 +32,14 @@ static bool has_same_folders(const json_t *object, const char *file,
                              const struct run_options *options, const json_t *record) {
     AUTO(text_freep) char *manifest_folder = volume_manifest_folder(file);
     const char *within = kinds_of(object)->local.within;
-    const json_t *volumes = json_object_get(tree_get(object, within), "volumes");
     struct volume_places places = {.given = options->volumes.values,
                                    .given_count = options->volumes.count,
                                    .manifest_folder = manifest_folder,
                                    .state_folder = tree_text(record, "state", "")};
-    AUTO(tree_freep) json_t *folders = json_object();
-    for (size_t i = 0; i < json_array_size(volumes); i++) {
-        struct error ignored = {0};
-        AUTO(text_freep) char *folder = NULL;
-        const json_t *volume = json_array_get(volumes, i);
-        if (volume_find(&places, volume, &folder, &ignored) < 0) {
-            return false;
-        }
-        json_object_set_new(folders, tree_text(volume, "name", ""), json_string(folder));
+    AUTO(tree_freep) json_t *folders = NULL;
+    struct error ignored = {0};
+    if (volume_find_all(&places, object, within, &folders, &ignored) < 0) {
+        return false;
     }
     return json_equal(folders, json_object_get(record, "folders"));
 }
@@ -82,16 +71,13 @@ static bool is_of(const json_t *record, const json_t *object, const json_t *earl
             json_equal(before, earlier));
 }
 
-bool run_resume_is_done(const json_t *object, const char *file, const struct run_options *options,
-                        const json_t *earlier) {
-    AUTO(run_list_release) struct run_list list = {0};
-    struct error ignored = {0};
+bool run_resume_is_done(const struct run_list *list, const json_t *object, const char *file,
+                        const struct run_options *options, const json_t *earlier) {
     const json_t *spec = tree_get(object, "spec");
-    bool is_elsewhere = tree_mentions(spec, "://") || tree_get(spec, "input.table.query");
-    if (is_elsewhere || run_list_read(&list, &ignored) < 0) {
+    if (tree_mentions(spec, "://") || tree_get(spec, "input.table.query")) {
         return false;
     }
-    const struct run_item *item = run_list_find(&list, tree_text(object, "metadata.name", ""));
+    const struct run_item *item = run_list_find(list, tree_text(object, "metadata.name", ""));
     if (!item || item->is_alive) {
         return false;
     }

@@ -12,8 +12,11 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
     const struct resource_file *file = &graph->files->at[index];
     const char *failed = run_graph_failed_before(graph, index);
     const char *name = tree_text(file->object, "metadata.name", "");
-    AUTO(tree_freep) json_t *earlier = run_resume_earlier(tree_get(file->object, "spec.after"));
-    struct error err = {0};
+    AUTO(run_list_release) struct run_list list = {0};
+    struct error err = {0}, ignored = {0};
+    (void)!run_list_read(&list, &ignored); /* without any, nothing was done before */
+    AUTO(tree_freep)
+    json_t *earlier = run_resume_earlier(&list, tree_get(file->object, "spec.after"));
     json_t *object = NULL;
     int code = 1;
     bool is_kept = false;
@@ -25,7 +28,7 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
     } else {
         is_kept = !options->restart && !options->dry_run &&
                   run_graph_is_undisturbed(graph, index) &&
-                  run_resume_is_done(object, file->path, options, earlier);
+                  run_resume_is_done(&list, object, file->path, options, earlier);
         code = is_kept ? 0 : run_one(options, file->path, json_incref(object), earlier);
     }
     if (is_kept) {

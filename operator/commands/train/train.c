@@ -7,6 +7,7 @@
 #include "operator/commands/run/run_text.h"
 #include "operator/commands/score/score_set.h"
 #include "operator/commands/train/train_request.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/resource.h"
 
 #include <errno.h>
@@ -100,7 +101,8 @@ static int take_only(void *context, const struct resource_read *read, struct err
     if (*job) {
         return error_set(err, ERROR_INVALID, "more than one resource, expected exactly one");
     }
-    *job = json_deep_copy(read->written);
+    AUTO(tree_freep) json_t *filled = parameters_fill(read->written);
+    *job = json_deep_copy(filled ? filled : read->written);
     json_t *volumes = tree_get(read->object, "spec.volumes");
     if (volumes) { /* folders beside the file, too */
         json_object_set(json_object_get(*job, "spec"), "volumes", volumes);
@@ -125,11 +127,12 @@ static int find_job(const struct request *request, const struct option_list *wor
         *ret_job = json_incref(made.object);
         return 0;
     }
+    const struct resource_source source = {.path = file, .use = RESOURCE_LOCAL};
     if (words->count > 1) {
         return error_set(err, ERROR_INVALID, "%s: a manifest says what the data is", file);
     }
     if (train_request_without(&request->train, file, err) < 0 ||
-        resource_load_each(file, RESOURCE_LOCAL, take_only, ret_job, err) < 0) {
+        resource_load_each(&source, take_only, ret_job, err) < 0) {
         return -1;
     }
     if (request->train.name) {

@@ -6,6 +6,7 @@
 #include "operator/kinds/batchscore/result_rules.h"
 #include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdio.h>
@@ -305,7 +306,7 @@ static int check_workers(const json_t *workers, struct error *err) {
     return 0;
 }
 
-int batchscore_check(const json_t *object, struct error *err) {
+static int check_all(const json_t *object, struct error *err) {
     static int (*const rules[])(const json_t *spec, struct error *err) = {
         check_input,        check_scorer,     check_paths, check_mode,
         output_rules_check, check_mini_batch, check_start};
@@ -326,6 +327,14 @@ int batchscore_check(const json_t *object, struct error *err) {
         return -1;
     }
     return template_check(spec, err);
+}
+
+int batchscore_check(const json_t *object, struct error *err) {
+    if (parameters_check(object, err) < 0) {
+        return -1;
+    }
+    AUTO(tree_freep) json_t *filled = parameters_fill(object);
+    return check_all(filled ? filled : object, err);
 }
 
 int batchscore_check_change(const json_t *before, const json_t *after, struct error *err) {

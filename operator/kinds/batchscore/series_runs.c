@@ -2,6 +2,7 @@
 /* The runs of a series as objects, and as lines of its status. */
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/schema.h"
 
 #include <stdlib.h>
@@ -192,6 +193,9 @@ int series_make_run(const json_t *object, const struct job_options *options,
     json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_RUN, text));
     json_t *spec = json_deep_copy(json_object_get(object, "spec"));
     json_t *filled = json_object_get(object, SCHEMA_FILLED);
+    const struct parameters_run begins = {
+        .time_ms = start->time_ms,
+        .path = start->input ? start->input : tree_text(object, "spec.trigger.path", NULL)};
     json_object_del(spec, "trigger");
     json_object_del(spec, "schedule");
     json_object_del(spec, "rerun");
@@ -202,7 +206,8 @@ int series_make_run(const json_t *object, const struct job_options *options,
     json_t *run = json_pack(
         "{s:s, s:s, s:o, s:o, s:O*}", "apiVersion", tree_text(object, "apiVersion", ""), "kind",
         tree_text(object, "kind", ""), "metadata", metadata, "spec", spec, SCHEMA_FILLED, filled);
-    if (set_output(options, run, start->time_ms, err) < 0) {
+    if (parameters_fill_run(run, &begins, err) < 0 ||
+        set_output(options, run, start->time_ms, err) < 0) {
         return -1;
     }
     schema_unfill(run); /* a definition that lacks a field refuses it */

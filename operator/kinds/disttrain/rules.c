@@ -9,6 +9,7 @@
 #include "lib/text/pattern.h"
 #include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdio.h>
@@ -501,7 +502,7 @@ static int check_template(const json_t *spec, struct error *err) {
     return template_check(spec, err);
 }
 
-int disttrain_check(const json_t *object, struct error *err) {
+static int check_all(const json_t *object, struct error *err) {
     static int (*const rules[])(const json_t *spec, struct error *err) = {
         check_which,   check_gang,    job_check_volumes, check_secrets,
         check_metrics, check_trainer, check_logs,        check_template};
@@ -517,6 +518,14 @@ int disttrain_check(const json_t *object, struct error *err) {
            : job_check_environment(spec, "environment", err) < 0
                ? -1
                : after_reference_check(object, err);
+}
+
+int disttrain_check(const json_t *object, struct error *err) {
+    if (parameters_check(object, err) < 0) {
+        return -1;
+    }
+    AUTO(tree_freep) json_t *filled = parameters_fill(object);
+    return check_all(filled ? filled : object, err);
 }
 
 int disttrain_check_change(const json_t *before, const json_t *after, struct error *err) {

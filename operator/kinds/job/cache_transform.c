@@ -253,11 +253,15 @@ static void keep_output(json_t *kept, const json_t *job) {
     json_t *path = tree_get(spec, "output.path"), *trained = tree_get(spec, "trainer.output.path");
     json_t *outputs = json_object_get(spec, "outputs");
     bool is_only = !trained && !path && json_array_size(outputs) == 1;
+    json_t *parameters = json_object_get(spec, "parameters");
     bool is_well = strcmp(tree_text(conditions_find(job, "Succeeded"), "status", ""), "True") == 0;
     if (!is_well || is_made_by_ours(job) || !(path || trained || is_only)) {
         return;
     }
     json_t *to = tree_ensure_object(kept, "spec");
+    if (parameters) { /* which its path may have */
+        json_object_set(to, "parameters", parameters);
+    }
     if (is_only) {
         json_object_set(to, "outputs", outputs);
         return;

@@ -3,6 +3,7 @@
  * except those about spec.trial, about duplicate choices, and about decimals, which CEL does not
  * see (operator/schema.h). */
 #include "operator/kinds/job/after/after_reference.h"
+#include "operator/kinds/job/parameters/parameters.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/sweep/spec.h"
 
@@ -106,7 +107,7 @@ int sweep_check(const json_t *object, struct error *err) {
 
 int sweep_check_space(const json_t *object, struct space *ret_space, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
-    return after_reference_check(object, err) < 0 ||
+    return after_reference_check(object, err) < 0 || parameters_check(object, err) < 0 ||
                    space_read(json_object_get(spec, "parameters"), ret_space, err) < 0 ||
                    check_names(spec, err) < 0 || check_algorithm(spec, ret_space, err) < 0 ||
                    check_also(spec, err) < 0 || check_stopping(spec, err) < 0 ||

@@ -40,7 +40,8 @@ check "controller: and the others go on" ends good-two True Completed
 # A pipeline whose last step is applied first.
 step() { job "$1" "data/$1"; echo "  after: [{name: $2}]"; } # NAME AFTER
 {
-    step good-three good-second | sed 's#data/in.mp4#$(after.good-second.output)/in.mp4#'
+    step good-three good-second | sed 's#data/in.mp4#$(after.good-second.output)/$(parameters.film)#'
+    echo '  parameters: [{name: film, value: in.mp4}]'
     step never fail-one
     step good-a good-b
     step good-b good-a
@@ -48,9 +49,12 @@ step() { job "$1" "data/$1"; echo "  after: [{name: $2}]"; } # NAME AFTER
 waits_for() { says "$2" "$(condition "$1" message Waiting)"; }
 check "pipeline: a step waits for one that does not exist" within 60 waits_for good-three "good-second does not exist"
 check "pipeline: and has not begun" [ -z "$(field good-three .status.startTime)$(field good-three .status.specHash)" ]
-step good-second good | "$kubectl" apply -f - >/dev/null
+{
+    step good-second good | sed 's#data/good-second#data/$(parameters.folder)#'
+    echo '  parameters: [{name: folder, value: good-second}]'
+} | "$kubectl" apply -f - >/dev/null
 check "pipeline: it starts when that has succeeded" ends good-three True Completed
-check "pipeline: with its output" [ "$("$kubectl" get pod good-three-coordinator-1 -o json | jq -r '.spec.containers[0].env[] | select(.name == "WINDLASS_SPEC").value | fromjson | .input.video.path')" = data/good-second/in.mp4 ]
+check "pipeline: with its output, and its own parameter" [ "$("$kubectl" get pod good-three-coordinator-1 -o json | jq -r '.spec.containers[0].env[] | select(.name == "WINDLASS_SPEC").value | fromjson | .input.video.path')" = data/good-second/in.mp4 ]
 check "pipeline: which its status keeps" [ "$(field good-three '.status.after[0].output')" = data/good-second ]
 check "pipeline: after a failed step none starts" ends never False AfterFailed
 check "pipeline: and says which and why" says "BatchScore fail-one has failed: Failed" "$(condition never message)"

@@ -102,6 +102,43 @@ w run -f . --volume d="$work/other"
 w run -f . --volume d="$work/other"
 check "an address in the spec: never kept" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
 
+# A parameter of both steps, in what one writes and the other reads; and in a run of a series.
+cd "$work/mini" || exit 3
+sed -i 's#^spec:#spec:\n  parameters: [{name: day, value: monday}]#; s#path: d/aa#path: d/$(parameters.day)#; s#$(d)/aa/x#$(d)/$(parameters.day)/x#' aa.yaml
+step bb '  after: [{name: aa}]
+  parameters: [{name: day, value: monday}]
+' 'echo $(parameters.day) >$(d)/bb/day; cp $(after.aa.output)/x $(d)/bb/x'
+w check -f . --set days=friday
+check "--set of no parameter: refused, with the nearest" [ $code -eq 2 -a -n "$(grep 'no job of these files has that parameter.*did you mean day' "$work/all")" ]
+w check -f . --set day=../friday
+check "--set to what leaves the volume: refused, with the field" [ $code -eq 2 -a -n "$(grep 'aa.yaml:.*spec.outputs\[0\].path: a path may not contain' "$work/all")" ]
+w check -f aa.yaml --set day=friday --show
+check "check --set --show: the manifest for a cluster has the value" [ "$code $(jq -r '.spec.parameters[0].value + " " + .spec.outputs[0].path' "$work/all")" = '0 friday d/$(parameters.day)' ]
+w run -f . --set day=friday
+check "run --set: both steps have it" [ "$code $(ended)$(cat d/bb/day d/friday/x | tr '\n' ' ')" = "0 aa bb friday 1 " ]
+w run -f . --set day=friday
+check "run --set again: kept" [ "$code $(kept)" = "0 aa bb " ]
+w diff -f aa.yaml --set day=friday
+check "diff --set: the same as that run" [ $code -eq 0 ]
+rm d/friday/x
+w rerun aa
+check "rerun: with the value of that run" [ $code -eq 0 -a -e d/friday/x ]
+w run -f .
+check "another value: another run" [ "$code $(ended)$(cat d/bb/day)" = "0 aa bb monday" ]
+
+cd "$work/pipe" || exit 3
+for day in $(date -u +%F) $(date -u -d tomorrow +%F); do
+    mkdir "data/$day" && cp data/pictures/new/four.npy "data/$day"
+done
+sed 's#^  after:#  schedule: {cron: "0 3 * * *"}\n  parameters: [{name: day, from: Date}]#; /^    - name: [pt]/d; s#$(after.prepare.output)/new#data/$(parameters.day)#; s#$(after.train.model)#data/model/model.onnx#; s#data/scores#data/daily#; s#name: score#name: daily#' score.yaml >"$work/daily.yaml"
+w run -f "$work/daily.yaml" --once --volume data=data
+check "a run of a series: has its date" [ $code -eq 0 -a "$(cat data/daily/runs/*/classes.jsonl | wc -l)" = 4 ]
+rm -r data/20??-*
+mkdir data/2026-11-20 && cp data/pictures/new/four.npy data/2026-11-20
+w run -f "$work/daily.yaml" --once --volume data=data --set day=2026-11-20
+check "for another day: --set" [ $code -eq 0 -a "$(cat data/daily/runs/*/classes.jsonl | wc -l)" = 8 ]
+
+cd "$work/copy" || exit 3
 mkdir "$work/spaces"
 for space in one two; do
     sed "s/{name: \([ab]*\)}\$/{name: \1, namespace: $space}/" aa.yaml >"$work/spaces/$space-aa.yaml"

@@ -33,7 +33,7 @@ static void check_read(const char *const *paths, const char *wanted) {
     for (; *paths; paths++) {
         list.values[list.count++] = *paths;
     }
-    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, &files, &err), &err);
+    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, NULL, &files, &err), &err);
     for (size_t i = 0; i < files.count; i++) {
         CHECK(!files.at[i].object ==
               (files.at[i].why.kind == ERROR_INVALID || files.at[i].why.kind == ERROR_NOT_FOUND));
@@ -77,7 +77,7 @@ static void all_mistakes_are_found(void) {
     struct error err = {0};
     struct option_list list = {.values = {path}, .count = 1};
     AUTO(resource_files_release) struct resource_files files = {0};
-    CHECK_OK(resource_files_read(&list, RESOURCE_SUPPORTED, &files, &err), &err);
+    CHECK_OK(resource_files_read(&list, RESOURCE_SUPPORTED, NULL, &files, &err), &err);
     AUTO(text_freep) char *more = tree_compact(files.at[0].more);
     AUTO(text_freep) char *all = x_printf("%s %s", files.at[0].why.text, more);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
@@ -97,7 +97,7 @@ static void one_name_is_kept(void) {
     struct error err = {0};
     struct option_list list = {.values = {path, "/no/such"}, .count = 2};
     AUTO(resource_files_release) struct resource_files files = {0};
-    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, &files, &err), &err);
+    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, NULL, &files, &err), &err);
     CHECK_INT(files.count, 3);
     resource_files_keep(&files, "good");
     CHECK_INT(files.count, 2);
@@ -118,7 +118,7 @@ static void standard_input_is_read_once(void) {
     CHECK_INT(dup2(pipes[0], STDIN_FILENO), STDIN_FILENO);
     close(pipes[0]);
     check_read((const char *[]){"-", NULL}, "+-");
-    CHECK_INT(resource_files_read(&twice, RESOURCE_OF_CLUSTER, &files, &err), -1);
+    CHECK_INT(resource_files_read(&twice, RESOURCE_OF_CLUSTER, NULL, &files, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
@@ -131,7 +131,7 @@ static void what_cannot_be_read_is_refused(void) {
         AUTO(text_freep) char *empty = file_join(folder, "empty");
         CHECK_OK(file_make_folders(empty, &err), &err);
         list.values[0] = i == 0 ? paths[0] : empty;
-        CHECK_INT(resource_files_read(&list, RESOURCE_OF_CLUSTER, &files, &err), -1);
+        CHECK_INT(resource_files_read(&list, RESOURCE_OF_CLUSTER, NULL, &files, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
     }
 }
@@ -151,11 +151,11 @@ static void there_is_a_maximum(void) {
     for (; list.count < RESOURCE_FILES_MAX / 16; list.count++) {
         list.values[list.count] = path;
     }
-    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, &files, &err), &err);
+    CHECK_OK(resource_files_read(&list, RESOURCE_OF_CLUSTER, NULL, &files, &err), &err);
     CHECK_INT(files.count, RESOURCE_FILES_MAX);
     resource_files_release(&files);
     list.values[list.count++] = path;
-    CHECK_INT(resource_files_read(&list, RESOURCE_OF_CLUSTER, &files, &err), -1);
+    CHECK_INT(resource_files_read(&list, RESOURCE_OF_CLUSTER, NULL, &files, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 

@@ -4,6 +4,7 @@
 #include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/after/after_volumes.h"
 #include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/parameters/parameters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -192,7 +193,9 @@ json_t *after_values(const json_t *object, const json_t *others) {
     json_t *values = json_array();
     for (size_t i = 0; i < json_array_size(entries); i++) {
         size_t count = 0;
-        const json_t *job = find(others, json_array_get(entries, i), &count);
+        const json_t *other = find(others, json_array_get(entries, i), &count);
+        AUTO(tree_freep) json_t *filled = parameters_fill(other);
+        const json_t *job = filled ? filled : other;
         AUTO(text_freep) char *model = after_model(job);
         json_array_append_new(values,
                               json_pack("{s:s, s:s, s:s*, s:s*}", "name", name_of(job), "kind",

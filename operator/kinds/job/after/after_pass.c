@@ -3,6 +3,7 @@
 
 #include "operator/kinds/job/after/after.h"
 #include "operator/kinds/job/after/after_reference.h"
+#include "operator/kinds/job/parameters/parameters.h"
 
 static bool is_same(const json_t *a, const json_t *b) {
     static const char *const fields[] = {"kind", "metadata.name"};
@@ -54,12 +55,18 @@ void after_pass_begin(struct after_pass *pass, struct reconcile *request) {
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
         return;
     }
+    pass->filled = parameters_fill(request->object);
+    request->object = pass->filled ? pass->filled : pass->given;
     if (after_is_open(request->object)) {
         pass->others = gather(request);
         return;
     }
-    pass->filled = after_reference_fill(request->object);
-    request->object = pass->filled ? pass->filled : pass->given;
+    json_t *filled = after_reference_fill(request->object);
+    if (filled) {
+        json_decref(pass->filled);
+        pass->filled = filled;
+        request->object = filled;
+    }
 }
 
 void after_pass_end(struct after_pass *pass, struct reconcile *request) {

@@ -1,5 +1,6 @@
-/* after_pass.h: spec.after in a pass over a job: gathers the other jobs, by whose changes the job
- * is woken, and puts what they have in place of the references. */
+/* after_pass.h: spec.after and spec.parameters in a pass over a job: gathers the other jobs, by
+ * whose changes the job is woken, and puts what they have, and the parameters' values, in place of
+ * the references. */
 #pragma once
 
 #include "operator/control/reconcile.h"
