@@ -4,10 +4,10 @@
 
 #include "lib/buffer.h"
 
-/* For the head of each page: it loads nothing, and nothing in it runs. */
+/* For the head of each page: it loads nothing, and nothing in it runs. Pictures are in it. */
 #define PAGE_POLICY                                                                                \
     "<meta http-equiv=\"Content-Security-Policy\" "                                                \
-    "content=\"default-src 'none'; style-src 'unsafe-inline'\"/>"
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\"/>"
 
 /* A growing page. Its first error (the page is full) is kept in err; check it once, at the end. */
 struct page {

@@ -62,7 +62,7 @@ agent/serve             agent/serve/ agent/launch/pod/ lib/
 agent/score/ledger agent/score/ledger/ lib/
 agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
-agent/score/report      agent/score/report/ agent/score/log/ lib/
+agent/score/report      agent/score/report/ agent/score/log/ agent/data/decoder/decoder.h agent/data/image/ agent/store/ lib/
 agent/score/feed        agent/score/feed/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/post        agent/score/post/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/

@@ -206,6 +206,9 @@ static int write_report(const struct summary *summary, struct store *output, str
     struct ledger_counts counts = ledger_read_counts(summary->ledger);
     AUTO(tree_freep) json_t *told = run_progress_json(progress, &counts, /* now_ms= */ 0);
     bool has_errors = summary->prepared && endpoint_form_is_batch(job->spec);
+    AUTO(report_pictures_release) struct report_pictures pictures = {0};
+    const struct prepared_job *prepared = summary->prepared;
+    report_pictures_make(job->spec, output, prepared ? prepared->added : NULL, &pictures);
     struct report_options options = {
         .job = job->name,
         .run = job->run,
@@ -217,6 +220,7 @@ static int write_report(const struct summary *summary, struct store *output, str
         .cells = counts.cells.total,
         .items = counts.items.total,
         .slots = job->slots,
+        .pictures = &pictures,
         .requests = json_object_get(told, "requests"),
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,

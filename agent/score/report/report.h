@@ -14,6 +14,7 @@
 
 #include "agent/score/log/commit.h"
 #include "agent/score/report/report_facts.h"
+#include "agent/score/report/report_pictures.h"
 
 enum { REPORT_PAGE_MAX = 4 << 20 };
 
@@ -32,10 +33,11 @@ struct report_options {
     const char *uid; /* failures of jobs with another uid do not count; NULL: all count */
     const char *state, *message; /* "Succeeded", "Failed"; one line, or "" */
     bool is_failed;
-    const char *unit;       /* "frames", "files", "rows" */
-    int64_t cells;          /* known cells of the job */
-    int64_t items;          /* of the job; -1: not known */
-    int slots;              /* of each worker */
+    const char *unit;                       /* "frames", "files", "rows" */
+    int64_t cells;                          /* known cells of the job */
+    int64_t items;                          /* of the job; -1: not known */
+    int slots;                              /* of each worker */
+    const struct report_pictures *pictures; /* NULL: none */
     const json_t *requests; /* as in summary.json; NULL: none were sent to model servers */
     int64_t started_wall_ms, completed_wall_ms; /* 0: not known */
     report_item *item;                          /* NULL: failed.jsonl has only the items' indices */

@@ -490,6 +490,7 @@ int report_page(struct buffer *buffer, const struct facts *facts,
     add_worker_tile(&report);
     page_add(&page, "</dl>\n");
     add_failures(&report);
+    report_pictures_add(&page, options->pictures);
     report_requests_add(&page, options->requests);
     if (facts->batches > 0) {
         add_charts(&report);

@@ -59,6 +59,11 @@ const char *const report_style[] = {
     "path.busy,rect.bar{fill:var(--busy)}\n"
     "rect.tip{fill:transparent}\n"
     "rect.tip:hover{fill:var(--text);fill-opacity:.12}\n",
+    ".pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr));"
+    "gap:1rem}\n"
+    ".pictures figure{margin:0}\n"
+    ".pictures div{display:grid;grid-template-columns:1fr 1fr;gap:4px}\n"
+    "img{display:block;width:100%;height:auto;border-radius:4px}\n"
     ".scroll{overflow-x:auto}\n"
     "table{border-collapse:collapse;width:100%;font-size:.87rem;font-variant-numeric:tabular-nums}"
     "\n"

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/report/report_pictures.h"
+
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/image/image.h"
+#include "agent/data/image/jpeg_outline.h"
+#include "agent/data/image/scale.h"
+#include "lib/text/base64.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAME_BYTES = 120,
+    NAMES_MAX = 64, /* inputs that are looked at */
+    PNG_SIZE_AT = 16,
+    PNG_SIZE_END = 24,
+};
+
+/* ---- one copy ---- */
+
+static int64_t read_number(const uint8_t *bytes) {
+    return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+/* Before it is decoded: its size is in its head. */
+static bool is_of_usual_size(const struct buffer *file) {
+    const uint8_t *bytes = (const uint8_t *)file->data;
+    struct jpeg_outline outline;
+    int64_t width = 0, height = 0;
+    if (file->size < IMAGE_SNIFF_BYTES) {
+        return false;
+    }
+    switch (image_sniff(bytes, file->size)) {
+    case IMAGE_JPEG:
+        if (!jpeg_outline_read(bytes, file->size, &outline)) {
+            return false;
+        }
+        width = outline.width;
+        height = outline.height;
+        break;
+    case IMAGE_PNG:
+        if (file->size < PNG_SIZE_END) {
+            return false;
+        }
+        width = read_number(bytes + PNG_SIZE_AT);
+        height = read_number(bytes + PNG_SIZE_AT + 4);
+        break;
+    case IMAGE_UNKNOWN:
+    default:
+        return false;
+    }
+    return width > 0 && height > 0 && width * height <= REPORT_PICTURE_PIXELS_MAX;
+}
+
+/* Takes a picture's longer side to that of a copy; smaller ones stay as they are. */
+static void shrink(const struct picture *picture, struct picture *ret_copy) {
+    int longer = MAX(picture->width, picture->height);
+    int side = MIN(longer, REPORT_PICTURE_SIDE);
+    scale_picture(picture, MAX(1, picture->width * side / longer),
+                  MAX(1, picture->height * side / longer), ret_copy);
+}
+
+struct making {
+    struct store *sides[2]; /* the input, the output */
+    struct decoder_pool *decoders;
+    const char *added;
+    struct report_pictures *pictures;
+    int looked_at;
+};
+
+/* Sets one side of the picture; false: there is no such file, or it is not shown. */
+static bool copy_side(const struct making *making, const char *name, struct report_picture *picture,
+                      int side) {
+    AUTO(buffer_release) struct buffer file;
+    AUTO(picture_release) struct picture whole = {0}, copy = {0};
+    struct error ignored = {0};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    buffer_init(&file, REPORT_PICTURE_BYTES_MAX);
+    if (store_get(making->sides[side], name, &file, NULL, &ignored) < 0 ||
+        !is_of_usual_size(&file) ||
+        decoder_pool_image(making->decoders, file.data, file.size, &whole, &ignored) < 0) {
+        return false;
+    }
+    shrink(&whole, &copy);
+    if (image_encode(&copy, IMAGE_JPEG, &bytes, &size, &ignored) < 0) {
+        return false;
+    }
+    picture->sides[side] = base64_encode(bytes, size);
+    picture->width[side] = copy.width;
+    picture->height[side] = copy.height;
+    free(bytes);
+    return true;
+}
+
+/* ---- which ---- */
+
+static void release(struct report_picture *picture) {
+    free(picture->name);
+    free(picture->sides[0]);
+    free(picture->sides[1]);
+    *picture = (struct report_picture){0};
+}
+
+/* The output first: most jobs make none that is a picture. */
+static int take(void *context, const char *name, const struct store_info *info UNUSED,
+                struct error *err UNUSED) {
+    struct making *making = context;
+    struct report_pictures *pictures = making->pictures;
+    struct report_picture *picture = &pictures->at[pictures->count];
+    AUTO(text_freep) char *made = x_printf("%s%s", name, making->added ? making->added : "");
+    if (copy_side(making, made, picture, 1) && copy_side(making, name, picture, 0)) {
+        picture->name = x_strdup(name);
+        pictures->count++;
+    } else {
+        release(picture);
+    }
+    return pictures->count == REPORT_PICTURES_MAX || ++making->looked_at == NAMES_MAX;
+}
+
+void report_pictures_make(const json_t *spec, struct store *output, const char *added,
+                          struct report_pictures *ret_pictures) {
+    const char *path = tree_text(spec, "input.files.path", NULL);
+    bool is_per_file = strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0;
+    AUTO(store_freep) struct store *input = NULL;
+    struct error ignored = {0};
+    *ret_pictures = (struct report_pictures){0};
+    if (!path || !is_per_file || !store_is_local(path) || !output ||
+        !store_features(output).is_local ||
+        store_open(path, /* writes= */ false, &input, &ignored) < 0) {
+        return;
+    }
+    struct making making = {.sides = {input, output},
+                            .decoders = decoder_pool_new(),
+                            .added = added,
+                            .pictures = ret_pictures};
+    (void)!store_list(input, "", NULL, take, &making, &ignored);
+    decoder_pool_free(making.decoders);
+}
+
+void report_pictures_release(struct report_pictures *pictures) {
+    for (size_t i = 0; i < pictures->count; i++) {
+        release(&pictures->at[i]);
+    }
+    pictures->count = 0;
+}
+
+/* ---- the page ---- */
+
+static void add_side(struct page *page, const struct report_picture *picture, int side) {
+    static const char *const words[] = {"before", "after"};
+    page_add(page, "<img width=\"%d\" height=\"%d\" alt=\"", picture->width[side],
+             picture->height[side]);
+    page_text(page, picture->name, NAME_BYTES);
+    page_add(page, " %s\" src=\"data:image/jpeg;base64,%s\"/>", words[side], picture->sides[side]);
+}
+
+void report_pictures_add(struct page *page, const struct report_pictures *pictures) {
+    if (!pictures || pictures->count == 0) {
+        return;
+    }
+    page_add(page, "<section><h2>Before and after</h2><div class=\"pictures\">");
+    for (size_t i = 0; i < pictures->count; i++) {
+        page_add(page, "<figure><div>");
+        add_side(page, &pictures->at[i], 0);
+        add_side(page, &pictures->at[i], 1);
+        page_add(page, "</div><figcaption>");
+        page_text(page, pictures->at[i].name, NAME_BYTES);
+        page_add(page, "</figcaption></figure>");
+    }
+    page_add(page, "</div></section>\n");
+}
