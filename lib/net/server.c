@@ -52,7 +52,8 @@ static int answer(struct lws *wsi, struct server_connection *connection, struct 
     unsigned status = page.status ? (unsigned)page.status : HTTP_STATUS_OK;
     free(connection->body);
     connection->body = page.body;
-    if (lws_add_http_common_headers(wsi, status, type, strlen(page.body), &at, end) ||
+    connection->body_size = page.body_size ? page.body_size : strlen(page.body);
+    if (lws_add_http_common_headers(wsi, status, type, connection->body_size, &at, end) ||
         add_headers(wsi, &page, &at, end) ||
         lws_finalize_write_http_header(wsi, head + LWS_PRE, &at, end)) {
         return 1;
@@ -165,7 +166,7 @@ static int write_page(struct lws *wsi, struct server_connection *connection) {
     if (!connection || !connection->body) {
         return 0;
     }
-    size_t size = strlen(connection->body);
+    size_t size = connection->body_size;
     unsigned char *frame = x_malloc(LWS_PRE + size);
     memcpy(frame + LWS_PRE, connection->body, size);
     int wrote = size ? lws_write(wsi, frame + LWS_PRE, size, LWS_WRITE_HTTP_FINAL) : 0;

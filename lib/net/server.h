@@ -29,6 +29,7 @@ struct server_peer; /* an open WebSocket: valid from `opened` until `closed` ret
 
 struct server_page {
     char *body;               /* owned, server.c frees it; NULL: 404 */
+    size_t body_size;         /* 0: the body is a text, up to its NUL */
     const char *content_type; /* NULL: application/json */
     int status;               /* 0: 200 */
     /* Further headers: "name:" and value, in turn; ends with NULL. Literals; NULL: none. */

@@ -30,7 +30,8 @@ struct server_peer {
 struct server_connection {
     struct server_peer *peer; /* after the upgrade */
     char *body;               /* before it: the rest of the answer */
-    struct server_page late;  /* the answer to a POST, which is sent when the request is complete */
+    size_t body_size;
+    struct server_page late; /* the answer to a POST, which is sent when the request is complete */
 };
 
 struct server {

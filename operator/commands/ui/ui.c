@@ -42,6 +42,7 @@ static void ui_release(struct ui *ui) {
     page_server_free(ui->server);
     ui_local_free(ui->web.sources[0]);
     ui_cluster_free(ui->cluster);
+    ui_deeds_free(ui->web.deeds);
     ui_table_free(ui->web.table);
     free(ui->token);
     fd_closep(&ui->signal_fd);
@@ -65,6 +66,7 @@ static int open_server(struct ui *ui, struct error *err) {
         .bind = bind, .events = &events, .context = &ui->web, .takes_posts = true};
     ui->web.token = ui->token = digest_random(TOKEN_BYTES);
     ui->web.allows_actions = ui->request->allows_actions;
+    ui->web.deeds = ui->web.allows_actions ? ui_deeds_new() : NULL;
     if (page_server_open(&options, NULL, &ui->server, err) < 0) {
         return -1;
     }

@@ -8,10 +8,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 4096 };
+enum { SAID_MAX = 4096, SAID_KEPT = 64 << 10, DEEDS_MAX = 32 };
 
 #define OURSELVES "/proc/self/exe"
 
@@ -86,11 +87,120 @@ static int run(const char *const *argv, struct error *err) {
                : error_set(err, ERROR_INVALID, "%s", *text ? text : "the command failed");
 }
 
-int ui_action(const char *action, const json_t *words, struct error *err) {
+/* ---- what goes on ---- */
+
+struct deed {
+    char *key, *action; /* NULL: free */
+    pid_t pid;          /* 0: it has ended */
+    int said;           /* its standard error, in memory */
+    int status;         /* as of waitpid, once it has ended */
+};
+
+struct ui_deeds {
+    struct deed at[DEEDS_MAX];
+};
+
+struct ui_deeds *ui_deeds_new(void) {
+    return x_calloc(1, sizeof(struct ui_deeds));
+}
+
+static void forget(struct deed *deed) {
+    if (deed->key) {
+        close(deed->said);
+    }
+    free(deed->key);
+    free(deed->action);
+    *deed = (struct deed){0};
+}
+
+void ui_deeds_free(struct ui_deeds *deeds) {
+    for (size_t i = 0; deeds && i < DEEDS_MAX; i++) {
+        forget(&deeds->at[i]);
+    }
+    free(deeds);
+}
+
+static void look(struct deed *deed) {
+    if (deed->pid > 0 && waitpid(deed->pid, &deed->status, WNOHANG) == deed->pid) {
+        deed->pid = 0;
+    }
+    if (deed->pid > 0 && lseek(deed->said, 0, SEEK_END) > SAID_KEPT) {
+        int cut = ftruncate(deed->said, 0); /* a long run: only what it says last is of use */
+        (void)cut;
+    }
+}
+
+/* One for a new action; NULL: all go on. */
+static struct deed *find_room(struct ui_deeds *deeds, const char *key) {
+    struct deed *room = NULL;
+    for (size_t i = 0; i < DEEDS_MAX; i++) {
+        struct deed *deed = &deeds->at[i];
+        look(deed);
+        bool is_same = deed->key && strcmp(deed->key, key) == 0;
+        if (deed->pid == 0 && (!room || !deed->key || is_same)) {
+            room = deed;
+        }
+        if (deed->pid == 0 && is_same) {
+            break;
+        }
+    }
+    return room;
+}
+
+/* Exit code 1 of a run is that of its job, and 130 that of one that was cancelled. */
+static bool has_failed(const struct deed *deed) {
+    bool is_of_job = strcmp(deed->action, "resume") == 0 || strcmp(deed->action, "rerun") == 0;
+    int code = WIFEXITED(deed->status) ? WEXITSTATUS(deed->status) : 0;
+    return code != 0 && !(is_of_job && (code == 1 || code == 130));
+}
+
+char *ui_deeds_failure(struct ui_deeds *deeds, const char *key) {
+    for (size_t i = 0; i < DEEDS_MAX; i++) {
+        struct deed *deed = &deeds->at[i];
+        char said[SAID_MAX + 1] = "";
+        look(deed);
+        if (!deed->key || strcmp(deed->key, key) != 0 || deed->pid > 0 || !has_failed(deed)) {
+            continue;
+        }
+        off_t end = lseek(deed->said, 0, SEEK_END), from = MAX(end - SAID_MAX, 0);
+        ssize_t size = pread(deed->said, said, SAID_MAX, from);
+        AUTO(text_freep) char *text = ui_text_of(said, size > 0 ? (size_t)size : 0, SAID_MAX);
+        return x_printf("%s: %s", deed->action, *text ? text : "the command failed");
+    }
+    return NULL;
+}
+
+/* Our own child, so that its end is known; it goes on when this program has ended. */
+static int start(struct ui_deeds *deeds, const char *key, const char *const *argv,
+                 struct error *err) {
+    struct deed *deed = find_room(deeds, key);
+    int said = deed ? memfd_create("windlass-ui", MFD_CLOEXEC) : -1;
+    if (said < 0) {
+        return ui_action_start(argv, err);
+    }
+    fcntl(said, F_SETFL, O_APPEND);
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        become(argv, said);
+    }
+    if (child < 0) {
+        error_from_errno(err, errno, "cannot start %s", argv[0]);
+        close(said);
+        return -1;
+    }
+    forget(deed);
+    *deed = (struct deed){
+        .key = x_strdup(key), .action = x_strdup(argv[1]), .pid = child, .said = said};
+    return 0;
+}
+
+int ui_action(struct ui_deeds *deeds, const struct ui_order *order, struct error *err) {
+    const json_t *words = order->words;
     size_t count = json_array_size(words);
     const char **argv = x_calloc(count + 4, sizeof *argv);
     argv[0] = OURSELVES;
-    argv[1] = action;
+    argv[1] = order->action;
     for (size_t i = 0; i < count; i++) {
         argv[2 + i] = json_string_value(json_array_get(words, i));
     }
@@ -98,7 +208,7 @@ int ui_action(const char *action, const json_t *words, struct error *err) {
     int result = run(argv, err);
     argv[2 + count] = NULL;
     if (result == 0) {
-        result = ui_action_start(argv, err);
+        result = start(deeds, order->key, argv, err);
     }
     free(argv);
     return result;

@@ -7,10 +7,22 @@
 
 extern const char *const ui_actions[]; /* "cancel", ...; ends with NULL */
 
+/* The actions that were started, by the job's key. For one thread. */
+struct ui_deeds;
+struct ui_deeds *ui_deeds_new(void);
+void ui_deeds_free(struct ui_deeds *deeds); /* what goes on goes on */
+/* What the last action on that job printed, when it could not be done: "rerun: ..."; owned. NULL:
+ * it was done, or goes on. That the job failed then does not count. */
+char *ui_deeds_failure(struct ui_deeds *deeds, const char *key);
+
 /* Runs `windlass ACTION --dry-run WORDS...`, and if that succeeds starts the same without
  * --dry-run, and does not wait for its end: a run that is continued lasts as long as its job.
  * INVALID: the command refuses; the text is what it printed. */
-NODISCARD int ui_action(const char *action, const json_t *words, struct error *err);
+struct ui_order {
+    const char *action, *key;
+    const json_t *words;
+};
+NODISCARD int ui_action(struct ui_deeds *deeds, const struct ui_order *order, struct error *err);
 /* Starts a program without output, and does not wait for its end: xdg-open with a page's address.
  * argv ends with NULL. */
 NODISCARD int ui_action_start(const char *const *argv, struct error *err);

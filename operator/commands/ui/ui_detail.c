@@ -146,6 +146,7 @@ json_t *ui_detail(const struct ui_detail_facts *detail) {
                         detail->made ? json_incref((json_t *)detail->made) : json_null());
     json_object_set_new(all, "pods", pods_of(detail->pods));
     json_object_set_new(all, "failures", kept(detail->failures));
+    json_object_set_new(all, "pictures", kept(detail->pictures));
     json_object_set_new(all, "conditions", conditions_of(status));
     json_object_set_new(all, "runs", runs_of(status));
     json_object_set_new(all, "outputs", outputs_of(status));

@@ -11,12 +11,14 @@ struct ui_detail_facts {
     const json_t *pods;
     const json_t *made;     /* the jobs that it has made: kind_children.tree */
     const json_t *failures; /* [{"item", "cause"}] */
+    const json_t *pictures; /* [{"name", "before": token, "after": token}] */
     const json_t *files;    /* [{"label", "page": "report"}], or with "path" instead */
     const char *not_live;   /* why the figures are those of the last write of the status */
 };
 
 /* {"row": ui_row, "unit", "message", "figures": [[label, value]], "curve": {"metric", "points":
  * [[reports, best, mean]]}, "made", "pods": [{"name", "state", "node", "start", "why"}],
- * "failures", "conditions": [{"type", "status", "reason", "message", "time"}], "runs": [[name,
- * state, time, message]], "outputs": [text], "files", "notLive", "actions": [words]}; owned. */
+ * "failures", "pictures", "conditions": [{"type", "status", "reason", "message", "time"}], "runs":
+ * [[name, state, time, message]], "outputs": [text], "files", "notLive", "actions": [words]};
+ * owned. */
 json_t *ui_detail(const struct ui_detail_facts *detail);

@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "operator/commands/ui/ui_detail.h"
 #include "operator/commands/ui/ui_local_files.h"
+#include "operator/commands/ui/ui_local_pictures.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/runs/run_list.h"
 
@@ -26,6 +27,7 @@ static struct ui_job job_of(const struct run_item *item, const char *key, const 
     return (struct ui_job){.key = key,
                            .place = "",
                            .job = job,
+                           .earlier = json_object_get(item->record, "earlier"),
                            .start = tree_text(item->record, "startTime", NULL),
                            .end = item->is_alive ? NULL : tree_text(item->record, "endTime", NULL)};
 }
@@ -130,12 +132,14 @@ static int job(struct ui_source *source UNUSED, const char *rest, json_t **ret_j
     const json_t *status = json_object_get(object, "status");
     AUTO(tree_freep) json_t *files = ui_local_files(&item, status);
     AUTO(tree_freep) json_t *failures = ui_local_failures(&item, status);
+    AUTO(tree_freep) json_t *pictures = ui_local_pictures(&item);
     const struct ui_detail_facts detail = {
         .job = job_of(&item, key, object),
         .pods = json_object_get(item.record, "pods"),
         .made = json_object_get(item.record, "made"),
         .failures = failures,
         .files = files,
+        .pictures = pictures,
     };
     *ret_job = ui_detail(&detail);
     return 0;
@@ -153,6 +157,12 @@ static int page(struct ui_source *source UNUSED, const char *rest, enum ui_page 
     return find(rest, &item, err) < 0 ? -1 : ui_local_page(&item, which, ret_html, err);
 }
 
+static int picture(struct ui_source *source UNUSED, const char *rest, const char *token,
+                   struct ui_picture *ret_picture, struct error *err) {
+    AUTO(release) struct run_item item = {0};
+    return find(rest, &item, err) < 0 ? -1 : ui_local_picture(&item, token, ret_picture, err);
+}
+
 static int words(struct ui_source *source UNUSED, const char *rest, json_t **ret_words,
                  struct error *err) {
     AUTO(release) struct run_item item = {0};
@@ -164,8 +174,13 @@ static int words(struct ui_source *source UNUSED, const char *rest, json_t **ret
 }
 
 struct ui_source *ui_local_new(struct ui_table *table) {
-    static const struct ui_source_ops ops = {
-        .prefix = PREFIX, .look = look, .job = job, .logs = logs, .page = page, .words = words};
+    static const struct ui_source_ops ops = {.prefix = PREFIX,
+                                             .look = look,
+                                             .job = job,
+                                             .logs = logs,
+                                             .page = page,
+                                             .picture = picture,
+                                             .words = words};
     struct ui_local *local = x_calloc(1, sizeof *local);
     *local = (struct ui_local){.source = {.ops = &ops}, .table = table, .stamps = json_object()};
     return &local->source;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SHORT_MAX = 64, MESSAGE_MAX = 160 };
+enum { SHORT_MAX = 64, MESSAGE_MAX = 160, AFTER_MAX = 8 };
 
 static bool is_one_of(const char *word, const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -42,6 +42,31 @@ static json_t *seconds(const char *given, const json_t *status, const char *memb
     return json_integer(ms < 0 ? -1 : ms / 1000);
 }
 
+/* NULL: none. */
+static json_t *after_of(const struct ui_job *job) {
+    const json_t *entries = tree_get(job->job, "spec.after");
+    json_t *list = json_array();
+    const char *name;
+    json_t *id;
+    json_object_foreach((json_t *)job->earlier, name, id) {
+        AUTO(text_freep) char *key = x_printf("run/%.200s", json_string_value(id));
+        if (json_array_size(list) < AFTER_MAX) {
+            json_array_append_new(list, ui_text(key, UI_TEXT_MESSAGE));
+        }
+    }
+    for (size_t i = 0; !job->earlier && i < json_array_size(entries) && i < AFTER_MAX; i++) {
+        const json_t *entry = json_array_get(entries, i);
+        AUTO(text_freep)
+        char *key =
+            x_printf("%.63s/%.63s", tree_text(entry, "kind", ""), tree_text(entry, "name", ""));
+        json_array_append_new(list, ui_text(key, UI_TEXT_MESSAGE));
+    }
+    if (json_array_size(list) == 0) {
+        json_decref(TAKE(list));
+    }
+    return list ? list : json_null();
+}
+
 json_t *ui_row(const struct ui_job *job) {
     const json_t *status = json_object_get(job->job, "status");
     const struct kind_row *kind = kinds_of(job->job);
@@ -66,5 +91,6 @@ json_t *ui_row(const struct ui_job *job) {
     json_array_append_new(row, json_integer(numbers.retried + numbers.restarts));
     json_array_append_new(row, ui_text_at(status, "requests.cost", SHORT_MAX));
     json_array_append_new(row, ui_text_at(object_succeeded(status), "message", MESSAGE_MAX));
+    json_array_append_new(row, after_of(job));
     return row;
 }

@@ -9,6 +9,13 @@
 
 enum ui_page { UI_PAGE_REPORT, UI_PAGE_CHILDREN };
 
+/* A picture of a job's input or output. */
+struct ui_picture {
+    char *bytes; /* owned by who asked */
+    size_t size;
+    const char *type; /* "image/png" */
+};
+
 struct ui_source {
     const struct ui_source_ops *ops;
 };
@@ -25,6 +32,9 @@ struct ui_source_ops {
     /* A page that the job has left: report.html, or that of the jobs it has made. */
     int (*page)(struct ui_source *source, const char *rest, enum ui_page page, char **ret_html,
                 struct error *err);
+    /* By a token that the job's `pictures` has. NULL: there are none. */
+    int (*picture)(struct ui_source *source, const char *rest, const char *token,
+                   struct ui_picture *ret_picture, struct error *err);
     /* The words behind `windlass ACTION` for the job: an array of texts. */
     int (*words)(struct ui_source *source, const char *rest, json_t **ret_words, struct error *err);
 };

@@ -41,6 +41,11 @@ static const char *const left_headers[] = {
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'",
     COMMON, NULL};
 
+/* One that is opened alone shows nothing else. */
+static const char *const picture_headers[] = {
+    "content-security-policy:", "default-src 'none'; sandbox; frame-ancestors 'none'", COMMON,
+    NULL};
+
 static struct server_page page_of(int status, const char *type, char *body_new) {
     return (struct server_page){
         .body = body_new, .content_type = type, .status = status, .headers = own_headers};
@@ -116,14 +121,26 @@ static struct server_page jobs(const struct ui_web *web, const char *version) {
     return news ? page_of(200, NULL, news) : message(502, "too many jobs for one answer");
 }
 
-typedef int reader(struct ui_source *source, const char *rest, json_t **ret_tree,
-                   struct error *err);
-
-static struct server_page tree_page(const struct server_request *request, reader *read,
-                                    struct ui_source *source, const char *rest) {
+/* The job, with what an action on it could not do. */
+static struct server_page job_page(const struct ui_web *web, const struct server_request *request,
+                                   struct ui_source *source, const char *rest) {
     AUTO(tree_freep) json_t *tree = NULL;
     struct error err = {0};
-    return read(source, rest, &tree, &err) < 0 ? failed(&err) : tagged(request, tree_compact(tree));
+    if (source->ops->job(source, rest, &tree, &err) < 0) {
+        return failed(&err);
+    }
+    AUTO(text_freep) char *key = x_printf("%s%s", source->ops->prefix, rest);
+    AUTO(text_freep) char *failure = web->deeds ? ui_deeds_failure(web->deeds, key) : NULL;
+    json_object_set_new(tree, "actionFailed", ui_text(failure, UI_TEXT_MESSAGE));
+    return tagged(request, tree_compact(tree));
+}
+
+static struct server_page logs_page(const struct server_request *request, struct ui_source *source,
+                                    const char *rest) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    struct error err = {0};
+    return source->ops->logs(source, rest, &tree, &err) < 0 ? failed(&err)
+                                                            : tagged(request, tree_compact(tree));
 }
 
 static struct server_page left_page(struct ui_source *source, const char *rest,
@@ -137,6 +154,25 @@ static struct server_page left_page(struct ui_source *source, const char *rest,
         .body = html, .content_type = "text/html; charset=utf-8", .headers = left_headers};
 }
 
+/* at: "PICTURE/KEY". */
+static struct server_page picture(const struct ui_web *web, const char *at) {
+    const char *rest = NULL, *slash = strchr(at, '/');
+    struct ui_source *source = slash ? source_of(web, slash + 1, &rest) : NULL;
+    struct ui_picture found = {0};
+    struct error err = {0};
+    if (!source || !source->ops->picture) {
+        return message(404, "page not found");
+    }
+    AUTO(text_freep) char *token = x_strndup(at, (size_t)(slash - at));
+    if (source->ops->picture(source, rest, token, &found, &err) < 0) {
+        return failed(&err);
+    }
+    struct server_page page = page_of(200, found.type, found.bytes);
+    page.body_size = found.size;
+    page.headers = picture_headers;
+    return page;
+}
+
 static struct server_page act(const struct ui_web *web, struct ui_source *source, const char *rest,
                               const char *action) {
     AUTO(tree_freep) json_t *words = NULL;
@@ -144,7 +180,12 @@ static struct server_page act(const struct ui_web *web, struct ui_source *source
     if (!web->allows_actions) {
         return message(403, "this page only shows jobs: windlass ui --allow-actions");
     }
-    if (source->ops->words(source, rest, &words, &err) < 0 || ui_action(action, words, &err) < 0) {
+    AUTO(text_freep) char *key = x_printf("%s%s", source->ops->prefix, rest);
+    if (source->ops->words(source, rest, &words, &err) < 0) {
+        return failed(&err);
+    }
+    const struct ui_order order = {action, key, words};
+    if (ui_action(web->deeds, &order, &err) < 0) {
         return failed(&err);
     }
     return page_of(202, NULL, x_strdup("{}"));
@@ -160,8 +201,8 @@ static struct server_page of_job(const struct ui_web *web, const struct server_r
         struct ui_source *source =
             text_starts(at, heads[i]) ? source_of(web, at + strlen(heads[i]), &rest) : NULL;
         if (source) {
-            return i == 0   ? tree_page(request, source->ops->job, source, rest)
-                   : i == 1 ? tree_page(request, source->ops->logs, source, rest)
+            return i == 0   ? job_page(web, request, source, rest)
+                   : i == 1 ? logs_page(request, source, rest)
                             : left_page(source, rest, i == 2 ? UI_PAGE_REPORT : UI_PAGE_CHILDREN);
         }
     }
@@ -197,6 +238,9 @@ struct server_page ui_web_page(void *context, const struct server_request *reque
     }
     if (strcmp(at, "/ui.js") == 0) {
         return page_of(200, "text/javascript; charset=utf-8", x_strdup(ui_page_script));
+    }
+    if (text_starts(at, "/picture/")) {
+        return picture(web, at + strlen("/picture/"));
     }
     if (strcmp(at, "/ui.css") == 0) {
         return page_of(200, "text/css; charset=utf-8",

@@ -6,6 +6,7 @@
  *     GET  /TOKEN/api/job/KEY          one job (ui_detail.h)
  *     GET  /TOKEN/api/logs/KEY         the last lines of its pods' logs
  *     GET  /TOKEN/page/report/KEY      its report.html; page/children/KEY: its sweep.html
+ *     GET  /TOKEN/picture/PICTURE/KEY  a picture of its input or output, by a token of its own
  *     POST /TOKEN/api/cancel/KEY       also suspend, resume, rerun; where actions are allowed */
 #pragma once
 
@@ -21,6 +22,7 @@ struct ui_web {
     const char *token;
     int port; /* of the Host; set before the first request */
     bool allows_actions;
+    struct ui_deeds *deeds; /* NULL without actions */
 };
 
 /* For struct server_events; context: a struct ui_web. */

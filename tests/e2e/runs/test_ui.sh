@@ -67,6 +67,34 @@ check "a run fails by one of its items" [ $? -eq 1 ]
 (cd "$work/job" && windlass run -f tries.yaml) >"$work/tries.log" 2>&1
 check "a sweep runs" [ $? -eq 0 ] || sed 's/^/# /' "$work/tries.log"
 
+# A pipeline whose second step makes pictures of pictures.
+mkdir -p "$work/pipe/data/photos" "$work/pipe/data/model"
+cp docs/pictures/before.jpg "$work/pipe/data/photos/harbour.jpg"
+convert_png="$work/pipe/data/photos/bars.png"
+ffmpeg -v error -f lavfi -i testsrc2=size=320x240:rate=1 -frames:v 1 "$convert_png" </dev/null || exit 3
+python3 tests/data/models/make.py "$work/pipe/data/model" || exit 3
+step() { # NAME AFTER OUTPUT COMMAND
+    printf 'apiVersion: windlass.dev/v1beta1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: 1\n  launcher: None\n  image: x\n%s  outputs: [{id: OUT, path: data/%s}]\n  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]\n  command: [sh, -c, "%s"]\n' \
+        "$@" >"$work/pipe/$1.yaml"
+}
+step fetch '' in 'cp $(data)/photos/* $(data)/in'
+step count '  after: [{name: invert}]
+' counted 'ls $(after.invert.output) >$(data)/counted/names'
+cat >"$work/pipe/invert.yaml" <<'YAML'
+apiVersion: windlass.dev/v1beta1
+kind: BatchScore
+metadata: {name: invert}
+spec:
+  after: [{name: fetch}]
+  input: {files: {path: $(after.fetch.output), pattern: "*.[jp]*g"}}
+  scorer: {onnx: {path: data/model/invert.onnx}}
+  output: {path: data/inverted}
+  workers: {min: 1, max: 1}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+(cd "$work/pipe" && windlass run -f .) >"$work/pipe.log" 2>&1
+check "a pipeline runs" [ $? -eq 0 ] || sed 's/^/# /' "$work/pipe.log"
+
 # serve NAME OPTION...: starts it; $address is its address, $ui its process.
 serve() {
     windlass ui "${@:2}" >"$work/$1.url" 2>"$work/$1.err" &
@@ -82,6 +110,23 @@ check "a wrong token and another Host get 404" \
     [ "$(code "${address%?}0/")$(code -H 'Host: rebound.example' "$address")$(code "$address")" = 404404200 ]
 key=$(curl -s "${address}api/jobs/0" | jq -r '.jobs[][0]' | grep texts)
 check "nothing is changed without --allow-actions" [ "$(code -d '' -H 'Windlass-Action: 1' "${address}api/rerun/$key")" = 403 ]
+
+# Pictures come by their own tokens, from the job's input and output alone.
+in=$work/pipe/data/in out=$work/pipe/data/inverted
+cp "$convert_png" "$work/outside.png"
+ln -s "$work/outside.png" "$in/a-link.png" && cp "$convert_png" "$out/a-link.png"
+echo "not a picture" | tee "$in/a-text.png" >"$out/a-text.png"
+drawn=$(curl -s "${address}api/jobs/0" | jq -r '.jobs[][0]' | grep invert)
+curl -s "${address}api/job/$drawn" | jq -c '.pictures[]' >"$work/pictures"
+pictured() { jq -r "select(.name == \"$1\") | .$2" "$work/pictures"; }
+check "a job has its pictures before and after, and none behind a link" \
+    [ "$(jq -r .name "$work/pictures" | tr '\n' ' ')" = "a-text.png bars.png harbour.jpg " ]
+curl -s -D "$work/head" -o "$work/body" "${address}picture/$(pictured harbour.jpg before)/$drawn"
+check "a picture is served as it is" [ "$(grep -ci '^content-type: image/jpeg' "$work/head")" = 1 -a -z "$(cmp "$work/body" "$in/harbour.jpg" 2>&1)" ]
+check "what only has a picture's name is not, nor another token, nor one of another job" \
+    [ "$(code "${address}picture/$(pictured a-text.png before)/$drawn")$(code "${address}picture/0123456789abcdef01234567/$drawn")$(code "${address}picture/$(pictured bars.png after)/$key")" = 404404404 ]
+rm "$in"/a-* "$out"/a-*
+
 browser=$(command -v chromium-headless-shell)
 python3 -B tests/e2e/runs/ui_pages.py "$browser" "$work" "$address" runs
 failures=$((failures + $?))
@@ -104,6 +149,12 @@ more() { [ "$(windlass list -a --local -o name | wc -l)" -gt "$before" ]; }
 check "and runs" until_true 60 more
 check "cancel of what does not run is refused, with the reason" \
     [ "$(curl -s -d '' -H 'Windlass-Action: 1' "${address}api/cancel/$key" | grep -c 'does not run')" = 1 ]
+# A dry run does not read the manifest again: the command itself fails.
+cp "$work/job/texts.yaml" "$work/texts.yaml" && echo "  nothing: 1" >>"$work/job/texts.yaml"
+check "an action whose dry run is good is asked for" [ "$(code -d '' -H 'Windlass-Action: 1' "${address}api/rerun/$key")" = 202 ]
+has_failed() { curl -s "${address}api/job/$key" | jq -r .actionFailed | grep -q 'rerun: windlass: .*nothing'; }
+check "and when it fails then, the job says why" until_true 60 has_failed
+cp "$work/texts.yaml" "$work/job/texts.yaml"
 kill $ui
 wait $ui
 check "the file is gone at the end" [ ! -e "$opened" ]

@@ -4,7 +4,7 @@
 'use strict';
 // The order of ui_row.h.
 const KEY = 0, PLACE = 1, NAME = 2, KIND = 3, STATE = 4, TONE = 5, DONE = 6, TOTAL = 7, SAID = 8, RATE = 9, LEFT = 10,
-  START = 11, END = 12, RETRIES = 13, COST = 14, MESSAGE = 15;
+  START = 11, END = 12, RETRIES = 13, COST = 14, MESSAGE = 15, AFTER = 16;
 const ROW = 68, LOOK = 1000, LOOK_HIDDEN = 15000;
 const TONES = [['busy', 'running'], ['wait', 'waiting'], ['bad', 'failed'], ['stopped', 'stopped'], ['good', 'done']];
 const at = id => document.getElementById(id);
@@ -296,6 +296,64 @@ function files(key) {
   const outputs = job.outputs.map(path => make('tr', {}, make('th', {scope: 'row'}, 'output'), make('td', {class: 'wide'}, path)));
   return links.length + outputs.length ? section('Files', make('table', {}, make('tbody', {}, ...outputs, ...links))) : empty();
 }
+// Pictures are loaded when they come into view.
+function pictures(key) {
+  const one = (pair, side) => make('a', {href: 'picture/' + pair[side] + '/' + key, target: '_blank', rel: 'noopener'},
+    make('img', {src: 'picture/' + pair[side] + '/' + key, alt: pair.name + ' ' + side, loading: 'lazy', decoding: 'async'}));
+  return section('Before and after', make('div', {class: 'pictures'}, ...job.pictures.map(pair =>
+    make('figure', {}, make('div', {}, one(pair, 'before'), one(pair, 'after')), make('figcaption', {class: 'note'}, pair.name)))));
+}
+// The jobs that are linked with one by spec.after: {rows: Map of key to row, links: [[from, to]]}; null: none.
+function linked(key) {
+  const named = new Map(), all = [], rows = new Map([[key, jobs.get(key)]]);
+  for (const row of jobs.values()) {
+    named.set(row[PLACE] + ' ' + row[KIND] + '/' + row[NAME], row);
+    named.set(row[PLACE] + ' /' + row[NAME], row);
+  }
+  for (const row of jobs.values()) for (const text of row[AFTER] || []) {
+    const from = jobs.get(text) || named.get(row[PLACE] + ' ' + text);
+    if (from && from !== row) all.push([from, row]);
+  }
+  all.sort((a, b) => b[1][START] - a[1][START]);
+  const isTaken = row => [...rows.values()].some(one => one[NAME] === row[NAME] && one[KIND] === row[KIND] && one[PLACE] === row[PLACE]);
+  for (let grows = jobs.has(key); grows;) { // of several runs of one job the newest
+    grows = false;
+    for (const [from, to] of all) for (const [here, there] of [[from, to], [to, from]]) {
+      if (!rows.has(here[KEY]) || rows.has(there[KEY]) || rows.size >= 40 || isTaken(there)) continue;
+      rows.set(there[KEY], there);
+      grows = true;
+    }
+  }
+  const links = all.filter(([from, to]) => rows.has(from[KEY]) && rows.has(to[KEY])).map(([from, to]) => [from[KEY], to[KEY]]);
+  return links.length ? {rows, links} : null;
+}
+// A row of boxes for all that can run at the same time, from the first steps down.
+function pipeline({rows, links}) {
+  const depth = new Map([...rows.keys()].map(key => [key, 0]));
+  for (let turn = 0; turn < rows.size; turn++) for (const [from, to] of links) depth.set(to, Math.min(rows.size, Math.max(depth.get(to), depth.get(from) + 1)));
+  const layers = [...new Set([...depth.values()].sort((a, b) => a - b))].map(level => [...rows.values()].filter(row => depth.get(row[KEY]) === level)
+    .sort((a, b) => a[NAME] < b[NAME] ? -1 : 1));
+  const most = Math.max(...layers.map(layer => layer.length)), W = roomFor(112 * most), wide = Math.min(200, (W - 12 * (most - 1)) / most);
+  const places = new Map(), H = 44, GAP = 30;
+  layers.forEach((layer, level) => layer.forEach((row, i) => places.set(row[KEY],
+    [(W - layer.length * wide - (layer.length - 1) * 12) / 2 + i * (wide + 12), 2 + level * (H + GAP)])));
+  const svg = draw('svg', {viewBox: `0 0 ${W} ${layers.length * (H + GAP) - GAP + 4}`, role: 'group', 'aria-label': `Pipeline of ${rows.size} jobs`});
+  svg.style.minWidth = 112 * most + 'px';
+  svg.style.maxWidth = W + 'px';
+  for (const [from, to] of links) {
+    const [x, y] = places.get(from), [u, v] = places.get(to), mid = GAP / 2;
+    svg.append(draw('path', {class: 'link', d: `M${x + wide / 2} ${y + H}C${x + wide / 2} ${y + H + mid} ${u + wide / 2} ${v - mid} ${u + wide / 2} ${v}`}));
+  }
+  const cut = text => text.length * 7 > wide - 34 ? text.slice(0, Math.max(3, Math.floor((wide - 34) / 7))) + '…' : text;
+  for (const [key, [x, y]] of places) {
+    const row = rows.get(key);
+    svg.append(draw('a', {class: 'step ' + row[TONE] + (key === chosen ? ' here' : ''), href: '#' + encodeURIComponent(key),
+      'aria-label': row[NAME] + ': ' + row[STATE]}, draw('title', {}, row[NAME] + ': ' + row[STATE]),
+    draw('rect', {x, y, width: wide, height: H, rx: 8}), draw('circle', {cx: x + 15, cy: y + H / 2, r: 5}),
+    draw('text', {class: 'name', x: x + 28, y: y + 19}, cut(row[NAME])), draw('text', {x: x + 28, y: y + 34}, cut(row[STATE]))));
+  }
+  return section('Pipeline', make('div', {class: 'scroll'}, svg));
+}
 const time = text => text ? text.replace('T', ' ').replace('Z', '') : '';
 function showJob() {
   const key = chosen, row = job.row;
@@ -305,8 +363,13 @@ function showJob() {
   put('off', jobOff, () => jobOff ? make('p', {class: 'message bad', role: 'status'}, jobOff) : empty());
   put('message', [job.message, row[TONE], job.notLive], () => make('div', {class: 'message' + (row[TONE] === 'bad' ? ' bad' : '')}, job.message,
     job.notLive ? make('p', {class: 'note'}, 'Figures as of the last write of the status: ' + job.notLive) : null));
+  put('deed', job.actionFailed, () => job.actionFailed ? make('p', {class: 'message bad', role: 'status'}, job.actionFailed) : empty());
   put('acts', [job.actions, sure], () => acts(key));
   put('tiles', [row, Math.floor(row[END] < 0 ? now() / 2 : 0)], () => tiles(row, job.unit));
+  const graph = linked(key);
+  put('pipeline', graph && [[...graph.rows.values()].map(one => [one[KEY], one[NAME], one[STATE], one[TONE]]), graph.links],
+    () => graph ? pipeline(graph) : empty());
+  put('pictures', job.pictures, () => job.pictures.length ? pictures(key) : empty());
   put('curve', job.curve, () => job.curve ? curve(job.curve) : empty());
   put('made', job.made, () => job.made && job.made.trials.length ? trials(job.made) : empty());
   put('failures', job.failures, () => job.failures.length ? section('Items that failed', table(['item', 'tries', 'cause'],

@@ -29,7 +29,8 @@ static const char job[] =
     " \"metadata\": {\"name\": \"texts\"},"
     " \"spec\": {\"scorer\": {\"command\": {\"env\": [{\"name\": \"KEY\", \"value\": "
     "\"s3cret\"}]}},"
-    "            \"input\": {\"files\": {\"path\": \"data/in\"}}},"
+    "            \"input\": {\"files\": {\"path\": \"data/in\"}}, \"output\": {\"path\": "
+    "\"data/out\"}},"
     " \"status\": {\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"False\","
     "   \"reason\": \"Failed\", \"message\": \"2 of 9 failed " HOSTILE "\"}],"
     "   \"items\": {\"total\": 9, \"done\": 7, \"failed\": 2}, \"miniBatches\": {\"retried\": 3},"
@@ -61,7 +62,7 @@ static void record(const char *text) {
 static void open_all(void) {
     CHECK(mkdtemp(folder));
     setenv("XDG_STATE_HOME", folder, 1);
-    static const char *const made[] = {"state", "data", "data/out"};
+    static const char *const made[] = {"state", "data", "data/out", "data/in", "data/in/more"};
     for (size_t i = 0; i < ARRAY_LEN(made); i++) {
         AUTO(text_freep) char *path = file_join(folder, made[i]);
         CHECK(mkdir(path, 0700) == 0);
@@ -243,6 +244,50 @@ static void pages_of_jobs_are_in_a_sandbox(void) {
     CHECK_INT(status_of(get(none)), 404);
 }
 
+#define PNG "\x89PNG\r\n\x1a\n more of it"
+
+static int status_of_picture(const char *token, const char *key) {
+    AUTO(text_freep) char *path = x_printf("/picture/%s/%s", token, key);
+    return status_of(get(path));
+}
+
+/* Only what its input and output both have, by tokens, and no file that a link leads to. */
+static void pictures_are_of_the_job_alone(void) {
+    static const char *const both[] = {"a.png", "b.png", ".c.png", "more/d.png"};
+    AUTO(text_freep) char *key = only_key();
+    AUTO(text_freep) char *link = file_join(folder, "data/in/link.png");
+    AUTO(text_freep) char *outside = file_join(folder, "state/outside.png");
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        AUTO(text_freep) char *before = x_printf("data/in/%s", both[i]);
+        AUTO(text_freep)
+        char *after = x_printf("data/out/%s", strrchr(both[i], '/') ? "x" : both[i]);
+        write_text(before, i == 1 ? "no picture at all" : PNG);
+        write_text(after, PNG);
+    }
+    write_text("state/outside.png", PNG);
+    write_text("data/out/link.png", PNG);
+    CHECK(symlink(outside, link) == 0);
+    AUTO(text_freep) char *path = x_printf("/api/job/%s", key);
+    AUTO(tree_freep) json_t *tree = tree_of(get(path));
+    CHECK_INT(json_array_size(json_object_get(tree, "pictures")), 2);
+    CHECK_STR(tree_text(tree, "pictures[0].name", ""), "a.png");
+    const char *token = tree_text(tree, "pictures[0].before", "");
+    AUTO(text_freep) char *first = x_printf("/picture/%s/%s", token, key);
+    struct server_page page = get(first);
+    CHECK_STR(page.content_type, "image/png");
+    CHECK_INT(page.body_size, strlen(PNG));
+    CHECK(has_header(&page, "content-security-policy:", "default-src 'none'; sandbox"));
+    CHECK(has_header(&page, "x-content-type-options:", "nosniff"));
+    free(page.body);
+    CHECK_INT(status_of_picture(tree_text(tree, "pictures[1].before", ""), key), 404);
+    CHECK_INT(status_of_picture(tree_text(tree, "pictures[1].after", ""), key), 200);
+    CHECK_INT(status_of_picture(token, "run/x"), 404);
+    CHECK_INT(status_of_picture("0123456789abcdef01234567", key), 404);
+    CHECK_INT(status_of_picture("a.png", key), 404);
+    CHECK_INT(status_of_picture("", key), 404);
+    CHECK(truncate(outside, 0) == 0);
+}
+
 static void what_is_asked_is_bounded(void) {
     char longer[4096] = "/api/job/run/";
     memset(longer + strlen(longer), 'a', 3000);
@@ -258,6 +303,10 @@ static void what_is_asked_is_bounded(void) {
                                  longer,
                                  "/api/cancel/run/x",
                                  "/page/other/run/x",
+                                 "/picture/",
+                                 "/picture/x",
+                                 "/picture/x/",
+                                 "/picture/x/other/y",
                                  "/api/jobs/99999999999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         CHECK_INT(status_of(get(paths[i])), 404);
@@ -299,6 +348,7 @@ int main(int argc, char **argv UNUSED) {
     TEST(the_same_again_is_304);
     TEST(logs_are_bounded);
     TEST(pages_of_jobs_are_in_a_sandbox);
+    TEST(pictures_are_of_the_job_alone);
     TEST(what_is_asked_is_bounded);
     TEST(nothing_is_changed_unless_allowed);
     close_all();
