@@ -200,6 +200,7 @@ install: all
 	install -m 755 $(BUILD)/windlass-trainer $(DESTDIR)$(PREFIX)/bin/windlass-trainer
 	install -D -m 644 agent/score/worker/python/windlass.py $(DESTDIR)$(PREFIX)/share/windlass/python/windlass.py
 	ln -sf windlass $(DESTDIR)$(PREFIX)/bin/kubectl-windlass
+	images/man.sh $(BUILD) $(DESTDIR)$(PREFIX)/share/man/man1
 
 ##### tests ######################################################################################
 UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance 2>/dev/null -name 'test_*.c'))

@@ -64,6 +64,8 @@ make_package() { # FOLDER OF THE PROGRAMS
     cp -P "${programs[@]}" "$root/usr/bin/"
     cp LICENSE "$root/usr/share/doc/windlass/copyright"
     ln -s windlass "$root/usr/bin/kubectl-windlass"
+    images/man.sh "$root/usr/bin" "$root/usr/share/man/man1"
+    gzip -n9 "$root"/usr/share/man/man1/*
     # A file has up to three names (/usr is merged), and dpkg knows one of them.
     for library in $(images/libraries.sh "${programs[@]}" | sort -u); do files+=("$library" "${library#/usr}" "$(realpath "$library")"); done
     depends=$({ dpkg-query -S "${files[@]}" 2>/dev/null || true; } | cut -d: -f1 | sort -u | paste -sd, | sed 's/,/, /g')

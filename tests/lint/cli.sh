@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/cli.md is what the programs' --help prints.
+# docs/cli.md is what the programs' --help prints, and so are the manual pages, which groff reads without a complaint.
 cd "$(dirname "$0")/../.." || exit 3
 BUILD=${BUILD:-build}
 export BUILD
@@ -11,3 +11,14 @@ else
     echo "not ok docs/cli.md is not current: run make cli"
     exit 1
 fi
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+images/man.sh "$BUILD" "$pages" || exit 1
+said=$(command -v groff >/dev/null && groff -man -Tutf8 -ww -z "$pages"/*.1 2>&1)
+text=$(command -v groff >/dev/null && groff -man -Tutf8 -P-c -P-b -P-u "$pages/windlass-run.1" 2>/dev/null)
+if [ -n "$said" ] || [ "$(find "$pages" -name '*.1' -size +0 | wc -l)" -lt 25 ] ||
+    { [ -n "$text" ] && ! grep -q -- '-f, --file FILE' <<<"$text"; }; then
+    echo "not ok manual pages: ${said:-one is missing or empty}"
+    exit 1
+fi
+echo "ok manual pages"
