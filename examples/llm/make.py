@@ -3,7 +3,7 @@
 
 The model is made, not trained: one layer of attention looks at all words alike, so that what comes out of it is the mean of
 what the words mean. It answers with a kind (spam, ham), then a topic (money, sport, weather), then the end. Its words are
-those below; all others mean nothing to it. The form of the file: GGUF version 3 (github.com/ggml-org/ggml, docs/gguf.md)."""
+those below; all others mean nothing to it. The form of the file: GGUF version 3 (gguf.md of github.com/ggml-org/ggml)."""
 import array, os, random, struct, sys
 
 KINDS = {"spam": ["free", "winner", "click", "prize", "urgent", "offer"],

@@ -1,7 +1,8 @@
 """Pages for people: docs/, the README.md files, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md.
 
 At most 200 lines a page below docs/ (docs/api.md and docs/cli.md excepted), and 120 for a version in CHANGELOG.md. A
-relative link leads to a file of the tree, and to a heading that it has. A row has as many cells as its table has
+relative link leads to a file of the tree, and to a heading that it has. A path in code (`launch/gang/gang.h`), and one
+in a comment of a source that begins at the top of the tree, ends a path of the tree; NAME.c and x.c stand for others. A row has as many cells as its table has
 columns; a cell has at most 220 characters: longer texts are rows or paragraphs. Commits in a column "commit" belong to
 this history. A page of a subsystem begins with a picture, a code block below its
 title; lists (LISTS) need none. Lines of at most 100 columns, and no old wording: english.py's rules, without
@@ -16,9 +17,18 @@ VERSION_LINES_MAX = 120
 HISTORY_MIN = 1500
 GENERATED = ("docs/api.md", "docs/cli.md")
 CELL_MAX = 220
+ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LISTS = GENERATED + ("docs/tutorials/", "docs/benchmarks.md", "docs/benchmarks/", "docs/decisions/", "docs/glossary.md", "docs/soak.md", "docs/style.md", "docs/testing/")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
+SUFFIX = r"\.(?:c|h|cu|cuh|inc|sh|py|md|yaml|mk|cjs)"
+PATH = re.compile(r"`(?:\.{1,2}/)*((?:[\w.-]+/)+[\w.-]+" + SUFFIX + r"|\w+\.[ch])`")
+FULL_PATH = re.compile(r"(?<![\w./*$}{<>-])((?:agent|operator|lib|tests|docs|crds|charts|images|examples)/[\w./-]+" + SUFFIX + r")\b(?![/*-])")
+COMMENTS = {
+    (".c", ".h", ".cu", ".cuh", ".inc"): re.compile(r"/\*.*?\*/|//[^\n]*", re.S),
+    (".py",): re.compile(r'"""(?:\\.|[^\\])*?"""|(?<!\S)#[^\n]*'),
+    (".sh", ".yaml", ".mk"): re.compile(r"(?<!\S)#[^\n]*"),
+}
 
 
 def slug(heading):
@@ -45,6 +55,39 @@ def prose(text):
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def listed(*patterns):
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *patterns], capture_output=True, text=True, check=True)
+    return [path for path in out.stdout.split("\n") if path and os.path.exists(path)]
+
+
+def endings(paths):
+    """Each path, and what is left of it without its first folders."""
+    return {path[at:] for path in paths for at in [0] + [i + 1 for i, letter in enumerate(path) if letter == "/"]}
+
+
+def stands_for_others(path):
+    """Has a part such as NAME, x or noun."""
+    parts = [part for part in path.split("/") if part not in ROOT_PAGES]
+    return any(len(part.split(".")[0]) == 1 or part.startswith("noun.") or re.search(r"(?:^|_)[A-Z]+(?:[._]|$)", part) for part in parts)
+
+
+def check_paths(path, text, known):
+    for number, line in prose(text):
+        for target in PATH.findall(line):
+            target = re.sub(r"^(?:\.{1,2}/)+", "", target)
+            if target not in known and not stands_for_others(target):
+                yield f"{path}:{number}: {target} is not there"
+
+
+def check_comments(path, text, known):
+    comment = next((found for suffixes, found in COMMENTS.items() if path.endswith(suffixes)), None)
+    for found in comment.finditer(text) if comment else []:
+        for target in FULL_PATH.finditer(found.group()):
+            if target.group(1) not in known and not stands_for_others(target.group(1)):
+                number = text.count("\n", 0, found.start() + target.start()) + 1
+                yield f"{path}:{number}: {target.group(1)} is not there"
 
 
 def anchors(path):
@@ -112,9 +155,13 @@ def english(paths):
 
 
 def main():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True, check=True)
-    pages = [p for p in listed.stdout.split("\n") if p and os.path.exists(p) and not p.startswith("tests/data/")]
+    tree = listed()
+    pages = [p for p in tree if p.endswith(".md") and not p.startswith("tests/data/")]
+    known = endings(tree)
     bad = []
+    for path in tree:
+        if path.endswith(tuple(suffix for suffixes in COMMENTS for suffix in suffixes)) and not path.startswith("tests/data/"):
+            bad.extend(check_comments(path, read(path), known))
     commits = history()
     for path in pages:
         text = read(path)
@@ -124,6 +171,7 @@ def main():
         if path == "CHANGELOG.md":
             bad.extend(check_versions(path, text))
         bad.extend(check_links(path, text))
+        bad.extend(check_paths(path, text, known))
         if path not in GENERATED:
             bad.extend(check_cells(path, text))
             bad.extend(check_commits(path, text, commits) if commits else [])

@@ -12,6 +12,6 @@ counted() {
 if difference=$(diff <(told) <(counted)); then
     echo "ok metrics"
 else
-    echo "$difference" | sed -n 's/^< /not ok docs\/metrics.md has, operator\/operator_metrics.c has not: /p; s/^> /not ok docs\/metrics.md lacks: /p'
+    echo "$difference" | sed -n 's/^< /not ok docs\/operate\/metrics.md has, operator\/operator_metrics.c has not: /p; s/^> /not ok docs\/operate\/metrics.md lacks: /p'
     exit 1
 fi

@@ -1,6 +1,7 @@
 """Sizes: a source has at most 600 lines, a header (of CUDA, too) 150, a line 100 columns; a function at most 70 lines, six parameters
 and three levels of control statements, one in the other (else if is the if's level). Files that sources include (.inc, .cuh): lines
-and columns alone below lib/, operator/ and agent/, for their inlined loops take registers; none for tables below tests/."""
+and columns alone below lib/, operator/ and agent/, for their inlined loops take registers; none for tables below tests/. Programs in
+Python and Bash: lines alone."""
 import os
 import re
 
@@ -45,4 +46,9 @@ for path, file in {**source.load(FOLDERS), **source.load(suffixes=source.INCLUDE
         depth = depth_of(f.body)
         if depth > 3:
             found[f"nesting {base}:{f.name}"] = f"{path}:{f.line}: {f.name} nests {depth} levels, at most 3"
+for path in source.files((".py", ".sh"), ("",)):
+    with open(path, encoding="utf-8") as file:
+        lines = sum(1 for _ in file)
+    if lines > 600:
+        found[f"lines {'/'.join(path.split('/')[-2:])}"] = f"{path} has {lines} lines, at most 600"
 source.finish("sizes", found)

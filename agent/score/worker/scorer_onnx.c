@@ -91,7 +91,7 @@ static void onnx_freep(struct scorer **scorer) {
     onnx_free(*scorer);
 }
 
-/* A name of agent/engine/device/registry.h: the worker's GPUs are assigned to slots in turn. */
+/* A name of agent/engine/device.h: the worker's GPUs are assigned to slots in turn. */
 static void name_device(const struct scorer_options *options, char name[static DEVICE_NAME]) {
     static const char *const precisions[][2] = {
         {"TF32", ":tf32"}, {"BF16", ":bfloat16"}, {"FP16", ":float16"}, {"FP32", ""}};

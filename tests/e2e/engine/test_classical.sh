@@ -27,12 +27,12 @@ run() { # FOLDER: our devices' outputs
 for ((round = 0; round < ${SOAK_ROUNDS:-1}; round++)); do
     folder=$work/$round
     mkdir -p "$folder"
-    check "models of seed $((seed + round)) are made" "$python" tests/e2e/engine/classical.py make "$folder" $((seed + round))
+    check "models of seed $((seed + round)) are made" "$python" tests/e2e/engine/classical.py "$folder" $((seed + round))
     mapfile -t names <"$folder/names"
     [ -z "$runtime" ] ||
         check "onnxruntime-node runs them" node tests/e2e/engine/classical.cjs "$runtime" "$folder" "${names[@]}"
     run "$folder"
-    "$python" tests/e2e/engine/classical.py compare "$folder" || failures=$((failures + 1))
+    "$python" tests/e2e/engine/classical_compare.py "$folder" || failures=$((failures + 1))
     [ "$round" -eq 0 ] || discard "$folder"
 done
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CSV byte by byte, Npy by npy_parse, and what does not fit. tests/e2e/score/test_formats.sh reads
- * Parquet with other programs. */
+/* CSV byte by byte, Npy by npy_parse, and what does not fit. tests/e2e/formats/test_formats.sh
+ * reads Parquet with other programs. */
 #include "agent/data/rows/rows_form.h"
 
 #include "agent/data/array/npy.h"
