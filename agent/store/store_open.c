@@ -9,8 +9,7 @@
 /* The first kind with a matching prefix is used; volumes match every path, so they are last. */
 static const struct store_ops *const kinds[] = {&azure_store_ops, &s3_store_ops, &path_store_ops};
 
-/* NULL: unknown kind of path. */
-static const struct store_ops *find_kind(const char *spec_path) {
+const struct store_ops *store_ops_of(const char *spec_path) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const char *prefix = kinds[i]->prefix;
         if (text_starts(spec_path, prefix) && (*prefix || !strstr(spec_path, "://"))) {
@@ -21,7 +20,7 @@ static const struct store_ops *find_kind(const char *spec_path) {
 }
 
 int store_open(const char *spec_path, bool writes, struct store **ret_store, struct error *err) {
-    const struct store_ops *kind = find_kind(spec_path);
+    const struct store_ops *kind = store_ops_of(spec_path);
     struct store *store = NULL;
     if (!kind) {
         return error_set(
@@ -39,7 +38,7 @@ int store_open(const char *spec_path, bool writes, struct store **ret_store, str
 }
 
 int store_probe_path(const char *spec_path, int timeout_ms, struct error *err) {
-    const struct store_ops *kind = find_kind(spec_path);
+    const struct store_ops *kind = store_ops_of(spec_path);
     return kind && kind->try_path ? kind->try_path(spec_path, timeout_ms, err) : 0;
 }
 

@@ -6,6 +6,9 @@
 
 struct store_ops {
     const char *prefix; /* of this kind's paths: "az://"; "": all others */
+    /* How many parts behind the prefix name a container or bucket: ACCOUNT/CONTAINER 2, BUCKET 1.
+     */
+    int place_parts;
     int (*open)(const char *spec_path, bool writes, struct store **ret_store, struct error *err);
     /* store_probe_path; NULL: opening has a time limit. */
     int (*try_path)(const char *spec_path, int timeout_ms, struct error *err);
@@ -60,4 +63,6 @@ struct store_upload {
 /* For kinds that wrap another store (a test's): what store_open does after a kind's open. */
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes);
 
+/* NULL: unknown kind of path. */
+const struct store_ops *store_ops_of(const char *spec_path);
 extern const struct store_ops path_store_ops, azure_store_ops, s3_store_ops;

@@ -2,21 +2,27 @@
 #include "agent/store/stored_file.h"
 
 #include "agent/store/registered.h"
+#include "agent/store/store_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+const char *stored_file_skip_scheme(const char *spec_path) {
+    const struct store_ops *ops = store_ops_of(spec_path);
+    return ops ? spec_path + strlen(ops->prefix) : spec_path;
+}
+
 const char *stored_file_below_container(const char *spec_path) {
-    const char *place = strstr(spec_path, "://");
-    if (!place) {
+    const struct store_ops *ops = store_ops_of(spec_path);
+    if (!ops || ops->place_parts == 0) {
         return NULL;
     }
-    const char *slash = place + strlen("://");
-    slash += strcspn(slash, "/");
-    if (*slash && !text_starts(spec_path, "s3://")) {
-        slash += 1 + strcspn(slash + 1, "/"); /* an account has containers */
+    const char *end = stored_file_skip_scheme(spec_path);
+    end += strcspn(end, "/");
+    for (int i = 1; i < ops->place_parts && *end; i++) {
+        end += 1 + strcspn(end + 1, "/");
     }
-    return slash;
+    return end;
 }
 
 /* A container or a bucket may have this name, too, but is not a folder. */

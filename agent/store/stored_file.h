@@ -8,6 +8,8 @@
 
 #include "agent/store/store.h"
 
+/* The path behind its scheme (az://, s3://); a volume's path as it is. Pure, borrowed. */
+const char *stored_file_skip_scheme(const char *spec_path);
 /* What follows the container of az://ACCOUNT/CONTAINER/path or the bucket of s3://BUCKET/path,
  * "/path" or ""; NULL: a path of a volume. Pure, borrowed. */
 const char *stored_file_below_container(const char *spec_path);

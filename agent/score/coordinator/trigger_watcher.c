@@ -5,7 +5,7 @@
 #include "agent/data/source/name_pattern.h"
 #include "agent/job.h"
 #include "agent/store/path.h"
-#include "agent/store/store.h"
+#include "agent/store/stored_file.h"
 #include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/text/utf8.h"
@@ -62,8 +62,8 @@ static int fold_add(struct fold *fold, const char *name, const struct store_info
 
 /* ---- the trigger ---------------------------------------------------------------------------- */
 
-/* VOLUME/path without empty parts and control characters, az://... or s3://...: the operator checks
- * that the volume, account or bucket exists and may be read. */
+/* A path (store.h) without empty parts and control characters. The operator checks that its volume,
+ * account or bucket exists and may be read. */
 static const char *path_problem(const char *text, size_t size) {
     if (size > PATH_MAX_BYTES) {
         return "more than 1,024 bytes";
@@ -76,8 +76,7 @@ static const char *path_problem(const char *text, size_t size) {
             return "control characters, or more than one line";
         }
     }
-    bool is_stored = text_starts(text, "az://") || text_starts(text, "s3://");
-    const char *path = is_stored ? text + strlen("az://") : text;
+    const char *path = stored_file_skip_scheme(text);
     if (*path == '/' || strstr(path, "//") || text[size - 1] == '/') {
         return "not VOLUME/path/in/it";
     }

@@ -163,6 +163,7 @@ static int azure_open(const char *spec_path, bool writes, struct store **ret_sto
 
 const struct store_ops azure_store_ops = {
     .prefix = "az://",
+    .place_parts = 2,
     .open = azure_open,
     CLOUD_STORE_OPS,
 };

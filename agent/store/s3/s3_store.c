@@ -205,6 +205,7 @@ static int s3_open(const char *spec_path, bool writes, struct store **ret_store,
 
 const struct store_ops s3_store_ops = {
     .prefix = "s3://",
+    .place_parts = 1,
     .open = s3_open,
     CLOUD_STORE_OPS,
 };
