@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model_facts.h"
 
+#include "agent/commands/model_fits.h"
 #include "agent/data/text/token_roles.h"
 #include "agent/score/feed/feed.h"
-#include "agent/score/post/box_anchors.h"
-#include "agent/score/post/box_form.h"
-#include "agent/score/post/post_kind.h"
-#include "lib/text/utf8.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Sizes for axes that the network leaves free, in the order in which they are tried. */
 static const int64_t sides[] = {64, 224, 640}, lengths[] = {8, 512, 16000};
 _Static_assert(ARRAY_LEN(sides) == ARRAY_LEN(lengths), "a try of both");
-enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24, CHARACTERS_MIN = 10 };
+enum { ITEMS = 2, INPUT_VALUES_MAX = 1 << 24 };
 enum { STRIP_HEIGHT_MAX = 96 }; /* of pictures of one line of text */
 enum { SOUND_RATE = 16000 };    /* the usual one of speech */
-enum { CANDIDATE_COLUMNS_MIN = 5, CANDIDATE_COLUMNS_MAX = 16 }; /* of a box, a score, and more */
 
 struct plan {
     struct session *session;
@@ -146,12 +141,6 @@ static bool is_rate(const char *name) {
            strcasestr(name, "sampling_rate");
 }
 
-static json_t *name_of(const char *text) {
-    AUTO(text_freep) char *name = x_strdup(text);
-    utf8_make_line(name);
-    return json_string(name);
-}
-
 static json_t *shape_of(const struct shape *shape) {
     json_t *list = json_array();
     for (int axis = 0; axis < shape->rank; axis++) {
@@ -184,12 +173,12 @@ static json_t *list_inputs(const struct plan *plan) {
         const char *name = session_input(plan->session, i, &type, &shape);
         bool is_of_item = is_source(plan->sources[i], plan->items);
         json_t *input =
-            json_pack("{s:o, s:s, s:o, s:s, s:b}", "name", name_of(name), "type",
+            json_pack("{s:o, s:s, s:o, s:s, s:b}", "name", model_fits_name(name), "type",
                       tensor_type_name(type), "shape", shape_of(&shape), "from", plan->sources[i],
                       "isDefault", is_of_item && !plan->has_states && (takes_many || !is_fed));
         if (plan->states[i] >= 0) {
             const char *output = session_output(plan->session, (size_t)plan->states[i]);
-            json_object_set_new(input, "state", name_of(output));
+            json_object_set_new(input, "state", model_fits_name(output));
         } else if (plan->has_states && is_of_item) {
             add_step(plan, &shape, input);
         } else if (is_rate(name)) {
@@ -276,25 +265,6 @@ static int run(struct plan *plan, size_t at, struct tensor *outputs) {
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* Whether the values along the last axis are probabilities of things of which one is right. */
-static bool are_probabilities(const struct tensor *output) {
-    if (output->type != TENSOR_FLOAT32 || output->shape.rank < 2) {
-        return false;
-    }
-    int64_t last = output->shape.dims[output->shape.rank - 1], count = shape_count(&output->shape);
-    const float *values = output->data;
-    for (int64_t i = 0; i + last <= count; i += last) {
-        double sum = 0;
-        for (int64_t k = 0; k < last; k++) {
-            sum += values[i + k] >= 0 ? (double)values[i + k] : NAN;
-        }
-        if (!(fabs(sum - 1) < 1e-3)) {
-            return false;
-        }
-    }
-    return count > 0;
-}
-
 /* As a sigmoid's: logits of no input are 0, or some are negative. */
 static bool are_unit(const struct tensor *output) {
     int64_t count = output->type == TENSOR_FLOAT32 ? shape_count(&output->shape) : 0;
@@ -314,115 +284,16 @@ static json_t *list_outputs(const struct plan *plan) {
         size_t count = 0;
         char **labels = session_classes(plan->session, i, &count);
         json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:b, s:b, s:b}", "name",
-                                              name_of(plan->outputs.names[i]), "type",
+                                              model_fits_name(plan->outputs.names[i]), "type",
                                               tensor_type_name(output->type), "shape",
                                               shape_of(&output->shape), "isProbability",
-                                              are_probabilities(output), "isUnit", are_unit(output),
-                                              "hasLabels", labels != NULL));
+                                              model_fits_are_probabilities(output), "isUnit",
+                                              are_unit(output), "hasLabels", labels != NULL));
         if (labels) {
             session_classes_free(labels, count);
         }
     }
     return list;
-}
-
-static void add_fit(struct plan *plan, const char *type, const char *member, json_t *names) {
-    if (json_array_size(names) > 0) {
-        json_array_append_new(
-            plan->fits, json_pack("{s:s, s:b, s:O}", "type", type, "isLikely", 1, member, names));
-    }
-    json_decref(names);
-}
-
-static void find_boxes(struct plan *plan) {
-    json_t *forms = json_array();
-    for (size_t i = 0; i < box_form_count; i++) {
-        struct box_source source;
-        if (box_form_guess(&box_forms[i], &plan->outputs, &source)) {
-            json_array_append_new(forms, json_string(box_forms[i].name));
-            plan->pictures = json_array_size(forms) > 1 ? NULL : box_forms[i].pictures;
-        }
-    }
-    if (json_array_size(forms) == 0 && box_anchors_are_needed(&plan->outputs)) {
-        json_array_append_new(plan->fits, json_pack("{s:s, s:b, s:b}", "type", post_boxes.name,
-                                                    "isLikely", 1, "needsAnchors", 1));
-    }
-    add_fit(plan, post_boxes.name, "forms", forms);
-}
-
-/* Whether an output may have a row for each candidate of a detector: a few columns, and rows that
- * are not the items. */
-static bool may_be_candidates(const struct plan *plan, const struct tensor *output) {
-    const int64_t *dims = output->shape.dims;
-    int rank = output->shape.rank;
-    int64_t columns = output->type == TENSOR_FLOAT32 && rank >= 2 ? dims[rank - 1] : 0;
-    return columns >= CANDIDATE_COLUMNS_MIN && columns <= CANDIDATE_COLUMNS_MAX &&
-           (rank == 2 ? dims[0] != plan->outputs.items : rank == 3 || dims[1] == 1);
-}
-
-/* Outputs of none of the forms, whose columns would have to be named. */
-static void find_columns(struct plan *plan) {
-    json_t *names = json_array();
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        if (may_be_candidates(plan, plan->outputs.tensors[i])) {
-            json_array_append_new(names, name_of(plan->outputs.names[i]));
-        }
-    }
-    if (json_array_size(names) > 0) {
-        json_array_append_new(plan->fits,
-                              json_pack("{s:s, s:b, s:b, s:O}", "type", post_boxes.name, "isLikely",
-                                        0, "needsColumns", 1, "outputs", names));
-    }
-    json_decref(names);
-}
-
-static bool is_listed(const json_t *names, const char *name) {
-    size_t i;
-    const json_t *one;
-    json_array_foreach(names, i, one) {
-        if (strcmp(json_string_value(one), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Of outputs that all have known names the type takes the first of its list; so do we. */
-static void keep_known(const struct post_kind *kind, json_t *names) {
-    const char *first = NULL;
-    size_t count = 0;
-    for (const char *const *known = kind->known; known && *known; known++) {
-        if (is_listed(names, *known)) {
-            first = first ? first : *known;
-            count++;
-        }
-    }
-    if (first && count == json_array_size(names)) {
-        json_array_clear(names);
-        json_array_append_new(names, json_string(first));
-    }
-}
-
-/* Of a type that takes one output. */
-static void find_fit(struct plan *plan, const struct post_kind *kind) {
-    AUTO(tree_freep)
-    json_t *spec = json_pack("{s:{s:{s:{s:s,s:s,s:i}}}}", "scorer", "onnx", "postprocess", "type",
-                             kind->name, "range", "Byte", "top", 5);
-    struct post_state *state = NULL;
-    struct error ignored = {0};
-    bool is_apt = is_source(plan->items, FACTS_PICTURE) || !kind->wants_pictures;
-    if (!is_apt || !kind->fits || kind->open(spec, &state, &ignored) < 0) {
-        return;
-    }
-    json_t *names = json_array();
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        if (kind->fits(state, plan->outputs.tensors[i], plan->outputs.items)) {
-            json_array_append_new(names, name_of(plan->outputs.names[i]));
-        }
-    }
-    kind->free(state);
-    keep_known(kind, names);
-    add_fit(plan, kind->name, "outputs", names);
 }
 
 /* Whether the network's pictures are strips, as high as a line of text and of any width. */
@@ -439,107 +310,6 @@ static bool takes_strips(const struct plan *plan) {
         }
     }
     return false;
-}
-
-/* Detectors have outputs of the same shapes, but not of strips, and not probabilities. */
-static bool are_characters(const struct plan *plan, const struct tensor *output) {
-    bool is_apt = is_source(plan->items, FACTS_PICTURE) || is_source(plan->items, FACTS_ARRAY);
-    return is_apt && (takes_strips(plan) || are_probabilities(output));
-}
-
-/* Outputs that may be scores of characters over time, the likely ones or the others. */
-static void find_texts(struct plan *plan, bool are_likely) {
-    for (size_t i = 0; i < plan->outputs.count && !plan->has_states; i++) {
-        const struct tensor *output = plan->outputs.tensors[i];
-        const struct shape *shape = &output->shape;
-        if (output->type == TENSOR_FLOAT32 && shape->rank == 3 &&
-            shape->dims[2] >= CHARACTERS_MIN && are_likely == are_characters(plan, output)) {
-            json_array_append_new(plan->fits, json_pack("{s:s, s:b, s:[o], s:I}", "type",
-                                                        post_text.name, "isLikely", are_likely,
-                                                        "outputs", name_of(plan->outputs.names[i]),
-                                                        "classes", (json_int_t)shape->dims[2]));
-        }
-    }
-}
-
-/* Whether an output may be a picture in colours: three classes of pixels are rarer. */
-static bool returns_colours(const struct plan *plan) {
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        const struct shape *shape = &plan->outputs.tensors[i]->shape;
-        if (shape->rank == 4 && (shape->dims[1] == 3 || shape->dims[3] == 3)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* How many values an output has for each item. */
-static int64_t values_of(const struct plan *plan, size_t index) {
-    return shape_count(&plan->outputs.tensors[index]->shape) / MAX(plan->outputs.items, 1);
-}
-
-/* Whether there is one number for each item, as of a regression or a comparison of two texts. */
-static bool returns_numbers(const struct plan *plan) {
-    bool has_some = false;
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        if (plan->outputs.tensors[i]->type == TENSOR_FLOAT32) {
-            has_some = true;
-            if (values_of(plan, i) != 1) {
-                return false;
-            }
-        }
-    }
-    return has_some;
-}
-
-/* Whether an output is called as classifiers of texts call theirs. */
-static bool is_scores(const char *name) {
-    return strcasestr(name, "logit") || strcasestr(name, "prob");
-}
-
-static bool returns_scores(const struct plan *plan) {
-    for (size_t i = 0; i < plan->outputs.count; i++) {
-        if (is_scores(plan->outputs.names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The types that fit, the likeliest first. */
-static void find_fits(struct plan *plan) {
-    static const struct post_kind *const colours[] = {&post_image,     &post_classes, &post_mask,
-                                                      &post_embedding, &post_values,  NULL};
-    static const struct post_kind *const sounds[] = {&post_values, &post_embedding, NULL};
-    static const struct post_kind *const pictures[] = {&post_classes,   &post_mask,   &post_image,
-                                                       &post_embedding, &post_values, NULL};
-    static const struct post_kind *const texts[] = {&post_embedding, &post_classes, &post_values,
-                                                    NULL};
-    static const struct post_kind *const rows[] = {&post_classes, &post_values, &post_embedding,
-                                                   NULL};
-    static const struct post_kind *const numbers[] = {&post_values, &post_classes, NULL};
-    static const struct post_kind *const scores[] = {&post_classes, &post_values, NULL};
-    bool has_texts = is_source(plan->items, FACTS_TOKENS);
-    bool has_pictures = is_source(plan->items, FACTS_PICTURE);
-    const struct post_kind *const *kinds = plan->has_states                        ? sounds
-                                           : has_pictures && returns_colours(plan) ? colours
-                                           : has_pictures                          ? pictures
-                                           : returns_numbers(plan)                 ? numbers
-                                           : has_texts && returns_scores(plan)     ? scores
-                                           : has_texts                             ? texts
-                                                                                   : rows;
-    find_texts(plan, true);
-    if (has_pictures) {
-        find_boxes(plan);
-    }
-    for (; *kinds; kinds++) {
-        find_fit(plan, *kinds);
-    }
-    find_texts(plan, false);
-    if (has_pictures && !tree_find(plan->fits, "type", post_boxes.name) &&
-        !tree_find(plan->fits, "type", post_text.name)) {
-        find_columns(plan);
-    }
 }
 
 /* The first sizes that the network takes; -1: none. */
@@ -568,10 +338,11 @@ static json_t *find_all(struct plan *plan, struct tensor *outputs) {
                                           .items = plan->fixed > 0    ? plan->fixed
                                                    : plan->has_states ? 1
                                                                       : ITEMS};
-    plan->fits = json_array();
-    if (has_run) {
-        find_fits(plan);
-    }
+    const struct model_fits_asked asked = {.outputs = &plan->outputs,
+                                           .items = plan->items,
+                                           .has_states = plan->has_states,
+                                           .takes_strips = takes_strips(plan)};
+    plan->fits = has_run ? model_fits(&asked, &plan->pictures) : json_array();
     json_t *facts =
         json_pack("{s:s, s:o, s:b, s:s*, s:b, s:o, s:o}", "items", plan->items, "inputs",
                   list_inputs(plan), "hasStates", plan->has_states, "pictures", plan->pictures,

@@ -6,6 +6,7 @@
 #include "lib/time/clock.h"
 #include "operator/commands/health_server.h"
 #include "operator/commands/metrics_server.h"
+#include "operator/commands/stop_signals.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/job/guard/network_policy.h"
@@ -202,23 +203,13 @@ static void set_policy(struct replica *replica, const struct config *config) {
     replica->jobs.network_policy = replica->no_policy ? NULL : &replica->policy;
 }
 
-static int open_signals(struct replica *replica, struct error *err) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    replica->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return replica->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
-}
-
 static int start(struct replica *replica, struct error *err) {
     struct kube_options options = {
         .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
         .namespace = replica->namespace,
         .skips_answered = true};
     if (kind_set_new(NULL, &replica->jobs, &replica->kinds, err) < 0 ||
-        open_signals(replica, err) < 0 ||
+        stop_signals_open(/* hangup= */ false, &replica->signal_fd, err) < 0 ||
         health_server_open(replica->listen, !replica->metrics.bind, &replica->health, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
         return -1;

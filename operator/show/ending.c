@@ -22,10 +22,6 @@ bool ending_is_final(const json_t *status) {
     return condition_is(status, "True") || condition_is(status, "False");
 }
 
-bool ending_is_stored(const char *spec_path) {
-    return strstr(spec_path, "://") != NULL;
-}
-
 char *ending_path(const struct ending *ending, const char *spec_path) {
     size_t length = strcspn(spec_path, "/");
     AUTO(text_freep) char *volume = x_strndup(spec_path, length);

@@ -64,7 +64,5 @@ void ending_print_path(const struct ending *ending, const char *what, const char
 /* Prints the table and page of the jobs that it made; the second function only the page. */
 void ending_print_made(const struct ending *ending);
 void ending_print_page(const struct ending *ending);
-/* Whether the path is in a store and not in a volume, so that there is no file on this machine. */
-bool ending_is_stored(const char *spec_path);
 /* VOLUME/path -> the path on this machine; the caller frees it. */
 char *ending_path(const struct ending *ending, const char *spec_path);

@@ -86,6 +86,39 @@ static enum tensor_type type_of_ml(const struct node *node, enum tensor_type fir
     }
 }
 
+/* Of operators whose outputs, or those behind the first, have one type whatever the inputs have. */
+static enum tensor_type fixed_type(enum op_id id, int output, enum tensor_type first) {
+    switch (id) {
+    case OP_AND:
+    case OP_EQUAL:
+    case OP_GREATER:
+    case OP_GREATER_OR_EQUAL:
+    case OP_IS_INF:
+    case OP_IS_NAN:
+    case OP_LESS:
+    case OP_LESS_OR_EQUAL:
+    case OP_NOT:
+    case OP_OR:
+    case OP_XOR:
+        return TENSOR_BOOL;
+    case OP_ARG_MAX:
+    case OP_ARG_MIN:
+    case OP_SHAPE:
+    case OP_SIZE:
+        return TENSOR_INT64;
+    case OP_DROPOUT:
+        return output ? TENSOR_BOOL : first;
+    case OP_LAYER_NORMALIZATION:
+        return output ? TENSOR_FLOAT32 : first;
+    case OP_MAX_POOL:
+    case OP_MAX_POOL_INDICES:
+    case OP_TOP_K:
+        return output ? TENSOR_INT64 : first;
+    default:
+        return first;
+    }
+}
+
 int types_output(const struct node *node, const enum tensor_type *inputs, int output,
                  enum tensor_type *ret_type, struct error *err) {
     enum tensor_type first = node->input_count ? inputs[0] : TENSOR_FLOAT32;
@@ -122,37 +155,8 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_ONE_HOT:
         *ret_type = inputs[2];
         return 0;
-    case OP_AND:
-    case OP_EQUAL:
-    case OP_GREATER:
-    case OP_GREATER_OR_EQUAL:
-    case OP_IS_INF:
-    case OP_IS_NAN:
-    case OP_LESS:
-    case OP_LESS_OR_EQUAL:
-    case OP_NOT:
-    case OP_OR:
-    case OP_XOR:
-        *ret_type = TENSOR_BOOL;
-        return 0;
-    case OP_ARG_MAX:
-    case OP_ARG_MIN:
-    case OP_SHAPE:
-    case OP_SIZE:
-        *ret_type = TENSOR_INT64;
-        return 0;
-    case OP_DROPOUT:
-        *ret_type = output ? TENSOR_BOOL : first;
-        return 0;
-    case OP_LAYER_NORMALIZATION:
-        *ret_type = output ? TENSOR_FLOAT32 : first;
-        return 0;
-    case OP_MAX_POOL:
-    case OP_MAX_POOL_INDICES:
-    case OP_TOP_K:
-        *ret_type = output ? TENSOR_INT64 : first;
-        return 0;
     default:
+        *ret_type = fixed_type(node->op->id, output, first);
         return 0;
     }
 }

@@ -10,6 +10,7 @@
 #include "agent/train/dataset/files_seen.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "lib/digest.h"
+#include "lib/text/picture_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,10 +86,10 @@ static int add_item(void *context, const char *name, const struct store_info *in
         strays_add_left_out(&set->base.strays, name);
         return 0;
     }
-    if (info && info->fault && (info->is_folder || strays_is_picture(name))) {
+    if (info && info->fault && (info->is_folder || picture_name_is_known(name))) {
         return leave_link(set, name, info->fault, err);
     }
-    if (!strays_is_picture(name)) {
+    if (!picture_name_is_known(name)) {
         strays_add_ending(&set->base.strays, name);
         return 0;
     }
@@ -98,7 +99,8 @@ static int add_item(void *context, const char *name, const struct store_info *in
                          store_path(set->store), name);
     }
     if (set->base.count == DATASET_COUNT_MAX) {
-        return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
+        return error_set(err, ERROR_INVALID, "%s: more than %d samples", store_path(set->store),
+                         DATASET_COUNT_MAX);
     }
     if (add_class(set, name, (size_t)(slash - name), err) < 0) {
         return -1;
@@ -211,7 +213,7 @@ struct folder_scan {
 static int look_at(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
     struct folder_scan *looking = context;
-    bool is_left = !info || info->is_left_out || info->fault || !strays_is_picture(name);
+    bool is_left = !info || info->is_left_out || info->fault || !picture_name_is_known(name);
     if (!is_left && strchr(name, '/')) {
         looking->state = dataset_add_state(looking->state, looking->set->store, info);
     }

@@ -11,6 +11,7 @@
 #include "agent/train/dataset/files_seen.h"
 #include "agent/train/dataset/kept_bytes.h"
 #include "lib/digest.h"
+#include "lib/text/picture_name.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static int add_name(void *context, const char *name, const struct store_info *in
                     struct error *err) {
     struct listing *listing = context;
     struct names *names = listing->names;
-    if (!strays_is_picture(name) || (listing->is_masks && !is_png(name))) {
+    if (!picture_name_is_known(name) || (listing->is_masks && !is_png(name))) {
         strays_add_ending(&listing->set->base.strays, name);
         return 0;
     }
@@ -250,7 +251,7 @@ struct folder_scan {
 static int look_at(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
     struct folder_scan *looking = context;
-    bool is_one = strays_is_picture(name) && (!looking->is_masks || is_png(name));
+    bool is_one = picture_name_is_known(name) && (!looking->is_masks || is_png(name));
     if (is_one && info && !info->fault) {
         looking->state = dataset_add_state(looking->state, looking->store, info);
     }
@@ -281,7 +282,8 @@ static int masks_read(struct dataset *dataset, int64_t index, struct sample *sam
         return -1;
     }
     if (mask.width != picture.width || mask.height != picture.height) {
-        return error_set(err, ERROR_INVALID, "%s/%s is %d x %d pixels, and its picture %d x %d",
+        return error_set(err, ERROR_INVALID,
+                         "%s/%s is %d x %d pixels, and its picture %d x %d: expected the same",
                          store_path(set->masks), name_at(&set->mask_names, (size_t)index),
                          mask.width, mask.height, picture.width, picture.height);
     }

@@ -15,6 +15,7 @@
 #include "agent/train/dataset/shards.h"
 #include "agent/train/dataset/stop.h"
 #include "lib/digest.h"
+#include "lib/text/picture_name.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
 
@@ -204,7 +205,8 @@ static int add_item(struct web_set *set, const struct sample_parts *parts, struc
         return -1;
     }
     if (base->count == DATASET_COUNT_MAX) {
-        return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
+        return error_set(err, ERROR_INVALID, "%s: sample %s: more than %d samples in all",
+                         set->shards[parts->item.shard].path, parts->key, DATASET_COUNT_MAX);
     }
     if ((size_t)base->count == set->room) {
         set->room = 2 * set->room + 1024;
@@ -220,7 +222,6 @@ static int add_item(struct web_set *set, const struct sample_parts *parts, struc
 static int take_member(struct web_set *set, size_t index, const struct tar *tar,
                        const struct tar_member *member, struct sample_parts *parts,
                        struct error *err) {
-    static const char *const pictures[] = {"jpg", "jpeg", "png", NULL};
     static const char *const arrays[] = {"npy", NULL};
     static const char *const texts[] = {"cls", "txt", NULL}, *const json[] = {"json", NULL};
     const char *field = field_of(member->name);
@@ -233,7 +234,7 @@ static int take_member(struct web_set *set, size_t index, const struct tar *tar,
         snprintf(parts->key, sizeof parts->key, "%.*s", (int)key, member->name);
     }
     bool is_array = is_one_of(field, arrays);
-    if ((is_array || is_one_of(field, pictures)) && !parts->has_data) {
+    if ((is_array || picture_name_is_ending(field)) && !parts->has_data) {
         parts->has_data = true;
         parts->item.is_array = is_array;
         parts->item.header = member->header;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { ENDING_MAX = 16 };
 
@@ -70,15 +69,4 @@ char *strays_text(const struct strays *left) {
     }
     utf8_make_line(text); /* names are others' bytes, and may be cut within a character */
     return text;
-}
-
-bool strays_is_picture(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        size_t size = strlen(name), ending = strlen(endings[i]);
-        if (size > ending && strcasecmp(name + size - ending, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
 }

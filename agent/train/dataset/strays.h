@@ -25,6 +25,3 @@ void strays_add_ending(struct strays *left, const char *name);
 /* "3 files are left out: 2 end in .gif, which is not read (first: a/x.gif); 1 ...". The caller
  * frees; NULL: none. One line that is safe to print, whatever the names are. */
 char *strays_text(const struct strays *left);
-
-/* JPEG or PNG by the ending of its name. Pure. */
-bool strays_is_picture(const char *name);

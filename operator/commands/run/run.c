@@ -15,6 +15,7 @@
 #include "operator/commands/run/run_state.h"
 #include "operator/commands/run/run_steps.h"
 #include "operator/commands/run/run_stores.h"
+#include "operator/commands/stop_signals.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
@@ -27,7 +28,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,17 +186,6 @@ static void on_applied(void *context, const json_t *stored, const struct error *
     }
 }
 
-static int open_signals(struct run *run, struct error *err) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return run->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
-}
-
 static int start(struct run *run, struct error *err) {
     const struct kind_local *local = &run->row->local;
     int processors = cgroup_usable_processors(NULL);
@@ -221,7 +210,8 @@ static int start(struct run *run, struct error *err) {
                                     .threads = (int)MAX(1, processors / workers),
                                     .gpus = has_gpus ? run->machine_gpus : NULL};
     if (kind_set_new(run->row, &run->kind_options, &run->kinds, err) < 0 ||
-        open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
+        stop_signals_open(/* hangup= */ true, &run->signal_fd, err) < 0 ||
+        local_open(&options, &run->cluster, err) < 0 ||
         controller_new(run->cluster, kind_set_kinds(run->kinds), on_failure, run, &run->controller,
                        err) < 0) {
         return -1;

@@ -3,6 +3,7 @@
 #include "operator/commands/score/score_input.h"
 
 #include "lib/file.h"
+#include "lib/text/picture_name.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -19,16 +20,22 @@ static const struct score_ending {
     enum kind_form form;
     const char *table_format;
 } endings[] = {
-    {"jpg", KIND_PICTURES, NULL},       {"jpeg", KIND_PICTURES, NULL},
-    {"png", KIND_PICTURES, NULL},       {"mp4", KIND_FILM, NULL},
-    {"m4v", KIND_FILM, NULL},           {"mov", KIND_FILM, NULL},
-    {"mkv", KIND_FILM, NULL},           {"webm", KIND_FILM, NULL},
-    {"avi", KIND_FILM, NULL},           {"nut", KIND_FILM, NULL},
-    {"csv", KIND_TABLE, "CSV"},         {"tsv", KIND_TABLE, "TSV"},
-    {"jsonl", KIND_TABLE, "JSONLines"}, {"ndjson", KIND_TABLE, "JSONLines"},
-    {"parquet", KIND_TABLE, "Parquet"}, {"txt", KIND_TEXTS, NULL},
+    {"mp4", KIND_FILM, NULL},
+    {"m4v", KIND_FILM, NULL},
+    {"mov", KIND_FILM, NULL},
+    {"mkv", KIND_FILM, NULL},
+    {"webm", KIND_FILM, NULL},
+    {"avi", KIND_FILM, NULL},
+    {"nut", KIND_FILM, NULL},
+    {"csv", KIND_TABLE, "CSV"},
+    {"tsv", KIND_TABLE, "TSV"},
+    {"jsonl", KIND_TABLE, "JSONLines"},
+    {"ndjson", KIND_TABLE, "JSONLines"},
+    {"parquet", KIND_TABLE, "Parquet"},
+    {"txt", KIND_TEXTS, NULL},
     {"npy", KIND_ARRAYS, NULL},
 };
+static const struct score_ending picture = {"", KIND_PICTURES, NULL}; /* picture_name.h */
 
 /* What a network takes of these. */
 static const struct {
@@ -53,6 +60,9 @@ static const char *ending_of(const char *name) {
 }
 
 static const struct score_ending *find_ending(const char *ending) {
+    if (picture_name_is_ending(ending)) {
+        return &picture;
+    }
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
         if (strcasecmp(endings[i].name, ending) == 0) {
             return &endings[i];

@@ -3,6 +3,7 @@
 #include "operator/commands/train/train_data.h"
 
 #include "lib/file.h"
+#include "lib/text/picture_name.h"
 #include "lib/text/text_list.h"
 
 #include <dirent.h>
@@ -75,8 +76,7 @@ static bool has_picture(const char *folder) {
     DIR *files = opendir(folder);
     bool found = false;
     for (struct dirent *file; files && !found && (file = readdir(files));) {
-        found = has_ending(file->d_name, "jpg") || has_ending(file->d_name, "jpeg") ||
-                has_ending(file->d_name, "png");
+        found = picture_name_is_known(file->d_name);
     }
     if (files) {
         closedir(files);

@@ -5,6 +5,7 @@
 #include "operator/commands/cli_command.h"
 #include "operator/commands/jobs/job_where.h"
 #include "operator/commands/page_server.h"
+#include "operator/commands/stop_signals.h"
 #include "operator/commands/ui/ui_action.h"
 #include "operator/commands/ui/ui_cluster.h"
 #include "operator/commands/ui/ui_local.h"
@@ -13,10 +14,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum { TOKEN_BYTES = 24, END_MS = 200 };
@@ -48,17 +47,6 @@ static void ui_release(struct ui *ui) {
     fd_closep(&ui->signal_fd);
 }
 
-/* Blocked before the server's thread starts, which inherits that. */
-static int open_signals(struct ui *ui, struct error *err) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    ui->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return ui->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
-}
-
 static int open_server(struct ui *ui, struct error *err) {
     static const struct server_events events = {.page = ui_web_page};
     AUTO(text_freep) char *bind = x_printf("127.0.0.1:%lld", (long long)ui->request->port);
@@ -78,7 +66,7 @@ static int show(struct ui *ui, struct error *err) {
     AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/%s/", ui->web.port, ui->token);
     printf("%s\n", url);
     if (fflush(stdout) != 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "cannot write the address");
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write the address: %m");
     }
     if (!ui->request->opens) {
         return 0;
@@ -134,8 +122,10 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     AUTO(ui_release) struct ui ui = {.request = request, .signal_fd = -1};
     ui.web.table = ui_table_new();
     ui.web.sources[0] = ui_local_new(ui.web.table);
-    return open_signals(&ui, err) < 0 || open_cluster(&ui, err) < 0 || open_server(&ui, err) < 0 ||
-                   show(&ui, err) < 0 || wait_for_end(&ui, err) < 0
+    /* Blocked before the server's thread starts, which inherits that. */
+    return stop_signals_open(/* hangup= */ false, &ui.signal_fd, err) < 0 ||
+                   open_cluster(&ui, err) < 0 || open_server(&ui, err) < 0 || show(&ui, err) < 0 ||
+                   wait_for_end(&ui, err) < 0
                ? -1
                : end(&ui);
 }

@@ -6,6 +6,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/endpoint/server_pod.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/job/spec.h"
 #include "operator/object.h"
 #include "operator/show/shown_tree.h"
 
@@ -132,7 +133,7 @@ static void print_report(const struct ending *ending) {
     AUTO(text_freep)
     char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));
     AUTO(text_freep) char *path = ending_path(ending, spec_path);
-    if (ending_is_stored(spec_path) || access(path, R_OK) == 0) {
+    if (job_is_stored(spec_path) || access(path, R_OK) == 0) {
         printf("  %-8s %s\n", "report", path);
     }
 }

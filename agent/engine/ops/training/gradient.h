@@ -91,8 +91,9 @@ gradient_rule gradient_add_rule, gradient_sub, gradient_mul, gradient_div, gradi
 gradient_rule gradient_gemm, gradient_matmul, gradient_conv, gradient_pool, gradient_global_average;
 /* norm_gradient.c */
 gradient_rule gradient_dropout_training, gradient_norm_training, gradient_batch_normalization,
-    gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_loss,
-    gradient_rank_sum;
+    gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_rank_sum;
+/* loss_gradient.c */
+gradient_rule gradient_loss;
 /* move_gradient.c */
 gradient_rule gradient_reshape, gradient_transpose, gradient_concat, gradient_split,
     gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of normalisations, dropout, softmax and losses. */
+/* Gradients of normalisations, dropout and softmax. */
 #include "agent/engine/ops/training/gradient.h"
 
 static int add_norm(struct gradient *gradient, const struct node *node, int mean, int variance) {
@@ -65,24 +65,5 @@ int gradient_softmax(struct gradient *gradient, const struct node *node, struct 
     int dy = gradient_of(gradient, node->outputs[0]);
     gradient_add(gradient, node->inputs[0],
                  gradient_node_of(gradient, OP_SOFTMAX_GRADIENT, V(dy, node->outputs[0]), 1));
-    return 0;
-}
-
-static bool is_one(const struct builder *builder, int value) {
-    const struct value *seed = &builder->graph.values[value];
-    return seed->is_constant && shape_count(&seed->shape) == 1 &&
-           *(const float *)seed->constant.data == 1;
-}
-
-/* Output 1 of a loss is its gradient. */
-int gradient_loss(struct gradient *gradient, const struct node *node, struct error *err) {
-    int dy = gradient_of(gradient, node->outputs[0]), dx = node->outputs[1];
-    if (dy < 0 || gradient_wants(gradient, node->inputs[1]) ||
-        gradient_wants(gradient, node->inputs[2])) {
-        return error_set(err, ERROR_UNSUPPORTED, "only the network's output can have a gradient");
-    }
-    bool is_seed = is_one(gradient_builder(gradient), dy);
-    gradient_add(gradient, node->inputs[0],
-                 is_seed ? dx : gradient_node(gradient, OP_MUL, V(dx, dy)));
     return 0;
 }

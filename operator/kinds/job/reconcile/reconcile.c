@@ -497,6 +497,14 @@ static struct kept *begin(struct state *state, struct reconcile *request) {
     return kept;
 }
 
+/* The status of a job that has ended stays; what was kept for it goes. */
+static void finish(struct state *state, struct reconcile *request, struct kept *kept) {
+    if (kept->adoption.count == 0) { /* what was adopted lately is not adopted again at once */
+        status_write_keep(&state->ended, kept->uid, &kept->status, request->monotonic_ms);
+        forget(state, request);
+    }
+}
+
 static int reconcile(const struct job_ops *ops, struct state *state, struct reconcile *request,
                      struct after_pass *after, struct error *err) {
     const json_t *object = request->object;
@@ -559,10 +567,7 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
     look_around(ops, request, kept, pods, is_known ? service : NULL);
     carry_out(state, request, kept, &plan);
     if (conditions_is_finished(object)) {
-        if (kept->adoption.count == 0) { /* what was adopted lately is not adopted again at once */
-            status_write_keep(&state->ended, kept->uid, &kept->status, request->monotonic_ms);
-            forget(state, request);
-        }
+        finish(state, request, kept);
         trim_all(ops, request, pods);
         trim_all(ops, request, services);
     }

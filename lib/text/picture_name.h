@@ -1,0 +1,10 @@
+/* picture_name.h: whether a file is a picture that Windlass reads, by the ending of its name: .jpg,
+ * .jpeg or .png, in any case. What its bytes are is agent/data/image/image.h. Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+/* "a/b.JPG"; not ".jpg", a hidden file. */
+bool picture_name_is_known(const char *name);
+/* An ending without its dot: "jpg". */
+bool picture_name_is_ending(const char *ending);
