@@ -55,8 +55,8 @@ struct kind {
     void (*wrote)(void *state, const struct written *written);
     /* Called once when a job of any kind has finished, that is, when its condition Succeeded
      * becomes True or False; not when it is deleted, nor if it finished while no controller ran. A
-     * kind gets the jobs of other kinds, too, to count those that its own resources own (a Sweep
-     * counts DistTrains). May be NULL. */
+     * kind gets the jobs of other kinds, too, to count those that its own resources own. May be
+     * NULL. */
     void (*job_ended)(const json_t *object);
     /* Gets what reconcile_list (reconcile.h) asked for: `list` is a Kubernetes List with `items`,
      * borrowed, or NULL when the request failed. NULL: the kind never calls reconcile_list. */

@@ -5,7 +5,7 @@
  * fingerprint; "" if the file's state is not known: then nothing is compared.
  *
  * CORE is what all machines see alike: on volumes "SIZE-TIME" in hexadecimal (TIME: last
- * modification in ns), on az:// the ETag. Workers compare CORE, with times only as exact as both
+ * modification in ns), in stores the ETag. Workers compare CORE, with times only as exact as both
  * machines see them, since a mount may show only seconds. REST is inode and ctime, which may differ
  * between machines and may change without the content; only a rerun compares it. */
 #pragma once

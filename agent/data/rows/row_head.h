@@ -17,8 +17,8 @@
 /* An item. */
 struct row_place {
     const char *name; /* its display name */
-    const char *file; /* NULL: it is none of a file */
-    int64_t row;      /* its number in the file, if that is known; else -1 */
+    const char *file; /* that it is, or that has its row; NULL: it is a frame of a video */
+    int64_t row;      /* the row's number in the file, -1: not known; of a video the frame's */
     const char *json; /* of a table: the row; else NULL */
     size_t json_size;
 };
@@ -37,11 +37,11 @@ struct row_heads *row_heads_new(const json_t *spec);
 void row_heads_free(struct row_heads *heads); /* accepts NULL */
 /* A lease begins. */
 void row_heads_start(struct row_heads *heads);
-/* Counts the next item of the lease, which may have failed; for every one, in order. */
+/* Counts an item. Call it for each item of the lease, in order, also for those that have failed. */
 void row_heads_see(struct row_heads *heads, const struct row_place *place);
-/* Appends the members of the item that was seen last, without braces: "file":"a.csv","row":3.
- * INVALID: the row has no such column, or its value is not of the type that spec.output.types
- * names. */
+/* Appends the members of the item that row_heads_see has just counted, without braces:
+ * "file":"a.csv","row":3. INVALID: the row lacks a column of the key or of spec.output.columns, or
+ * a value is not of its type in spec.output.types. */
 NODISCARD int row_heads_add(const struct row_heads *heads, const struct row_place *place,
                             struct buffer *head, struct error *err);
 /* Appends the lines at the end of the part. */

@@ -9,7 +9,7 @@
 typedef int input_manifest_each(void *context, const char *path, const char *cursor,
                                 struct error *err);
 
-/* spec_path: VOLUME/path or az://...; after: a cursor, or NULL. Empty lines and a UTF-8 byte order
+/* spec_path: a path (store.h); after: a cursor, or NULL. Empty lines and a UTF-8 byte order
  * mark at the start are skipped; CRLF counts as LF. INVALID, with the byte: a line is not an
  * object's name (store.h) in UTF-8; the file has changed since the cursor was made; the manifest is
  * empty. */

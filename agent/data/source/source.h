@@ -16,7 +16,7 @@ struct source {
     void *leave_context;
 };
 
-/* spec_path: VOLUME/path or az://...; errors begin with it. Call source_release even after a
+/* spec_path: a path (store.h); errors begin with it. Call source_release even after a
  * failure. */
 NODISCARD int source_open(const char *spec_path, struct source *ret_source, struct error *err);
 void source_release(struct source *source); /* for AUTO, too */

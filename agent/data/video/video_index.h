@@ -59,7 +59,7 @@ struct video_index {
 
 struct video_origin;
 
-/* spec_path: VOLUME/path or az://...; origin: video_source.h; NULL: the path's. The caller releases
+/* spec_path: a path (store.h); origin: video_source.h; NULL: the path's. The caller releases
  * *index. Reads the whole file. INVALID: not a video that can be decoded. Errors begin with
  * spec_path. */
 NODISCARD int video_index_build(struct video_index *index, const char *spec_path,

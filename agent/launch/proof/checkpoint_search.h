@@ -6,7 +6,7 @@
 
 struct checkpoint_search;
 
-/* path: the training's output, VOLUME/path or az://...; run: 16 hexadecimal digits. */
+/* path: the training's output, a path (store.h); run: 16 hexadecimal digits. */
 struct checkpoint_search *checkpoint_search_start(const char *path, const char *run);
 /* True when it is done. *ret_step: 0: there is none; -1: the storage failed. */
 bool checkpoint_search_poll(struct checkpoint_search *look, int64_t *ret_step);

@@ -21,7 +21,7 @@ enum { ENDED_BYTES_MAX = 4 << 20, ENDED_ATTEMPTS_MAX = 64 /* that a successor cl
 
 /* Whose records, and where; texts are borrowed. */
 struct ended_place {
-    const char *path; /* the folder, VOLUME/path or az://...; NULL: the job has none */
+    const char *path; /* the folder, a path (store.h); NULL: the job has none */
     const char *run;  /* at most 63 bytes */
     const char *uid, *token;
     int64_t attempt; /* of the hub's pod, from 1 */

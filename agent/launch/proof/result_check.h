@@ -10,13 +10,13 @@
 
 /* Texts are copied. */
 struct result_check_options {
-    const char *path; /* of a training: the output, VOLUME/path or az://...; NULL: of a command */
-    const char *run;  /* of a training: 16 hexadecimal digits */
-    int64_t round;    /* of the gang */
-    char **outputs;   /* of a command: VOLUME/path, NULL-ended */
-    json_t *end_new;  /* struct ended's; taken over */
-    struct ended_place ended;     /* where to store it; path NULL: nowhere */
-    int64_t ended_attempt;        /* that has it stored already; 0: none */
+    const char *path;         /* of a training: the output, a path (store.h); NULL: of a command */
+    const char *run;          /* of a training: 16 hexadecimal digits */
+    int64_t round;            /* of the gang */
+    char **outputs;           /* of a command: VOLUME/path, NULL-ended */
+    json_t *end_new;          /* struct ended's; taken over */
+    struct ended_place ended; /* where to store it; path NULL: nowhere */
+    int64_t ended_attempt;    /* that has it stored already; 0: none */
     struct result_origin *origin; /* for result.json; NULL: it is not written. Held by the check */
     int64_t timeout_ms; /* for a storage that fails for a passing reason; 0: five minutes */
 };

@@ -35,7 +35,7 @@
  *                                                  a pattern of its own, with noise. Classes and
  *                                                  shape may come from the options
  *
- * PATH: VOLUME/path or az://ACCOUNT/CONTAINER/path. A data set never changes; any thread may read
+ * PATH: a path (store.h). A data set never changes; any thread may read
  * it. */
 #pragma once
 

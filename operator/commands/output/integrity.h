@@ -1,5 +1,5 @@
 /* integrity.h: `windlass verify`: does an output hold what its result.json says? windlass-agent,
- * which can read volumes and az://, does the work. */
+ * which can read volumes, az:// and s3://, does the work. */
 #pragma once
 
 /* Returns the exit code (docs/errors.md). */

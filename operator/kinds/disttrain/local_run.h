@@ -4,9 +4,11 @@
 
 #include "operator/kinds/kind.h"
 
-/* Sets spec.workers. A command line that names the number of ranks (mpirun -np 4) fits only the
- * manifest's number, so it changes only when asked for. */
+/* Sets spec.workers to `asked`, and returns it. KIND_UNSET: the manifest's number stays, whatever
+ * the number of processors, since a command line that names the ranks (mpirun -np 4) fits only it.
+ */
 int64_t disttrain_fit(json_t *spec, int64_t asked, int processors);
+/* The index of the pod because of which the last round ended; 0 if it is not known. */
 int64_t disttrain_failed_index(const json_t *status);
 extern const struct ending_kind disttrain_ending;
 /* ": 3 of 4 workers", or ": step 1200, epoch 3, loss 0.31" once the program reports its steps. */

@@ -39,9 +39,9 @@ static void put(struct trials *trials, struct trial_row row) {
         trials->rows[at] = row;
         return;
     }
-    if (trials->count == trials->room) {
-        trials->room = MAX(16, 2 * trials->room);
-        trials->rows = x_realloc_array(trials->rows, trials->room, sizeof *trials->rows);
+    if (trials->count == trials->capacity) {
+        trials->capacity = MAX(16, 2 * trials->capacity);
+        trials->rows = x_realloc_array(trials->rows, trials->capacity, sizeof *trials->rows);
     }
     memmove(trials->rows + at + 1, trials->rows + at, (trials->count - at) * sizeof *trials->rows);
     trials->rows[at] = row;

@@ -8,9 +8,9 @@
 
 struct trials {
     struct trial_row *rows; /* by rising index */
-    size_t count, room;
-    size_t others; /* its objects that are not rows */
-    uint64_t mark; /* cache_owned_since */
+    size_t count, capacity;
+    size_t others; /* DistTrains with the Sweep's label that are not its trials */
+    uint64_t mark; /* how much of the cache has been read: see cache_owned_since */
 };
 
 /* owner: the Sweep of these trials. spec: its space and metric are used to read them (those of

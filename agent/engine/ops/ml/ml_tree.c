@@ -379,10 +379,10 @@ static int find_leaf(const struct build *build, size_t i, int32_t *ret_node, str
     return 0;
 }
 
-static void note_class(struct ml_trees *trees, bool *is_weighed, int64_t target, double value) {
-    trees->weighed_count += !is_weighed[target];
-    is_weighed[target] = true;
-    trees->is_second_weighed = trees->is_second_weighed || target == 1;
+static void note_class(struct ml_trees *trees, bool *is_weighted, int64_t target, double value) {
+    trees->weighted_count += !is_weighted[target];
+    is_weighted[target] = true;
+    trees->is_second_weighted = trees->is_second_weighted || target == 1;
     trees->is_positive = trees->is_positive && value >= 0;
 }
 
@@ -391,7 +391,7 @@ static int place_weights(struct build *build, struct error *err) {
     const struct source *source = &build->source;
     struct ml_trees *trees = build->trees;
     int32_t *leaves = x_calloc(source->weights + 1, sizeof *leaves), next = 0;
-    bool *is_weighed = x_calloc((size_t)trees->target_count, sizeof *is_weighed);
+    bool *is_weighted = x_calloc((size_t)trees->target_count, sizeof *is_weighted);
     int result = 0;
     trees->weights = x_calloc(source->weights + 1, sizeof *trees->weights);
     trees->is_positive = true;
@@ -415,11 +415,11 @@ static int place_weights(struct build *build, struct error *err) {
             trees->weights[leaf->child + leaf->feature++] =
                 (struct tree_weight){(int32_t)source->weight_targets[i], value};
         }
-        note_class(trees, is_weighed, source->weight_targets[i], value);
+        note_class(trees, is_weighted, source->weight_targets[i], value);
     }
     trees->weight_count = next;
     free(leaves);
-    free(is_weighed);
+    free(is_weighted);
     return result;
 }
 

@@ -11,10 +11,10 @@ enum tree_mode { TREE_LEQ, TREE_LT, TREE_EQ, TREE_LEAF };
 
 /* A tree's nodes are in breadth-first order, so the second child follows the first. */
 struct tree_node {
-    double value;    /* the feature is compared with it; not NaN */
-    int32_t feature; /* of a leaf: the number of its weights */
-    int32_t child;   /* the first child; of a leaf: its first weight */
-    uint8_t mode;
+    double value;       /* the feature is compared with it; not NaN */
+    int32_t feature;    /* of a leaf: the number of its weights */
+    int32_t child;      /* the first child; of a leaf: its first weight */
+    uint8_t mode;       /* enum tree_mode */
     bool missing_first; /* NaN goes to the first child */
 };
 
@@ -39,8 +39,8 @@ struct ml_trees {
     /* For classifiers. */
     bool is_classifier;
     struct ml_labels labels; /* borrowed from the node */
-    int32_t weighed_count;   /* the number of classes that have weights ... */
-    bool is_second_weighed;  /* ... and whether the second of two is one of them */
+    int32_t weighted_count;  /* the number of classes for which a leaf has a weight ... */
+    bool is_second_weighted; /* ... and whether the second of two is one of them */
     bool is_positive;        /* no weight is below 0 */
     /* What a device made from the trees, once, and how to free it; NULL: nothing. */
     bool is_fast_tried;

@@ -85,7 +85,7 @@ static enum kind kind_of(const struct walk *walk, const struct node *node) {
 }
 
 void final_scores_find(const struct graph *network, const int *makers, int output,
-                       struct final_scores *ret_ending) {
+                       struct final_scores *ret_scores) {
     const struct walk walk = {network, makers};
     struct final_scores ending = {.scores = TRAINING_LOGITS};
     for (int value = output; value >= 0 && makers[value] >= 0;) {
@@ -93,7 +93,7 @@ void final_scores_find(const struct graph *network, const int *makers, int outpu
         enum kind kind = kind_of(&walk, node);
         if (scores_of(node->op->id) != TRAINING_LOGITS) {
             ending.scores = scores_of(node->op->id);
-            ending.maker = node;
+            ending.activation = node;
             break;
         }
         if (kind == KIND_OTHER || ending.move_count == FINAL_MOVES_MAX) {
@@ -102,16 +102,17 @@ void final_scores_find(const struct graph *network, const int *makers, int outpu
         if (kind == KIND_MOVES) {
             ending.moves[ending.move_count++] = node;
         }
-        ending.mixer = kind == KIND_MIXES && !ending.mixer ? node : ending.mixer;
+        ending.combiner = kind == KIND_MIXES && !ending.combiner ? node : ending.combiner;
         value = node->inputs[0];
     }
     /* A mean of logarithms is a score as any other. */
-    bool is_none = !ending.maker || (ending.mixer && ending.scores == TRAINING_LOG_PROBABILITIES);
-    *ret_ending = is_none ? (struct final_scores){.scores = TRAINING_LOGITS} : ending;
+    bool is_none =
+        !ending.activation || (ending.combiner && ending.scores == TRAINING_LOG_PROBABILITIES);
+    *ret_scores = is_none ? (struct final_scores){.scores = TRAINING_LOGITS} : ending;
 }
 
 int final_scores_logits(const struct final_scores *ending, struct builder *builder) {
-    int value = ending->maker->inputs[0];
+    int value = ending->activation->inputs[0];
     for (size_t i = ending->move_count; i-- > 0;) {
         const struct node *move = ending->moves[i];
         int inputs[NODE_PORTS_MAX];
@@ -141,17 +142,18 @@ int final_scores_check(const struct final_scores *ending, enum training_loss los
                          "BinaryCrossEntropy is of numbers that do not depend on each other: take "
                          "CrossEntropy with a class for each sample, or export the network with a "
                          "Sigmoid, or with logits",
-                         output, ending->maker->name);
+                         output, ending->activation->name);
     }
     bool matters =
         (has_classes && is_softmax) || (is_binary && ending->scores == TRAINING_SIGMOIDS);
-    return !matters || !ending->mixer
+    return !matters || !ending->combiner
                ? 0
                : error_set(err, ERROR_UNSUPPORTED,
                            "output \"%.64s\": %s node \"%.64s\" makes other numbers of the "
                            "probabilities of %s node \"%.64s\", and the loss is computed from what "
                            "is before these: export the network with the %s as its last operator, "
                            "or without it",
-                           output, ending->mixer->op->name, ending->mixer->name,
-                           ending->maker->op->name, ending->maker->name, ending->maker->op->name);
+                           output, ending->combiner->op->name, ending->combiner->name,
+                           ending->activation->op->name, ending->activation->name,
+                           ending->activation->op->name);
 }

@@ -10,17 +10,19 @@ enum { FINAL_MOVES_MAX = 32 };
 
 struct final_scores {
     enum training_ending scores;
-    const struct node *maker; /* the softmax or sigmoid; NULL: scores are logits */
-    const struct node *mixer; /* makes other numbers of the probabilities, such as means; NULL: none
-                                 does */
+    const struct node *activation; /* the softmax or sigmoid; NULL: scores are logits */
+    const struct node *combiner;   /* the last node behind it that computes new numbers of the
+                                      probabilities, such as means; NULL: none does */
     size_t move_count;
-    const struct node *moves[FINAL_MOVES_MAX]; /* the last one first */
+    const struct node *moves[FINAL_MOVES_MAX]; /* Reshape, Slice, Transpose ...; the last first */
 };
 
-/* makers: by value, the node that makes it; -1: none. The lists are those of `network`. */
+/* makers: by value, the node that makes it; -1: none. output: a value. All indices are those of
+ * `network`. */
 void final_scores_find(const struct graph *network, const int *makers, int output,
-                       struct final_scores *ret_ending);
-/* The output without its softmax or sigmoid: appends the same moves of what is before it. */
+                       struct final_scores *ret_scores);
+/* Appends the output without its softmax or sigmoid: the same moves of what is before that. Returns
+ * the value. */
 int final_scores_logits(const struct final_scores *ending, struct builder *builder);
 /* ERROR_UNSUPPORTED: this loss of these probabilities would not be the one that is meant; the
  * message names the nodes and the way out. */

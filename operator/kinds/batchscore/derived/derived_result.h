@@ -1,5 +1,6 @@
-/* derived_result.h: which postprocess type delivers a network's outputs, as far as it is known.
- * Pure. */
+/* derived_result.h: which postprocess type fits a network's outputs. Pure. "Derived": what
+ * `windlass score` finds out by itself, from files and the network, for the manifest
+ * that it makes. */
 #pragma once
 
 #include "operator/kinds/kind_score.h"
@@ -8,6 +9,7 @@
 struct derived_missing {
     char *text; /* owned; NULL: nothing is missing */
 };
+/* Appends an option, with ", and " in between. */
 void derived_missing_add(struct derived_missing *missing, const char *format, ...)
     PRINTF_LIKE(2, 3);
 void derived_missing_release(struct derived_missing *missing); /* for AUTO */
@@ -21,8 +23,8 @@ struct derived_result {
     const char *output;      /* its name; NULL: several, or none is known */
     int64_t classes;         /* of the output's last axis; 0: unknown */
     bool has_labels;         /* the network names its classes */
-    bool draws;              /* masks of a film are colours */
-    const char *per_picture; /* "pictures", "masks": one for each picture; NULL: rows */
+    bool draws;              /* results are drawn on the pictures: postprocess.draw */
+    const char *per_picture; /* "pictures" or "masks", one file for each picture; NULL: rows */
 };
 /* INVALID: the type that was asked for does not fit. What is missing is added to the list. */
 NODISCARD int derived_result_find(const struct kind_score *job, struct derived_missing *missing,

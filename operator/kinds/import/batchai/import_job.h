@@ -16,8 +16,8 @@ void import_mounts(struct import *import);
 /* VOLUME/path for a path below Batch AI's mount roots; the volume is created when the cluster, and
  * not the job, had mounted it. Owned; NULL: the path is elsewhere. */
 char *import_path(struct import *import, const char *path);
-/* A shell's line in which these paths are $(VOLUME)/path, which `windlass run` knows, too. Owned.
- */
+/* The line of a shell with each such path replaced by $(VOLUME)/path, which pods and `windlass run`
+ * expand. Owned. */
 char *import_line(struct import *import, const char *line);
 /* import_toolkit.c: sets launcher, command, slotsPerWorker. INVALID: no toolkit, or there
  * are several. */

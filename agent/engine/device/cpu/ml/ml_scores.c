@@ -81,9 +81,9 @@ void cpu_ml_scores_of_two(enum ml_post post, double score, bool is_share, float 
 static void finish_classes(const struct ml_trees *trees, const double *sums, int64_t *label,
                            float *scores) {
     int64_t count = trees->target_count, best = 0;
-    bool is_single = count == 2 && trees->weighed_count <= 1;
+    bool is_single = count == 2 && trees->weighted_count <= 1;
     if (is_single) {
-        double score = sums[trees->is_second_weighed];
+        double score = sums[trees->is_second_weighted];
         bool is_share = trees->is_positive && trees->post != ML_POST_LOGISTIC;
         best = (float)score > (is_share ? 0.5f : 0.0f);
         if (scores) {
@@ -112,7 +112,7 @@ void cpu_ml_finish(const struct ml_trees *trees, double *sums, int64_t *label, f
             sums[i] += trees->base[i];
         }
     } else if (trees->base_count == 1) { /* two classes with one score */
-        sums[trees->is_second_weighed && trees->weighed_count == 1] += trees->base[0];
+        sums[trees->is_second_weighted && trees->weighted_count == 1] += trees->base[0];
     }
     if (trees->is_classifier) {
         finish_classes(trees, sums, label, scores);
