@@ -155,7 +155,8 @@ int reference_page(const struct schema *schema, char **ret_text, struct error *e
                            tree_text(schema_root(schema), "description", ""));
     put_paragraph(&page, about);
     put(&page,
-        "\n`windlass check -f FILE` checks a manifest against all of this without a cluster.\n");
+        "\n`windlass check -f FILE` checks a manifest against all of this without a cluster.\n\n");
+    put_paragraph(&page, reference_paths);
     put_section(&page, schema_root(schema), "metadata");
     put_section(&page, schema_root(schema), "spec");
     put_rules(&page, schema_root(schema));

@@ -117,6 +117,10 @@ int reference_field(const struct schema *schema, const char *path, char **ret_te
     if (*meaning) {
         append(&text, reference_paragraph(meaning, "  "));
     }
+    AUTO(text_freep) char *forms = reference_path_forms(place.schema);
+    if (forms) {
+        append(&text, reference_paragraph(forms, "  "));
+    }
     append_members(&text, place.schema);
     *ret_text = text;
     return 0;

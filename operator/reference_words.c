@@ -101,6 +101,23 @@ bool reference_requires(const json_t *parent, const char *key) {
     return false;
 }
 
+const char reference_paths[] =
+    "A path is VOLUME/path/in/it, with a volume of spec.volumes; az://ACCOUNT/CONTAINER/path, with "
+    "an "
+    "account of spec.stores; or s3://BUCKET/path, with a bucket of spec.buckets.";
+
+char *reference_path_forms(const json_t *schema) {
+    const char *pattern = tree_text(schema, "pattern", "");
+    return strstr(pattern, "|az://")
+               ? x_printf(
+                     "%s%s", reference_paths,
+                     strstr(pattern, "after[.]")
+                         ? " It may begin with $(after.NAME.output) or $(after.NAME.model), of "
+                           "a job in spec.after."
+                         : "")
+               : NULL;
+}
+
 char *reference_paragraph(const char *words, const char *indent) {
     struct buffer text;
     buffer_init(&text, TEXT_BYTES_MAX);

@@ -10,6 +10,11 @@ enum { REFERENCE_COLUMNS = 100 }; /* the longest line of a paragraph */
 char *reference_takes(const json_t *schema, const char *quote);
 /* Whether the schema of an object requires the member `key`. */
 bool reference_requires(const json_t *parent, const char *key);
+/* The forms of a path, for people, if the field is one: VOLUME/path/in/it, az://... The caller
+ * frees; NULL: it takes something else. */
+char *reference_path_forms(const json_t *schema);
+/* The same of any path of a kind. */
+extern const char reference_paths[];
 /* text in lines of at most REFERENCE_COLUMNS columns, each with `indent` before it and a newline
  * after it. The caller frees. */
 char *reference_paragraph(const char *text, const char *indent);
