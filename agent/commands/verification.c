@@ -293,7 +293,7 @@ static int check(struct checking *checking, struct error *err) {
     (checking->format ? print_json : print_text)(checking, &why);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
+               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output: %m");
 }
 
 static void release(struct checking *checking) {

@@ -73,7 +73,7 @@ static int print(void *context, const struct option_list *words, int *ret_code, 
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
         if (strcmp(words->values[0], scripts[i].shell) == 0) {
             return fputs(scripts[i].text, stdout) < 0 || fflush(stdout) != 0
-                       ? error_set(err, ERROR_UNAVAILABLE, "cannot write the script")
+                       ? error_set(err, ERROR_UNAVAILABLE, "cannot write the script: %m")
                        : 0;
         }
     }

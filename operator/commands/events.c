@@ -128,8 +128,8 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     (void)ret_code;
     if (!where->kubeconfig && !where->context && !remote_is_configured(where)) {
         return error_set(err, ERROR_INVALID,
-                         "events are a cluster's, and none is configured; of a run of this machine "
-                         "windlass status %s and windlass logs %s say what happened",
+                         "no cluster is configured, and only a cluster has events; for a run of "
+                         "this machine use windlass status %s or windlass logs %s",
                          name, name);
     }
     return remote_open(where, &remote, err) < 0 ? -1 : show(&remote, name, err);

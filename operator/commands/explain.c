@@ -16,7 +16,7 @@ static int print(const char *text, bool is_first, struct error *err) {
     if (((!is_first && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
          fflush(stdout) != 0) &&
         errno != EPIPE) {
-        return error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output: %m");
     }
     return 0;
 }

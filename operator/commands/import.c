@@ -37,7 +37,7 @@ static int import(const char *name, const char *path, struct error *err) {
         return error_context(err, "%s", path);
     }
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest");
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest: %m");
     }
     return 0;
 }

@@ -80,7 +80,7 @@ static bool is_name(const char *name) {
 static int write_out(const struct request *request, const char *text, struct error *err) {
     if (!request->output) {
         return fputs(text, stdout) < 0 || fflush(stdout) != 0
-                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
+                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest: %m")
                    : 0;
     }
     if (access(request->output, F_OK) == 0) {

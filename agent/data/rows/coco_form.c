@@ -189,9 +189,9 @@ static int give_images(struct rows_writer *writer, struct error *err) {
             return -1;
         }
     }
-    return ferror(writer->list)
-               ? error_set(err, ERROR_UNAVAILABLE, "a temporary file cannot be read")
-               : 0;
+    return ferror(writer->list) ? error_set(err, ERROR_UNAVAILABLE,
+                                            "temporary file: cannot be read: %s", strerror(errno))
+                                : 0;
 }
 
 static int give_categories(struct rows_writer *writer, struct error *err) {

@@ -78,8 +78,9 @@ static int by_key(const void *a, const void *b, void *keys) {
 /* Sorts the run and stores it as an object. */
 static int store_run(struct sorter *sorter, struct error *err) {
     if (sorter->runs == SORTER_RUNS_MAX) {
-        return error_set(err, ERROR_INVALID, "%s holds too many names to be sorted",
-                         store_path(sorter->store));
+        return error_set(err, ERROR_INVALID,
+                         "%s holds too many names to be sorted: more than %d runs",
+                         store_path(sorter->store), SORTER_RUNS_MAX);
     }
     AUTO(text_freep) char *name = run_name(sorter, sorter->runs);
     AUTO(text_freep) char *sorted = x_malloc(sorter->size);

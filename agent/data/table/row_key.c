@@ -28,7 +28,8 @@ int row_key_column(struct row_key_columns *columns, const char *name, struct err
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, NAME_MAX_BYTES);
     if (columns->count == ROW_KEY_COLUMNS) {
-        return error_set(err, ERROR_EXHAUSTED, "more than %d columns", ROW_KEY_COLUMNS);
+        return error_set(err, ERROR_EXHAUSTED, "column %.100s: more than %d columns", name,
+                         ROW_KEY_COLUMNS);
     }
     if (buffer_append(&text, "\"", 1, err) < 0 ||
         jsontext_escape(&text, name, strlen(name), err) < 0 ||

@@ -128,10 +128,11 @@ static int open_file(struct external_data *data, const char *name, struct extern
         if (fd >= 0) {
             close(fd);
         }
-        return error_from_errno(err, why,
-                                "its data is in another file, %s, which must be beside the model "
-                                "(az://: save the model in one file, external_data=False)",
-                                name);
+        return error_from_errno(
+            err, why,
+            "its data is in another file, %s, which must be beside the model "
+            "(in az:// and s3://: save the model in one file, external_data=False)",
+            name);
     }
     if (!S_ISREG(status.st_mode)) {
         close(fd);

@@ -64,10 +64,8 @@ void left_out_node(struct left_out *out, const struct graph *graph, const struct
 bool left_out_output(struct left_out *out, const struct graph *graph, int value) {
     bool is_string = graph->values[value].is_string;
     if (is_string) {
-        append_note(
-            out,
-            "%s%.64s: left out, strings are not an output (a BatchScore names the scores by them)",
-            *out->note ? "; " : "", graph->values[value].name);
+        append_note(out, "%s%.64s: left out, strings are not an output (they name the scores)",
+                    *out->note ? "; " : "", graph->values[value].name);
     }
     return is_string;
 }

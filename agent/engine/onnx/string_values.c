@@ -105,8 +105,8 @@ int string_values_constant(struct graph *graph, struct protobuf message, struct 
     if (count != shape_count(&tensor.shape)) {
         char text[128];
         shape_format(&tensor.shape, text);
-        return error_set(err, ERROR_INVALID, "%lld strings for the shape %s", (long long)count,
-                         text);
+        return error_set(err, ERROR_INVALID, "%lld strings, expected as many as shape %s has",
+                         (long long)count, text);
     }
     int64_t *numbers = tensor.data = arena_array(&graph->arena, (size_t)count, sizeof *numbers);
     while (protobuf_next(&rest, &field, err) > 0) {

@@ -47,8 +47,10 @@ int s3_fetch_pod(const struct s3_place *place UNUSED, struct resolver *resolver,
         return 0;
     }
     if (!token_file) {
-        return error_set(err, ERROR_DENIED, "%s: AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not set",
-                         shown);
+        return error_set(
+            err, ERROR_DENIED,
+            "%s: AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, the file with the token, is not set",
+            shown);
     }
     char *token = NULL, *body = NULL;
     if (cloud_mounted_token(token_file, &token, err) < 0) {

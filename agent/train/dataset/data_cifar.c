@@ -62,7 +62,8 @@ static int open_shard(struct cifar_set *set, size_t index, const struct dataset_
     set->base.digest = digest_crc32c(set->base.digest, &info->size_bytes, sizeof info->size_bytes);
     dataset_see(&set->base, options, shard->file.store, info);
     if (set->base.count > DATASET_COUNT_MAX) {
-        return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
+        return error_set(err, ERROR_INVALID, "%s: more than %d samples%s", shard->path,
+                         DATASET_COUNT_MAX, shard->first ? ", with the files before it" : "");
     }
     if (info->size_bytes > *memory_bytes) {
         return 0;

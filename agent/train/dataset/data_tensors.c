@@ -170,7 +170,8 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     struct shape shape = {.rank = samples->rank - 1};
     if (samples->dims[0] != targets->dims[0] || samples->dims[0] < 1 ||
         samples->dims[0] > DATASET_COUNT_MAX - base->count) {
-        return error_set(err, ERROR_INVALID, "%s: %lld samples, and %lld targets in %s",
+        return error_set(err, ERROR_INVALID,
+                         "%s: %lld samples, and %lld targets in %s: expected as many",
                          shard->samples.path, (long long)samples->dims[0],
                          (long long)targets->dims[0], shard->targets.path);
     }

@@ -104,7 +104,9 @@ static int read_columns(const json_t *fields, struct text_rows *rows, struct err
     }
     if (labels && rows->column_count > 1) {
         return error_set(err, ERROR_INVALID,
-                         "labels: they are those of the words of one text, and columns names two");
+                         "columns: one is expected with labels, which are of the words of one "
+                         "text; %zu are given",
+                         rows->column_count);
     }
     rows->label = x_strdup(label ? label : labels);
     rows->has_words = labels != NULL;

@@ -89,7 +89,7 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     }
     if (request->prints) {
         return fputs(text, stdout) < 0 || fflush(stdout) != 0
-                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
+                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest: %m")
                    : 0;
     }
     return run_it(request, text, folder, ret_code, err);

@@ -156,5 +156,5 @@ int job_print(const json_t *jobs, bool is_list, enum job_form form, struct error
     }
     return fflush(stdout) == 0
                ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
+               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output: %m");
 }

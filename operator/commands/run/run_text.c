@@ -35,7 +35,7 @@ int run_text_run(const struct run_text *text, int *ret_code, struct error *err) 
 static int save_to(const char *path, const char *text, struct error *err) {
     if (strcmp(path, "-") == 0) {
         return fputs(text, stdout) < 0 || fflush(stdout) != 0
-                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest")
+                   ? error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest: %m")
                    : 0;
     }
     if (file_write(path, text, strlen(text), err) < 0) {

@@ -11,7 +11,7 @@
 
 int score_places_begin(struct score_places *places, struct error *err) {
     *places = (struct score_places){.folder = realpath(".", NULL), .volumes = json_array()};
-    return places->folder ? 0 : error_from_errno(err, errno, "cannot find this folder");
+    return places->folder ? 0 : error_from_errno(err, errno, "cannot find the working folder");
 }
 
 void score_places_release(struct score_places *places) {

@@ -20,6 +20,14 @@
 enum { PICTURE_SIZE = 224 /* of new networks for pictures of any size */ };
 
 static const char *const fresh[] = {"CNN", "MLP", "ResNet18", "ResNet50"};
+static const char *const form_names[] = {
+    [KIND_DATA_IDX] = "files of MNIST's form",
+    [KIND_DATA_CIFAR] = "files of CIFAR's form",
+    [KIND_DATA_FOLDER] = "a folder of pictures",
+    [KIND_DATA_TENSORS] = "arrays (.npy)",
+    [KIND_DATA_WEBDATASET] = "tars",
+    [KIND_DATA_TABLE] = "a table",
+};
 
 struct work {
     json_t *asked, *columns, *shape, *header;
@@ -93,7 +101,7 @@ int train_request_without(const struct train_request *request, const char *manif
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].is_given) {
             return error_set(err, ERROR_INVALID,
-                             "--%s: %s says that; --set FIELD=VALUE changes a field of it",
+                             "--%s: is given by %s; change a field of that by --set FIELD=VALUE",
                              rows[i].name, manifest);
         }
     }
@@ -151,7 +159,10 @@ static int find_label(const struct train_request *request, struct work *work, st
     work->label = request->label;
     if (work->train.form != KIND_DATA_TABLE) {
         return request->label
-                   ? error_set(err, ERROR_INVALID, "--label %s: is for tables", request->label)
+                   ? error_set(err, ERROR_INVALID,
+                               "--label %s: only a table (.csv, .tsv, .jsonl, .parquet) has "
+                               "columns, and %s is not a table",
+                               request->label, work->train.path)
                    : 0;
     }
     if (!file_is_folder(work->train.path) &&
@@ -226,8 +237,9 @@ static int find_data(const struct train_request *request, const struct option_li
         }
         train_data_release(&ignored);
         if (work->test.form != work->train.form) {
-            return error_set(err, ERROR_INVALID, "--test %s: is of another form than the data",
-                             request->test.values[0]);
+            return error_set(
+                err, ERROR_INVALID, "--test %s: is %s, expected %s, as the training data",
+                request->test.values[0], form_names[work->test.form], form_names[work->train.form]);
         }
     }
     if (work->fresh && work->train.form == KIND_DATA_TABLE) {

@@ -134,7 +134,7 @@ static int check_agent(const json_t *spec, const json_t *agent, const char *fiel
         if (is_our_mount(spec, path)) {
             return error_set(err, ERROR_INVALID,
                              "%s.volumeMounts[%zu]: a volume of spec.volumes, or one of ours, is "
-                             "mounted at %.80s",
+                             "mounted at %.80s; mount this one elsewhere",
                              field, i, path);
         }
     }

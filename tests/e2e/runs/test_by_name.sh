@@ -62,7 +62,7 @@ check "status without a name or a cluster: the runs here, code 0" [ "$code$(grep
 w logs texts
 check "logs of no such run: one line, code 2" [ "$code $(cat "$err")" = "2 windlass logs: no run of this machine is named texts (windlass list shows them), and no cluster is configured" ]
 w events texts
-check "events are a cluster's: code 2" [ $code -eq 2 -a -n "$(grep "events are a cluster's" "$err")" ]
+check "events are a cluster's: code 2" [ $code -eq 2 -a -n "$(grep "only a cluster has events" "$err")" ]
 
 start
 check "a run is seen while it runs, with its counts" until_true_while $run 60 has_done 1

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/code/lib" "$work/data/in"
 for i in 0 1 2 3 4 5 6 7; do echo "$i" >"$work/data/in/f$i"; done
 
-# It scores with lib/value.py. A file "stop" makes it end, once, with another value.py in place.
+# It scores with value.py in lib/. A file "stop" makes it end, once, with another value.py in place.
 cat >"$work/code/score.py" <<'PY'
 import json, os, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -144,7 +144,7 @@ check "an output of files holds" [ "$(verdict files)" = "0 holds" ]
 check "its list has them in the order of the input" [ "$(jq -r '.[0]' "$work/data/files/outputs.jsonl" | xargs)" = \
     "f0.json f1.json f2.json f3.json f4.json f5.json f6.json f7.json" ]
 "$windlass" verify "$work/data/files" -o json >/dev/full 2>"$work/said"
-check "a verdict that cannot be printed is none" [ "$? $(cat "$work/said")" = "3 windlass verify: cannot write to standard output" ]
+check "a verdict that cannot be printed is none" [ "$? $(cat "$work/said")" = "3 windlass verify: cannot write to standard output: No space left on device" ]
 check "with their hashes" [ "$(jq -r '.[2]' "$work/data/files/outputs.jsonl" | sed -n 3p)" = \
     "$(sha "$work/data/files/f2.json")" ]
 unread() { # FILE: it may not be read, by root neither. The exit code is in $code

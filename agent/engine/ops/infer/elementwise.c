@@ -89,7 +89,8 @@ int infer_mod(const struct node *node, const struct fact *const *inputs, struct 
 int infer_where(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                 struct error *err) {
     if (inputs[0]->type != TENSOR_BOOL || inputs[1]->type != inputs[2]->type) {
-        return error_set(err, ERROR_INVALID, "inputs must be a bool tensor and two of one type");
+        return error_set(err, ERROR_INVALID,
+                         "input 0 must be bool, and inputs 1 and 2 of one type");
     }
     outputs[0].type = inputs[1]->type;
     return infer_broadcast(node, inputs, outputs, err);

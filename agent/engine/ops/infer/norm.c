@@ -59,8 +59,10 @@ int infer_group_norm(const struct node *node, const struct fact *const *inputs,
     }
     int64_t channels = inputs[0]->shape.dims[1], wanted = node->opset < 21 ? groups : channels;
     if (groups < 1 || channels % groups != 0) {
-        return error_set(err, ERROR_INVALID, "%lld channels in %lld groups (num_groups)",
-                         (long long)channels, (long long)groups);
+        return error_set(
+            err, ERROR_INVALID,
+            "attribute \"num_groups\" is %lld, expected a divisor of the %lld channels",
+            (long long)groups, (long long)channels);
     }
     for (int i = 1; i < 3; i++) {
         if (inputs[i]->shape.rank != 1 || inputs[i]->shape.dims[0] != wanted) {

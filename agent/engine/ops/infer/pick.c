@@ -59,7 +59,7 @@ int infer_scatter_elements(const struct node *node, const struct fact *const *in
     }
     if (inputs[2]->type != inputs[0]->type || !shape_equal(&inputs[1]->shape, &inputs[2]->shape)) {
         return error_set(err, ERROR_INVALID,
-                         "updates must be like the indices, of the data's type");
+                         "updates must have the shape of the indices and the type of the data");
     }
     return infer_same(node, inputs, outputs, err);
 }

@@ -27,10 +27,12 @@ static struct shape state_shape(const struct recurrent *r) {
 }
 
 static int check_sizes(const struct recurrent *r, struct error *err) {
+    static const char *const names[] = {"sequence", "batch", "input", "hidden"};
     const int64_t sizes[] = {r->steps, r->batch, r->input, r->hidden};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         if (sizes[i] > size_max) {
-            return error_set(err, ERROR_UNSUPPORTED, "the size is %lld, at most %lld is supported",
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "the %s size is %lld, at most %lld is supported", names[i],
                              (long long)sizes[i], (long long)size_max);
         }
     }

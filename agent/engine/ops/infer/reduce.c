@@ -48,7 +48,8 @@ int infer_reduce(const struct node *node, const struct fact *const *inputs, stru
     }
     for (int i = 0; i < inputs[0]->shape.rank; i++) {
         if (reduce.is_reduced[i] && inputs[0]->shape.dims[i] == 0) {
-            return error_set(err, ERROR_UNSUPPORTED, "a reduction over no elements");
+            return error_set(err, ERROR_UNSUPPORTED, "axis %d, which is reduced, has no elements",
+                             i);
         }
     }
     if (reduce.is_identity && !keeps_one(node->op->id)) {

@@ -77,9 +77,13 @@ static int read_window(const struct node *node, const struct shape *x, const int
         read_pads(node, window, err) < 0) {
         return -1;
     }
-    if (kernel && memcmp(named, window->kernel, sizeof named) != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "attribute \"kernel_shape\" is not the weights' shape");
+    for (int i = 0; kernel && i < WINDOW_RANK; i++) {
+        if (named[i] != window->kernel[i]) {
+            return error_set(err, ERROR_INVALID,
+                             "attribute \"kernel_shape\" has %lld as number %d, expected %lld, as "
+                             "the weights have",
+                             (long long)named[i], i - skip + 1, (long long)window->kernel[i]);
+        }
     }
     memcpy(window->kernel, named, sizeof named);
     for (int i = 0; i < WINDOW_RANK; i++) {
@@ -219,7 +223,8 @@ int window_of_conv_transpose(const struct node *node, const struct fact *const *
             set_same_pads(window, i, full - window->out[i], strcmp(mode, "SAME_UPPER") != 0);
         }
         if (window->out[i] < 1) {
-            return error_set(err, ERROR_INVALID, "its output would have %lld pixels",
+            return error_set(err, ERROR_INVALID,
+                             "its output would have %lld pixels, at least 1 is expected",
                              (long long)window->out[i]);
         }
     }
@@ -339,9 +344,15 @@ int infer_max_unpool(const struct node *node, const struct fact *const *inputs,
                                 &output->rank, err) < 0) {
         return -1;
     }
+    if (output->rank != usual.rank) {
+        return error_set(err, ERROR_INVALID, "the output's shape has %d numbers, expected %d",
+                         output->rank, usual.rank);
+    }
     for (int i = 0; i < usual.rank; i++) {
-        if (output->rank != usual.rank || output->dims[i] < usual.dims[i]) {
-            return error_set(err, ERROR_INVALID, "the output's shape has no room for the maxima");
+        if (output->dims[i] < usual.dims[i]) {
+            return error_set(err, ERROR_INVALID,
+                             "the output's shape has %lld as number %d, expected at least %lld",
+                             (long long)output->dims[i], i + 1, (long long)usual.dims[i]);
         }
     }
     return 0;

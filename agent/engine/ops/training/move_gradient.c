@@ -73,7 +73,8 @@ int gradient_split(struct gradient *gradient, const struct node *node, struct er
     int parts[NODE_PORTS_MAX];
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] < 0) {
-            return error_set(err, ERROR_UNSUPPORTED, "output %d has no name", i);
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "output %d has no name, and each part is needed for the gradient", i);
         }
         parts[i] = gradient_of(gradient, node->outputs[i]);
         if (parts[i] < 0) { /* nothing reads this part */
@@ -98,7 +99,8 @@ int gradient_add_settings(struct gradient *gradient, const struct node *node, en
     int count = 2;
     for (int i = 1; i < node->input_count && i <= SETTINGS_MAX; i++) {
         if (gradient_wants(gradient, node->inputs[i])) {
-            return error_set(err, ERROR_UNSUPPORTED, "input %d is a variable", i);
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "the gradient for input %d, which is trained, is not supported", i);
         }
         inputs[count++] = node->inputs[i];
     }

@@ -290,7 +290,8 @@ int derived_manifest(const struct kind_score *job, struct kind_scored *ret_made,
     }
     json_t *object = object_of(job, scorer_of(job, &result, &missing), output_of(job, &result));
     if (!object) {
-        return error_set(err, ERROR_INVALID, "a name of a file is not UTF-8");
+        return error_set(err, ERROR_INVALID,
+                         "a given path is not UTF-8, and a manifest can name only paths in UTF-8");
     }
     json_object_update_recursive(object, (json_t *)job->asked);
     if (missing.text) {

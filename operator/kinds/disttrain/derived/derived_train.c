@@ -91,7 +91,8 @@ int derived_train(const struct kind_train *job, struct kind_scored *ret_made, st
                                job->name, "spec", "workers", (json_int_t)MAX(job->workers, 1),
                                "trainer", trainer_of(job), "volumes", job->volumes);
     if (!object) {
-        return error_set(err, ERROR_INVALID, "a name of a file is not UTF-8");
+        return error_set(err, ERROR_INVALID,
+                         "a given path is not UTF-8, and a manifest can name only paths in UTF-8");
     }
     json_object_update_recursive(object, (json_t *)job->asked);
     *ret_made = (struct kind_scored){

@@ -193,8 +193,8 @@ static void test_a_constant_of_texts_is_read(void) {
     } rows[] = {
         {{3}, 1, "ArrayFeatureExtractor", NULL},
         {{1, 3}, 2, "Gather", NULL},
-        {{2}, 1, "Gather", "initializer 1: 3 strings for the shape 2"},
-        {{1LL << 40, 1LL << 40}, 2, "Gather", "3 strings for the shape"},
+        {{2}, 1, "Gather", "initializer 1: 3 strings, expected as many as shape 2 has"},
+        {{1LL << 40, 1LL << 40}, 2, "Gather", "3 strings, expected as many as shape"},
         {{-3}, 1, "Gather", "its dimensions are invalid"},
         {{3}, 1, "Sub", "it reads \"classes\", which is strings"},
     };

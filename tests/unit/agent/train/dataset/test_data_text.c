@@ -289,7 +289,7 @@ static void test_what_is_refused(void) {
     check_refused(SPEC("t.csv", "\"columns\": [\"text\"], \"label\": \"mood\""), NULL,
                   "text: out/t.csv: its header has no column \"mood\"");
     check_refused(SPEC("t.csv", "\"columns\": [\"a\", \"b\"], \"labels\": \"kind\""), NULL,
-                  "text: labels: they are those of the words of one text");
+                  "text: columns: one is expected with labels, which are of the words of one text");
     check_refused(SPEC("t.csv", ONE ", \"labels\": \"kind\""), NULL,
                   "text: exactly one of label and labels must be given");
     check_refused(SPEC("t.csv", ONE ", \"classes\": [\"x\", \"x\"]"), NULL,

@@ -354,7 +354,8 @@ static void test_tensors_from_numpy(void) {
     CHECK_OK(dataset_read(held, 2, &sample, &err), &err);
     CHECK(held->target_count == 2 && sample.target[0] == 1.0f && sample.target[1] == 1.25f);
     static const char *const rows[][3] = {
-        {"xf4/0.npy", "l/1.npy", "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy"},
+        {"xf4/0.npy", "l/1.npy",
+         "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy: expected as many"},
         {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is not a class"},
         {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
         {"none.npy", "l/0.npy", "none.npy"},
