@@ -143,7 +143,7 @@ static void note_refusal(struct refusals *record, const struct error *err) {
         record->denied = 0;
         record->paused_until_ms = 0;
     } else if (err->kind == ERROR_DENIED || err->kind == ERROR_UNAVAILABLE ||
-               err->kind == ERROR_BUSY || err->kind == ERROR_TIMEOUT) {
+               err->kind == ERROR_BUSY) {
         record->denied++;
         int64_t refused_ms =
             MIN((int64_t)REFUSED_MIN_MS << MIN(record->denied - 1, DOUBLINGS_MAX), REFUSED_MAX_MS);
