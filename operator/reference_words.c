@@ -102,9 +102,8 @@ bool reference_requires(const json_t *parent, const char *key) {
 }
 
 const char reference_paths[] =
-    "A path is VOLUME/path/in/it, with a volume of spec.volumes; az://ACCOUNT/CONTAINER/path, with "
-    "an "
-    "account of spec.stores; or s3://BUCKET/path, with a bucket of spec.buckets.";
+    "A path is VOLUME/path/in/it (VOLUME is in volumes), az://ACCOUNT/CONTAINER/path (ACCOUNT is "
+    "in stores) or s3://BUCKET/path (BUCKET is in buckets).";
 
 char *reference_path_forms(const json_t *schema) {
     const char *pattern = tree_text(schema, "pattern", "");
