@@ -21,17 +21,9 @@ enum {
     BODY_KEPT = 4 << 10, /* ... unless they have more memory */
 };
 
-/* A connection's socket, by its number. Requests follow one another on it, and each ends and begins
- * libcurl's interest in it: it stays in the epoll set in between. */
-struct http_socket {
-    bool is_open;             /* by prepare_socket, not closed since */
-    uint32_t wanted, watched; /* EPOLLIN, EPOLLOUT; watched: as in the epoll set; 0: not there */
-};
-
 struct http {
     CURLM *multi;
-    struct http_socket *sockets; /* [socket_room] */
-    int socket_room;
+    struct http_sockets sockets;
     struct http_call *calls, *spare;
     size_t count;
     int spare_count;
@@ -139,6 +131,7 @@ static int call_new(struct http *http, const struct http_request *request,
     }
     AUTO(call_freep) struct http_call *call = x_calloc(1, sizeof *call);
     call->http = http;
+    call->sockets = &http->sockets;
     if (http_call_prepare(call, request, err) < 0) {
         return -1;
     }
@@ -168,69 +161,14 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context) {
     return 0;
 }
 
-/* events 0: not any more. */
-static void watch(struct http *http, int fd, uint32_t events) {
-    struct epoll_event event = {.events = events, .data.fd = fd};
-    if (events == 0) {
-        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
-    } else if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) < 0) {
-        epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event);
-    }
-}
-
-/* NULL: it is not a connection's, such as a resolver's. */
-static struct http_socket *find_socket(struct http *http, int fd) {
-    return fd < http->socket_room && http->sockets[fd].is_open ? &http->sockets[fd] : NULL;
-}
-
-void http_socket_opened(struct http *http, int fd) {
-    if (fd >= http->socket_room) {
-        int room = MAX(fd + 1, 2 * http->socket_room);
-        http->sockets = x_realloc_array(http->sockets, (size_t)room, sizeof *http->sockets);
-        memset(http->sockets + http->socket_room, 0,
-               (size_t)(room - http->socket_room) * sizeof *http->sockets);
-        http->socket_room = room;
-    }
-    http->sockets[fd] = (struct http_socket){.is_open = true};
-}
-
-int http_socket_close(struct http *http, int fd) {
-    if (fd < http->socket_room) {
-        http->sockets[fd] = (struct http_socket){0};
-    }
-    return close(fd);
-}
-
 static int on_socket(CURL *curl UNUSED, curl_socket_t fd, int what, void *context,
                      void *own UNUSED) {
     struct http *http = context;
-    struct http_socket *socket = find_socket(http, fd);
     uint32_t events = what == CURL_POLL_REMOVE ? 0
                                                : (what & CURL_POLL_IN ? EPOLLIN : 0) |
                                                      (what & CURL_POLL_OUT ? EPOLLOUT : 0);
-    if (!socket) {
-        watch(http, fd, events);
-        return 0;
-    }
-    bool can_stay = events == socket->watched || (events == 0 && socket->watched == EPOLLIN);
-    socket->wanted = events;
-    if (!can_stay) {
-        watch(http, fd, events);
-        socket->watched = events;
-    }
+    http_sockets_watch(&http->sockets, fd, events);
     return 0;
-}
-
-/* Whether no call uses the connection: its server has closed it, or sent what no call has asked
- * for. libcurl sees that before it uses it again. */
-static bool is_idle(struct http *http, int fd) {
-    struct http_socket *socket = find_socket(http, fd);
-    if (!socket || socket->wanted) {
-        return false;
-    }
-    watch(http, fd, 0);
-    socket->watched = 0;
-    return true;
 }
 
 int http_open(struct http **ret_http, struct error *err) {
@@ -242,7 +180,7 @@ int http_open(struct http **ret_http, struct error *err) {
     AUTO(http_freep) struct http *http = x_calloc(1, sizeof *http);
     http->curl_due_ms = http->silence_due_ms = http->armed_ms = INT64_MAX;
     http->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    http->epoll = epoll_create1(EPOLL_CLOEXEC);
+    http->sockets.epoll = http->epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = http->timer};
     if (http->timer < 0 || http->epoll < 0 ||
         epoll_ctl(http->epoll, EPOLL_CTL_ADD, http->timer, &event) < 0) {
@@ -286,7 +224,7 @@ void http_free(struct http *http) {
     }
     fd_closep(&http->timer);
     fd_closep(&http->epoll);
-    free(http->sockets);
+    http_sockets_release(&http->sockets);
     free(http);
 }
 
@@ -486,7 +424,7 @@ int http_wait(struct http *http, int timeout_ms, struct error *err) {
             timer_expired(http);
             continue;
         }
-        if (is_idle(http, events[i].data.fd)) {
+        if (http_sockets_is_idle(&http->sockets, events[i].data.fd)) {
             continue;
         }
         int what = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |

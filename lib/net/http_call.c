@@ -89,13 +89,13 @@ static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose)
     unsigned timeout_ms = DEAD_PEER_MS;
     if (purpose == CURLSOCKTYPE_IPCXN) {
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-        http_socket_opened(context, fd);
+        http_sockets_opened(context, fd);
     }
     return CURL_SOCKOPT_OK;
 }
 
 static int close_socket(void *context, curl_socket_t fd) {
-    return http_socket_close(context, fd);
+    return http_sockets_close(context, fd);
 }
 
 /* For refuses_link_local: the address is the one that is connected to, however it was found. */
@@ -234,9 +234,9 @@ static bool set_request(struct http_call *call, const struct http_request *reque
         !LIBCURL_SET(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
         !LIBCURL_SET(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
         !LIBCURL_SET(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
-        !LIBCURL_SET(curl, CURLOPT_SOCKOPTDATA, call->http) &&
+        !LIBCURL_SET(curl, CURLOPT_SOCKOPTDATA, call->sockets) &&
         !LIBCURL_SET(curl, CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
-        !LIBCURL_SET(curl, CURLOPT_CLOSESOCKETDATA, call->http) &&
+        !LIBCURL_SET(curl, CURLOPT_CLOSESOCKETDATA, call->sockets) &&
         !LIBCURL_SET(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
         !LIBCURL_SET(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
         !LIBCURL_SET(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&

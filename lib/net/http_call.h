@@ -5,9 +5,11 @@
 #include "lib/buffer.h"
 #include "lib/net/http.h"
 #include "lib/net/http_curl.h"
+#include "lib/net/http_sockets.h"
 
 struct http_call {
     struct http *http;
+    struct http_sockets *sockets;   /* of http */
     struct http_call *next, **link; /* in http->calls */
     CURL *curl;
     struct curl_slist *headers, *connect_to, *resolve;
@@ -28,11 +30,8 @@ struct http_call {
     int kind;      /* of the request; 0: it is not used again */
 };
 
-/* libcurl has opened a connection's socket, or wants it closed (http.c). */
-void http_socket_opened(struct http *http, int fd);
-int http_socket_close(struct http *http, int fd);
-
-/* Fills a zeroed call, except its place in the list. On failure http.c frees it. */
+/* Fills a zeroed call, except http, sockets and its place in the list. On failure http.c frees it.
+ */
 NODISCARD int http_call_prepare(struct http_call *call, const struct http_request *request,
                                 struct error *err);
 /* The same of a call that has ended, of a request of its kind. False: libcurl cannot. */
