@@ -436,8 +436,11 @@ void pool_close(struct pool *pool) {
     pthread_mutex_unlock(&pool->lock);
     wake(pool);
     pthread_join(pool->thread, NULL);
-    AUTO(text_freep) char *told = request_metrics_text(&pool->metrics);
-    log_event(LOG_INFO, "%s", told);
+    /* The last line of the log says why a worker that has finished nothing ends: worker.c. */
+    if (atomic_load(&pool->metrics.counts[REQUESTS_ANSWERS]) > 0) {
+        AUTO(text_freep) char *told = request_metrics_text(&pool->metrics);
+        log_event(LOG_INFO, "%s", told);
+    }
     pool_free(pool);
 }
 
