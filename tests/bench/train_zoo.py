@@ -6,6 +6,7 @@ The networks have no dropout and no stochastic depth, so that both sides compute
 time a step, which other programs on the machine disturb least; PyTorch's is that of the better of its memory formats."""
 import json
 import os
+import re
 import statistics
 import sys
 import warnings
@@ -113,7 +114,15 @@ def make(folder, name):
                       output_names=['y'], dynamic_axes={'x': {0: 'n'}, 'y': {0: 'n'}})
 
 
+def check_blas():
+    """Debian's PyTorch takes any BLAS; with the reference one products are many times as slow."""
+    with open('/proc/self/maps') as file:
+        if not re.search('openblas|blis|mkl_', file.read()):
+            raise SystemExit('train_zoo.py: PyTorch has the reference BLAS: OpenBLAS is expected (libopenblas0-pthread)')
+
+
 def peer(name, steps, layout):
+    check_blas()
     torch.set_num_threads(int(os.environ['OMP_NUM_THREADS']))
     form = torch.channels_last if layout == 'channels_last' else torch.contiguous_format
     network, (samples, labels) = module(name).to(memory_format=form), map(torch.tensor, data(name))
@@ -140,7 +149,7 @@ def one(folder, trainer, name, steps, rounds, threads):
                     folder, ZOO[name][1][0], steps + WARM, turn)
             else:
                 command = [sys.executable, __file__, 'peer', folder, name, str(steps + WARM), side]
-                environment = {'OMP_NUM_THREADS': str(threads)}
+                environment = {'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads)}
             wall, processor, losses[side] = watch(command, environment, steps)
             seen[side].append((processor, wall))
     median = {side: statistics.median(p for p, _ in turns) for side, turns in seen.items()}
