@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which values of earlier chains a chain computes again, and the instructions that do
+// (chain_group.h).
 #include <stdlib.h>
 
 #include "agent/engine/device/cpu/chain/chain_group.h"
