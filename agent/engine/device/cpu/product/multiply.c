@@ -60,13 +60,9 @@ size_t multiply_tile_floats(int rows, int k) {
     return (size_t)rows * (size_t)(k + 16); /* not tile_row: a smaller k may have a longer row */
 }
 
-bool multiply_copies(int64_t row, int64_t column, int rows) {
-    return column != 1 || row < 0 || (row % ALIASED == 0 && rows > 1);
-}
-
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile) {
-    if (!multiply_copies(a->row, a->column, rows)) {
+    if (a->column == 1 && (a->row % ALIASED || rows == 1) && a->row >= 0) {
         return *a;
     }
     struct matrix copy = {.data = tile, .row = (int64_t)tile_row(k), .column = 1};

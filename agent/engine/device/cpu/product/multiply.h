@@ -26,12 +26,9 @@ void multiply_pack(const struct vector_ops *ops, struct factor *b, float *packed
 
 /* The floats of `tile` for the next function, for this k and smaller ones. */
 size_t multiply_tile_floats(int rows, int k);
-/* a [rows, k] with adjacent columns: itself, or, where multiply_copies says so of its distances, a
- * copy in `tile`. */
+/* a [rows, k] with adjacent columns: itself, or a copy in `tile`. */
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile);
-
-bool multiply_copies(int64_t row, int64_t column, int rows);
 
 /* The floats of `room` for the next function. */
 size_t multiply_room_floats(const struct vector_ops *ops, int rows);

@@ -12,7 +12,6 @@
 enum {
     BLOCK_ROWS = 84,             // a multiple of the rows that vector_ops.direct computes at once
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
-    PACKED_FLOATS_FAR = 1 << 19, // where each part copies the rows of a
     K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
     UNITS_PER_THREAD = 4,
@@ -176,14 +175,12 @@ static int ceil_div(int64_t a, int64_t b) {
 
 static void divide(const struct cpu_device *cpu, struct product *p) {
     int wide = DIRECT_BLOCKS_MAX * cpu->vectors->block;
-    int threads = threads_count(cpu->threads), units = threads > 1 ? UNITS_PER_THREAD * threads : 1;
+    int units = UNITS_PER_THREAD * threads_count(cpu->threads);
     int64_t multiplies = (int64_t)p->m * p->k * p->n;
     int wanted = (int)MIN(MAX(multiplies / UNIT_MULTIPLIES, 1), ceil_div(units, p->batch_count));
     // Columns first: each part packs only its own.
     int pairs = ceil_div(p->n, wide);
-    bool copies = multiply_copies(p->a.row, p->a.column, p->m);
-    int64_t room = copies ? PACKED_FLOATS_FAR : PACKED_FLOATS_MAX;
-    int fit = (int)MAX(room / ((int64_t)p->k * wide), 1);
+    int fit = (int)MAX(PACKED_FLOATS_MAX / ((int64_t)p->k * wide), 1);
     int part_pairs = MIN(MAX(pairs / wanted, 1), p->packs ? fit : pairs);
     p->part_columns = part_pairs * wide;
     p->column_parts = ceil_div(p->n, p->part_columns);
