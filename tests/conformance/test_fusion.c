@@ -326,43 +326,7 @@ static void upsampled(struct network *net, struct size size) {
                    op(net, "Tanh", transposed_conv(net, y, (struct layer){3, 12, 5, 1, 2}, 0)));
 }
 
-// As in DenseNet: a norm and a relu complete what a concatenation copies.
-static void dense_block(struct network *net, struct size size) {
-    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){16, 3, 3, 1, 1}));
-    int a = conv(net, x, (struct layer){32, 16, 3, 1, 1});
-    int y = network_node(net, "Concat", (int[]){x, a, -2}, ATTRIBUTES(INT("axis", 1)));
-    y = op(net, "Relu", batch_norm(net, y, 48));
-    int b = conv(net, y, (struct layer){21, 48, 3, 1, 1});
-    int z = network_node(net, "Concat", (int[]){x, a, y, b, -2}, ATTRIBUTES(INT("axis", 1)));
-    z = batch_norm(net, z, 117);
-    z = times(net, z, op(net, "Sigmoid", z));
-    network_output(net, conv(net, z, (struct layer){8, 117, 1, 1, 0}));
-}
-
-struct dilation {
-    int h, w, pad_h, pad_w;
-};
-
-static int dilated_conv(struct network *net, int x, int ins, int outs, struct dilation d) {
-    int w = network_constant(net, (struct shape){4, {outs, ins, 3, 3}}, 0.1F, 0);
-    int bias = network_constant(net, (struct shape){1, {outs}}, 0.5F, 0);
-    return network_node(
-        net, "Conv", (int[]){x, w, bias, -2},
-        ATTRIBUTES(INTS("dilations", d.h, d.w), INTS("pads", d.pad_h, d.pad_w, d.pad_h, d.pad_w)));
-}
-
-// As in DeepLab: inputs in planes, in blocks and with a norm that is pending; pads that are no
-// multiples of the dilation; an activation, a residual and nothing behind them.
-static void dilated(struct network *net, struct size size) {
-    int x = op(net, "Relu",
-               dilated_conv(net, picture(net, size, 40), 40, 52, (struct dilation){2, 2, 2, 2}));
-    int y = dilated_conv(net, x, 52, 52, (struct dilation){3, 2, 3, 2});
-    y = times(net, y, op(net, "Sigmoid", y));
-    y = op(net, "Relu", norm(net, conv(net, y, (struct layer){48, 52, 1, 1, 0}), 48));
-    y = dilated_conv(net, y, 48, 52, (struct dilation){4, 1, 5, 1});
-    y = add(net, dilated_conv(net, y, 52, 52, (struct dilation){1, 3, 1, 3}), y);
-    network_output(net, dilated_conv(net, y, 52, 33, (struct dilation){2, 5, 3, 4}));
-}
+#include "tests/conformance/fusion_networks.inc"
 
 static void products(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});

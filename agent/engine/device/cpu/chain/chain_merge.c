@@ -4,7 +4,8 @@
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
 
-// The instruction that makes the value, if only one operand reads it and it is no output; -1: none.
+// The instruction that makes the value, if only one operand reads it and it is not an output; -1:
+// none.
 static int own_maker(const struct chain *chain, int value) {
     int maker = -1, readers = 0;
     for (int i = 0; i < chain->instruction_count; i++) {
