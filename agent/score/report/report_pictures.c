@@ -12,7 +12,8 @@
 
 enum {
     NAME_BYTES = 120,
-    NAMES_MAX = 64, /* inputs that are looked at */
+    NAMES_MAX = 64,  /* inputs that are looked at */
+    PROBE_MS = 2000, /* a storage that is silent for so long is not asked */
     PNG_SIZE_AT = 16,
     PNG_SIZE_END = 24,
 };
@@ -127,7 +128,7 @@ void report_pictures_make(const json_t *spec, struct store *output, const char *
     struct error ignored = {0};
     *ret_pictures = (struct report_pictures){0};
     if (!path || !is_per_file || !store_is_local(path) || !output ||
-        !store_features(output).is_local ||
+        !store_features(output).is_local || store_probe_path(path, PROBE_MS, &ignored) < 0 ||
         store_open(path, /* writes= */ false, &input, &ignored) < 0) {
         return;
     }
@@ -153,7 +154,9 @@ static void add_side(struct page *page, const struct report_picture *picture, in
     page_add(page, "<img width=\"%d\" height=\"%d\" alt=\"", picture->width[side],
              picture->height[side]);
     page_text(page, picture->name, NAME_BYTES);
-    page_add(page, " %s\" src=\"data:image/jpeg;base64,%s\"/>", words[side], picture->sides[side]);
+    page_add(page, " %s\" src=\"data:image/jpeg;base64,", words[side]);
+    page_text(page, picture->sides[side], 0);
+    page_add(page, "\"/>");
 }
 
 void report_pictures_add(struct page *page, const struct report_pictures *pictures) {
