@@ -298,7 +298,7 @@ function files(key) {
 }
 // Pictures are loaded when they come into view.
 function pictures(key) {
-  const one = (pair, side) => make('a', {href: 'picture/' + pair[side] + '/' + key, target: '_blank', rel: 'noopener'},
+  const one = (pair, side) => make('a', {href: 'picture/' + pair[side] + '/' + key, target: '_blank', rel: 'noopener', 'aria-label': pair.name + ' ' + side},
     make('img', {src: 'picture/' + pair[side] + '/' + key, alt: pair.name + ' ' + side, loading: 'lazy', decoding: 'async'}));
   return section('Before and after', make('div', {class: 'pictures'}, ...job.pictures.map(pair =>
     make('figure', {}, make('div', {}, one(pair, 'before'), one(pair, 'after')), make('figcaption', {class: 'note'}, pair.name)))));
