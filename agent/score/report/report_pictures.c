@@ -13,7 +13,7 @@
 enum {
     NAME_BYTES = 120,
     NAMES_MAX = 64,  /* inputs that are looked at */
-    PROBE_MS = 2000, /* a storage that is silent for so long is not asked */
+    PROBE_MS = 2000, /* then a silent storage is left out */
     PNG_SIZE_AT = 16,
     PNG_SIZE_END = 24,
 };
