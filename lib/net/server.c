@@ -24,10 +24,6 @@ enum {
     KEY_UPDATES_MAX = 8,    /* of a connection; no client of ours, nor Go's or curl's, begins one */
 };
 
-struct server *server_of(struct lws *wsi) {
-    return lws_context_user(lws_get_context(wsi));
-}
-
 static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **at,
                       unsigned char *end) {
     return lws_add_http_header_by_name(wsi, (const unsigned char *)name,

@@ -100,7 +100,7 @@ int server_peer_receive(struct server_peer *peer, const char *data, size_t size)
 int server_peer_write(struct server_peer *peer) {
     struct lws *wsi = peer->wsi;
     struct server_message *message = peer->wants_ping ? NULL : peer->first;
-    if (peer->wants_ping) { /* one write a turn */
+    if (peer->wants_ping) {                     /* one write a turn */
         unsigned char frame[LWS_PRE + 1] = {0}; /* libwebsockets passes over a pong of no bytes */
         peer->wants_ping = false;
         if (lws_write(wsi, frame + LWS_PRE, 1, LWS_WRITE_PING) < 0) {

@@ -50,7 +50,9 @@ struct server {
     bool takes_posts;
 };
 
-struct server *server_of(struct lws *wsi);
+static inline struct server *server_of(struct lws *wsi) {
+    return lws_context_user(lws_get_context(wsi));
+}
 
 /* What the events of an open WebSocket do; their results are those of libwebsockets' callback. */
 void server_peer_open(struct lws *wsi, struct server_connection *connection);

@@ -5,11 +5,11 @@
  *     crowd ADDRESS WORKERS STEP_MS CERTIFICATE_SHA256    the token: WINDLASS_TOKEN
  *
  * Workers that lose their connection come back, with a pause, and forget their leases. It ends when
- * all were told that the job is done, or when the coordinator refuses one of them.
+ * each has got the message that the job is done, or when the coordinator refuses one of them.
  *
  * stdout, a JSON object a line: {"second", "open", "items", "leases", "cancelled", "lost"} once a
- * second, the counts since the start, and behind them {"done": true, ...}. Exit code 0: all were
- * told so; 1: refused, or a fault of its own. */
+ * second, the counts since the start, and behind them {"done": true, ...}. Exit code 0: all have
+ * got that message; 1: refused, or a fault of its own. */
 #include "agent/score/wire/message.h"
 #include "lib/digest.h"
 #include "lib/net/address.h"
@@ -514,8 +514,8 @@ static void prepare(char **argv) {
     crowd.address = (struct sockaddr_in){.sin_family = AF_INET,
                                          .sin_port = htons((uint16_t)address.port),
                                          .sin_addr.s_addr = inet_addr(address.host)};
-    crowd.count = atoi(argv[2]);
-    crowd.step_ms = atoi(argv[3]);
+    crowd.count = (int)strtol(argv[2], NULL, 10);
+    crowd.step_ms = (int)strtol(argv[3], NULL, 10);
     crowd.sha256 = argv[4];
     const char *token = getenv("WINDLASS_TOKEN");
     int length = snprintf(crowd.request, sizeof crowd.request,

@@ -80,12 +80,12 @@ while kill -0 "$crowd" 2>/dev/null && kill -0 "$pid" 2>/dev/null; do
     fi
     sleep 0.2
 done
-if kill -0 "$pid" 2>/dev/null; then # the crowd has ended first: as all were told so, or by a fault
+if kill -0 "$pid" 2>/dev/null; then # the crowd has ended first: as each has got its message, or by a fault
     wait "$crowd" || { echo "crowd.sh: the workers have ended" >&2; cat "$work/crowd.err" >&2; exit 1; }
 fi
 wait "$pid" || { cat "$work/crowd.err" "$work/words" >&2; exit 1; }
 pid=
-# Those that were not there at the end never hear of it.
+# Those that were not there at the end do not learn of it.
 kill "$crowd" 2>/dev/null || true
 crowd=
 done=$(jq .items.done "$work/out/summary.json")

@@ -1,6 +1,6 @@
-/* connections.h: the dispatcher's connections: what is known of each, what it has to be sent, and
- * which workers they are. No call looks through all of them but where it says so: there may be ten
- * thousand. For the coordinator's thread alone. */
+/* connections.h: the dispatcher's connections: who each one is, what waits to
+ * be sent to it, and which worker it is. There may be ten thousand: no call goes through all of
+ * them. For the coordinator's thread alone. */
 #pragma once
 
 #include "agent/score/wire/message.h"
@@ -47,7 +47,7 @@ void connections_release(struct connections *connections);
 /* The connection is that worker's; its batches are of this epoch. */
 void connections_admit(struct connections *connections, struct connection *connection, int worker,
                        int64_t epoch);
-/* The connection is no worker's any more. */
+/* The worker has left its connection. */
 void connections_dismiss(struct connections *connections, struct connection *connection);
 /* NULL: the worker is not connected. Any index. */
 struct connection *connections_of_worker(const struct connections *connections, int worker);

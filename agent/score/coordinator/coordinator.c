@@ -2,8 +2,8 @@
 #include "agent/score/coordinator/coordinator.h"
 
 #include "agent/score/coordinator/assemble.h"
-#include "agent/score/coordinator/background_service.h"
-#include "agent/score/coordinator/background_task.h"
+#include "agent/score/coordinator/background/background_service.h"
+#include "agent/score/coordinator/background/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/exit_code.h"
 #include "agent/score/coordinator/outputs.h"

@@ -133,7 +133,6 @@ NODISCARD int ledger_check_thresholds(const struct ledger *ledger, struct error 
 struct ledger_counts ledger_read_counts(const struct ledger *ledger);
 /* The known cells. Once the input is listed all are known, and any thread may call this. */
 int64_t ledger_cells(const struct ledger *ledger);
-size_t ledger_worker_count(const struct ledger *ledger); /* including disconnected ones */
 struct ledger_worker ledger_find_worker(const struct ledger *ledger, int worker);
 /* The first LEDGER_FAILURES_MAX, in the order in which they failed, without those of restored
  * commits. */

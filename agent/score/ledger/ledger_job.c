@@ -262,10 +262,6 @@ int ledger_ahead(const struct ledger *ledger, int worker, int slot) {
     return slots_ahead(&ledger->slots, ledger->workers[worker].first_slot + slot);
 }
 
-size_t ledger_worker_count(const struct ledger *ledger) {
-    return ledger->worker_count;
-}
-
 struct ledger_worker ledger_find_worker(const struct ledger *ledger, int index) {
     struct ledger_worker worker = ledger->workers[index].public;
     worker.name = ledger->workers[index].name;

@@ -252,6 +252,9 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
     json_t *tree = json_pack("{s:i,s:s,s:I,s:I,s:s,s:s,s:s}", "windlass", VERSION, "run", head->run,
                              "number", (json_int_t)head->number, "epoch", (json_int_t)head->epoch,
                              "nonce", head->nonce, "uid", head->uid, "job", head->job);
+    if (head->void_from >= 0) {
+        json_object_set_new(tree, "void", json_integer(head->void_from));
+    }
     json_object_set_new(tree, "workers",
                         writer->workers ? json_incref(writer->workers) : json_array());
     AUTO(text_freep) char *first = json_dumps(tree, JSON_COMPACT);

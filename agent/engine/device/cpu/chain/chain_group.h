@@ -17,7 +17,7 @@ struct group {
     struct group *next;
 };
 
-/* What is known of a slot while groups are formed. */
+/* What is known about a slot while groups are formed. */
 struct group_slot {
     struct group *maker;   /* the open group that makes it, or NULL */
     struct step *producer; /* NULL: it is an input or a constant */

@@ -63,7 +63,7 @@ static void score(struct journal *journal, int64_t *ret_lease) {
     struct error err = {0};
     struct ledger_lease lease;
     int worker = 0;
-    if (ledger_worker_count(journal->ledger) == 0) {
+    if (ledger_read_counts(journal->ledger).workers == 0) {
         CHECK_OK(ledger_join(journal->ledger, "w", 1, &worker, &err), &err);
     }
     CHECK(ledger_next_lease(journal->ledger, 0, &lease));

@@ -72,7 +72,7 @@ static const struct row rows[] = {
      {INTS("kernel_shape", 3, 3)},
      {0},
      0,
-     "is not the weights' shape"},
+     "has 3 as number 2, expected 5, as the weights have"},
     {"Conv",
      11,
      {{4, {2, 3, 10, 12}}, {4, {8, 3, 3, 5}}, {-1}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/background_service.h"
+#include "agent/score/coordinator/background/background_service.h"
 
 #include "agent/score/coordinator/tidy.h"
 #include "agent/score/wire/volume_watch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/background_task.h"
+#include "agent/score/coordinator/background/background_task.h"
 
 static void *run(void *context) {
     struct background_task *task = context;
