@@ -327,18 +327,19 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
 }
 
-/* libwebsockets has tables with a place for each number that a file may have, and the limit of open
- * files may be a billion. A smaller table by its own option is searched from end to end for each
- * event, so the limit is lowered while it looks. */
+/* libwebsockets has tables with a place for each number that a file may have: for the limit of open
+ * files, which may be 1,024 or a billion. (A smaller table by its own option is searched from end
+ * to end for each event.) So the limit is what is wanted while it looks, and stays there if it was
+ * lower. */
 static struct lws_context *create_context(const struct server *server,
                                           const struct lws_context_creation_info *info) {
-    struct rlimit before = {0}, lower;
+    struct rlimit before = {0}, during;
     rlim_t wanted = OTHER_FILES_MAX + (server->is_plain ? 0 : SERVER_PEERS_MAX) + 4 * PREAUTH_MAX;
-    bool is_lowered = getrlimit(RLIMIT_NOFILE, &before) == 0 && before.rlim_cur > wanted;
-    lower = (struct rlimit){.rlim_cur = wanted, .rlim_max = before.rlim_max};
-    is_lowered = is_lowered && setrlimit(RLIMIT_NOFILE, &lower) == 0;
+    bool is_known = getrlimit(RLIMIT_NOFILE, &before) == 0;
+    during = (struct rlimit){.rlim_cur = MIN(wanted, before.rlim_max), .rlim_max = before.rlim_max};
+    bool is_set = is_known && setrlimit(RLIMIT_NOFILE, &during) == 0;
     struct lws_context *context = lws_create_context(info);
-    if (is_lowered) {
+    if (is_set && before.rlim_cur > during.rlim_cur) {
         (void)!setrlimit(RLIMIT_NOFILE, &before);
     }
     return context;

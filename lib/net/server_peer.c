@@ -7,22 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PULSE_MS = 500 };
+
 /* One timer for all peers: libwebsockets would keep one for each, in a sorted list that it walks
  * through for every message that comes. */
 static void on_pulse(lws_sorted_usec_list_t *pulse) {
     struct server *server = lws_container_of(pulse, struct server, pulse);
     int64_t now_ms = clock_monotonic_ms();
+    /* The time in which this thread did something else, or the machine stood still, is no silence
+     * of a peer: what has come meanwhile is not read yet. */
+    int64_t late_ms = now_ms - server->pulse_ms - PULSE_MS;
+    int64_t away_ms = late_ms > PULSE_MS ? late_ms : 0;
     for (struct server_peer *peer = server->peers; peer; peer = peer->next) {
-        int64_t silent_ms = now_ms - peer->heard_ms;
-        if (silent_ms > (SERVER_PING_S + SERVER_SILENCE_S) * 1000) {
+        peer->heard_ms = MIN(peer->heard_ms + away_ms, now_ms);
+        peer->pinged_ms = MIN(peer->pinged_ms + away_ms, now_ms);
+        if (peer->is_pinged && now_ms - peer->pinged_ms > SERVER_SILENCE_S * 1000) {
             lws_set_timeout(peer->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
-        } else if (silent_ms > SERVER_PING_S * 1000 && !peer->is_pinged) {
+        } else if (!peer->is_pinged && now_ms - peer->heard_ms > SERVER_PING_S * 1000) {
             peer->wants_ping = peer->is_pinged = true;
+            peer->pinged_ms = now_ms;
             lws_callback_on_writable(peer->wsi);
         }
     }
+    server->pulse_ms = now_ms;
     if (server->peers) {
-        lws_sul_schedule(server->lws, 0, &server->pulse, on_pulse, LWS_US_PER_SEC);
+        lws_sul_schedule(server->lws, 0, &server->pulse, on_pulse, PULSE_MS * LWS_US_PER_MS);
     }
 }
 
@@ -38,7 +47,8 @@ void server_peer_open(struct lws *wsi, struct server_connection *connection) {
     if (peer->next) {
         peer->next->previous = peer;
     } else {
-        lws_sul_schedule(server->lws, 0, &server->pulse, on_pulse, LWS_US_PER_SEC);
+        server->pulse_ms = clock_monotonic_ms();
+        lws_sul_schedule(server->lws, 0, &server->pulse, on_pulse, PULSE_MS * LWS_US_PER_MS);
     }
     server->peers = peer;
     server_peer_heard(peer);

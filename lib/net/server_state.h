@@ -17,9 +17,10 @@ struct server_peer {
     struct server *server;
     struct lws *wsi;
     struct server_peer *previous, *next;
-    int64_t heard_ms; /* when its last bytes came */
-    bool wants_ping, is_pinged;
-    struct buffer incoming; /* fragments of an incomplete message */
+    int64_t heard_ms, pinged_ms; /* when its last bytes came, and when it was pinged */
+    bool wants_ping;             /* a ping is to be sent */
+    bool is_pinged;              /* nothing has come since */
+    struct buffer incoming;      /* fragments of an incomplete message */
     struct server_message *first, *last;
     size_t queued_bytes;
     bool closing;
@@ -39,6 +40,7 @@ struct server {
     struct lws_vhost *vhost;
     lws_sorted_usec_list_t alarm, expiry, pulse;
     struct server_peer *peers;
+    int64_t pulse_ms;       /* when the timer of all peers last fired */
     struct preauth preauth; /* connections without the token, by their struct lws */
     const struct server_events *events;
     void *context;

@@ -13,7 +13,6 @@ cd "$(dirname "$0")/../.."
 unit=miniBatchSize workers=${1:-1000} items=${2:-200000} step_ms=${3:-100} size=${4:-1}
 build=${BUILD:-build}
 make --no-print-directory BUILD="$build" "$build/tests/scale/crowd" >/dev/null
-ulimit -n "$(ulimit -Hn)"
 agent=$(realpath "$build/windlass-agent")
 work=$(mktemp -d)
 pid= crowd=
@@ -101,6 +100,7 @@ figure "memory with all of them, KiB" "${full_kb:-none}"
 figure "KiB a worker" "$(awk "BEGIN { print ${full_kb:-0} ? (${full_kb:-0} - $empty_kb) / $workers : \"none\" }")"
 figure "most memory, KiB" "$high"
 figure "processor of the coordinator, s" "$(awk "BEGIN { print $ticks / $(getconf CLK_TCK) }")"
-[ -z "$killed" ] || figure "seconds from the kill until all were back" "$(jq -s --argjson n "$workers" --argjson at "$killed" 'map(select(.second > $at + 1 and .open == $n)) | first | .second - $at' "$work/crowd")"
+[ "${KILL:-}" != yes ] || [ -n "$killed" ] || { echo "crowd.sh: the job ended before the coordinator was killed" >&2; exit 1; }
+[ -z "$killed" ] || figure "seconds from the kill until all were back" "$(jq -s --argjson n "$workers" --argjson at "$killed" 'map(select(.second > $at + 1 and .open == $n)) | first | if . then .second - $at else "none" end' "$work/crowd")"
 figure "seconds of all" "$(awk "BEGIN { printf \"%.1f\", ($(date +%s%N) - $begun) / 1e9 }")"
 [ "$done" = "$items" ] || { echo "crowd.sh: $done of $items items are done" >&2; exit 1; }

@@ -17,7 +17,7 @@ code=$?
 value() { awk -F'\t' -v name="$1" '$1 == name { print $2 }' "$folder/figures"; }
 all_is_done() { [ $code = 0 ] && [ "$(value items)" = $rows ]; }
 is_small() { awk -v kb="$(value "KiB a worker")" -v most=$most_kb 'BEGIN { exit !(kb > 0 && kb <= most) }'; }
-all_come_back() { [ "$(value "seconds from the kill until all were back")" != null ]; }
+all_come_back() { [[ $(value "seconds from the kill until all were back") =~ ^[0-9.]+$ ]]; }
 check "$workers workers: each of $rows rows is done once, though the coordinator is killed" all_is_done
 check "$workers workers: at most $most_kb KiB of the coordinator for each" is_small
 check "$workers workers: all are connected to the second coordinator" all_come_back

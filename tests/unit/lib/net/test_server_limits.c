@@ -24,7 +24,7 @@ enum { SECONDS = 10 /* for everything that does not come at once */, FLOOD = 64 
 static struct {
     struct server *server;
     pthread_t thread;
-    atomic_bool stop;
+    atomic_bool stop, is_away;
     atomic_int received, closed;
 } house;
 
@@ -64,6 +64,9 @@ static void *serve(void *context) {
     struct error err = {0};
     (void)context;
     while (!house.stop && server_service(house.server, 50, &err) == 0) {
+        while (house.is_away) {
+            poll(NULL, 0, 10);
+        }
     }
     return NULL;
 }
@@ -269,6 +272,22 @@ static void who_answers_no_ping_is_closed(void) {
     house_close();
 }
 
+/* The server's thread does something else for longer than a peer may be silent. */
+static void who_was_not_listened_to_stays(void) {
+    house_open();
+    SSL *tls = dial(TLS1_3_VERSION);
+    CHECK_INT(ask(tls, "/work", "Authorization: Bearer secret\r\n"), 101);
+    house.is_away = true;
+    poll(NULL, 0, (SERVER_PING_S + SERVER_SILENCE_S + 1) * 1000);
+    send_text(tls, "still", 5);
+    house.is_away = false;
+    CHECK(has_come(&house.received));
+    poll(NULL, 0, 1000);
+    CHECK_INT(house.closed, 0);
+    hang_up(tls);
+    house_close();
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to who has hung up */
     TEST(who_is_let_in);
@@ -277,5 +296,6 @@ int main(void) {
     TEST(messages_have_a_largest_size);
     TEST(who_does_not_read_is_sent_away);
     TEST(who_answers_no_ping_is_closed);
+    TEST(who_was_not_listened_to_stays);
     return TEST_END();
 }
