@@ -291,9 +291,12 @@ static int check(struct checking *checking, struct error *err) {
         }
     }
     (checking->format ? print_json : print_text)(checking, &why);
-    return fflush(stdout) == 0 && !ferror(stdout)
+    if (fflush(stdout) != 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output: %m");
+    }
+    return !ferror(stdout) /* of an earlier write, whose errno is gone */
                ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output: %m");
+               : error_set(err, ERROR_UNAVAILABLE, "cannot write to standard output");
 }
 
 static void release(struct checking *checking) {

@@ -17,6 +17,7 @@ bool picture_name_is_ending(const char *ending) {
 }
 
 bool picture_name_is_known(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot && dot > name && picture_name_is_ending(dot + 1);
+    const char *slash = strrchr(name, '/');
+    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    return dot && dot > base && picture_name_is_ending(dot + 1);
 }

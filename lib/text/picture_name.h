@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* "a/b.JPG"; not ".jpg", a hidden file. */
+/* "a/b.JPG"; not ".jpg" and "a/.jpg", hidden files. */
 bool picture_name_is_known(const char *name);
 /* An ending without its dot: "jpg". */
 bool picture_name_is_ending(const char *ending);
