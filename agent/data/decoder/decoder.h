@@ -93,6 +93,8 @@ NODISCARD int decoder_film(struct decoder *decoder, const struct decoder_files *
 /* Decoders of pictures for many threads: at most as many processes as processors that this one may
  * use; further calls wait for one. */
 struct decoder_pool *decoder_pool_new(void);
+/* Other limits than DECODER_PICTURE_LIMITS. Before the first call. */
+void decoder_pool_limit(struct decoder_pool *pool, struct decoder_limits limits);
 void decoder_pool_free(struct decoder_pool *pool); /* accepts NULL */
 NODISCARD int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size,
                                  struct picture *ret_picture, struct error *err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 struct decoder_pool {
+    struct decoder_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t has_idle;
     struct decoder **idle;   /* [count] */
@@ -16,9 +17,14 @@ struct decoder_pool {
 
 struct decoder_pool *decoder_pool_new(void) {
     struct decoder_pool *pool = x_calloc(1, sizeof *pool);
+    pool->limits = DECODER_PICTURE_LIMITS;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->has_idle, NULL);
     return pool;
+}
+
+void decoder_pool_limit(struct decoder_pool *pool, struct decoder_limits limits) {
+    pool->limits = limits;
 }
 
 void decoder_pool_free(struct decoder_pool *pool) {
@@ -55,7 +61,7 @@ static struct decoder *take(struct decoder_pool *pool) {
         pool->made++;
     }
     pthread_mutex_unlock(&pool->lock);
-    return decoder ? decoder : decoder_new(DECODER_PICTURE_LIMITS);
+    return decoder ? decoder : decoder_new(pool->limits);
 }
 
 static void give_back(struct decoder_pool *pool, struct decoder *decoder) {

@@ -198,6 +198,24 @@ static int add_error(void *context, int64_t first, const struct report_failure *
     return answer_error_line(line, &id, failure->cause, failure->cause_size, err);
 }
 
+static int name_picture(void *context, int64_t item, struct buffer *name, struct error *err) {
+    return name_item(context, 0, item, name, err);
+}
+
+static void make_pictures(const struct summary *summary, struct store *output,
+                          struct report_pictures *ret_pictures) {
+    const struct prepared_job *prepared = summary->prepared;
+    bool has_names = prepared && prepared->list && !prepared->media->lines->is_batch;
+    struct report_pictures_options options = {.spec = summary->job->spec,
+                                              .output = output,
+                                              .added = prepared ? prepared->added : NULL,
+                                              .items = has_names ? prepared->items : 0,
+                                              .name = name_picture,
+                                              .context = (void *)(uintptr_t)summary,
+                                              .is_interrupted = job_is_interrupted};
+    report_pictures_make(&options, ret_pictures);
+}
+
 static int write_report(const struct summary *summary, struct store *output, struct commit_log *log,
                         struct facts **ret_facts, struct error *err) {
     const struct run_progress *progress = summary->progress;
@@ -207,8 +225,7 @@ static int write_report(const struct summary *summary, struct store *output, str
     AUTO(tree_freep) json_t *told = run_progress_json(progress, &counts, /* now_ms= */ 0);
     bool has_errors = summary->prepared && endpoint_form_is_batch(job->spec);
     AUTO(report_pictures_release) struct report_pictures pictures = {0};
-    const struct prepared_job *prepared = summary->prepared;
-    report_pictures_make(job->spec, output, prepared ? prepared->added : NULL, &pictures);
+    make_pictures(summary, output, &pictures);
     struct report_options options = {
         .job = job->name,
         .run = job->run,

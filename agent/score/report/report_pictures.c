@@ -6,6 +6,8 @@
 #include "agent/data/image/jpeg_outline.h"
 #include "agent/data/image/scale.h"
 #include "lib/text/base64.h"
+#include "lib/text/picture_name.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@ enum {
     NAME_BYTES = 120,
     NAMES_MAX = 64,  /* inputs that are looked at */
     PROBE_MS = 2000, /* then a silent storage is left out */
+    DECODE_S = 2,    /* for one picture, of processor time and without a word */
     PNG_SIZE_AT = 16,
     PNG_SIZE_END = 24,
 };
@@ -51,7 +54,8 @@ static bool is_of_usual_size(const struct buffer *file) {
     default:
         return false;
     }
-    return width > 0 && height > 0 && width * height <= REPORT_PICTURE_PIXELS_MAX;
+    return width > 0 && height > 0 && width <= MEDIA_SIDE_MAX && height <= MEDIA_SIDE_MAX &&
+           width * height <= REPORT_PICTURE_PIXELS_MAX;
 }
 
 /* Takes a picture's longer side to that of a copy; smaller ones stay as they are. */
@@ -63,12 +67,15 @@ static void shrink(const struct picture *picture, struct picture *ret_copy) {
 }
 
 struct making {
+    const struct report_pictures_options *options;
     struct store *sides[2]; /* the input, the output */
     struct decoder_pool *decoders;
-    const char *added;
-    struct report_pictures *pictures;
-    int looked_at;
+    int64_t until_ms; /* monotonic clock */
 };
+
+static bool is_over(const struct making *making) {
+    return making->options->is_interrupted() || clock_monotonic_ms() >= making->until_ms;
+}
 
 /* Sets one side of the picture; false: there is no such file, or it is not shown. */
 static bool copy_side(const struct making *making, const char *name, struct report_picture *picture,
@@ -79,7 +86,7 @@ static bool copy_side(const struct making *making, const char *name, struct repo
     uint8_t *bytes = NULL;
     size_t size = 0;
     buffer_init(&file, REPORT_PICTURE_BYTES_MAX);
-    if (store_get(making->sides[side], name, &file, NULL, &ignored) < 0 ||
+    if (is_over(making) || store_get(making->sides[side], name, &file, NULL, &ignored) < 0 ||
         !is_of_usual_size(&file) ||
         decoder_pool_image(making->decoders, file.data, file.size, &whole, &ignored) < 0) {
         return false;
@@ -104,39 +111,54 @@ static void release(struct report_picture *picture) {
     *picture = (struct report_picture){0};
 }
 
-/* The output first: most jobs make none that is a picture. */
-static int take(void *context, const char *name, const struct store_info *info UNUSED,
-                struct error *err UNUSED) {
-    struct making *making = context;
-    struct report_pictures *pictures = making->pictures;
-    struct report_picture *picture = &pictures->at[pictures->count];
-    AUTO(text_freep) char *made = x_printf("%s%s", name, making->added ? making->added : "");
-    if (copy_side(making, made, picture, 1) && copy_side(making, name, picture, 0)) {
-        picture->name = x_strdup(name);
-        pictures->count++;
-    } else {
+/* The output first: most jobs make none that is a picture, as its name says. */
+static bool take(const struct making *making, const char *name, struct report_picture *picture) {
+    const char *added = making->options->added;
+    AUTO(text_freep) char *made = x_printf("%s%s", name, added ? added : "");
+    if (!picture_name_is_known(name) || !picture_name_is_known(made) ||
+        !copy_side(making, made, picture, 1) || !copy_side(making, name, picture, 0)) {
         release(picture);
+        return false;
     }
-    return pictures->count == REPORT_PICTURES_MAX || ++making->looked_at == NAMES_MAX;
+    picture->name = x_strdup(name);
+    return true;
 }
 
-void report_pictures_make(const json_t *spec, struct store *output, const char *added,
+static void take_first(const struct making *making, struct report_pictures *pictures) {
+    const struct report_pictures_options *options = making->options;
+    int64_t count = MIN(options->items, (int64_t)NAMES_MAX);
+    for (int64_t i = 0; i < count && pictures->count < REPORT_PICTURES_MAX; i++) {
+        AUTO(buffer_release) struct buffer name;
+        struct error ignored = {0};
+        buffer_init(&name, STORE_NAME_MAX);
+        if (is_over(making) || options->name(options->context, i, &name, &ignored) < 0) {
+            return;
+        }
+        pictures->count +=
+            take(making, name.data ? name.data : "", &pictures->at[pictures->count]);
+    }
+}
+
+void report_pictures_make(const struct report_pictures_options *options,
                           struct report_pictures *ret_pictures) {
+    const json_t *spec = options->spec;
     const char *path = tree_text(spec, "input.files.path", NULL);
     bool is_per_file = strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0;
     AUTO(store_freep) struct store *input = NULL;
     struct error ignored = {0};
     *ret_pictures = (struct report_pictures){0};
-    if (!path || !is_per_file || !store_is_local(path) || !output ||
-        !store_features(output).is_local || store_probe_path(path, PROBE_MS, &ignored) < 0 ||
+    if (!path || !is_per_file || !store_is_local(path) || !options->output ||
+        !store_features(options->output).is_local || options->items == 0 ||
+        options->is_interrupted() || store_probe_path(path, PROBE_MS, &ignored) < 0 ||
         store_open(path, /* writes= */ false, &input, &ignored) < 0) {
         return;
     }
-    struct making making = {.sides = {input, output},
+    struct making making = {.options = options,
+                            .sides = {input, options->output},
                             .decoders = decoder_pool_new(),
-                            .added = added,
-                            .pictures = ret_pictures};
-    (void)!store_list(input, "", NULL, take, &making, &ignored);
+                            .until_ms = clock_monotonic_ms() + REPORT_PICTURES_MS};
+    decoder_pool_limit(making.decoders, (struct decoder_limits){DECODE_S * 1000, DECODE_S});
+    take_first(&making, ret_pictures);
     decoder_pool_free(making.decoders);
 }
 
