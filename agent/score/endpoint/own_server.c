@@ -42,7 +42,8 @@ struct own_server {
     bool was_tried;  /* whether other pods reach it */
     int in_a_row;    /* ends without an answer between */
     json_t *spec;    /* its `scorer` and `code` */
-    char seen[65];   /* of the files that its command names, before it was started */
+    char seen[65];   /* of the files that its command names: of a child before it was started, in a
+                        pod when the worker began, beside it */
 };
 
 /* ---- its words and variables ---------------------------------------------------------------- */
@@ -235,17 +236,16 @@ static int check_end(struct own_server *server, int64_t answers, struct error *e
     return 0;
 }
 
-/* What is started again reads them as they are now; the next worker lists them anew. */
-static int check_models(const struct own_server *server, struct error *err) {
-    char seen[65];
-    if (code_files_look(server->spec, seen, err) < 0) {
+int own_server_check_files(const struct own_server *server, const char *seen, struct error *err) {
+    char now[65];
+    if (!seen && code_files_look(server->spec, now, err) < 0) {
         return -1;
     }
-    return strcmp(seen, server->seen) == 0
+    return strcmp(seen ? seen : now, server->seen) == 0
                ? 0
                : error_set(err, ERROR_UNAVAILABLE,
-                           "spec." FIELD " has ended, and files that its command names have "
-                           "changed since it was started");
+                           "endpoint.server: files that its command names have changed since it was "
+                           "started; restore them, or run the job with another output");
 }
 
 static int take_state(struct own_server *server, const struct serve_state *state, int64_t answers,
@@ -258,7 +258,8 @@ static int take_state(struct own_server *server, const struct serve_state *state
     server->in_a_row = answers > server->answers ? 1 : server->in_a_row + (int)MIN(ends, 100);
     server->answers = answers;
     log_event(LOG_WARNING, "the model server has ended: %s", state->words);
-    return check_end(server, answers, err) < 0 ? -1 : check_models(server, err);
+    /* What is started again reads the files as they are now; the next worker lists them anew. */
+    return check_end(server, answers, err) < 0 ? -1 : own_server_check_files(server, NULL, err);
 }
 
 /* Who reaches a model server is answered: it asks for nothing. */

@@ -149,11 +149,14 @@ static int endpoint_open(const struct scorer_options *options, struct scorer **r
 static int endpoint_files(struct scorer *scorer, const struct scorer *first, json_t *files,
                           struct error *err) {
     struct shared *shared = scorer->shared;
-    char ignored[65];
+    char seen[65];
     if (!first && !shared->files) {
         AUTO(tree_freep) json_t *listed = json_object();
-        if (code_files_add(scorer->options.spec, listed, ignored, err) < 0) {
+        if (code_files_add(scorer->options.spec, listed, seen, err) < 0) {
             return -1;
+        }
+        if (shared->server && own_server_check_files(shared->server, seen, err) < 0) {
+            return error_context(err, "spec.scorer");
         }
         shared->files = TAKE(listed);
     }
@@ -167,8 +170,13 @@ static int endpoint_try(struct scorer *scorer, struct error *err) {
                                          : unique_check(options->spec, options->media->lines, err);
 }
 
+/* Loaded is what was listed only if it is still there. The first slot looks for all. */
 static int endpoint_start(struct scorer *scorer, struct error *err) {
-    return pool_await(scorer->shared->pool, scorer->options.ends, err);
+    const struct own_server *server = scorer->options.first ? NULL : scorer->shared->server;
+    if (pool_await(scorer->shared->pool, scorer->options.ends, err) < 0) {
+        return -1;
+    }
+    return server ? own_server_check_files(server, NULL, err) : 0;
 }
 
 /* ---- memory: each of a thousand slots may have a large row ---------------------------------- */

@@ -104,6 +104,18 @@ kill -9 $(pgrep -f "^$server port.*$work/moved")
 wait $run
 run=
 check "a server that is started again with another model does not answer: the job ends by its name" says moved "spec.scorer.endpoint.server: data/net/m.gguf changed while the job ran"
+manifest loading "" "" ""
+sed -i "s#command: .*, }, concurrency#command: [sh, -c, ': >$work/loading; until [ -e $work/loaded ]; do sleep 0.1; done; exec \$0 port=\$1 any=1 record=$work/loading.asked', '$server', \$(WINDLASS_PORT), \$(data)/net/m.gguf]}, concurrency#" "$work/loading.yaml"
+run_model loading &
+run=$!
+until_true_while $run 60 test -e "$work/loading"
+sleep 1 # a worker that does not look again has listed the model by then
+echo four >"$work/data/net/m.gguf"
+: >"$work/loaded"
+wait $run
+run=
+check "nor does one whose model is replaced while it loads" says loading "spec.scorer.endpoint.server: data/net/m.gguf changed while the job ran"
+check "and it is not asked" [ ! -s "$work/loading.asked" ]
 
 # ---- servers that never come
 wanted_code=1 job 1 fails "'record=$work/fails.asked', 'fails=no such model: m.gguf'"

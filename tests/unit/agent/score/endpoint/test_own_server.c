@@ -3,6 +3,8 @@
  * the server's container. This program itself is started in place of the agent, and writes down
  * what it was given. */
 #include "agent/score/endpoint/own_server.h"
+
+#include "agent/score/worker/code_files.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
@@ -96,6 +98,38 @@ static void an_entry_replaces_ours(void) {
     CHECK(!has_line(said, "HOME=/home/somebody"));
 }
 
+static void write_model(const char *text) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/m.gguf", folder);
+    CHECK_OK(file_write(path, text, strlen(text), &err), &err);
+}
+
+static void models_are_those_of_the_start(void) {
+    struct own_server *server = NULL;
+    struct error err = {0};
+    char seen[65];
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:{s:{s:[s], s:i}}}, s:{s:[s]}}", "scorer", "endpoint", "server",
+                             "command", "$(WINDLASS_PORT)", "port", 8000, "code", "models",
+                             "net/m.gguf");
+    AUTO(tree_freep) json_t *files = json_object();
+    setenv("net", folder, 1);
+    write_model("one");
+    CHECK_OK(own_server_open(spec, &server, &err), &err);
+    CHECK_OK(code_files_add(spec, files, seen, &err), &err);
+    CHECK_OK(own_server_check_files(server, seen, &err), &err);
+    CHECK_OK(own_server_check_files(server, NULL, &err), &err);
+    write_model("another");
+    CHECK_OK(own_server_check_files(server, seen, &err), &err);
+    CHECK(own_server_check_files(server, NULL, &err) < 0);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    CHECK(text_starts(err.text, "endpoint.server: files that its command names have changed"));
+    err = (struct error){0};
+    CHECK_OK(code_files_look(spec, seen, &err), &err);
+    CHECK(own_server_check_files(server, seen, &err) < 0);
+    own_server_close(server);
+}
+
 int main(int argc, char **argv) {
     struct error err = {0};
     if (argc > 3 && strcmp(argv[1], "serve") == 0) {
@@ -109,6 +143,7 @@ int main(int argc, char **argv) {
     setenv("OURS", "secret", 1);
     TEST(names_are_the_servers_own);
     TEST(an_entry_replaces_ours);
+    TEST(models_are_those_of_the_start);
     (void)!file_remove_tree(folder, &err);
     return TEST_END();
 }
