@@ -86,7 +86,9 @@ static void note_link(struct search *search, const char *name, const struct stor
     if (info->is_folder) {
         AUTO(text_freep) char *path = x_printf("%s/%s", search->folder, name);
         add_folder(search, path);
-    } else if (!search->unseen && (is_code(name) || !strchr(file_basename(name), '.'))) {
+    } else if (!search->unseen &&
+               (has_extension(name, search->is_of_models ? weights : extensions) ||
+                !strchr(file_basename(name), '.'))) {
         search->unseen = x_strdup(info->fault);
     }
 }
@@ -177,9 +179,8 @@ static int find_folder(const char *folder, bool is_of_models, json_t *found, str
     }
     if (search.unseen) {
         log_event(LOG_WARNING,
-                  "spec.scorer.command: %s: its target is not compared; put the files "
-                  "themselves there",
-                  search.unseen);
+                  "spec.%s%s: its target is not compared; put the files themselves there",
+                  is_of_models ? RUN_FILE_SERVER : RUN_FILE_CODE, search.unseen);
     }
     return result < 0 ? -1 : !search.is_full;
 }
@@ -290,9 +291,9 @@ static int hash_range(int fd, const char *path, int64_t from, int64_t size, stru
     return 0;
 }
 
-static int hash_file(int fd, const char *path, int64_t size, struct digest *digest,
-                     struct error *err) {
-    if (size <= CODE_BYTES_MAX) {
+static int hash_file(int fd, const char *path, int64_t size, int64_t whole_max,
+                     struct digest *digest, struct error *err) {
+    if (size <= whole_max) {
         return hash_range(fd, path, 0, size, digest, err);
     }
     AUTO(text_freep) char *text = x_printf("%lld", (long long)size);
@@ -302,8 +303,10 @@ static int hash_file(int fd, const char *path, int64_t size, struct digest *dige
                : hash_range(fd, path, size - END_BYTES, END_BYTES, digest, err);
 }
 
-/* Lists a file under its field; one that is gone or cannot be read is left out. */
-static int add_hash(const char *prefix, const char *path, json_t *listed, struct error *err) {
+/* Lists a file under its field; one that is gone or cannot be read is left out. Of one larger than
+ * whole_max size and both ends count. */
+static int add_hash(const char *prefix, const char *path, int64_t whole_max, json_t *listed,
+                    struct error *err) {
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
     struct stat status;
@@ -316,15 +319,25 @@ static int add_hash(const char *prefix, const char *path, json_t *listed, struct
         return -1;
     }
     AUTO(digest_freep) struct digest *digest = digest_new();
-    if (hash_file(fd, path, status.st_size, digest, err) < 0) {
+    if (hash_file(fd, path, status.st_size, whole_max, digest, err) < 0) {
         return -1;
     }
     digest_end(TAKE(digest), hex);
     AUTO(text_freep)
-    char *field =
-        x_printf("%s%s%s", prefix, path, status.st_size > CODE_BYTES_MAX ? " (ends)" : "");
+    char *field = x_printf("%s%s%s", prefix, path, status.st_size > whole_max ? " (ends)" : "");
     json_object_set_new(listed, field, json_string(hex));
     return 0;
+}
+
+/* Models may be far larger than what is read whole of them: coordinator and workers each read them.
+ */
+static int64_t whole_max_of(const json_t *spec, const json_t *found) {
+    int64_t bytes = 0;
+    for (size_t i = 0; tree_get(spec, "code.models") && i < json_array_size(found); i++) {
+        int64_t size = json_integer_value(json_array_get(json_array_get(found, i), 1));
+        bytes += MIN(size, CODE_BYTES_MAX + 1 - bytes);
+    }
+    return bytes > CODE_BYTES_MAX ? 2 * END_BYTES : CODE_BYTES_MAX;
 }
 
 /* A list too long for a message becomes the digest of its text. */
@@ -369,9 +382,10 @@ int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65], 
     if (find_all(spec, &found, err) < 0) {
         return -1;
     }
+    int64_t whole_max = whole_max_of(spec, found);
     for (size_t i = 0; i < json_array_size(found); i++) {
         path = json_string_value(json_array_get(json_array_get(found, i), 0));
-        if (add_hash(prefix, path, listed, err) < 0) {
+        if (add_hash(prefix, path, whole_max, listed, err) < 0) {
             return error_context(err, "spec.%.*s", (int)strcspn(prefix, ":"), prefix);
         }
     }

@@ -24,6 +24,7 @@ enum {
 /* Adds "scorer.command: code/lib/util.py" (of a server RUN_FILE_SERVER) -> SHA-256 for each file,
  * or "scorer.command: code (all)" for all of them together. Of a larger file than CODE_BYTES_MAX:
  * "scorer.command: code/net.pt (ends)", the SHA-256 of its size, its first and its last 32 MiB.
+ * So of a server's files of more than 64 MiB, if all of them have more than CODE_BYTES_MAX.
  * ret_seen: a digest of the files' names and change tokens; equal ones need not be read again.
  * Nothing is added without `code`. Blocks; errors are the storage's. Places and files that do not
  * exist are left out. */

@@ -193,6 +193,66 @@ static void test_models_of_a_server(void) {
     CHECK_STR(run_file_find_change(before, after), RUN_FILE_SERVER "code/net/m.gguf");
 }
 
+static void put_size(const char *name, int64_t size) {
+    put(name, "");
+    AUTO(text_freep) char *path = file_join(root, name);
+    CHECK_INT(truncate(path, size), 0);
+}
+
+/* All of them are read by the coordinator and by each worker. */
+static void test_of_large_models_the_ends_count(void) {
+    AUTO(tree_freep) json_t *spec = spec_of("models", "code/large");
+    put("large/config.json", "1");
+    put_size("large/1.safetensors", 65 << 20);
+    AUTO(tree_freep) json_t *whole = files_of(spec);
+    CHECK(json_object_get(whole, RUN_FILE_SERVER "code/large/1.safetensors"));
+    put_size("large/2.safetensors", INT64_C(1) << 40);
+    AUTO(tree_freep) json_t *ends = files_of(spec);
+    CHECK_INT(json_object_size(ends), 3);
+    CHECK(json_object_get(ends, RUN_FILE_SERVER "code/large/config.json"));
+    CHECK(json_object_get(ends, RUN_FILE_SERVER "code/large/1.safetensors (ends)"));
+    CHECK(json_object_get(ends, RUN_FILE_SERVER "code/large/2.safetensors (ends)"));
+}
+
+/* What is logged while the files of this folder are listed. The caller frees. */
+static char *logged_of(const char *kind, const char *folder) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = file_join(root, "logged");
+    AUTO(tree_freep) json_t *spec = spec_of(kind, folder);
+    char *text = NULL;
+    size_t size = 0;
+    int kept = dup(STDERR_FILENO);
+    CHECK(freopen(path, "w", stderr));
+    AUTO(tree_freep) json_t *files = files_of(spec);
+    fflush(stderr);
+    CHECK(dup2(kept, STDERR_FILENO) == STDERR_FILENO);
+    close(kept);
+    CHECK_OK(file_read(path, 1 << 16, &text, &size, &err), &err);
+    return text ? text : x_strdup("");
+}
+
+/* A link that leaves the volume. */
+static void test_what_cannot_be_compared_is_told(void) {
+    static const struct {
+        const char *kind, *link, *told; /* told: NULL: nothing, it would not count either */
+    } rows[] = {
+        {"models", "away/net.safetensors", "spec.scorer.endpoint.server: "},
+        {"models", "away/5f0c", "spec.scorer.endpoint.server: "},
+        {"models", "away/main.py", NULL},
+        {"folders", "away/main.py", "spec.scorer.command: "},
+        {"folders", "away/net.safetensors", NULL},
+    };
+    put("away/config.json", "1");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *path = file_join(root, rows[i].link);
+        AUTO(text_freep) char *wanted = x_printf("%scode/%s", rows[i].told ?: "", rows[i].link);
+        link_to(rows[i].link, "/etc/passwd");
+        AUTO(text_freep) char *logged = logged_of(rows[i].kind, "code/away");
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(rows[i].told ? strstr(logged, wanted) != NULL : !*logged, true);
+    }
+}
+
 int main(void) {
     if (!mkdtemp(root)) {
         return 1;
@@ -202,6 +262,8 @@ int main(void) {
     TEST(test_a_change_is_seen_and_named);
     TEST(test_too_many_files_leave_the_named_one);
     TEST(test_models_of_a_server);
+    TEST(test_of_large_models_the_ends_count);
+    TEST(test_what_cannot_be_compared_is_told);
     struct error ignored = {0};
     (void)!file_remove_tree(root, &ignored);
     return TEST_END();
