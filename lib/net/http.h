@@ -72,8 +72,8 @@ struct http_request {
     bool refuses_link_local; /* addresses as in address_is_link_local get no connection: DENIED */
     const char *proxy;       /* "http://..", "socks5://.." */
 
-    /* Of requests of one kind only url, body and context differ; each has a body and no shown_url.
-     * What they have in common is set once. 0: of no kind. */
+    /* Of requests of one kind only url, body and context differ; each has a body, no shown_url and
+     * no server_name. What they have in common is set once. 0: of no kind. */
     int kind;
     enum http_reuse reuse;
     int connect_ms; /* until connected; 0: 300 s, libcurl's default */

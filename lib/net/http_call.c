@@ -5,6 +5,7 @@
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
 
+#include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -278,7 +279,13 @@ static void set_name(struct http_call *call, const struct http_request *request)
                                     request->shown_url ? request->shown_url : request->url);
 }
 
+/* What prepare_again sets anew, and what it leaves. */
+static void check_kind(const struct http_request *request) {
+    assert(request->kind == 0 || (request->body && !request->shown_url && !request->server_name));
+}
+
 bool http_call_prepare_again(struct http_call *call, const struct http_request *request) {
+    check_kind(request);
     buffer_clear(&call->body);
     error_clear(&call->err);
     *call->reason = *call->refused = 0;
@@ -298,6 +305,7 @@ bool http_call_prepare_again(struct http_call *call, const struct http_request *
 
 int http_call_prepare(struct http_call *call, const struct http_request *request,
                       struct error *err) {
+    check_kind(request);
     set_name(call, request);
     call->kind = request->kind;
     buffer_init(&call->body, request->bytes_max);

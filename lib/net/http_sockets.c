@@ -42,9 +42,14 @@ void http_sockets_opened(struct http_sockets *sockets, int fd) {
     sockets->of[fd] = (struct http_socket){.is_open = true};
 }
 
+/* While a process that was forked has a copy of the socket, closing does not take it out. */
 int http_sockets_close(struct http_sockets *sockets, int fd) {
-    if (fd < sockets->room) {
-        sockets->of[fd] = (struct http_socket){0};
+    struct http_socket *socket = find(sockets, fd);
+    if (socket && socket->watched) {
+        set_events(sockets, fd, 0);
+    }
+    if (socket) {
+        *socket = (struct http_socket){0};
     }
     return close(fd);
 }

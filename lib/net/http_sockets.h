@@ -16,7 +16,7 @@ struct http_sockets {
 void http_sockets_release(struct http_sockets *sockets);
 /* A connection has this new socket. Others, such as a resolver's, are not kept in the set. */
 void http_sockets_opened(struct http_sockets *sockets, int fd);
-/* Closes it, as close does. */
+/* Takes it out of the set and closes it, as close does. */
 int http_sockets_close(struct http_sockets *sockets, int fd);
 /* libcurl waits for these events of it: EPOLLIN, EPOLLOUT; 0: for none. */
 void http_sockets_watch(struct http_sockets *sockets, int fd, uint32_t events);
