@@ -13,7 +13,7 @@ enum { DESCRIPTORS = 16 };
 #define ENDS " \t\n\r\"'`;|&<>(){}[]*?,:$\\"
 
 struct search {
-    const json_t *folders;
+    const json_t *spec, *folders;
     json_t *own; /* paths that the job writes to, without links */
     int64_t begun_ms;
     bool is_newer;
@@ -55,14 +55,30 @@ static bool is_own(const char *path) {
     return false;
 }
 
-static bool is_own_field(const char *name) {
-    static const char *const own[] = {"output", "outputs", "logs", "metrics", "register"};
-    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-        if (strcmp(name, own[i]) == 0) {
+/* Below the spec, or below a Sweep's trial. */
+static const char *const own_fields[] = {"output",  "outputs",  "logs",
+                                         "metrics", "register", "trainer.output"};
+
+static bool is_own_below(const json_t *spec, const json_t *field) {
+    for (size_t i = 0; i < ARRAY_LEN(own_fields); i++) {
+        if (tree_get(spec, own_fields[i]) == field) {
             return true;
         }
     }
     return false;
+}
+
+/* A trainer's tensors and a model have "outputs", too: paths of labels, which are read, and names,
+ * which are no paths. */
+static bool is_name(const char *member, const json_t *field) {
+    bool is_text = json_is_string(field) || json_is_string(json_array_get(field, 0));
+    return is_text && (strcmp(member, "output") == 0 || strcmp(member, "outputs") == 0);
+}
+
+static bool is_read(const struct search *search, const char *member, const json_t *field) {
+    return !is_own_below(search->spec, field) &&
+           !is_own_below(json_object_get(search->spec, "trial"), field) &&
+           !is_name(member, field) && strcmp(member, "volumes") != 0;
 }
 
 char *run_inputs_path(const char *text, const json_t *folders) {
@@ -90,18 +106,9 @@ static void add_own(struct search *search, const json_t *tree) {
     }
 }
 
-static void find_own(struct search *search, const json_t *tree) {
-    const char *name;
-    json_t *child;
-    for (size_t i = 0; i < json_array_size(tree); i++) {
-        find_own(search, json_array_get(tree, i));
-    }
-    json_object_foreach((json_t *)tree, name, child) {
-        if (is_own_field(name)) {
-            add_own(search, child);
-        } else {
-            find_own(search, child);
-        }
+static void find_own(struct search *search, const json_t *spec) {
+    for (size_t i = 0; i < ARRAY_LEN(own_fields); i++) {
+        add_own(search, tree_get(spec, own_fields[i]));
     }
 }
 
@@ -210,7 +217,7 @@ static void look_at_tree(struct search *search, const json_t *tree) {
         look_at_tree(search, json_array_get(tree, i));
     }
     json_object_foreach((json_t *)tree, name, child) {
-        if (!search->is_newer && !is_own_field(name) && strcmp(name, "volumes") != 0) {
+        if (!search->is_newer && is_read(search, name, child)) {
             look_at_tree(search, child);
         }
     }
@@ -218,9 +225,10 @@ static void look_at_tree(struct search *search, const json_t *tree) {
 
 bool run_inputs_are_newer(const json_t *spec, const json_t *folders, int64_t begun_ms) {
     AUTO(tree_freep) json_t *own = json_array();
-    struct search search = {.folders = folders, .own = own, .begun_ms = begun_ms};
+    struct search search = {.spec = spec, .folders = folders, .own = own, .begun_ms = begun_ms};
     walked = &search;
     find_own(&search, spec);
+    find_own(&search, json_object_get(spec, "trial"));
     look_at_tree(&search, spec);
     walked = NULL;
     return search.is_newer;

@@ -7,7 +7,8 @@
  * begun_ms (wall clock). Looked at are paths (VOLUME/path) and each $(VOLUME)/path in what a
  * program gets, also at the end of links and behind `--option=`, up to the first character that
  * ends a word of a shell; not what a script in a word reads otherwise. What the job itself writes
- * (output, outputs, logs, metrics, register) does not count. folders: {volume: its folder}. */
+ * (output, outputs, logs, metrics, register, trainer.output) does not count. folders:
+ * {volume: its folder}. */
 bool run_inputs_are_newer(const json_t *spec, const json_t *folders, int64_t begun_ms);
 
 /* VOLUME/path on this machine; owned by the caller; NULL: there is no such volume. */

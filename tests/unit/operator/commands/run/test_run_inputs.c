@@ -75,6 +75,13 @@ static void test_words_lead_to_files(void) {
         {"{'outputs': [{'id': 'd', 'path': 'd/in'}], 'x': {'path': 'd'}}", false},
         {"{'outputs': [{'id': 'd', 'path': 'd'}], 'command': ['$(d)/in/a']}", true},
         {"{'volumes': [{'name': 'd', 'path': 'd/in/a'}]}", false},
+        {"{'trainer': {'output': {'path': 'd/in'}}, 'command': ['$(d)/in/a']}", false},
+        {"{'trial': {'outputs': [{'path': 'd/in'}]}, 'command': ['$(d)/in/a']}", false},
+        {"{'trainer': {'data': {'train': {'tensors': {'outputs': [{'path': 'd/in/a'}]}}}}}", true},
+        {"{'trainer': {'data': {'test': {'tensors': {'outputs': [{'path': 'd/in'}]}}}}, 'x': "
+         "{'path': 'd'}}",
+         true},
+        {"{'scorer': {'onnx': {'output': 'd', 'outputs': ['d', 'e']}}}", false},
     };
     make("in");
     make("other");
