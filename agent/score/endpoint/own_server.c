@@ -42,8 +42,8 @@ struct own_server {
     bool was_tried;  /* whether other pods reach it */
     int in_a_row;    /* ends without an answer between */
     json_t *spec;    /* its `scorer` and `code` */
-    char seen[65];   /* of the files that its command names: of a child before it was started, in a
-                        pod when the worker began, beside it */
+    json_t *models;  /* the files that its command names (code_files.h): of a child before it was
+                        started, in a pod when the worker began, beside it */
 };
 
 /* ---- its words and variables ---------------------------------------------------------------- */
@@ -185,7 +185,7 @@ int own_server_open(const json_t *spec, struct own_server **ret_server, struct e
     server->port = (int)tree_integer(given, "port", 0);
     server->spec = json_pack("{s:O?, s:O?}", "scorer", json_object_get(spec, "scorer"), "code",
                              json_object_get(spec, "code"));
-    if (code_files_look(server->spec, server->seen, err) < 0) {
+    if (code_files_list(server->spec, &server->models, err) < 0) {
         own_server_close(server);
         return -1;
     }
@@ -212,6 +212,7 @@ void own_server_close(struct own_server *server) {
     }
     free(server->folder);
     json_decref(server->spec);
+    json_decref(server->models);
     free(server);
 }
 
@@ -236,12 +237,12 @@ static int check_end(struct own_server *server, int64_t answers, struct error *e
     return 0;
 }
 
-int own_server_check_files(const struct own_server *server, const char *seen, struct error *err) {
-    char now[65];
-    if (!seen && code_files_look(server->spec, now, err) < 0) {
+int own_server_check_files(const struct own_server *server, struct error *err) {
+    AUTO(tree_freep) json_t *now = NULL;
+    if (code_files_list(server->spec, &now, err) < 0) {
         return -1;
     }
-    return strcmp(seen ? seen : now, server->seen) == 0
+    return code_files_are_kept(server->models, now)
                ? 0
                : error_set(err, ERROR_UNAVAILABLE,
                            "endpoint.server: files that its command names have changed since it was "
@@ -259,7 +260,7 @@ static int take_state(struct own_server *server, const struct serve_state *state
     server->answers = answers;
     log_event(LOG_WARNING, "the model server has ended: %s", state->words);
     /* What is started again reads the files as they are now; the next worker lists them anew. */
-    return check_end(server, answers, err) < 0 ? -1 : own_server_check_files(server, NULL, err);
+    return check_end(server, answers, err) < 0 ? -1 : own_server_check_files(server, err);
 }
 
 /* Who reaches a model server is answered: it asks for nothing. */

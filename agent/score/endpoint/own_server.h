@@ -17,10 +17,9 @@ int own_server_port(const struct own_server *server); /* at 127.0.0.1 */
 
 /* Whether the files that its command names are those of its start, as far as that is known: in a
  * pod the server's container may start it some seconds before the worker opens it, and what is
- * replaced in that time is not noticed. seen: of code_files_add; NULL: as they are now. UNAVAILABLE:
- * they have changed. Any thread. */
-NODISCARD int own_server_check_files(const struct own_server *server, const char *seen,
-                                     struct error *err);
+ * replaced in that time is not noticed. Files that were added, as by the server itself, do not
+ * count. UNAVAILABLE: one has changed or is gone. Any thread. */
+NODISCARD int own_server_check_files(const struct own_server *server, struct error *err);
 
 /* answers: how many requests the server has answered so far. Logs when it has ended. -1: it
  * will not answer any more. INVALID: it has never answered, so the server of another worker would

@@ -149,13 +149,13 @@ static int endpoint_open(const struct scorer_options *options, struct scorer **r
 static int endpoint_files(struct scorer *scorer, const struct scorer *first, json_t *files,
                           struct error *err) {
     struct shared *shared = scorer->shared;
-    char seen[65];
+    char ignored[65];
     if (!first && !shared->files) {
         AUTO(tree_freep) json_t *listed = json_object();
-        if (code_files_add(scorer->options.spec, listed, seen, err) < 0) {
+        if (code_files_add(scorer->options.spec, listed, ignored, err) < 0) {
             return -1;
         }
-        if (shared->server && own_server_check_files(shared->server, seen, err) < 0) {
+        if (shared->server && own_server_check_files(shared->server, err) < 0) {
             return error_context(err, "spec.scorer");
         }
         shared->files = TAKE(listed);
@@ -176,7 +176,7 @@ static int endpoint_start(struct scorer *scorer, struct error *err) {
     if (pool_await(scorer->shared->pool, scorer->options.ends, err) < 0) {
         return -1;
     }
-    return server ? own_server_check_files(server, NULL, err) : 0;
+    return server ? own_server_check_files(server, err) : 0;
 }
 
 /* ---- memory: each of a thousand slots may have a large row ---------------------------------- */

@@ -219,8 +219,8 @@ static int find_around(const char *path, json_t *found, struct error *err) {
 
 static int find_model(const char *path, json_t *found, struct error *err) {
     mode_t type = type_of(path);
-    if (type == S_IFREG) {
-        return find_file(path, found, err);
+    if (type == S_IFREG) { /* another one may be a log, which the server writes */
+        return has_extension(path, weights) ? find_file(path, found, err) : 0;
     }
     int done = type == S_IFDIR ? find_folder(path, /* is_of_models= */ true, found, err) : 1;
     if (done == 0) {
@@ -243,7 +243,7 @@ static int find_models(const json_t *spec, json_t *found, struct error *err) {
     return 0;
 }
 
-static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
+int code_files_list(const json_t *spec, json_t **ret_list, struct error *err) {
     AUTO(tree_freep) json_t *found = json_array();
     const json_t *files = tree_get(spec, "code.files"), *folders = tree_get(spec, "code.folders");
     const json_t *own = tree_get(spec, "code.own");
@@ -268,7 +268,7 @@ static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
     if (find_models(spec, found, err) < 0) {
         return -1;
     }
-    *ret_found = TAKE(found);
+    *ret_list = TAKE(found);
     return 0;
 }
 
@@ -367,11 +367,27 @@ static void sum_up(const json_t *found, char ret_seen[static 65]) {
 
 int code_files_look(const json_t *spec, char ret_seen[static 65], struct error *err) {
     AUTO(tree_freep) json_t *found = NULL;
-    if (find_all(spec, &found, err) < 0) {
+    if (code_files_list(spec, &found, err) < 0) {
         return -1;
     }
     sum_up(found, ret_seen);
     return 0;
+}
+
+bool code_files_are_kept(const json_t *before, const json_t *now) {
+    AUTO(tree_freep) json_t *by_path = json_object();
+    for (size_t i = 0; i < json_array_size(now); i++) {
+        json_t *one = json_array_get(now, i);
+        json_object_set(by_path, json_string_value(json_array_get(one, 0)), one);
+    }
+    for (size_t i = 0; i < json_array_size(before); i++) {
+        const json_t *one = json_array_get(before, i);
+        const char *path = json_string_value(json_array_get(one, 0));
+        if (!json_equal(one, json_object_get(by_path, path))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65], struct error *err) {
@@ -379,7 +395,7 @@ int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65], 
     AUTO(tree_freep) json_t *listed = json_object();
     const char *path = NULL, *prefix = RUN_FILE_CODE;
     prefix = tree_get(spec, "code.models") ? RUN_FILE_SERVER : prefix;
-    if (find_all(spec, &found, err) < 0) {
+    if (code_files_list(spec, &found, err) < 0) {
         return -1;
     }
     int64_t whole_max = whole_max_of(spec, found);

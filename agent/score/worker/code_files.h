@@ -8,8 +8,8 @@
  * which a program may write there itself. A folder with more than CODE_FILES_MAX of them,
  * CODE_BYTES_MAX in all, or CODE_NAMES_MAX names of any kind does not count, and the log says so.
  *
- * Of a worker's own model server, `code.models` names files, and folders in which the files with an
- * extension of weights, settings and vocabularies count, of any size. */
+ * Of a worker's own model server, `code.models` names files and folders. Files with an extension of
+ * weights, settings and vocabularies count, of any size; not others, as a log that it writes. */
 #pragma once
 
 #include "agent/score/log/run_file.h"
@@ -32,3 +32,7 @@ NODISCARD int code_files_add(const json_t *spec, json_t *files, char ret_seen[st
                              struct error *err);
 /* The same digest of names and tokens, without reading the files. */
 NODISCARD int code_files_look(const json_t *spec, char ret_seen[static 65], struct error *err);
+/* The files themselves, [[path, size, change token]]; the caller owns the list. */
+NODISCARD int code_files_list(const json_t *spec, json_t **ret_list, struct error *err);
+/* Whether all of `before` are in `now` as they were. What was added does not count. */
+bool code_files_are_kept(const json_t *before, const json_t *now);

@@ -156,7 +156,8 @@ static void test_too_many_files_leave_the_named_one(void) {
     CHECK_INT(json_object_size(none), 0);
 }
 
-/* Of a server: the file that is named, and what a model's folder has; not what is beside them. */
+/* Of a server: the model that is named, and what a model's folder has; not what is beside them, nor
+ * a log. */
 static void test_models_of_a_server(void) {
     static const struct {
         const char *path, *names; /* names: NULL: none */
@@ -164,6 +165,7 @@ static void test_models_of_a_server(void) {
         {"code/net/m.gguf", "code/net/m.gguf"},
         {"code/net/hf", "code/net/hf/config.json code/net/hf/part/1.safetensors"},
         {"code/net/none", NULL},
+        {"code/net/hf/run.log", NULL},
     };
     put("net/m.gguf", "1");
     put("net/other.gguf", "2");
@@ -253,6 +255,31 @@ static void test_what_cannot_be_compared_is_told(void) {
     }
 }
 
+/* A server may write into a folder that its command names. */
+static void test_what_a_server_adds_is_no_change(void) {
+    static const struct {
+        const char *name, *text;
+        bool is_kept;
+    } rows[] = {
+        {"slots/llama.log", "1", true},
+        {"slots/0.bin", "2", true},
+        {"slots/m.gguf", "another", false},
+    };
+    AUTO(tree_freep) json_t *spec = spec_of("models", "code/slots");
+    AUTO(tree_freep) json_t *before = NULL;
+    struct error err = {0};
+    put("slots/m.gguf", "1");
+    CHECK_OK(code_files_list(spec, &before, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *now = NULL;
+        put(rows[i].name, rows[i].text);
+        CHECK_OK(code_files_list(spec, &now, &err), &err);
+        CHECK_INT(code_files_are_kept(before, now), rows[i].is_kept);
+    }
+    AUTO(tree_freep) json_t *none = json_array();
+    CHECK(!code_files_are_kept(before, none));
+}
+
 int main(void) {
     if (!mkdtemp(root)) {
         return 1;
@@ -264,6 +291,7 @@ int main(void) {
     TEST(test_models_of_a_server);
     TEST(test_of_large_models_the_ends_count);
     TEST(test_what_cannot_be_compared_is_told);
+    TEST(test_what_a_server_adds_is_no_change);
     struct error ignored = {0};
     (void)!file_remove_tree(root, &ignored);
     return TEST_END();
