@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/after/after_volumes.h"
 
+#include "operator/kinds/job/spec.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +17,31 @@ bool after_volumes_uses(const json_t *object, const json_t *job) {
     return tree_mentions(json_object_get(object, "spec"), text);
 }
 
-/* By what two volumes of the same kind differ. */
+/* By what two volumes of the same kind differ. Not by Secrets: another one may have another key of
+ * the same account. */
+static const struct {
+    const char *path;
+    bool is_folder; /* "/data/" is "/data" */
+} fields[] = {
+    {"persistentVolumeClaim.claimName", false},
+    {"hostPath.path", true},
+    {"nfs.path", true},
+    {"azureFile.shareName", false},
+    {"blobfuse.account", false},
+    {"blobfuse.container", false},
+};
+
+static bool is_same(const char *ours, const char *theirs, bool is_folder) {
+    AUTO(text_freep) char *one = is_folder ? job_plain_path(ours) : x_strdup(ours);
+    AUTO(text_freep) char *other = is_folder ? job_plain_path(theirs) : x_strdup(theirs);
+    return strcmp(one, other) == 0;
+}
+
 static bool is_another(const json_t *volume, const json_t *other) {
-    static const char *const fields[] = {"persistentVolumeClaim.claimName", "hostPath.path",
-                                         "nfs.path", "azureFile.shareName"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        const char *ours = tree_text(volume, fields[i], NULL);
-        const char *theirs = tree_text(other, fields[i], NULL);
-        if (ours && theirs && strcmp(ours, theirs) != 0) {
+        const char *ours = tree_text(volume, fields[i].path, NULL);
+        const char *theirs = tree_text(other, fields[i].path, NULL);
+        if (ours && theirs && !is_same(ours, theirs, fields[i].is_folder)) {
             return true;
         }
     }

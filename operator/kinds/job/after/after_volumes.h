@@ -6,8 +6,8 @@
 #include "lib/tree.h"
 
 /* INVALID: the object uses the output of that job of its spec.after, and its volume of that name is
- * another one. What cannot be seen (an alias of a server, drivers' attributes) counts as the same.
- * output: of after_output; NULL: it has none. */
+ * another one. What cannot be seen (an alias of a server, the account in a Secret) counts as the
+ * same. output: of after_output; NULL: it has none. */
 NODISCARD int after_volumes_check(const json_t *object, const json_t *job, const char *output,
                                   struct error *err);
 
