@@ -120,6 +120,8 @@ void election_stored(struct election *election, const json_t *lease) {
     bool was_held = election->is_held;
     set_seen(election, lease);
     election->is_held = is_ours(election);
+    /* A claim that was not stored as such is made again after the next read, and not at once. */
+    election->is_known = election->is_held || was_held;
     /* A webhook changed it, or a proxy answered. No renewal would end such a leadership. */
     election->is_lost |= was_held && !election->is_held;
     /* The others count from the write, which was after the request and before its answer. */

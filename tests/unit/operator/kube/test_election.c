@@ -211,6 +211,28 @@ static void test_a_renewal_that_is_stored_as_anothers(void) {
     }
 }
 
+/* Nor may a standby claim as fast as such answers come. */
+static void test_a_claim_that_is_stored_as_anothers(void) {
+    static const char *const answers[] = {"{}", "{\"spec\":{\"holderIdentity\":\"\"}}",
+                                          "{\"spec\":{\"holderIdentity\":\"thief\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        struct election a;
+        int64_t due_ms = 0;
+        reset();
+        election_init(&a, "a");
+        CHECK_INT(act(&a, true), ELECTION_READ);
+        CHECK_INT(election_next(&a, now_ms, &due_ms), ELECTION_CREATE);
+        a.acted_ms = now_ms;
+        AUTO(tree_freep) json_t *lease = json_loads(answers[i], 0, NULL);
+        election_stored(&a, lease);
+        CHECK(!a.is_held && !a.is_lost);
+        CHECK_INT(election_next(&a, now_ms, &due_ms), ELECTION_WAIT);
+        CHECK_INT(due_ms, now_ms + a.poll_ms);
+        CHECK_INT(election_next(&a, due_ms, &due_ms), ELECTION_READ);
+        election_release(&a);
+    }
+}
+
 /* Foreign content of the object must not confuse an elector. */
 static void test_odd_leases(void) {
     static const struct {
@@ -249,6 +271,7 @@ int main(void) {
     TEST(test_what_was_given_back_is_taken_at_once);
     TEST(test_a_leader_sees_that_another_took_it);
     TEST(test_a_renewal_that_is_stored_as_anothers);
+    TEST(test_a_claim_that_is_stored_as_anothers);
     TEST(test_odd_leases);
     tree_freep(&stored);
     return TEST_END();
