@@ -245,6 +245,7 @@ static void report_waiting(struct series *series, const struct pod_phase *watche
         .phase = watcher,
         .mount_problem =
             for_mounts ? tree_text(plan->job.observed->mounts, watcher->name, NULL) : NULL,
+        .service = plan->job.observed->service,
         .before = conditions_before(plan->job.observed->object),
     };
     report_armed(series);

@@ -148,6 +148,7 @@ void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phas
         .wanted = wanted,
         .is_placed_lately = plan->now_ms < settled_ms,
         .mount_problem = for_mounts ? tree_text(plan->observed->mounts, phase->name, NULL) : NULL,
+        .service = plan->observed->service,
         .before = conditions_before(plan->observed->object),
     };
     waiting_report(&waiting, &plan->conditions);

@@ -5,6 +5,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/job/owned.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const image_reasons[] = {"ErrImagePull",
@@ -64,14 +65,19 @@ static bool lacks_own_secret(const struct pod_phase *phase, const char *words) {
     return missing && strstr(words, missing);
 }
 
-static void report_own_secret(const struct pod_phase *phase, const char *reason,
+static void report_own_secret(const struct waiting *waiting, const char *reason,
                               struct conditions *conditions) {
-    const char *job = owned_label(phase->pod, LABEL_JOB);
+    const struct pod_phase *phase = waiting->phase;
+    const char *service = tree_text(waiting->service, "metadata.name", NULL);
+    const char *namespace = tree_text(waiting->service, "metadata.namespace", "default");
+    AUTO(text_freep)
+    char *command =
+        service ? x_printf(" (kubectl -n %.63s delete service %.63s)", namespace, service) : NULL;
     conditions_set(conditions, CONDITIONS_UNDER_WAY, reason,
                    "pod %.80s cannot be started: the job's own Secret %.80s was deleted; delete "
-                   "its Service, too (kubectl delete service -l windlass.dev/job=%.63s), and the "
-                   "job makes both anew, with new pods",
-                   phase->name, owned_annotation(phase->pod, ANNOTATION_SECRET), job ? job : "");
+                   "its Service, too%s, and the job makes both anew, with new pods",
+                   phase->name, owned_annotation(phase->pod, ANNOTATION_SECRET),
+                   command ? command : "");
 }
 
 void waiting_report(const struct waiting *waiting, struct conditions *conditions) {
@@ -82,13 +88,13 @@ void waiting_report(const struct waiting *waiting, struct conditions *conditions
         report_image(waiting, conditions);
     } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately &&
                lacks_own_secret(phase, phase->message)) {
-        report_own_secret(phase, "ConfigFailed", conditions);
+        report_own_secret(waiting, "ConfigFailed", conditions);
     } else if (waiting_is_for_config(phase) && !waiting->is_placed_lately) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "ConfigFailed",
                        "pod %.80s cannot be started: %.400s", phase->name,
                        *phase->message ? phase->message : phase->reason);
     } else if (waiting->mount_problem && lacks_own_secret(phase, waiting->mount_problem)) {
-        report_own_secret(phase, "VolumeFailed", conditions);
+        report_own_secret(waiting, "VolumeFailed", conditions);
     } else if (waiting->mount_problem) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "VolumeFailed",
                        "pod %.80s: a volume cannot be mounted: %.400s", phase->name,

@@ -9,6 +9,7 @@ struct waiting {
     int running, wanted;       /* workers */
     bool is_placed_lately;     /* placed less than WAITING_CONFIG_MS ago, as far as known */
     const char *mount_problem; /* the kubelet's message about its volumes; NULL: none known */
+    const json_t *service;     /* the job's; NULL: none known */
     const json_t *before;      /* the previous condition Succeeded; NULL: none */
 };
 
