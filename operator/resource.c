@@ -50,9 +50,10 @@ static int check_made(const json_t *object, const struct kind_row *row, struct e
 
 struct admission {
     enum resource_use use;
-    const char *folder; /* of the file; NULL: there is none */
-    json_t *more;       /* gets the texts of further errors; NULL: not wanted */
-    json_t *shown;      /* gets the lines of the file below all errors; NULL: not wanted */
+    const char *folder;       /* of the file; NULL: there is none */
+    const json_t *parameters; /* spec.parameters before --set */
+    json_t *more;             /* gets the texts of further errors; NULL: not wanted */
+    json_t *shown;            /* gets the lines of the file below all errors; NULL: not wanted */
 };
 
 /* The kind's rules. What lacks only a declaration of folders beside the file is said with them. */
@@ -190,8 +191,9 @@ static int load_document(struct manifest *manifest, size_t index, const struct a
     struct error why = {0};
     AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[index].tree);
     (void)!admit_document(manifest, index, admission, &object, &why);
-    struct resource_read read = {object, written, why.kind ? &why : NULL, admission->more,
-                                 admission->shown};
+    struct resource_read read = {
+        object,          written,         admission->parameters, why.kind ? &why : NULL,
+        admission->more, admission->shown};
     return each(context, &read, err);
 }
 
@@ -216,8 +218,14 @@ int resource_load_each(const struct resource_source *source, resource_each *each
     for (size_t i = 0; i < manifest->count; i++) {
         AUTO(tree_freep) json_t *more = json_array();
         AUTO(tree_freep) json_t *shown = json_array();
-        const struct admission admission = {
-            .use = source->use, .folder = folder, .more = more, .shown = shown};
+        AUTO(tree_freep)
+        json_t *parameters =
+            json_deep_copy(tree_get(manifest->documents[i].tree, "spec.parameters"));
+        const struct admission admission = {.use = source->use,
+                                            .folder = folder,
+                                            .parameters = parameters,
+                                            .more = more,
+                                            .shown = shown};
         if (set_parameters(manifest->documents[i].tree, source->sets, err) < 0 ||
             load_document(manifest, i, &admission, each, context, err) < 0) {
             return -1;

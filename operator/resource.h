@@ -11,7 +11,9 @@ struct resource_read {
     /* With defaults filled in; metadata.namespace is "default" where not given. NULL: it is
      * refused, and why says it: "job.yaml:12: spec.workers.min: ...". Owned by the callee. */
     json_t *object;
-    const json_t *written; /* as the file has it; borrowed; NULL: the file is not YAML */
+    /* As the file has it, with the values of --set; borrowed; NULL: the file is not YAML. */
+    const json_t *written;
+    const json_t *parameters; /* its spec.parameters before --set; borrowed; NULL: none */
     const struct error *why;
     const json_t *more; /* texts of further errors, in the form of why; borrowed; may be empty */
     /* The lines of the file that why and those of `more` are about, to be printed below them on a

@@ -16,6 +16,7 @@ static void release(struct resource_file *file) {
     free(file->path);
     json_decref(file->object);
     json_decref(file->written);
+    json_decref(file->parameters);
     json_decref(file->more);
     json_decref(file->shown);
 }
@@ -79,6 +80,7 @@ static int add(void *context, const struct resource_read *read, struct error *er
         .path = x_strdup(strcmp(reading->path, "-") == 0 ? "standard input" : reading->path),
         .object = read->object,
         .written = json_incref((json_t *)read->written),
+        .parameters = json_incref((json_t *)read->parameters),
         .more = json_incref((json_t *)read->more),
         .shown = json_incref((json_t *)read->shown),
         .why = read->why ? *read->why : (struct error){0}};
@@ -153,7 +155,7 @@ static int read_folder(const struct reading *folder, struct error *err) {
 static json_t *names_of_parameters(const struct resource_files *files) {
     json_t *names = json_object();
     for (size_t i = 0; i < files->count; i++) {
-        const json_t *list = tree_get(files->at[i].written, "spec.parameters");
+        const json_t *list = files->at[i].parameters;
         for (size_t k = 0; k < json_array_size(list); k++) {
             const char *name = tree_text(json_array_get(list, k), "name", "");
             json_object_set_new(names, name, json_true());

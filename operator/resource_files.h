@@ -10,12 +10,13 @@
 enum { RESOURCE_FILES_MAX = 256 /* resources, and files of a folder */ };
 
 struct resource_file {
-    char *path;       /* the file that it is in; "standard input" */
-    json_t *object;   /* as of resource.h; NULL: refused */
-    json_t *written;  /* as the file has it; NULL: the file cannot be read */
-    struct error why; /* if it was refused */
-    json_t *more;     /* texts of further errors; NULL: none */
-    json_t *shown;    /* as of resource.h; NULL: none */
+    char *path;         /* the file that it is in; "standard input" */
+    json_t *object;     /* as of resource.h; NULL: refused */
+    json_t *parameters; /* its spec.parameters before --set; NULL: none */
+    json_t *written;    /* as the file has it; NULL: the file cannot be read */
+    struct error why;   /* if it was refused */
+    json_t *more;       /* texts of further errors; NULL: none */
+    json_t *shown;      /* as of resource.h; NULL: none */
 };
 
 struct resource_files {

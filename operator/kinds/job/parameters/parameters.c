@@ -330,6 +330,45 @@ int parameters_fill_run(json_t *object, const struct parameters_run *run, struct
 
 /* ---- --set ---- */
 
+static bool is_value(const json_t *given, const char *value) {
+    char *end;
+    if (json_is_string(given)) {
+        return strcmp(json_string_value(given), value) == 0;
+    }
+    double number = strtod(value, &end);
+    return json_is_number(given) && !*end && number == json_number_value(given);
+}
+
+static bool has_value(const json_t *values, const char *value) {
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        if (is_value(json_array_get(values, i), value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a Sweep varies only while `name` has another value is never active now. Parents come before
+ * their children. */
+static void drop_inactive(json_t *list, const char *name, const char *value) {
+    AUTO(tree_freep) json_t *gone = json_array();
+    for (size_t i = 0; i < json_array_size(list);) {
+        json_t *one = json_array_get(list, i), *when = json_object_get(one, "when");
+        const char *parent = tree_text(when, "parameter", "");
+        bool is_child = strcmp(parent, name) == 0;
+        bool is_active = !is_child || has_value(json_object_get(when, "values"), value);
+        if (!is_active || tree_has_text(gone, parent)) {
+            json_array_append_new(gone, json_string(tree_text(one, "name", "")));
+            json_array_remove(list, i);
+            continue;
+        }
+        if (is_child) {
+            json_object_set_new(when, "values", json_pack("[s]", value));
+        }
+        i++;
+    }
+}
+
 bool parameters_set(json_t *object, const char *name, const char *value) {
     json_t *one = (json_t *)tree_find(list_of(object), "name", name);
     if (!one) {
@@ -340,6 +379,7 @@ bool parameters_set(json_t *object, const char *name, const char *value) {
     json_object_set_new(one, "name", json_string(name));
     if (is_sweep(object)) {
         json_object_set_new(one, "choice", json_pack("[s]", value));
+        drop_inactive((json_t *)list_of(object), name, value);
     } else {
         json_object_set_new(one, "value", json_string(value));
     }

@@ -24,8 +24,8 @@ json_t *parameters_fill(const json_t *object);
 NODISCARD int parameters_fill_run(json_t *object, const struct parameters_run *run,
                                   struct error *err);
 
-/* --set NAME=VALUE: changes the parameter of the manifest, before it is checked. False: the job has
- * no such parameter. */
+/* --set NAME=VALUE: changes the parameter of the manifest, before it is checked. Those of a Sweep
+ * that can no longer be active are taken out. False: the job has no such parameter. */
 bool parameters_set(json_t *object, const char *name, const char *value);
 /* Refuses what is not NAME=VALUE, and values that no parameter takes. *ret_name: owned; *ret_value:
  * borrowed from `text`. */

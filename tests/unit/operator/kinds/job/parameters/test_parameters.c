@@ -3,6 +3,7 @@
  * what --set changes, and what a run of a series gets. */
 #include "operator/kinds/job/parameters/parameters.h"
 
+#include "operator/kinds/sweep/search/space.h"
 #include "tests/parse_json.h"
 #include "tests/test.h"
 
@@ -183,6 +184,44 @@ static void test_set(void) {
     CHECK_STR(tree_text(sweep, "spec.parameters[0].choice[0]", ""), "0.5");
 }
 
+/* A choice that others depend on: by texts, by numbers, and over another one. */
+static void test_set_of_a_choice_with_conditions(void) {
+    static const struct {
+        const char *name, *value, *left;
+    } rows[] = {
+        {"opt", "adam", "opt beta deep lr"},
+        {"opt", "sgd", "opt momentum lr"},
+        {"opt", "new", "opt lr"},
+        {"beta", "0.90", "opt momentum beta deep lr"},
+        {"beta", "1", "opt momentum beta lr"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep)
+        json_t *sweep = job(
+            "Sweep",
+            "{'parameters': [{'name': 'opt', 'choice': ['adam', 'sgd', 'plain']}, "
+            "{'name': 'momentum', 'choice': ['0.9'], 'when': {'parameter': 'opt', 'values': "
+            "['sgd', 'plain']}}, {'name': 'beta', 'choice': [0.9, 1], 'when': {'parameter': 'opt', "
+            "'values': ['adam']}}, {'name': 'deep', 'randint': {'upper': 3}, 'when': "
+            "{'parameter': 'beta', 'values': [0.9]}}, {'name': 'lr', 'choice': ['1']}]}");
+        struct space space;
+        struct error err = {0};
+        CHECK(parameters_set(sweep, rows[i].name, rows[i].value));
+        const json_t *list = tree_get(sweep, "spec.parameters");
+        CHECK_OK(space_read(list, &space, &err), &err);
+        AUTO(text_freep) char *left = x_strdup("");
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            AUTO(text_freep) char *before = left;
+            left = x_printf("%s%s%s", before, *before ? " " : "",
+                            tree_text(json_array_get(list, k), "name", ""));
+        }
+        if (strcmp(left, rows[i].left) != 0) {
+            printf("# row %zu: %s\n", i, left);
+            test_failures++;
+        }
+    }
+}
+
 int main(void) {
     TEST(test_which_are_refused);
     TEST(test_what_is_replaced);
@@ -190,5 +229,6 @@ int main(void) {
     TEST(test_growth_is_bounded);
     TEST(test_runs_of_a_series);
     TEST(test_set);
+    TEST(test_set_of_a_choice_with_conditions);
     return TEST_END();
 }
