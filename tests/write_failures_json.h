@@ -1,5 +1,5 @@
 /* write_failures_json.h: write failures as tests write them: {"Pod NAME": {"why": "Denied", "text":
- * "..."}, "change of DistTrain NAME": ...}. */
+ * "...", "passing": true}, "change of DistTrain NAME": ...}. */
 #pragma once
 
 #include "lib/tree.h"
@@ -43,6 +43,7 @@ write_failures_from(const json_t *from, struct write_failure at[static WRITE_FAI
             .object = object_key_from(name + (is_change ? strlen(change) : 0)),
             .is_change = is_change,
             .why = (enum write_failure_why)tree_choice(value, "why", names, ARRAY_LEN(names)),
+            .is_passing = tree_bool(value, "passing", false),
             .text = tree_text(value, "text", "")};
     }
     return list;

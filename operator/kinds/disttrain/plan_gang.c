@@ -304,7 +304,9 @@ static bool has_object(struct disttrain_plan *gang) {
                        disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
                        is_missing ? "this cluster has none of that kind. Install " : "",
                        is_missing ? gang_scheduler_needs(gang->spec.gang) : failure->text);
-        conditions_stall(&job->conditions, "GangUnavailable", job->conditions.message);
+        if (!failure->is_passing) {
+            conditions_stall(&job->conditions, "GangUnavailable", job->conditions.message);
+        }
     }
     return false;
 }

@@ -18,6 +18,7 @@ struct write_failure {
     struct object_key object;
     bool is_change; /* an existing object could not be changed; otherwise it could not be made */
     enum write_failure_why why;
+    bool is_passing; /* the server or a webhook failed: an outage, and no answer about the object */
     const char *text; /* the cluster's words */
 };
 

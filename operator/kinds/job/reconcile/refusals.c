@@ -299,22 +299,23 @@ static bool is_taken(const struct refusal *entry, enum write_failure_why *ret_wh
 
 /* False: the cluster has a problem, not the object, and not for long: what keeps a creation from
  * being done, whatever it is, a person should read. */
-static bool is_of_object(const struct refusal *entry, enum write_failure_why *ret_why) {
+static bool is_of_object(const struct refusal *entry, struct write_failure *told) {
     switch (entry->kind) {
     case ERROR_CONFLICT:
-        return is_taken(entry, ret_why);
+        return is_taken(entry, &told->why);
     case ERROR_DENIED:
-        *ret_why = WRITE_FAILURE_DENIED;
+        told->why = WRITE_FAILURE_DENIED;
         return true;
     case ERROR_NOT_FOUND:
-        *ret_why = WRITE_FAILURE_MISSING;
+        told->why = WRITE_FAILURE_MISSING;
         return true;
     case ERROR_INVALID:
     case ERROR_UNSUPPORTED:
-        *ret_why = WRITE_FAILURE_REFUSED;
+        told->why = WRITE_FAILURE_REFUSED;
         return true;
     default:
-        *ret_why = WRITE_FAILURE_DENIED;
+        told->why = WRITE_FAILURE_DENIED;
+        told->is_passing = true;
         return entry->of == REFUSAL_OF_CREATION && entry->delay.failures >= TOLD_FAILURES;
     }
 }
@@ -331,10 +332,11 @@ struct write_failures refusals_of(const struct refusals *record) {
     struct write_failures told = {.at = x_calloc(record->count + 1, sizeof *told.at)};
     for (size_t i = 0; i < record->count; i++) {
         const struct refusal *entry = &record->at[i];
-        enum write_failure_why why;
-        if (is_for_plans(entry) && is_of_object(entry, &why)) {
-            told.at[told.count++] = (struct write_failure){
-                entry->object, entry->of == REFUSAL_OF_CHANGE, why, entry->text};
+        struct write_failure failure = {.object = entry->object,
+                                        .is_change = entry->of == REFUSAL_OF_CHANGE,
+                                        .text = entry->text};
+        if (is_for_plans(entry) && is_of_object(entry, &failure)) {
+            told.at[told.count++] = failure;
         }
     }
     return told;

@@ -210,6 +210,7 @@ static void test_a_limit_range_denies(void) {
         struct write_failures list = refusals_of(&record);
         CHECK_INT(list.count, 1);
         CHECK_INT(list.at[0].why, rows[i].why);
+        CHECK(!list.at[0].is_passing);
         CHECK_INT(record.denied, rows[i].why == WRITE_FAILURE_DENIED);
         free(list.at);
         refusals_release(&record);
@@ -239,6 +240,7 @@ static void test_what_goes_on_failing(void) {
             CHECK_INT(list.count, verb == CLUSTER_CREATE && failures >= 3);
             if (list.count > 0) {
                 CHECK_INT(list.at[0].why, WRITE_FAILURE_DENIED);
+                CHECK(list.at[0].is_passing);
                 CHECK_STR(list.at[0].text, "failed calling webhook w");
             }
             free(list.at);
