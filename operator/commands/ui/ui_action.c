@@ -94,10 +94,12 @@ struct deed {
     pid_t pid;          /* 0: it has ended */
     int said;           /* its standard error, in memory */
     int status;         /* as of waitpid, once it has ended */
+    int64_t number;     /* later ones have higher ones */
 };
 
 struct ui_deeds {
     struct deed at[DEEDS_MAX];
+    int64_t last;
 };
 
 struct ui_deeds *ui_deeds_new(void) {
@@ -130,18 +132,21 @@ static void look(struct deed *deed) {
     }
 }
 
-/* One for a new action; NULL: all go on. */
+static bool is_of(const struct deed *deed, const char *key) {
+    return deed->key && strcmp(deed->key, key) == 0;
+}
+
+/* One for a new action; those on that job that have ended are forgotten. NULL: all go on. */
 static struct deed *find_room(struct ui_deeds *deeds, const char *key) {
     struct deed *room = NULL;
     for (size_t i = 0; i < DEEDS_MAX; i++) {
         struct deed *deed = &deeds->at[i];
         look(deed);
-        bool is_same = deed->key && strcmp(deed->key, key) == 0;
-        if (deed->pid == 0 && (!room || !deed->key || is_same)) {
-            room = deed;
+        if (deed->pid == 0 && is_of(deed, key)) {
+            forget(deed);
         }
-        if (deed->pid == 0 && is_same) {
-            break;
+        if (deed->pid == 0 && (!room || !deed->key)) {
+            room = deed;
         }
     }
     return room;
@@ -151,23 +156,27 @@ static struct deed *find_room(struct ui_deeds *deeds, const char *key) {
 static bool has_failed(const struct deed *deed) {
     bool is_of_job = strcmp(deed->action, "resume") == 0 || strcmp(deed->action, "rerun") == 0;
     int code = WIFEXITED(deed->status) ? WEXITSTATUS(deed->status) : 0;
-    return code != 0 && !(is_of_job && (code == 1 || code == 130));
+    return WIFSIGNALED(deed->status) || (code != 0 && !(is_of_job && (code == 1 || code == 130)));
 }
 
 char *ui_deeds_failure(struct ui_deeds *deeds, const char *key) {
+    const struct deed *newest = NULL;
     for (size_t i = 0; i < DEEDS_MAX; i++) {
         struct deed *deed = &deeds->at[i];
-        char said[SAID_MAX + 1] = "";
         look(deed);
-        if (!deed->key || strcmp(deed->key, key) != 0 || deed->pid > 0 || !has_failed(deed)) {
-            continue;
+        if (is_of(deed, key) && deed->pid == 0 && has_failed(deed) &&
+            (!newest || deed->number > newest->number)) {
+            newest = deed;
         }
-        off_t end = lseek(deed->said, 0, SEEK_END), from = MAX(end - SAID_MAX, 0);
-        ssize_t size = pread(deed->said, said, SAID_MAX, from);
-        AUTO(text_freep) char *text = ui_text_of(said, size > 0 ? (size_t)size : 0, SAID_MAX);
-        return x_printf("%s: %s", deed->action, *text ? text : "the command failed");
     }
-    return NULL;
+    if (!newest) {
+        return NULL;
+    }
+    char said[SAID_MAX + 1] = "";
+    off_t end = lseek(newest->said, 0, SEEK_END), from = MAX(end - SAID_MAX, 0);
+    ssize_t size = pread(newest->said, said, SAID_MAX, from);
+    AUTO(text_freep) char *text = ui_text_of(said, size > 0 ? (size_t)size : 0, SAID_MAX);
+    return x_printf("%s: %s", newest->action, *text ? text : "the command failed");
 }
 
 /* Our own child, so that its end is known; it goes on when this program has ended. */
@@ -190,8 +199,11 @@ static int start(struct ui_deeds *deeds, const char *key, const char *const *arg
         return -1;
     }
     forget(deed);
-    *deed = (struct deed){
-        .key = x_strdup(key), .action = x_strdup(argv[1]), .pid = child, .said = said};
+    *deed = (struct deed){.key = x_strdup(key),
+                          .action = x_strdup(argv[1]),
+                          .pid = child,
+                          .said = said,
+                          .number = ++deeds->last};
     return 0;
 }
 

@@ -11,8 +11,8 @@ extern const char *const ui_actions[]; /* "cancel", ...; ends with NULL */
 struct ui_deeds;
 struct ui_deeds *ui_deeds_new(void);
 void ui_deeds_free(struct ui_deeds *deeds); /* what goes on goes on */
-/* What the last action on that job printed, when it could not be done: "rerun: ..."; owned. NULL:
- * it was done, or goes on. That the job failed then does not count. */
+/* What the newest action on that job that could not be done printed: "rerun: ..."; owned. NULL: all
+ * since the last start were done, or go on. That the job failed then does not count. */
 char *ui_deeds_failure(struct ui_deeds *deeds, const char *key);
 
 /* Runs `windlass ACTION --dry-run WORDS...`, and if that succeeds starts the same without
