@@ -335,9 +335,51 @@ static void build_full(struct network *net) {
     network_output(net, network_node(net, "Less", (int[]){y, x, -2}, NULL));
 }
 
+/* A projection behind a norm, and a residual: it stands behind the chain that makes `x`, and may
+ * compute x again. */
+static void end_with_residual(struct network *net, int x) {
+    int scale = network_constant(net, (struct shape){1, {32}}, 0.5F, 1);
+    int w = network_constant(net, (struct shape){2, {32, 32}}, 0.2F, 0);
+    int y = network_node(net, "LayerNormalization", (int[]){x, scale, -2}, NULL);
+    y = network_node(net, "MatMul", (int[]){y, w, -2}, NULL);
+    network_output(net, network_node(net, "Add", (int[]){x, y, -2}, NULL));
+}
+
+/* One bool of each row: whether it is padding. */
+static int padding_mask(struct network *net, int x) {
+    int axes = network_integers(net, (int64_t[]){-1}, 1);
+    int none = network_constant(net, (struct shape){0, {0}}, 0, 0);
+    int sum = network_node(net, "Abs", (int[]){x, -2}, NULL);
+    sum = network_node(net, "ReduceSum", (int[]){sum, axes, -2}, NULL);
+    return network_node(net, "Greater", (int[]){sum, none, -2}, NULL);
+}
+
+/* What is computed again reads a row of bools that only the chain before reads, too. */
+static void build_masked_residual(struct network *net) {
+    int x = network_input(net, (struct shape){3, {2, 7, 32}});
+    int none = network_constant(net, (struct shape){0, {0}}, 0, 0);
+    int mask = padding_mask(net, x);
+    end_with_residual(net, network_node(net, "Where", (int[]){mask, x, none, -2}, NULL));
+}
+
+/* The same through a Cast, which is computed again, too. */
+static void build_cast_residual(struct network *net) {
+    int x = network_input(net, (struct shape){3, {2, 7, 32}});
+    int mask = network_node(net, "Cast", (int[]){padding_mask(net, x), -2},
+                            ATTRIBUTES(INT("to", 1)));
+    end_with_residual(net, network_node(net, "Mul", (int[]){x, mask, -2}, NULL));
+}
+
+/* The same with a row of numbers. */
+static void build_scaled_residual(struct network *net) {
+    int x = network_input(net, (struct shape){3, {2, 7, 32}});
+    int largest = network_node(net, "ReduceMax", (int[]){x, -2}, ATTRIBUTES(INTS("axes", -1)));
+    end_with_residual(net, network_node(net, "Mul", (int[]){x, largest, -2}, NULL));
+}
+
 static void check_built(void (*build)(struct network *net)) {
     struct network net;
-    network_init(&net, 14);
+    network_init(&net, 17);
     build(&net);
     network_check(&net);
 }
@@ -347,6 +389,9 @@ static void test_networks_that_failed(void) {
     check_built(build_quotient);
     check_built(build_beta);
     check_built(build_full);
+    check_built(build_masked_residual);
+    check_built(build_cast_residual);
+    check_built(build_scaled_residual);
 }
 
 /* ---- how many steps -------------------------------------------------------------------------- */

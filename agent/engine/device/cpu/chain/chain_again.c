@@ -111,7 +111,8 @@ bool chain_is_again(const struct group *group, int slot) {
     return false;
 }
 
-// The step reads no memory for what is computed again; that reads the inputs of its producers.
+// The step reads no memory for what is computed again; that reads the inputs of its producers. A
+// bool is read as bytes, which the last value of its slot is loaded from.
 static void count_readers(struct grouping *grouping, const struct group *group,
                           const struct step *step, int first) {
     for (int k = 0; k < step->input_count; k++) {
@@ -124,7 +125,7 @@ static void count_readers(struct grouping *grouping, const struct group *group,
         for (int k = 0; k < producer->input_count; k++) {
             int input = producer->inputs[k];
             const struct chain_value *value = input < 0 ? NULL : value_of(group->chain, input);
-            if (value && value->kind == CHAIN_INPUT) {
+            if (value && (value->kind == CHAIN_INPUT || value->is_loaded)) {
                 grouping->slots[input].readers++;
             }
         }
