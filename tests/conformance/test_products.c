@@ -181,6 +181,18 @@ static void check_draw(uint64_t seed, bool turned, struct device *reference, str
     arena_release(&d.net.graph.arena);
 }
 
+/* A layer whose rows are summed in several pieces, and whose columns are several units of work: the
+ * row is added once, and each unit adds its own part. */
+static void check_long_layers(struct device *reference, struct device *cpu) {
+    for (uint64_t i = 0; i < 2; i++) {
+        struct draw d = {.state = i, .batch = 1, .size = i ? 1030 : 513, .out = 300};
+        network_init(&d.net, 13);
+        network_output(&d.net, layer(&d, 100));
+        CHECK(network_same(&d.net, reference, cpu));
+        arena_release(&d.net.graph.arena);
+    }
+}
+
 static void check_isa(enum isa isa) {
     if (!isa_runs_here(isa)) {
         SKIP("this processor has no %s", isa_name(isa));
@@ -193,6 +205,7 @@ static void check_isa(enum isa isa) {
     for (int64_t round = 0; round < test_rounds(200); round++) {
         check_draw(test_mix(test_seed(20261129) + (uint64_t)round), round % 2, reference, cpu);
     }
+    check_long_layers(reference, cpu);
     device_close(cpu);
     device_close(reference);
     unsetenv("WINDLASS_CPU_ISA");
