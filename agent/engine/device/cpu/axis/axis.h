@@ -18,6 +18,8 @@ bool axis_reduce_around(const struct schedule *schedule, const struct step *step
 bool axis_cast_has(enum tensor_type from, enum tensor_type to); /* axis_cast has a loop for it */
 
 bool axis_quantize_takes(const struct schedule *schedule, const struct step *step);
+/* All elements of a float32 tensor are 0 then. */
+void axis_zero(struct threads *threads, const struct tensor *tensor);
 /* Of MoveGradient: the gradients of Slice, DepthToSpace and SpaceToDepth; of Gather. */
 bool axis_copy_back_takes(const struct schedule *schedule, const struct step *step);
 bool axis_gather_back_takes(const struct schedule *schedule, const struct step *step);

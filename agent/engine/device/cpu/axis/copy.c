@@ -224,10 +224,6 @@ static int walk_back(const struct call *call, struct walk *ret_walk, struct erro
     return 0;
 }
 
-static void zero_elements(void *context, int64_t first, int64_t last) {
-    memset((float *)context + first, 0, (size_t)(last - first) * sizeof(float));
-}
-
 /* (dy, shape of x, the forward node's further inputs) -> dx, which is 0 where nothing was read */
 static int copy_back_run(const struct call *call, struct error *err) {
     struct run run = run_of(call);
@@ -236,7 +232,7 @@ static int copy_back_run(const struct call *call, struct error *err) {
         return -1;
     }
     if (shape_count(&run.walk.shape) < count) {
-        threads_run(cpu_threads(call), count, ELEMENTS_A_PIECE, zero_elements, run.to);
+        axis_zero(cpu_threads(call), call->outputs[0]);
     }
     copy_all(call, &run);
     return 0;

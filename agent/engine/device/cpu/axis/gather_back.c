@@ -4,10 +4,8 @@
 #include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/ops/table.h"
 
-#include <string.h>
-
 enum {
-    COLUMNS = 256, /* of a row, at most, for a unit of work */
+    COLUMNS = 64, /* of a row, at most, for a unit of work: an embedding has no other units */
     ELEMENTS_A_PIECE = 1 << 14,
 };
 
@@ -54,9 +52,6 @@ static void add_unit(const struct gather *run, int64_t index) {
     int64_t columns = MIN(COLUMNS, inner - column);
     float *dx = run->dx + outer * size * inner + column;
     const float *dy = run->dy + outer * run->count * inner + column;
-    for (int64_t row = 0; row < size; row++) {
-        memset(dx + row * inner, 0, (size_t)columns * sizeof *dx);
-    }
     for (int64_t i = 0; i < run->count; i++) {
         add_row(dx + place_of(run, i) * inner, dy + i * inner, columns);
     }
@@ -82,7 +77,8 @@ static int gather_back_run(const struct call *call, struct error *err) {
         return -1;
     }
     run.stripes = (run.around.inner + COLUMNS - 1) / COLUMNS;
-    int64_t each = (run.around.size + run.count) * MIN(run.around.inner, COLUMNS);
+    int64_t each = run.count * MIN(run.around.inner, COLUMNS);
+    axis_zero(cpu_threads(call), dx);
     threads_run(cpu_threads(call), run.around.outer * run.stripes, ELEMENTS_A_PIECE / each + 1,
                 add_units, &run);
     return 0;
