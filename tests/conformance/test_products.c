@@ -271,6 +271,22 @@ static void test_attention_is_one_step(void) {
     check_one_step(&d.net, "fast attention");
 }
 
+/* One head without a batch, whose mask is one row: its addition stays before the softmax. */
+static void test_a_single_head_is_one_step(void) {
+    const struct shape masks[] = {{1, {20}}, {2, {1, 20}}};
+    for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
+        struct draw d = {.state = 1};
+        network_init(&d.net, 13);
+        int q = network_input(&d.net, (struct shape){2, {20, 8}});
+        int k = network_input(&d.net, (struct shape){2, {8, 20}});
+        int v = network_input(&d.net, (struct shape){2, {20, 8}});
+        int x = node(&d, "Add", node(&d, "MatMul", q, k), network_input(&d.net, masks[i]));
+        x = network_node(&d.net, "Softmax", (int[]){x, -2}, ATTRIBUTES(INT("axis", -1)));
+        network_output(&d.net, node(&d, "MatMul", x, v));
+        check_one_step(&d.net, "fast attention");
+    }
+}
+
 /* A layer of a training with its row, and a Transpose behind it. */
 static void test_a_layer_is_one_step(void) {
     for (uint64_t seed = 0; seed < 16; seed++) {
@@ -320,6 +336,7 @@ int main(void) {
     TEST(test_products_avx2);
     TEST(test_products_avx512);
     TEST(test_attention_is_one_step);
+    TEST(test_a_single_head_is_one_step);
     TEST(test_a_layer_is_one_step);
     TEST(test_long_rows_take_little_memory);
     TEST(test_a_tile_has_room_for_smaller_products);

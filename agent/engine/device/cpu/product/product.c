@@ -95,13 +95,20 @@ static struct step *write_in_place(const struct schedule *schedule, const struct
     return user;
 }
 
+static bool is_before_softmax(const struct schedule *schedule, const struct step *step) {
+    const struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    return user && !user->kernel && user->node->op->id == OP_SOFTMAX;
+}
+
 // The step that adds a row of n numbers to each row of the product, and nothing else reads that;
-// NULL: none. *ret_row: the slot of the row.
+// NULL: none. *ret_row: the slot of the row. The mask of an attention is no such row: the chain of
+// its softmax adds it.
 static struct step *row_behind(const struct schedule *schedule, const struct step *step, int64_t n,
                                int *ret_row) {
     int slot = step->outputs[0];
     struct step *user = schedule_only_user(schedule, slot);
-    if (!user || user->kernel || user->node->op->id != OP_ADD) {
+    if (!user || user->kernel || user->node->op->id != OP_ADD ||
+        is_before_softmax(schedule, user)) {
         return NULL;
     }
     *ret_row = user->inputs[user->inputs[0] == slot];
