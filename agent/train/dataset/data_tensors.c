@@ -168,8 +168,12 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     const struct npy *samples = &shard->samples.npy, *targets = &shard->targets.npy;
     bool has_labels = targets->type > NPY_FLOAT64;
     struct shape shape = {.rank = samples->rank - 1};
-    if (samples->dims[0] != targets->dims[0] || samples->dims[0] < 1 ||
-        samples->dims[0] > DATASET_COUNT_MAX - base->count) {
+    if (samples->dims[0] < 1 || samples->dims[0] > DATASET_COUNT_MAX - base->count) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: %lld samples, expected at least 1, and at most %d in all files",
+                         shard->samples.path, (long long)samples->dims[0], DATASET_COUNT_MAX);
+    }
+    if (samples->dims[0] != targets->dims[0]) {
         return error_set(err, ERROR_INVALID,
                          "%s: %lld samples, and %lld targets in %s: expected as many",
                          shard->samples.path, (long long)samples->dims[0],

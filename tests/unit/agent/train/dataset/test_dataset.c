@@ -318,6 +318,8 @@ static void test_tensors_from_numpy(void) {
         "n.save('l/0.npy', n.array([2, 0, 1])); n.save('l/1.npy', n.array([5, 0, 1, 1], 'u1'))\n"
         "n.save('t/0.npy', n.arange(6).reshape(3, 2) / 4); n.save('t/1.npy', n.ones((4, 2)))\n"
         "n.save('neg.npy', n.array([0, -1, 2])); n.save('i4.npy', n.zeros((3, 2), 'i4'))\n"
+        "n.save('none.npy', n.zeros((0, 6)))\n"
+        "n.lib.format.open_memmap('many.npy', 'w+', 'u1', ((1 << 28) + 1, 1))\n" /* sparse */
         "\"");
     struct error err = {0};
     static const char *const kinds[] = {"u1", "f2", "f4", "f8"};
@@ -356,9 +358,12 @@ static void test_tensors_from_numpy(void) {
     static const char *const rows[][3] = {
         {"xf4/0.npy", "l/1.npy",
          "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy: expected as many"},
+        {"none.npy", "none.npy", "out/none.npy: 0 samples, expected at least 1, and at most"},
+        {"many.npy", "neg.npy",
+         "out/many.npy: 268435457 samples, expected at least 1, and at most"},
         {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is not a class"},
         {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
-        {"none.npy", "l/0.npy", "none.npy"},
+        {"absent.npy", "l/0.npy", "absent.npy"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
