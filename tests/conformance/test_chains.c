@@ -335,8 +335,7 @@ static void build_full(struct network *net) {
     network_output(net, network_node(net, "Less", (int[]){y, x, -2}, NULL));
 }
 
-/* A projection behind a norm, and a residual: it stands behind the chain that makes `x`, and may
- * compute x again. */
+/* A projection of a norm, and a residual, whose chain may compute x again. */
 static void end_with_residual(struct network *net, int x) {
     int scale = network_constant(net, (struct shape){1, {32}}, 0.5F, 1);
     int w = network_constant(net, (struct shape){2, {32, 32}}, 0.2F, 0);
@@ -365,8 +364,8 @@ static void build_masked_residual(struct network *net) {
 /* The same through a Cast, which is computed again, too. */
 static void build_cast_residual(struct network *net) {
     int x = network_input(net, (struct shape){3, {2, 7, 32}});
-    int mask = network_node(net, "Cast", (int[]){padding_mask(net, x), -2},
-                            ATTRIBUTES(INT("to", 1)));
+    int mask =
+        network_node(net, "Cast", (int[]){padding_mask(net, x), -2}, ATTRIBUTES(INT("to", 1)));
     end_with_residual(net, network_node(net, "Mul", (int[]){x, mask, -2}, NULL));
 }
 

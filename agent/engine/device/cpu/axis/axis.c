@@ -5,7 +5,6 @@
 #include "agent/engine/ops/table.h"
 
 #include <limits.h>
-#include <string.h>
 
 enum {
     INNER_MIN = 8, /* with fewer columns the plain loops are as fast */
@@ -92,14 +91,4 @@ void axis_step_try(const struct schedule *schedule, struct step *step) {
             step->kernel = choice->kernel;
         }
     }
-}
-
-static void zero_elements(void *context, int64_t first, int64_t last) {
-    memset((float *)context + first, 0, (size_t)(last - first) * sizeof(float));
-}
-
-void axis_zero(struct threads *threads, const struct tensor *tensor) {
-    enum { ELEMENTS_A_PIECE = 1 << 14 };
-    threads_run(threads, shape_count(&tensor->shape), ELEMENTS_A_PIECE, zero_elements,
-                tensor->data);
 }

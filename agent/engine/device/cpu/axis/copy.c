@@ -224,6 +224,15 @@ static int walk_back(const struct call *call, struct walk *ret_walk, struct erro
     return 0;
 }
 
+static void zero_elements(void *context, int64_t first, int64_t last) {
+    memset((float *)context + first, 0, (size_t)(last - first) * sizeof(float));
+}
+
+void axis_zero(struct threads *threads, const struct tensor *tensor) {
+    threads_run(threads, shape_count(&tensor->shape), ELEMENTS_A_PIECE, zero_elements,
+                tensor->data);
+}
+
 /* (dy, shape of x, the forward node's further inputs) -> dx, which is 0 where nothing was read */
 static int copy_back_run(const struct call *call, struct error *err) {
     struct run run = run_of(call);

@@ -1,7 +1,9 @@
 /* chain_group.h: groups of steps that become chains, and what chain_again.c does for them: a value
  * of an earlier chain is computed again where it is read, if the reader has what it is made of in
  * any case. So it needs no memory until then, and no pass over it. The same instructions make the
- * same bits. GELU's and SiLU's parts in a training are such values. */
+ * same bits. GELU's and SiLU's parts in a training are such values. An input of the graph must be
+ * the same until then: no graph may update one in place (training_bind_input) before a later step
+ * that reads it. */
 #pragma once
 
 #include "agent/engine/device/cpu/chain/chain_state.h"

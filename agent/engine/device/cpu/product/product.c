@@ -101,8 +101,8 @@ static bool is_before_softmax(const struct schedule *schedule, const struct step
 }
 
 // The step that adds a row of n numbers to each row of the product, and nothing else reads that;
-// NULL: none. *ret_row: the slot of the row. The mask of an attention is no such row: the chain of
-// its softmax adds it.
+// NULL: none. *ret_row: the slot of the row. The mask of an attention is left to the chain of its
+// softmax.
 static struct step *row_behind(const struct schedule *schedule, const struct step *step, int64_t n,
                                int *ret_row) {
     int slot = step->outputs[0];
