@@ -95,7 +95,7 @@ run sweep p/job.yaml --vary RATE=0.25..0.75 --metric accuracy --name other --set
 check "--name and --set change the manifest" [ $code -eq 0 -a "$(grep -c 'name: other-sweep$' said) $(grep -c 'gpus: 2$' said)" = "1 1" ]
 for word in --epochs=3 --rate=1 --output=x --test=x; do
     run sweep p/job.yaml --vary RATE=0.25..0.75 --metric accuracy $word --save -
-    check "$word is not taken silently" refused "${word%%=*}: p/job.yaml says that"
+    check "$word is not taken silently" refused "${word%%=*}: is given by p/job.yaml"
 done
 run sweep p/job.yaml --vary RATE=0.25..0.75
 check "a program's metric is asked for" refused '--metric NAME is missing'

@@ -107,26 +107,18 @@ static void write_model(const char *text) {
 static void models_are_those_of_the_start(void) {
     struct own_server *server = NULL;
     struct error err = {0};
-    char seen[65];
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:{s:{s:[s], s:i}}}, s:{s:[s]}}", "scorer", "endpoint", "server",
                              "command", "$(WINDLASS_PORT)", "port", 8000, "code", "models",
                              "net/m.gguf");
-    AUTO(tree_freep) json_t *files = json_object();
     setenv("net", folder, 1);
     write_model("one");
     CHECK_OK(own_server_open(spec, &server, &err), &err);
-    CHECK_OK(code_files_add(spec, files, seen, &err), &err);
-    CHECK_OK(own_server_check_files(server, seen, &err), &err);
-    CHECK_OK(own_server_check_files(server, NULL, &err), &err);
+    CHECK_OK(own_server_check_files(server, &err), &err);
     write_model("another");
-    CHECK_OK(own_server_check_files(server, seen, &err), &err);
-    CHECK(own_server_check_files(server, NULL, &err) < 0);
+    CHECK(own_server_check_files(server, &err) < 0);
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
     CHECK(text_starts(err.text, "endpoint.server: files that its command names have changed"));
-    err = (struct error){0};
-    CHECK_OK(code_files_look(spec, seen, &err), &err);
-    CHECK(own_server_check_files(server, seen, &err) < 0);
     own_server_close(server);
 }
 

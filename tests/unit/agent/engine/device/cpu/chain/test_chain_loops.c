@@ -205,6 +205,31 @@ static void test_rows(void) {
     }
 }
 
+/* How reductions over outer axes add up: one row is an operand and the result of each step. */
+static void test_sums_over_rows(void) {
+    enum { ROWS = 5, COLUMNS_MAX = 40 };
+    float rows[ROWS * COLUMNS_MAX], sum[COLUMNS_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        rows[i] = (float)(i % 7);
+    }
+    for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
+        for (int columns = 1; isa_runs_here(isa) && columns <= COLUMNS_MAX; columns++) {
+            memset(sum, 0, sizeof sum);
+            struct chain_args args = {.rows = ROWS, .columns = columns, .out = sum};
+            args.in[0] = (struct chain_operand){sum, 0, 1};
+            args.in[1] = (struct chain_operand){rows, columns, 1};
+            chain_loops_get(isa)->run[CHAIN_ADD](&args);
+            for (int i = 0; i < columns; i++) {
+                float wanted = 0;
+                for (int row = 0; row < ROWS; row++) {
+                    wanted += rows[row * columns + i];
+                }
+                CHECK(sum[i] == wanted);
+            }
+        }
+    }
+}
+
 static float twice(float x) {
     return 2 * x;
 }
@@ -256,6 +281,7 @@ int main(void) {
     TEST(test_functions);
     TEST(test_pairs);
     TEST(test_rows);
+    TEST(test_sums_over_rows);
     TEST(test_others);
     return TEST_END();
 }
