@@ -244,9 +244,10 @@ int own_server_check_files(const struct own_server *server, struct error *err) {
     }
     return code_files_are_kept(server->models, now)
                ? 0
-               : error_set(err, ERROR_UNAVAILABLE,
-                           "endpoint.server: files that its command names have changed since it was "
-                           "started; restore them, or run the job with another output");
+               : error_set(
+                     err, ERROR_UNAVAILABLE,
+                     "endpoint.server: files that its command names have changed since it was "
+                     "started; restore them, or run the job with another output");
 }
 
 static int take_state(struct own_server *server, const struct serve_state *state, int64_t answers,

@@ -134,8 +134,7 @@ static void take_first(const struct making *making, struct report_pictures *pict
         if (is_over(making) || options->name(options->context, i, &name, &ignored) < 0) {
             return;
         }
-        pictures->count +=
-            take(making, name.data ? name.data : "", &pictures->at[pictures->count]);
+        pictures->count += take(making, name.data ? name.data : "", &pictures->at[pictures->count]);
     }
 }
 

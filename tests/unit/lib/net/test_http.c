@@ -82,26 +82,9 @@ struct peer {
     int listener, port;
     const char *answer; /* NULL: never answers */
     bool keeps_open;
-    bool echoes;  /* answers in place of that with the request's path and body, which ends with . */
     int drips_ms; /* after the answer a byte each such time, until the other side closes */
     pthread_t thread;
 };
-
-static void echo(int fd) {
-    char request[4096] = "", answer[sizeof request], path[64] = "";
-    size_t size = 0;
-    ssize_t got;
-    while (!(size && request[size - 1] == '.') &&
-           (got = read(fd, request + size, sizeof request - 1 - size)) > 0) {
-        size += (size_t)got;
-    }
-    const char *body = strstr(request, "\r\n\r\n");
-    CHECK(body && sscanf(request, "%*s %63s", path) == 1);
-    AUTO(text_freep) char *text = x_printf("%s %s", path, body ? body + 4 : "");
-    int length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
-                          strlen(text), text);
-    CHECK(send(fd, answer, (size_t)length, MSG_NOSIGNAL) == length);
-}
 
 static void *answer_all(void *context) {
     struct peer *peer = context;
@@ -112,16 +95,14 @@ static void *answer_all(void *context) {
             break;
         }
         char request[4096];
-        if (peer->echoes) {
-            echo(fd);
-        } else if (peer->answer && read(fd, request, sizeof request) > 0) {
+        if (peer->answer && read(fd, request, sizeof request) > 0) {
             CHECK(send(fd, peer->answer, strlen(peer->answer), MSG_NOSIGNAL) >= 0 ||
                   errno == EPIPE || errno == ECONNRESET); /* it has heard enough */
         }
         while (peer->drips_ms && send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
             poll(NULL, 0, peer->drips_ms);
         }
-        if (peer->keeps_open || !(peer->answer || peer->echoes)) {
+        if (peer->keeps_open || !peer->answer) {
             fds[count++ % 64] = fd;
         } else {
             close(fd);
@@ -423,42 +404,6 @@ static void test_callbacks_may_start_and_cancel(void) {
     peer_close(&peer);
 }
 
-/* Each is sent as it is, although its server closes after each answer what would be kept. */
-static void test_requests_of_one_kind_follow_another(void) {
-    struct peer peer = {.echoes = true};
-    peer_open(&peer);
-    struct error err = {0};
-    struct http *http = NULL;
-    struct http_call *first = NULL;
-    CHECK_OK(http_open(&http, &err), &err);
-    for (int i = 0; i < 20; i++) {
-        struct end end = {0};
-        struct http_call *call = NULL;
-        AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/%d", peer.port, i / 2);
-        AUTO(text_freep) char *body = x_printf("%d.", i);
-        AUTO(text_freep) char *wanted = x_printf("/%d %d.", i / 2, i);
-        struct http_request request = {.url = url,
-                                       .method = "POST",
-                                       .body = body,
-                                       .body_size = strlen(body),
-                                       .borrows_body = true,
-                                       .kind = 1,
-                                       .timeout_ms = 60000,
-                                       .bytes_max = 100,
-                                       .done = note,
-                                       .context = &end};
-        CHECK_OK(http_start(http, &request, &call, &err), &err);
-        first = first ? first : call;
-        CHECK(call == first); /* it is used again */
-        wait_all(http);
-        CHECK_INT(end.status, 200);
-        CHECK_STR(end.body, wanted);
-        free(end.body);
-    }
-    http_free(http);
-    peer_close(&peer);
-}
-
 static void test_a_proxy_that_is_given_is_used(void) {
     struct peer server = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nserver"};
     struct peer proxy = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nproxy"};
@@ -643,7 +588,6 @@ int main(void) {
     TEST(test_what_was_never_sent_is_known);
     TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
     TEST(test_callbacks_may_start_and_cancel);
-    TEST(test_requests_of_one_kind_follow_another);
     TEST(test_a_proxy_that_is_given_is_used);
     TEST(test_headers_are_told);
     TEST(test_headers_are_few_and_bodies_not_packed);

@@ -108,9 +108,9 @@ static void models_are_those_of_the_start(void) {
     struct own_server *server = NULL;
     struct error err = {0};
     AUTO(tree_freep)
-    json_t *spec = json_pack("{s:{s:{s:{s:[s], s:i}}}, s:{s:[s]}}", "scorer", "endpoint", "server",
-                             "command", "$(WINDLASS_PORT)", "port", 8000, "code", "models",
-                             "net/m.gguf");
+    json_t *spec =
+        json_pack("{s:{s:{s:{s:[s], s:i}}}, s:{s:[s]}}", "scorer", "endpoint", "server", "command",
+                  "$(WINDLASS_PORT)", "port", 8000, "code", "models", "net/m.gguf");
     setenv("net", folder, 1);
     write_model("one");
     CHECK_OK(own_server_open(spec, &server, &err), &err);

@@ -6,7 +6,7 @@
 
 #include <arpa/inet.h>
 
-/* The run's list, and a signal that comes with so many looks; -1: none comes. */
+/* The run's list, and at which look a signal has come; -1: none comes. */
 static const char *const *listed;
 static int looks_left;
 

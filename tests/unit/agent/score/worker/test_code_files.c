@@ -234,9 +234,9 @@ static char *logged_of(const char *kind, const char *folder) {
 }
 
 /* A link that leaves the volume. */
-static void test_what_cannot_be_compared_is_told(void) {
+static void test_what_cannot_be_compared_is_logged(void) {
     static const struct {
-        const char *kind, *link, *told; /* told: NULL: nothing, it would not count either */
+        const char *kind, *link, *logged; /* logged: NULL: nothing, it would not count either */
     } rows[] = {
         {"models", "away/net.safetensors", "spec.scorer.endpoint.server: "},
         {"models", "away/5f0c", "spec.scorer.endpoint.server: "},
@@ -247,11 +247,11 @@ static void test_what_cannot_be_compared_is_told(void) {
     put("away/config.json", "1");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep) char *path = file_join(root, rows[i].link);
-        AUTO(text_freep) char *wanted = x_printf("%scode/%s", rows[i].told ?: "", rows[i].link);
+        AUTO(text_freep) char *wanted = x_printf("%scode/%s", rows[i].logged ?: "", rows[i].link);
         link_to(rows[i].link, "/etc/passwd");
         AUTO(text_freep) char *logged = logged_of(rows[i].kind, "code/away");
         CHECK_INT(unlink(path), 0);
-        CHECK_INT(rows[i].told ? strstr(logged, wanted) != NULL : !*logged, true);
+        CHECK_INT(rows[i].logged ? strstr(logged, wanted) != NULL : !*logged, true);
     }
 }
 
@@ -290,7 +290,7 @@ int main(void) {
     TEST(test_too_many_files_leave_the_named_one);
     TEST(test_models_of_a_server);
     TEST(test_of_large_models_the_ends_count);
-    TEST(test_what_cannot_be_compared_is_told);
+    TEST(test_what_cannot_be_compared_is_logged);
     TEST(test_what_a_server_adds_is_no_change);
     struct error ignored = {0};
     (void)!file_remove_tree(root, &ignored);
