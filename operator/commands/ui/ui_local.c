@@ -18,9 +18,10 @@ enum { LOOK_MS = 700 };
 struct ui_local {
     struct ui_source source;
     struct ui_table *table;
-    json_t *stamps;  /* ID -> what its record looked like when it was read; null: it had no room */
-    json_t *seen;    /* the same, of the look under way */
-    int64_t next_ms; /* monotonic */
+    json_t *stamps;   /* ID -> what its record looked like when it was read; null: it had no room */
+    json_t *pictures; /* ui_local_pictures.h */
+    json_t *seen;     /* the same, of the look under way */
+    int64_t next_ms;  /* monotonic */
 };
 
 static struct ui_job job_of(const struct run_item *item, const char *key, const json_t *job) {
@@ -118,8 +119,7 @@ static int find(const char *id, struct run_item *ret_item, struct error *err) {
     return ret_item->record ? 0 : error_set(err, ERROR_NOT_FOUND, "this run is forgotten");
 }
 
-static int job(struct ui_source *source UNUSED, const char *rest, json_t **ret_job,
-               struct error *err) {
+static int job(struct ui_source *source, const char *rest, json_t **ret_job, struct error *err) {
     AUTO(release) struct run_item item = {0};
     AUTO(text_freep) char *key = x_printf(PREFIX "%s", rest);
     if (find(rest, &item, err) < 0) {
@@ -132,7 +132,8 @@ static int job(struct ui_source *source UNUSED, const char *rest, json_t **ret_j
     const json_t *status = json_object_get(object, "status");
     AUTO(tree_freep) json_t *files = ui_local_files(&item, status);
     AUTO(tree_freep) json_t *failures = ui_local_failures(&item, status);
-    AUTO(tree_freep) json_t *pictures = ui_local_pictures(&item);
+    AUTO(tree_freep)
+    json_t *pictures = ui_local_pictures(((struct ui_local *)source)->pictures, &item);
     const struct ui_detail_facts detail = {
         .job = job_of(&item, key, object),
         .pods = json_object_get(item.record, "pods"),
@@ -157,10 +158,12 @@ static int page(struct ui_source *source UNUSED, const char *rest, enum ui_page 
     return find(rest, &item, err) < 0 ? -1 : ui_local_page(&item, which, ret_html, err);
 }
 
-static int picture(struct ui_source *source UNUSED, const char *rest, const char *token,
+static int picture(struct ui_source *source, const char *rest, const char *token,
                    struct ui_picture *ret_picture, struct error *err) {
     AUTO(release) struct run_item item = {0};
-    return find(rest, &item, err) < 0 ? -1 : ui_local_picture(&item, token, ret_picture, err);
+    return find(rest, &item, err) < 0 ? -1
+                                      : ui_local_picture(((struct ui_local *)source)->pictures,
+                                                         &item, token, ret_picture, err);
 }
 
 static int words(struct ui_source *source UNUSED, const char *rest, json_t **ret_words,
@@ -182,7 +185,10 @@ struct ui_source *ui_local_new(struct ui_table *table) {
                                              .picture = picture,
                                              .words = words};
     struct ui_local *local = x_calloc(1, sizeof *local);
-    *local = (struct ui_local){.source = {.ops = &ops}, .table = table, .stamps = json_object()};
+    *local = (struct ui_local){.source = {.ops = &ops},
+                               .table = table,
+                               .stamps = json_object(),
+                               .pictures = json_object()};
     return &local->source;
 }
 
@@ -190,6 +196,7 @@ void ui_local_free(struct ui_source *source) {
     struct ui_local *local = (struct ui_local *)source;
     if (local) {
         json_decref(local->stamps);
+        json_decref(local->pictures);
         free(local);
     }
 }

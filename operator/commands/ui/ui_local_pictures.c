@@ -3,6 +3,7 @@
 
 #include "lib/digest.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/commands/ui/ui_text.h"
 
 #include <dirent.h>
@@ -21,6 +22,8 @@ enum {
     BYTES_MAX = 8 << 20,
     TOKEN_DIGITS = 24,
     SNIFF_BYTES = 12,
+    KEPT_MAX = 8, /* runs whose pictures are known */
+    KEPT_MS = 30000,
     MISSES_MAX = 100, /* inputs without an output that is a picture, before the search ends */
 };
 
@@ -78,22 +81,47 @@ static void walk(struct names *names, int fd, const char *prefix, int depth) {
     closedir(folder);
 }
 
-/* A regular file in the folder, without following a link on the way; -1: there is none. */
-static int open_in(int folder, const char *name) {
+/* The folder that a name is in, without following a link on the way, and the rest of the name; -1:
+ * there is none. */
+static int open_above(int folder, const char *name, const char **ret_last) {
     AUTO(text_freep) char *copy = x_strdup(name);
-    AUTO(fd_closep) int at = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-    struct stat status;
-    for (char *part, *rest = copy; at >= 0 && (part = strsep(&rest, "/"));) {
-        int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (rest ? O_DIRECTORY : 0);
-        int next = openat(at, part, flags);
+    int at = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    char *part = copy;
+    for (char *slash; at >= 0 && (slash = strchr(part, '/')); part = slash + 1) {
+        *slash = 0;
+        int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         close(at);
         at = next;
     }
-    bool is_fit = at >= 0 && fstat(at, &status) == 0 && S_ISREG(status.st_mode) &&
-                  status.st_size > 0 && status.st_size <= BYTES_MAX;
-    int found = is_fit ? at : -1;
-    at = is_fit ? -1 : at; /* the caller's from now on */
-    return found;
+    *ret_last = name + (part - copy);
+    return at;
+}
+
+static bool is_fit(const struct stat *status) {
+    return S_ISREG(status->st_mode) && status->st_size > 0 && status->st_size <= BYTES_MAX;
+}
+
+/* A regular file in the folder. It is not opened, which is a download where the folder is a
+ * container of a cloud. */
+static bool has_file(int folder, const char *name) {
+    const char *last;
+    struct stat status;
+    AUTO(fd_closep) int above = open_above(folder, name, &last);
+    return above >= 0 && fstatat(above, last, &status, AT_SYMLINK_NOFOLLOW) == 0 && is_fit(&status);
+}
+
+/* -1: there is none. */
+static int open_in(int folder, const char *name) {
+    const char *last;
+    struct stat status;
+    AUTO(fd_closep) int above = open_above(folder, name, &last);
+    int fd = above >= 0 && has_file(above, last)
+                 ? openat(above, last, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+                 : -1;
+    if (fd >= 0 && (fstat(fd, &status) < 0 || !is_fit(&status))) {
+        fd_closep(&fd);
+    }
+    return fd;
 }
 
 /* The folders of a run whose input is files. */
@@ -136,8 +164,7 @@ static char *find_after(int folder, const char *name) {
                      x_printf("%.*s.jpg", stem, name)};
     char *found = NULL;
     for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-        AUTO(fd_closep) int fd = found ? -1 : open_in(folder, tries[i]);
-        if (fd >= 0) {
+        if (!found && has_file(folder, tries[i])) {
             found = TAKE(tries[i]);
         }
         free(tries[i]);
@@ -156,69 +183,103 @@ static int by_name(const void *one, const void *other) {
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Calls for each pair until the call returns true. */
-struct search {
-    bool (*each)(struct search *search, const char *before, const char *after);
-    json_t *list;                 /* what it makes */
-    const char *token;            /* what it looks for */
-    const struct folders *opened; /* where */
-    int found;                    /* -1: not found */
-};
-
-static void visit(const struct folders *folders, struct search *search) {
+/* [[before, after]]: of each pair its names, which need not be UTF-8; owned. */
+static json_t *find_pairs(const struct folders *folders) {
     AUTO(names_release) struct names names = {0};
-    size_t pairs = 0, misses = 0;
-    if (folders->before < 0 || folders->after < 0) {
-        return;
-    }
+    json_t *pairs = json_array();
+    size_t misses = 0;
     walk(&names, openat(folders->before, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", 0);
     if (names.count > 0) {
         qsort(names.at, names.count, sizeof *names.at, by_name);
     }
-    for (size_t i = 0; i < names.count && pairs < UI_PICTURES_MAX && misses < MISSES_MAX; i++) {
-        AUTO(fd_closep) int before = open_in(folders->before, names.at[i]);
-        AUTO(text_freep) char *after = before < 0 ? NULL : find_after(folders->after, names.at[i]);
-        if (after && search->each(search, names.at[i], after)) {
-            return;
-        }
-        pairs += after != NULL;
+    for (size_t i = 0; i < names.count && misses < MISSES_MAX; i++) {
+        AUTO(text_freep)
+        char *after =
+            has_file(folders->before, names.at[i]) ? find_after(folders->after, names.at[i]) : NULL;
         misses += after == NULL;
+        if (after) {
+            json_t *pair = json_array();
+            json_array_append_new(pair, json_string_nocheck(names.at[i]));
+            json_array_append_new(pair, json_string_nocheck(after));
+            json_array_append_new(pairs, pair);
+        }
+        if (json_array_size(pairs) == UI_PICTURES_MAX) {
+            break;
+        }
     }
+    return pairs;
 }
 
-static bool add_pair(struct search *search, const char *before, const char *after) {
-    char tokens[2][TOKEN_DIGITS + 1];
-    make_token(tokens[0], "before", before);
-    make_token(tokens[1], "after", after);
-    json_array_append_new(search->list,
-                          json_pack("{s:o, s:s, s:s}", "name", ui_text(before, UI_TEXT_NAME),
-                                    "before", tokens[0], "after", tokens[1]));
-    return false;
+static json_int_t changed_ns(int folder) {
+    struct stat status;
+    return fstat(folder, &status) == 0
+               ? (json_int_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
+               : -1;
 }
 
-json_t *ui_local_pictures(const struct run_item *item) {
+/* A page asks each second. As many as are shown stay for a while; fewer, while no more came into
+ * one of the folders. Borrowed from `kept`. */
+static const json_t *pairs_of(json_t *kept, const struct run_item *item,
+                              const struct folders *folders) {
+    json_int_t now_ms = clock_monotonic_ms();
+    if (folders->before < 0 || folders->after < 0) {
+        return NULL;
+    }
+    const json_t *known = json_object_get(kept, item->path);
+    const json_t *pairs = json_object_get(known, "pairs");
+    AUTO(tree_freep)
+    json_t *changed = json_pack("[I, I]", changed_ns(folders->before), changed_ns(folders->after));
+    if (now_ms < tree_integer(known, "until", 0) &&
+        (json_array_size(pairs) == UI_PICTURES_MAX ||
+         json_equal(changed, json_object_get(known, "changed")))) {
+        return pairs;
+    }
+    if (json_object_size(kept) >= KEPT_MAX) {
+        json_object_clear(kept);
+    }
+    json_object_set_new_nocheck(kept, item->path,
+                                json_pack("{s:o, s:O, s:I}", "pairs", find_pairs(folders),
+                                          "changed", changed, "until", now_ms + KEPT_MS));
+    return json_object_get(json_object_get(kept, item->path), "pairs");
+}
+
+static const char *name_in(const json_t *pair, size_t which) {
+    return json_string_value(json_array_get(pair, which));
+}
+
+json_t *ui_local_pictures(json_t *kept, const struct run_item *item) {
     AUTO(folders_release) struct folders folders = open_folders(item);
     AUTO(tree_freep) json_t *list = json_array();
-    struct search search = {.each = add_pair, .list = list};
-    visit(&folders, &search);
+    const json_t *pairs = pairs_of(kept, item, &folders);
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        char tokens[2][TOKEN_DIGITS + 1];
+        make_token(tokens[0], "before", name_in(pair, 0));
+        make_token(tokens[1], "after", name_in(pair, 1));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:s}", "name",
+                                              ui_text(name_in(pair, 0), UI_TEXT_NAME), "before",
+                                              tokens[0], "after", tokens[1]));
+    }
     return json_array_size(list) > 0 ? TAKE(list) : NULL;
 }
 
 /* ---- one of them ---- */
 
-static bool find_one(struct search *search, const char *before, const char *after) {
-    char token[TOKEN_DIGITS + 1];
-    make_token(token, "before", before);
-    if (strcmp(token, search->token) == 0) {
-        search->found = open_in(search->opened->before, before);
-        return true;
+/* -1: it is not in the list. */
+static int open_one(const json_t *pairs, const struct folders *folders, const char *token) {
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        char own[TOKEN_DIGITS + 1];
+        make_token(own, "before", name_in(pair, 0));
+        if (strcmp(own, token) == 0) {
+            return open_in(folders->before, name_in(pair, 0));
+        }
+        make_token(own, "after", name_in(pair, 1));
+        if (strcmp(own, token) == 0) {
+            return open_in(folders->after, name_in(pair, 1));
+        }
     }
-    make_token(token, "after", after);
-    if (strcmp(token, search->token) == 0) {
-        search->found = open_in(search->opened->after, after);
-        return true;
-    }
-    return false;
+    return -1;
 }
 
 /* By its first bytes, as browsers know it; NULL: none that is shown. A name proves nothing. */
@@ -233,12 +294,10 @@ static const char *type_of(const char *bytes, size_t size) {
                                                                                 : NULL;
 }
 
-int ui_local_picture(const struct run_item *item, const char *token, struct ui_picture *ret_picture,
-                     struct error *err) {
+int ui_local_picture(json_t *kept, const struct run_item *item, const char *token,
+                     struct ui_picture *ret_picture, struct error *err) {
     AUTO(folders_release) struct folders folders = open_folders(item);
-    struct search search = {.each = find_one, .token = token, .opened = &folders, .found = -1};
-    visit(&folders, &search);
-    AUTO(fd_closep) int fd = search.found;
+    AUTO(fd_closep) int fd = open_one(pairs_of(kept, item, &folders), &folders, token);
     struct stat status = {0};
     bool is_there = fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0;
     size_t room = is_there ? MIN((size_t)status.st_size, BYTES_MAX) : 0;

@@ -8,8 +8,9 @@
 
 enum { UI_PICTURES_MAX = 12 /* pairs */ };
 
-/* The first of them by name: ui_detail.pictures; owned; NULL: none. */
-json_t *ui_local_pictures(const struct run_item *item);
+/* The first of them by name: ui_detail.pictures; owned; NULL: none. kept: an object, empty at
+ * first, which remembers for 30 s which files a run has. */
+json_t *ui_local_pictures(json_t *kept, const struct run_item *item);
 /* ui_source_ops.picture. NOT_FOUND: it is not in the list, or no longer a picture. */
-NODISCARD int ui_local_picture(const struct run_item *item, const char *token,
+NODISCARD int ui_local_picture(json_t *kept, const struct run_item *item, const char *token,
                                struct ui_picture *ret_picture, struct error *err);
