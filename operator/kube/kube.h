@@ -14,7 +14,8 @@ enum {
     KUBE_LIST_MAX = 50,       /* objects of a one-time list */
     KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is reported */
     /* Tries after a 500 without Retry-After: for writes whose object is reconciled again, and for
-       Events and lists whose message names a webhook or a full etcd. */
+       Events and lists whose message names a webhook or a full etcd. Also the tries, after any
+       failure, of a write that is asked again and whose tries were all used up the last time. */
     KUBE_REFUSED_TRIES_MAX = 1,
 };
 
