@@ -69,7 +69,7 @@ static bool is_own_below(const json_t *spec, const json_t *field) {
 }
 
 /* A trainer's tensors and a model have "outputs", too: paths of labels, which are read, and names,
- * which are no paths. */
+ * which are not paths. */
 static bool is_name(const char *member, const json_t *field) {
     bool is_text = json_is_string(field) || json_is_string(json_array_get(field, 0));
     return is_text && (strcmp(member, "output") == 0 || strcmp(member, "outputs") == 0);
