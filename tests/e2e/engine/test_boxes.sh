@@ -118,7 +118,7 @@ own, drawn = decode(f"{sys.argv[1]}/photos/p03.png"), decode(f"{sys.argv[1]}/out
 changed = sum(a[x:x + 3] != b[x:x + 3] for a, b in zip(own, drawn) for x in range(0, len(a), 3))
 sys.exit(len(own) != len(drawn) or len(own[0]) != len(drawn[0]) or not 200 < changed < len(own) * len(own[0]) // 3)
 P
-check "and report.html shows the pictures before and after" [ "$(grep -o "<figure>" "$work/data/out/report.html" | wc -l)" = 4 ]
+check "and report.html shows the pictures before and after" [ "$(grep -o "data:image/jpeg;" "$work/data/out/report.html" | wc -l)" = 8 ]
 
 ##### what does not fit ##########################################################################
 wanted=2
