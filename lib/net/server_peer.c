@@ -14,8 +14,8 @@ enum { PULSE_MS = 500 };
 static void on_pulse(lws_sorted_usec_list_t *pulse) {
     struct server *server = lws_container_of(pulse, struct server, pulse);
     int64_t now_ms = clock_monotonic_ms();
-    /* The time in which this thread did something else, or the machine stood still, is no silence
-     * of a peer: what has come meanwhile is not read yet. */
+    /* The time in which this thread did something else, or the machine stood still, does not count:
+     * what has come from peers meanwhile is not read yet. */
     int64_t late_ms = now_ms - server->pulse_ms - PULSE_MS;
     int64_t away_ms = late_ms > PULSE_MS ? late_ms : 0;
     for (struct server_peer *peer = server->peers; peer; peer = peer->next) {

@@ -13,7 +13,7 @@ enum { DESCRIPTORS = 16 };
 #define ENDS " \t\n\r\"'`;|&<>(){}[]*?,:$\\"
 
 struct search {
-    const json_t *spec, *folders;
+    const json_t *spec, *within, *folders;
     json_t *own; /* paths that the job writes to, without links */
     int64_t begun_ms;
     bool is_newer;
@@ -55,7 +55,7 @@ static bool is_own(const char *path) {
     return false;
 }
 
-/* Below the spec, or below a Sweep's trial. */
+/* Below the spec, or below the part of it that has volumes. */
 static const char *const own_fields[] = {"output",  "outputs",  "logs",
                                          "metrics", "register", "trainer.output"};
 
@@ -76,8 +76,7 @@ static bool is_name(const char *member, const json_t *field) {
 }
 
 static bool is_read(const struct search *search, const char *member, const json_t *field) {
-    return !is_own_below(search->spec, field) &&
-           !is_own_below(json_object_get(search->spec, "trial"), field) &&
+    return !is_own_below(search->spec, field) && !is_own_below(search->within, field) &&
            !is_name(member, field) && strcmp(member, "volumes") != 0;
 }
 
@@ -223,12 +222,14 @@ static void look_at_tree(struct search *search, const json_t *tree) {
     }
 }
 
-bool run_inputs_are_newer(const json_t *spec, const json_t *folders, int64_t begun_ms) {
+bool run_inputs_are_newer(const json_t *spec, const json_t *within, const json_t *folders,
+                          int64_t begun_ms) {
     AUTO(tree_freep) json_t *own = json_array();
-    struct search search = {.spec = spec, .folders = folders, .own = own, .begun_ms = begun_ms};
+    struct search search = {
+        .spec = spec, .within = within, .folders = folders, .own = own, .begun_ms = begun_ms};
     walked = &search;
     find_own(&search, spec);
-    find_own(&search, json_object_get(spec, "trial"));
+    find_own(&search, within);
     look_at_tree(&search, spec);
     walked = NULL;
     return search.is_newer;

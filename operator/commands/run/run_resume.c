@@ -87,5 +87,6 @@ bool run_resume_is_done(const struct run_list *list, const json_t *object, const
            is_of(record, object, earlier) && is_same_file(file, record) &&
            has_same_folders(object, file, options, record) &&
            run_outputs_are_whole(object, json_object_get(record, "job"), folders) &&
-           !run_inputs_are_newer(spec, folders, begun_ms);
+           !run_inputs_are_newer(spec, tree_get(object, kinds_of(object)->local.within), folders,
+                                 begun_ms);
 }

@@ -8,7 +8,7 @@
 
 #include "tests/test.h"
 
-enum { COUNT = 4003 };
+enum { COUNT = 4003, SUM_ROWS = 5, SUM_COLUMNS_MAX = 40 };
 
 static float numbers[COUNT], seen[COUNT];
 
@@ -206,26 +206,28 @@ static void test_rows(void) {
 }
 
 /* How reductions over outer axes add up: one row is an operand and the result of each step. */
-static void test_sums_over_rows(void) {
-    enum { ROWS = 5, COLUMNS_MAX = 40 };
-    float rows[ROWS * COLUMNS_MAX], sum[COLUMNS_MAX];
+static void check_sum_over_rows(const struct chain_loops *loops, int columns) {
+    float rows[SUM_ROWS * SUM_COLUMNS_MAX], sum[SUM_COLUMNS_MAX] = {0};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         rows[i] = (float)(i % 7);
     }
+    struct chain_args args = {.rows = SUM_ROWS, .columns = columns, .out = sum};
+    args.in[0] = (struct chain_operand){sum, 0, 1};
+    args.in[1] = (struct chain_operand){rows, columns, 1};
+    loops->run[CHAIN_ADD](&args);
+    for (int i = 0; i < columns; i++) {
+        float wanted = 0;
+        for (int row = 0; row < SUM_ROWS; row++) {
+            wanted += rows[row * columns + i];
+        }
+        CHECK(sum[i] == wanted);
+    }
+}
+
+static void test_sums_over_rows(void) {
     for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
-        for (int columns = 1; isa_runs_here(isa) && columns <= COLUMNS_MAX; columns++) {
-            memset(sum, 0, sizeof sum);
-            struct chain_args args = {.rows = ROWS, .columns = columns, .out = sum};
-            args.in[0] = (struct chain_operand){sum, 0, 1};
-            args.in[1] = (struct chain_operand){rows, columns, 1};
-            chain_loops_get(isa)->run[CHAIN_ADD](&args);
-            for (int i = 0; i < columns; i++) {
-                float wanted = 0;
-                for (int row = 0; row < ROWS; row++) {
-                    wanted += rows[row * columns + i];
-                }
-                CHECK(sum[i] == wanted);
-            }
+        for (int columns = 1; isa_runs_here(isa) && columns <= SUM_COLUMNS_MAX; columns++) {
+            check_sum_over_rows(chain_loops_get(isa), columns);
         }
     }
 }
