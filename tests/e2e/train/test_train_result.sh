@@ -133,7 +133,7 @@ check "and it says what is expected" [ $? -eq 0 ]
 ##### an output that is absent when a training ends ################################################
 # Moved away once it has begun; again, where the training was faster.
 mkdir "$work/far"
-training far 30
+training far 200
 sed -i "s|path: $work/out}|path: $work/far}|; s/count: 64/count: 1024/; s/CNN/MLP/; s/slotsPerWorker: 2/slotsPerWorker: 1/; s/workers: 2/workers: 1/" "$work/far.yaml"
 waits() { grep -q '^far: Running: step .*; waits for the output.s storage: out/far: volume "out", folder .*/far: No such file' "$work/far.log"; }
 for ((try = 1; try <= 10; try++)); do
