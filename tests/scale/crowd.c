@@ -121,6 +121,16 @@ static void put_message(struct worker *worker, const struct message *message) {
     free(text);
 }
 
+/* Sends what the batch has, and releases it. */
+static void put_batch(struct worker *worker, struct message_batch *batch) {
+    char *text = message_batch_take(batch);
+    if (text) {
+        put_frame(worker, 1, text, strlen(text));
+    }
+    free(text);
+    message_batch_release(batch);
+}
+
 /* Bytes of the whole frame at `text`, 0: not all of it is there yet. */
 static size_t read_frame(const char *text, size_t size, int *ret_opcode, const char **ret_body,
                          size_t *ret_size) {
@@ -293,10 +303,7 @@ static void end_head(struct worker *worker) {
     if (!worker->first) {
         worker->end = &worker->first;
     }
-    char *text = message_batch_take(&batch);
-    put_frame(worker, 1, text, strlen(text));
-    free(text);
-    message_batch_release(&batch);
+    put_batch(worker, &batch);
 }
 
 /* Lines of the input's list (docs/inputs.md): a block of rows, here of ROW_BYTES each, or a file.
@@ -352,12 +359,10 @@ static void cancel(struct worker *worker, int64_t number) {
                                     .fault = MESSAGE_HANDED_BACK,
                                     .text = "cancelled",
                                     .text_size = 9};
-    if (message_batch_result(&batch, &result) == 1) {
-        char *text = message_batch_take(&batch);
-        put_frame(worker, 1, text, strlen(text));
-        free(text);
+    if (message_batch_result(&batch, &result) != 1) {
+        end("a cancelled lease does not fit into a message");
     }
-    message_batch_release(&batch);
+    put_batch(worker, &batch);
 }
 
 /* -1: the connection is over. */

@@ -16,7 +16,7 @@ make --no-print-directory BUILD="$build" "$build/tests/scale/crowd" >/dev/null
 agent=$(realpath "$build/windlass-agent")
 work=$(mktemp -d)
 pid= crowd=
-finish() {
+finish() { # (either may have ended by itself)
     kill -9 ${pid:+"$pid"} ${crowd:+"$crowd"} 2>/dev/null || true
     rm -rf "$work"
 }
@@ -73,7 +73,7 @@ while kill -0 "$crowd" 2>/dev/null && kill -0 "$pid" 2>/dev/null; do
     fi
     if [ "${KILL:-}" = yes ] && [ -n "$full_kb" ] && [ -z "$killed" ] && [ "$(jq '.second | floor' <<<"$line")" -ge $((full_at + 3)) ]; then
         kill -9 "$pid"
-        wait "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true # its exit code is that of the kill
         killed=$(jq .second <<<"$line")
         start
     fi
@@ -85,7 +85,7 @@ fi
 wait "$pid" || { cat "$work/crowd.err" "$work/words" >&2; exit 1; }
 pid=
 # Those that were not there at the end do not learn of it.
-kill "$crowd" 2>/dev/null || true
+kill "$crowd" 2>/dev/null || true # it ends by itself where each worker got its message
 crowd=
 done=$(jq .items.done "$work/out/summary.json")
 figure "workers" "$workers"

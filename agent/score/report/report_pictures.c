@@ -77,7 +77,7 @@ static bool is_over(const struct making *making) {
     return making->options->is_interrupted() || clock_monotonic_ms() >= making->until_ms;
 }
 
-/* Sets one side of the picture; false: there is no such file, or it is not shown. */
+/* Sets one side of the picture; false: the file is missing, or it is not shown. */
 static bool copy_side(const struct making *making, const char *name, struct report_picture *picture,
                       int side) {
     AUTO(buffer_release) struct buffer file;

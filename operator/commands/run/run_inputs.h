@@ -13,5 +13,5 @@
 bool run_inputs_are_newer(const json_t *spec, const json_t *within, const json_t *folders,
                           int64_t begun_ms);
 
-/* VOLUME/path on this machine; owned by the caller; NULL: there is no such volume. */
+/* VOLUME/path on this machine; owned by the caller; NULL: the volume is unknown. */
 char *run_inputs_path(const char *text, const json_t *folders);

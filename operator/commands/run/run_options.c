@@ -24,8 +24,7 @@ int run_options_read(struct run_options *run, int argc, char **argv, struct erro
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
          &run->volumes},
         {"set", 0, OPTION_LIST, "NAME=VALUE",
-         "Changes a value of spec.parameters in each job that has it; may be repeated.",
-         &run->sets},
+         "Changes a value of spec.parameters; may be repeated.", &run->sets},
         {"stores", 0, OPTION_TEXT, "DIR",
          "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken; "
          "of spec.buckets: DIR/s3-BUCKET/AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "

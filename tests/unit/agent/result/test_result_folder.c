@@ -51,7 +51,7 @@ static int64_t faults(void) {
     return count;
 }
 
-static const struct result_folder_job nobody = {RESULT_DISTTRAIN, NULL, NULL};
+static const struct result_folder_job no_job = {RESULT_DISTTRAIN, NULL, NULL};
 
 static void all_files_are_named(void) {
     AUTO(tree_freep) json_t *result = new_result("inner");
@@ -63,7 +63,7 @@ static void all_files_are_named(void) {
     put("inner/result.json", "of another output");
     put(".hidden/x", "x");
     CHECK_INT(symlink("/etc/passwd", link), 0);
-    CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
+    CHECK_OK(result_folder_begin(output, &no_job, &err), &err);
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     CHECK_INT(tree_integer(result, "list.files", -1), 2);
     CHECK_INT(tree_integer(result, "list.fileBytes", -1), 5);
@@ -82,7 +82,7 @@ static void an_earlier_result_goes(void) {
     char sha256[65];
     CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
     put(RESULT_ENVELOPE_NAME, "{}\n");
-    CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
+    CHECK_OK(result_folder_begin(output, &no_job, &err), &err);
     CHECK(!is_there(RESULT_NAME) && !is_there(RESULT_ENVELOPE_NAME));
     CHECK(!is_there(RESULT_FOLDER_LIST));
     CHECK(is_there("deep/er/x"));
@@ -99,7 +99,7 @@ static void a_programs_own_stays(void) {
         char sha256[65];
         buffer_init(&text, RESULT_BYTES_MAX);
         put(RESULT_NAME, rows[i]);
-        CHECK_OK(result_folder_begin(output, &nobody, &err), &err);
+        CHECK_OK(result_folder_begin(output, &no_job, &err), &err);
         CHECK_INT(result_folder_write(output, result, NULL, sha256, &refused), -1);
         CHECK_INT(refused.kind, ERROR_FAILED);
         CHECK(strstr(refused.text, "is a file of the program") != NULL);
@@ -125,7 +125,7 @@ static void another_kinds_stays(void) {
     for (int i = 0; i < 2; i++) {
         struct error refused = {0};
         CHECK_INT(i ? result_folder_write(output, result, NULL, sha256, &refused)
-                    : result_folder_begin(output, &nobody, &refused),
+                    : result_folder_begin(output, &no_job, &refused),
                   -1);
         CHECK_INT(refused.kind, ERROR_INVALID);
         CHECK(strstr(refused.text, "holds the result of BatchScore score (result.json): choose"));
