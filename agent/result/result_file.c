@@ -121,14 +121,27 @@ int result_file_parse(const char *text, size_t size, json_t **ret_result, struct
     return 0;
 }
 
+/* Of a DistTrain: a training's has the generation of its start, a command's the list of its files.
+ * "": neither is there. */
+static const char *maker_of(const json_t *result) {
+    return json_object_get(result, "generation") ? RESULT_TRAINER
+           : json_object_get(result, "list")     ? RESULT_COMMAND
+                                                 : "";
+}
+
 int result_file_check_kind(const json_t *result, const char *kind, const char *path,
                            struct error *err) {
     const char *found = tree_text(result, "kind", "");
-    return strcmp(found, kind) == 0 ? 0
-                                    : error_set(err, ERROR_INVALID,
-                                                "%s holds the result of %.40s %.60s (" RESULT_NAME
-                                                "): choose another output",
-                                                path, found, tree_text(result, "name", "?"));
+    const char *maker = strcmp(found, RESULT_DISTTRAIN) == 0 ? maker_of(result) : "";
+    bool is_train = strcmp(kind, RESULT_TRAINER) == 0 || strcmp(kind, RESULT_COMMAND) == 0;
+    bool is_same = strcmp(found, is_train ? RESULT_DISTTRAIN : kind) == 0 &&
+                   (!*maker || strcmp(maker, kind) == 0);
+    return is_same ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "%s holds the result of %.40s %.60s%s%s (" RESULT_NAME
+                               "): choose another output",
+                               path, found, tree_text(result, "name", "?"),
+                               *maker ? ", made by its " : "", maker);
 }
 
 const json_t *result_file_find(const json_t *result, const char *name) {

@@ -11,6 +11,9 @@
 #define RESULT_BATCHSCORE "BatchScore"
 #define RESULT_DISTTRAIN "DistTrain"
 #define RESULT_SWEEP "Sweep"
+/* Who made a DistTrain's, for result_file_check_kind. */
+#define RESULT_TRAINER "trainer"
+#define RESULT_COMMAND "command"
 #define RESULT_ENVELOPE_NAME "result.intoto.jsonl" /* its signature (envelope.h) */
 enum { RESULT_FORMAT = 1, RESULT_BYTES_MAX = 4 << 20, RESULT_FILES_MAX = 4096 };
 
@@ -26,7 +29,9 @@ NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_resu
                                 struct error *err);
 
 /* INVALID: a parsed result is that of another kind of job. What one kind has made is not for
- * another one to replace: neither would be whole. path: of the output, for people. */
+ * another one to replace: neither would be whole. A trainer and a command are two kinds. kind:
+ * RESULT_BATCHSCORE, RESULT_SWEEP, RESULT_TRAINER or RESULT_COMMAND. path: of the output, for
+ * people. */
 NODISCARD int result_file_check_kind(const json_t *result, const char *kind, const char *path,
                                      struct error *err);
 

@@ -29,6 +29,16 @@ static int find_owner(struct store *output, const char *kind, enum owner *ret_ow
     return 0;
 }
 
+/* Of a DistTrain only a command's result is a folder's. */
+static const char *kind_of(const char *kind) {
+    return strcmp(kind, RESULT_DISTTRAIN) == 0 ? RESULT_COMMAND : kind;
+}
+
+int result_folder_check(struct store *output, const char *kind, struct error *err) {
+    enum owner ignored = OWNER_NONE;
+    return find_owner(output, kind, &ignored, err);
+}
+
 /* ---- who writes there ----------------------------------------------------------------------- */
 
 /* The uid of the job whose program was started last. */
@@ -100,7 +110,7 @@ static int forget_ended(struct store *output, const char *own_run, struct error 
 int result_folder_begin(struct store *output, const struct result_folder_job *job,
                         struct error *err) {
     enum owner owner = OWNER_NONE;
-    if (find_owner(output, job->kind, &owner, err) < 0 ||
+    if (find_owner(output, kind_of(job->kind), &owner, err) < 0 ||
         (job->uid &&
          store_put(output, WRITER, job->uid, strlen(job->uid), STORE_REPLACE, err) < 0) ||
         forget_ended(output, job->run, err) < 0) {
@@ -117,7 +127,7 @@ int result_folder_begin(struct store *output, const struct result_folder_job *jo
 /* Another try of ours may have come as far as the list. */
 static int check_names(struct store *output, const char *kind, struct error *err) {
     enum owner owner = OWNER_NONE;
-    if (find_owner(output, kind, &owner, err) < 0) {
+    if (find_owner(output, kind_of(kind), &owner, err) < 0) {
         return -1;
     }
     return owner != OWNER_PROGRAM

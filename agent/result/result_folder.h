@@ -13,6 +13,10 @@ struct result_folder_job {
     const char *kind, *uid, *run;
 };
 
+/* INVALID: the result that is there is that of another kind of job than this one
+ * (result_file_check_kind). Other errors are the store's. Changes nothing. */
+NODISCARD int result_folder_check(struct store *output, const char *kind, struct error *err);
+
 /* Before the program starts: removes the result of an earlier run, so that it does not stay as if
  * it were of this one, and what says that an earlier run's ranks have ended (launch/proof/ended.h).
  * From then on no other job's end counts there. INVALID: the result is that of another kind of

@@ -131,7 +131,7 @@ static int check_result(const struct trainer *trainer, bool has_owner, struct er
         return 0;
     }
     const char *name = tree_text(result, "name", ""), *run = tree_text(result, "run", "");
-    if (result_file_check_kind(result, RESULT_DISTTRAIN, store_path(trainer->store), err) < 0) {
+    if (result_file_check_kind(result, RESULT_TRAINER, store_path(trainer->store), err) < 0) {
         return -1;
     }
     if (has_owner) {

@@ -70,6 +70,21 @@ static void make_links(const struct launch_job *job) {
     }
 }
 
+/* A training refuses the output of another kind of job itself, but its logs would be there by then,
+ * and that job's output not whole any more. */
+static int check_trainers_output(const struct launch_job *job, struct error *err) {
+    AUTO(store_freep) struct store *store = NULL;
+    struct error why = {0};
+    if (!job->result_path ||
+        (store_open(job->result_path, /* writes= */ false, &store, &why) == 0 &&
+         result_folder_check(store, RESULT_TRAINER, &why) == 0) ||
+        why.kind != ERROR_INVALID) {
+        return 0;
+    }
+    *err = why;
+    return error_context(err, "spec.trainer.output.path");
+}
+
 /* The results of an earlier run must not remain as if they were of this one. */
 static int forget_results(const struct launch_job *job, struct error *err) {
     const struct result_folder_job of = {RESULT_DISTTRAIN, job->uid, job->run_name};
@@ -146,7 +161,7 @@ static int prepare_hub(const struct launch_job *job, struct hub_options *options
                          "the ranks had not all ended with 0 under the pod before, and "
                          "spec.restart.maxRestarts allows no further start");
     }
-    return forget_results(job, err);
+    return check_trainers_output(job, err) < 0 ? -1 : forget_results(job, err);
 }
 
 int launch_run(const struct launch_job *job, char **ret_message) {

@@ -101,6 +101,11 @@ training lost 1
 run lost
 check "a file of that name that is too large counts as none (code $code)" eval '[ $code -eq 0 ] && verify lost'
 
+# A command's files would be among the training's, and neither would be whole.
+command_job lost None 'echo x >"$1/x"'
+check "a training's result is not for a command to replace (code $code)" eval '[ $code -ne 0 ] && [ ! -e "$work/out/lost/x" ] && verify lost'
+check "in words" grep -qF "out/lost holds the result of DistTrain lost, made by its trainer (result.json): choose another output" "$work/lost.log"
+
 # An older start that another one has overtaken wrote its result last.
 folder=$work/out/trained/.windlass/$(result trained .run)/claim
 newer=$(printf %012d $(($(result trained .generation) + 1)))
@@ -187,6 +192,10 @@ check "each process's exit is there" eval '[ "$(result none "[.proof.by, ([.proo
 
 command_job empty None 'true'
 check "a program that leaves nothing in its output succeeds, and the end says so" eval '[ $code -eq 0 ] && verify empty && grep -q "^  result   out/empty holds no file: the program has left nothing there$" "$work/empty.log"'
+
+training empty 1
+run empty --restart
+check "and a command's result is not for a training to replace (code $code)" eval '[ $code -ne 0 ] && [ ! -e "$work/out/empty/model.onnx" ] && verify empty && grep -qF "out/empty holds the result of DistTrain empty, made by its command (result.json): choose another output" "$work/empty.log"'
 
 ##### NAME-0 dies while it reads what they left ####################################################
 # 1 GiB without a byte on disk takes a while to hash. The ranks must not start again: each start leaves a line.

@@ -134,6 +134,30 @@ static void another_kinds_stays(void) {
     CHECK(text.data && strstr(text.data, "BatchScore"));
 }
 
+/* Both are DistTrains. */
+static void a_trainers_stays(void) {
+    AUTO(tree_freep) json_t *result = new_result(NULL);
+    struct error err = {0}, refused = {0};
+    char sha256[65];
+    CHECK_OK(store_remove(output, RESULT_NAME, &err), &err);
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    CHECK_OK(result_file_check_kind(result, RESULT_COMMAND, "out", &err), &err);
+    CHECK_INT(result_file_check_kind(result, RESULT_TRAINER, "out", &refused), -1);
+    CHECK_STR(refused.text, "out holds the result of DistTrain j, made by its command "
+                            "(result.json): choose another output");
+    json_object_del(result, "list");
+    json_object_set_new(result, "generation", json_integer(1));
+    CHECK_OK(result_file_check_kind(result, RESULT_TRAINER, "out", &err), &err);
+    CHECK_OK(result_write(output, result, NULL, sha256, &err), &err);
+    error_clear(&refused);
+    CHECK_INT(result_folder_begin(output, &no_job, &refused), -1);
+    CHECK_INT(refused.kind, ERROR_INVALID);
+    CHECK(
+        strstr(refused.text, "holds the result of DistTrain j, made by its trainer (result.json"));
+    CHECK(is_there(RESULT_NAME));
+    CHECK_OK(store_remove(output, RESULT_NAME, &err), &err);
+}
+
 #define OWN "0123456789abcdef"
 #define OTHER "fedcba9876543210"
 
@@ -187,6 +211,7 @@ int main(void) {
     TEST(ends_of_others_go);
     TEST(who_began_last_writes);
     TEST(another_kinds_stays);
+    TEST(a_trainers_stays);
     store_free(output);
     store_free(scratch);
     CHECK_OK(file_remove_tree(folder, &err), &err);
