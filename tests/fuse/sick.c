@@ -7,8 +7,10 @@
  *
  * CONTROL is a file with the fault, read all the time: "well", "eio", "estale", "enotconn",
  * "enospc", "erofs", or "hang" (until it changes; a process that is killed meanwhile is released,
- * as with NFS). Each may be followed by " data": then names and attributes work; or by a name: then
- * only giving a written file that name fails. kill -9 leaves a dead mount. */
+ * as with NFS). Each may be followed by " data": then names and attributes work; by a name: then
+ * only giving a written file that name fails; or by " look NAME": then folders do not say the
+ * types of their entries, and only the attributes of the file NAME cannot be read. kill -9 leaves a
+ * dead mount. */
 #define FUSE_USE_VERSION 31
 #include <fuse.h>
 
@@ -32,7 +34,7 @@ static const char *control;
 static int folder_fd;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int trouble; /* under the lock: an errno, HANG, or 0 */
-static bool is_of_data;
+static bool is_of_data, is_of_look;
 static char is_of_name[32]; /* "": all names */
 
 /* ---- trouble -------------------------------------------------------------------------------- */
@@ -43,7 +45,7 @@ static void look(void) {
         int trouble;
     } rows[] = {{"well", 0},        {"eio", EIO},     {"estale", ESTALE}, {"enotconn", ENOTCONN},
                 {"enospc", ENOSPC}, {"erofs", EROFS}, {"hang", HANG}};
-    char text[64] = "", mode[32] = "", scope[32] = "";
+    char text[128] = "", mode[32] = "", scope[32] = "", name[32] = "";
     int fd = open(control, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, text, sizeof text - 1) < 0) {
         text[0] = 0;
@@ -51,7 +53,7 @@ static void look(void) {
     if (fd >= 0) {
         close(fd);
     }
-    if (sscanf(text, "%31s %31s", mode, scope) < 1) {
+    if (sscanf(text, "%31s %31s %31s", mode, scope, name) < 1) {
         return; /* it is being written */
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -59,7 +61,11 @@ static void look(void) {
             pthread_mutex_lock(&lock);
             trouble = rows[i].trouble;
             is_of_data = strcmp(scope, "data") == 0;
-            snprintf(is_of_name, sizeof is_of_name, "%s", is_of_data ? "" : scope);
+            is_of_look = strcmp(scope, "look") == 0;
+            snprintf(is_of_name, sizeof is_of_name, "%s",
+                     is_of_look   ? name
+                     : is_of_data ? ""
+                                  : scope);
             pthread_mutex_unlock(&lock);
         }
     }
@@ -73,11 +79,12 @@ static void *watch(void *unused) {
 }
 
 /* Every call begins with it. Returns 0, or minus the errno to answer. path: new name, or NULL. */
-static int ill_as(bool is_data, const char *path) {
+static int ill_of(bool is_data, bool is_look, const char *path) {
     const char *last = path ? strrchr(path, '/') : NULL;
     for (;; poll(NULL, 0, LOOK_MS)) {
         pthread_mutex_lock(&lock);
         bool is_meant = !is_of_name[0] || (last && strcmp(last + 1, is_of_name) == 0);
+        is_meant = is_meant && is_look == is_of_look;
         int now = is_meant && (is_data || !is_of_data) ? trouble : 0;
         pthread_mutex_unlock(&lock);
         if (now != HANG) {
@@ -89,8 +96,19 @@ static int ill_as(bool is_data, const char *path) {
     }
 }
 
+static int ill_as(bool is_data, const char *path) {
+    return ill_of(is_data, /* is_look= */ false, path);
+}
+
 static int ill(bool is_data) {
     return ill_as(is_data, NULL);
+}
+
+static bool has_types(void) {
+    pthread_mutex_lock(&lock);
+    bool has = !is_of_look;
+    pthread_mutex_unlock(&lock);
+    return has;
 }
 
 /* The result of a system call in FUSE's form. */
@@ -106,7 +124,7 @@ static const char *below(const char *path) {
 /* ---- names and attributes ------------------------------------------------------------------- */
 
 static int sick_getattr(const char *path, struct stat *status, struct fuse_file_info *file) {
-    int is = ill(false);
+    int is = has_types() ? ill(false) : ill_of(false, /* is_look= */ true, path);
     return is ? is
               : answer(file ? fstat((int)file->fh, status)
                             : fstatat(folder_fd, below(path), status, AT_SYMLINK_NOFOLLOW));
@@ -147,6 +165,7 @@ static int sick_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, of
     DIR *entries = fdopendir(fd);
     for (struct dirent *entry; (entry = readdir(entries));) {
         struct stat status = {.st_ino = entry->d_ino, .st_mode = (mode_t)entry->d_type << 12};
+        status.st_mode = has_types() ? status.st_mode : 0;
         if (fill(buffer, entry->d_name, &status, 0, 0)) {
             break;
         }

@@ -125,6 +125,11 @@ discard "$work/data/out"
 ##### while a job runs #############################################################################
 waited() {
     own waited
+    say fuse "eio look 00150.png"
+    launch "$work/fuse.mount"
+    wait $run
+    check "a file that a listing cannot look at is not left out (code $?)" grep -qE 'ill failed: spec.input.files.path: data/in.*Input/output error' "$work/log"
+    say fuse well
     launch "$work/fuse.mount"
     ends_well "on FUSE: the same bytes"
     draw "errors" 1 eio estale enotconn
