@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/digest.h"
 
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -9,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 1 << 16 };
 
 static void to_hex(const unsigned char *bytes, size_t size, char *hex) {
     static const char digits[] = "0123456789abcdef";
@@ -66,6 +70,21 @@ void digest_freep(struct digest **digest) {
         free(*digest);
         *digest = NULL;
     }
+}
+
+bool digest_program(char hex[static 65]) {
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    AUTO(fd_closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    ssize_t got = -1;
+    while (fd >= 0 && (got = read(fd, piece, PIECE_BYTES)) > 0) {
+        digest_add(digest, piece, (size_t)got);
+    }
+    if (got < 0) {
+        return false;
+    }
+    digest_end(TAKE(digest), hex);
+    return true;
 }
 
 void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,

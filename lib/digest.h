@@ -12,6 +12,9 @@ void digest_add(struct digest *digest, const void *data, size_t size);
 void digest_end(struct digest *digest, char hex[static 65]); /* also frees it */
 void digest_freep(struct digest **digest);                   /* for AUTO; accepts NULL */
 
+/* SHA-256 of the file of this process's program. False: it cannot be read to its end. */
+bool digest_program(char hex[static 65]);
+
 /* HMAC-SHA256 (RFC 2104) of the bytes. */
 void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
                         unsigned char mac[static 32]);

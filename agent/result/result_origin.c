@@ -6,13 +6,11 @@
 #include "lib/secret.h"
 #include "lib/time/clock.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { TREE_BYTES_MAX = 128 << 10, PIECE_BYTES = 1 << 16 };
+enum { TREE_BYTES_MAX = 128 << 10 };
 
 void result_origin_add_manifest(json_t *result, json_t *manifest) {
     if (!manifest) {
@@ -27,25 +25,9 @@ void result_origin_add_manifest(json_t *result, json_t *manifest) {
     json_object_set_new(result, "manifestSHA256", json_string(hex));
 }
 
-/* False: it cannot be read to its end. */
-static bool hash_file(const char *path, char ret_sha256[static 65]) {
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    ssize_t got = -1;
-    while (fd >= 0 && (got = read(fd, piece, PIECE_BYTES)) > 0) {
-        digest_add(digest, piece, (size_t)got);
-    }
-    if (got < 0) {
-        return false;
-    }
-    digest_end(TAKE(digest), ret_sha256);
-    return true;
-}
-
 void result_origin_add_program(json_t *result) {
     char hex[65];
-    bool is_known = hash_file("/proc/self/exe", hex);
+    bool is_known = digest_program(hex);
     json_object_set_new(
         result, "program",
         json_pack("{s:s, s:s*}", "version", WINDLASS_VERSION, "sha256", is_known ? hex : NULL));

@@ -162,7 +162,6 @@ agent/data/text/tokenizer.c: for windlass-agent model tokenize, whose user names
 agent/engine/device/cpu/host.c: /proc/meminfo
 agent/engine/onnx/model.c: for windlass-agent model, whose user names the file
 agent/engine/onnx/tensor_proto.c: for windlass-agent model, whose user names the file
-agent/result/result_origin.c: our own program
 agent/score/coordinator/prepared.c: whether the output is inside the input, compared only
 agent/score/coordinator/trigger_watcher.c: whether the output is inside the input, compared only
 agent/score/endpoint/own_server.c: a folder of the pod, not a volume

@@ -18,8 +18,9 @@ struct connection {
     struct connection *next_unsent;  /* in connections.unsent, if is_unsent */
     char name[MESSAGE_NAME_MAX + 1]; /* "" before hello */
     int slots;
-    json_t *files; /* of its scorer, as its hello lists them; owned, may be NULL */
-    int worker;    /* index in the ledger, or -1 */
+    char program[128]; /* scored_by.h; "": not said */
+    json_t *files;     /* of its scorer, as its hello lists them; owned, may be NULL */
+    int worker;        /* index in the ledger, or -1 */
     int64_t since_ms;
     bool is_leaving;                        /* its next results are its last */
     bool is_unsent;                         /* one of its batches is not empty */

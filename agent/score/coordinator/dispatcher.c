@@ -240,13 +240,27 @@ static void replace_namesake(struct dispatcher *dispatcher, const struct connect
     }
 }
 
-/* A worker with another model would mix results of two models in one output: the job ends. */
-static bool has_same_files(struct dispatcher *dispatcher, const struct connection *connection) {
+/* A worker with another model, or another version of this program, would mix results of both in one
+ * output: the job ends. */
+static bool is_alike(struct dispatcher *dispatcher, const struct connection *connection) {
     struct error err = {0};
-    int result = run_file_check_worker(dispatcher->prepared->files, connection->files,
-                                       connection->name, &err);
+    int result = scored_by_check(connection->program, connection->name, &err) < 0
+                     ? -1
+                     : run_file_check_worker(dispatcher->prepared->files, connection->files,
+                                             connection->name, &err);
     note_failure(dispatcher, result, &err);
     return result == 0;
+}
+
+/* Before its first lease: the commits of its results name it. */
+static void note_program(struct dispatcher *dispatcher, const struct connection *connection) {
+    struct journal *journal = journal_of(dispatcher);
+    if (scored_by_add(&journal->programs, connection->program)) {
+        commit_name_programs(journal->log, journal->programs);
+        log_event(json_array_size(journal->programs) > 1 ? LOG_WARNING : LOG_DEBUG,
+                  "worker %s runs Windlass %s, build %zu of this run", connection->name,
+                  connection->program, json_array_size(journal->programs));
+    }
 }
 
 static void admit(struct dispatcher *dispatcher, struct connection *connection) {
@@ -263,7 +277,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
                &(struct message){.type = MESSAGE_PATHS, .paths = dispatcher->prepared->paths});
         return;
     }
-    if (!has_same_files(dispatcher, connection)) {
+    if (!is_alike(dispatcher, connection)) {
         refuse(connection, dispatcher->failure.text);
         return;
     }
@@ -276,6 +290,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
     }
     connections_admit(&dispatcher->connections, connection, worker, journal_of(dispatcher)->epoch);
     log_event(LOG_INFO, "worker %s connected", connection->name);
+    note_program(dispatcher, connection);
 }
 
 /* Admits those that connected before the dispatcher was ready, oldest first: of two connections of
@@ -447,6 +462,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
     if (message.type == MESSAGE_HELLO && !connection->name[0]) {
         memcpy(connection->name, message.name, sizeof connection->name);
         connection->slots = message.slots;
+        memcpy(connection->program, message.program, sizeof connection->program);
         connection->files = json_incref(message.files);
         retired_hello(&dispatcher->progress.retired, &message);
         admit(dispatcher, connection);

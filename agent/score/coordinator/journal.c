@@ -77,6 +77,7 @@ static int restore(void *context, const struct commit_head *head,
     if (generation_see(&journal->generation, head, record, err) < 0) {
         return -1;
     }
+    scored_by_see(&journal->programs, &journal->generation, head, record);
     if (head->number < journal->skips_to) {
         return 0;
     }
@@ -101,15 +102,12 @@ static int restore(void *context, const struct commit_head *head,
         return 0;
     default:
         if (!journal_counts(journal, head, record)) {
-            break;
-        }
-        if (ledger_restore(journal->ledger, &entry, err) < 0) {
-            return -1;
+            return 0;
         }
         if (record->type != COMMIT_DONE) {
             remember_first(journal, record);
         }
-        break;
+        return ledger_restore(journal->ledger, &entry, err);
     }
     return 0;
 }
@@ -186,16 +184,18 @@ int journal_begin(struct journal *journal, const char *restart, int64_t keeps, s
     }
     commit_start_after(journal->log, head.number, head.epoch);
     journal->skips_to = 0;
-    if (renew_ledger(journal, err) < 0) {
+    if (renew_ledger(journal, err) < 0 || generation_see(generation, &head, &record, err) < 0) {
         return -1;
     }
+    scored_by_see(&journal->programs, generation, &head, &record);
     ledger_number_leases(journal->ledger, journal->epoch);
-    return generation_see(generation, &head, &record, err);
+    return 0;
 }
 
 void journal_release(struct journal *journal) {
     commit_free(TAKE(journal->log));
     ledger_free(TAKE(journal->ledger));
+    tree_freep(&journal->programs);
     free(TAKE(journal->pending));
     free(TAKE(journal->broken));
 }

@@ -18,7 +18,7 @@
 #include "agent/data/parts/part.h"
 #include "agent/job.h"
 #include "agent/score/ledger/ledger.h"
-#include "agent/score/log/generation.h"
+#include "agent/score/log/scored_by.h"
 #include "agent/score/wire/message.h"
 
 /* A failure that ended all tries of a range: the range's first cell, the number of tries, the last
@@ -38,6 +38,7 @@ struct journal {
     int64_t epoch, epoch_ns; /* of this coordinator; epoch_ns: when it began, monotonic clock */
     int64_t kept_count;      /* results and published files of this epoch that are stored */
     struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */
+    json_t *programs; /* owned: of all workers that may have made its results (scored_by.h) */
     /* Private to journal.c. */
     struct ledger_options ledger_options;
     int64_t cells, items;          /* of the options */
@@ -123,9 +124,8 @@ bool journal_is_full(const struct journal *journal);
 /* The first failure of this job that ended all tries of a range, under any coordinator. */
 struct journal_first_failure journal_find_first_failure(const struct journal *journal);
 
-/* True if the record's decision holds for this job. head: the first line of the commit that has the
- * record (commit_format.h); it names the job. PARTIAL and FAILED records of another job (uid) of
- * the run do not hold: this job tries those cells again. */
+/* True if the record's decision holds for this job, which its commit's head names. PARTIAL and
+ * FAILED records of another job (uid) of the run do not hold: this job tries those cells again. */
 bool journal_counts(const struct journal *journal, const struct commit_head *head,
                     const struct commit_record *record);
 

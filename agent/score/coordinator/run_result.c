@@ -95,6 +95,7 @@ static json_t *result_json(const struct run_result *result) {
     add_manifest(result->job, tree);
     add_input(result, tree);
     json_object_set(tree, "files", prepared->files);
+    json_object_set_new(tree, "workerPrograms", scored_by_json(prepared->journal.programs));
     if (json_object_size(prepared->paths) > 0) {
         json_object_set(tree, "paths", prepared->paths);
     }

@@ -282,6 +282,12 @@ int summary_write_all(struct summary *summary, struct store *output, struct comm
     AUTO(facts_freep) struct facts *facts = NULL;
     struct error summary_err = {0}, report_err = {0};
     bool has_succeeded = summary->exit_code == 0;
+    AUTO(text_freep)
+    char *builds =
+        summary->prepared ? scored_by_describe(summary->prepared->journal.programs) : NULL;
+    if (builds) {
+        run_progress_lose_also(summary->progress, "one build", builds);
+    }
     if (write_report(summary, output, log, &facts, &report_err) < 0) {
         log_event(LOG_ERROR, "%s", report_err.text);
         if (has_succeeded && is_needed(summary, &report_err)) {

@@ -43,8 +43,9 @@ struct commit_log {
     /* guarded by the lock; waiting[0] is kept while it is written */
     struct commit_writer waiting[WAITING_HARD_MAX];
     int waiting_count;
-    int64_t stored; /* records */
-    int64_t next;   /* number of the next object */
+    int64_t stored;   /* records */
+    int64_t next;     /* number of the next object */
+    json_t *programs; /* NULL: none is known */
     bool is_ending;
     bool lacks_commit; /* a reader has waited for it: later ones do not */
     struct error failure;
@@ -125,14 +126,18 @@ static int store_object(struct commit_log *log, const char *name, const char *te
     }
 }
 
-static char *object_text(const struct commit_log *log, const struct commit_writer *writer,
-                         int64_t number, int64_t epoch, int64_t void_from, size_t *ret_size) {
+static char *object_text(struct commit_log *log, const struct commit_writer *writer, int64_t number,
+                         int64_t epoch, int64_t void_from, size_t *ret_size) {
+    pthread_mutex_lock(&log->lock);
+    AUTO(tree_freep) json_t *programs = json_deep_copy(log->programs);
+    pthread_mutex_unlock(&log->lock);
     struct commit_head head = {.run = log->run,
                                .uid = log->uid,
                                .job = log->job,
                                .nonce = log->nonce,
                                .number = number,
                                .epoch = epoch,
+                               .programs = programs,
                                .void_from = void_from};
     return commit_writer_text(writer, &head, ret_size);
 }
@@ -468,6 +473,7 @@ void commit_free(struct commit_log *log) {
     free(log->uid);
     free(log->job);
     free(log->nonce);
+    tree_freep(&log->programs);
     free(log);
 }
 
@@ -489,6 +495,13 @@ static bool hand_on(struct commit_log *log, int most) {
     }
     pthread_mutex_unlock(&log->lock);
     return has_room;
+}
+
+void commit_name_programs(struct commit_log *log, const json_t *programs) {
+    pthread_mutex_lock(&log->lock);
+    json_decref(log->programs);
+    log->programs = json_deep_copy(programs);
+    pthread_mutex_unlock(&log->lock);
 }
 
 int commit_add(struct commit_log *log, const struct commit_record *record, struct error *err) {

@@ -255,6 +255,9 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
     if (head->void_from >= 0) {
         json_object_set_new(tree, "void", json_integer(head->void_from));
     }
+    if (head->programs) {
+        json_object_set_new(tree, "programs", json_deep_copy(head->programs));
+    }
     json_object_set_new(tree, "workers",
                         writer->workers ? json_incref(writer->workers) : json_array());
     AUTO(text_freep) char *first = json_dumps(tree, JSON_COMPACT);
@@ -312,6 +315,15 @@ static bool is_number(const json_t *value, int64_t most) {
            json_integer_value(value) <= most;
 }
 
+/* A list of texts. */
+static bool is_texts(const json_t *list) {
+    bool is_good = json_is_array(list);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        is_good = is_good && is_text(json_array_get(list, i), NAME_MAX_BYTES);
+    }
+    return is_good;
+}
+
 int commit_read_head(const char *text, size_t size, struct commit_head *ret_head, json_t **ret_tree,
                      struct error *err) {
     const char *end = memchr(text, '\n', size);
@@ -325,17 +337,16 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     }
     const json_t *number = json_object_get(tree, "number"), *epoch = json_object_get(tree, "epoch");
     const json_t *from = json_object_get(tree, "void"), *workers = json_object_get(tree, "workers");
+    const json_t *programs = json_object_get(tree, "programs"); /* earlier releases have none */
     static const char *const names[] = {"run", "uid", "job", "nonce"};
-    bool is_good = is_number(version, VERSION) && is_number(number, INT64_MAX - 1) &&
-                   is_number(epoch, INT64_MAX - 1) && json_is_array(workers) &&
-                   json_integer_value(epoch) <= json_integer_value(number) &&
-                   (!from || (is_number(from, INT64_MAX) &&
-                              json_integer_value(from) < json_integer_value(number)));
+    bool is_good =
+        is_number(version, VERSION) && is_number(number, INT64_MAX - 1) &&
+        is_number(epoch, INT64_MAX - 1) && is_texts(workers) && (!programs || is_texts(programs)) &&
+        json_integer_value(epoch) <= json_integer_value(number) &&
+        (!from ||
+         (is_number(from, INT64_MAX) && json_integer_value(from) < json_integer_value(number)));
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         is_good = is_good && is_text(json_object_get(tree, names[i]), NAME_MAX_BYTES);
-    }
-    for (size_t i = 0; i < json_array_size(workers); i++) {
-        is_good = is_good && is_text(json_array_get(workers, i), NAME_MAX_BYTES);
     }
     if (!is_good) {
         return error_set(err, ERROR_INVALID, "the first line is not the head of a commit");
@@ -346,6 +357,7 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
                                      .nonce = tree_text(tree, "nonce", ""),
                                      .number = json_integer_value(number),
                                      .epoch = json_integer_value(epoch),
+                                     .programs = programs,
                                      .void_from = from ? json_integer_value(from) : -1};
     *ret_tree = TAKE(tree);
     return 0;

@@ -62,7 +62,8 @@ struct commit_record {
 struct commit_head {
     const char *run, *uid, *job, *nonce;
     int64_t number, epoch;
-    int64_t void_from; /* the commits void_from to number - 1 do not count; -1: all count */
+    const json_t *programs; /* of the workers so far (scored_by.h), borrowed; NULL: not known */
+    int64_t void_from;      /* the commits void_from to number - 1 do not count; -1: all count */
 };
 
 /* True for DONE, PARTIAL, FAILED and RETRY: the record is about a lease, and has a try, a worker,

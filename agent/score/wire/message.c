@@ -117,6 +117,15 @@ static int read_deaths(const json_t *tree, struct message *message, struct error
     return 0;
 }
 
+static int read_program(const json_t *tree, struct message *message, struct error *err) {
+    static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz.+- ";
+    const char *text = tree_text(tree, "program", "");
+    snprintf(message->program, sizeof message->program, "%s", text);
+    return strspn(message->program, allowed) == strlen(text)
+               ? 0
+               : error_set(err, ERROR_INVALID, "program is not a version and a SHA-256");
+}
+
 static int read_hello(const json_t *tree, struct message *message, struct error *err) {
     const json_t *field = json_object_get(tree, "slots");
     int64_t slots = 1;
@@ -125,7 +134,9 @@ static int read_hello(const json_t *tree, struct message *message, struct error 
         return -1;
     }
     message->slots = (int)slots;
-    return read_deaths(tree, message, err) < 0 ? -1 : read_files(tree, message, err);
+    return read_program(tree, message, err) < 0 || read_deaths(tree, message, err) < 0
+               ? -1
+               : read_files(tree, message, err);
 }
 
 /* lease, slot, cell, cells, try, work */
@@ -555,9 +566,8 @@ char *message_format(const struct message *message) {
     case MESSAGE_HELLO:
         json_object_set_new(tree, "worker", json_string(message->name));
         json_object_set_new(tree, "slots", json_integer(message->slots));
-        if (message->files) {
-            json_object_set(tree, "files", message->files);
-        }
+        json_object_set_new(tree, "program", json_string(message->program));
+        json_object_set(tree, "files", message->files);
         if (message->deaths > 0) {
             json_object_set_new(tree, "deaths",
                                 json_pack("[i, i]", message->deaths, message->deaths_max));

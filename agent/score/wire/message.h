@@ -79,6 +79,7 @@ struct message {
     int slots;              /* 0..MESSAGE_SLOTS_MAX */
     int deaths, deaths_max; /* of a hello: of how many workers before it, and how many are too many;
                                0: none; then `text` is how the last one ended */
+    char program[128];      /* of a hello: see scored_by.h; absent: "" */
     json_t *files;          /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
     const json_t *metrics; /* borrowed; of RESULTS without results: request_metrics.h; NULL: none */
     const json_t *paths;   /* borrowed: text -> text (moving_paths.h); NULL: none */

@@ -2,6 +2,7 @@
 #include "agent/score/worker/worker.h"
 
 #include "agent/launch/pod/notice.h"
+#include "agent/score/log/scored_by.h"
 #include "agent/score/wire/volume_watch.h"
 #include "agent/score/worker/ask_paths.h"
 #include "agent/score/worker/runners.h"
@@ -179,6 +180,7 @@ static void on_opened(void *context) {
     tree_freep(&worker->metrics); /* the coordinator may be another one */
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
+    snprintf(hello.program, sizeof hello.program, "%s", scored_by_own());
     if (worker->job->deaths && worker->job->before &&
         sscanf(worker->job->deaths, "%9d/%9d", &hello.deaths, &hello.deaths_max) == 2) {
         snprintf(hello.text, sizeof hello.text, "%s", worker->job->before);

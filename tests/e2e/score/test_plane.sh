@@ -131,6 +131,23 @@ check "with the model of its beginning the run goes on and succeeds" [ $code -eq
 ended worker-0 60
 show swap
 
+##### a worker that starts again is of another build, as when its image's tag was moved ############
+pod built coordinator coordinate "$(spec)"
+until_true 60 runs
+pod built worker-0 score "$(spec)"
+until_true 60 some_done
+kill -9 "${pid[worker-0]}"
+ended worker-0 60
+cp "$agent" "$work/windlass-agent" && echo >>"$work/windlass-agent"
+agent=$work/windlass-agent pod built worker-0 score "$(spec)"
+ended worker-0 60
+ended coordinator 60
+check "two builds of one version have scored: the job succeeds" [ $code -eq 0 ]
+check "result.json names both" [ "$(jq -r '.workerPrograms[].sha256' "$work/built/painted/result.json" | sort | xargs)" = \
+    "$(sha256sum "$agent" "$work/windlass-agent" | cut -d' ' -f1 | sort | xargs)" ]
+check "summary and status say so" [ "$(summary built .lost[0].what) $(words built .lost[0].why | cut -d: -f1)" = "one build its workers ran 2 builds of Windlass" ]
+show built
+
 ##### a coordinator after the end: its pod was gone before anybody read its outcome ##############
 before=$(stat -c %Y.%i "$work/plain/painted/in.mp4")
 pod plain late coordinate "$(spec)"

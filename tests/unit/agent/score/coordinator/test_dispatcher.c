@@ -224,6 +224,31 @@ static void test_a_worker_with_another_model_ends_the_job(void) {
     house_close(&house);
 }
 
+/* The image's tag leads to another release since, and a worker has started again. */
+static void test_a_worker_of_another_version_ends_the_job(void) {
+    struct house house;
+    house_open(&house, "out/versions");
+    visit_as(&house, 0, "w-0\",\"program\":\"" WINDLASS_VERSION " 01ab\",\"x\":\"");
+    await_workers(&house, 1);
+    visit_as(&house, 1, "w-1\",\"program\":\"" WINDLASS_VERSION " 02cd\",\"x\":\"");
+    await_workers(&house, 2); /* another build is one of another machine, and is named */
+    CHECK_INT(house.dispatcher.failure.kind, ERROR_NONE);
+    AUTO(text_freep) char *told = scored_by_describe(house.prepared.journal.programs);
+    CHECK_STR(told, "its workers ran 2 builds of Windlass: " WINDLASS_VERSION
+                    " 01ab, " WINDLASS_VERSION " 02cd; name images by digest");
+    visit_as(&house, 2, "w-2\",\"program\":\"" WINDLASS_VERSION "1 01ab\",\"x\":\"");
+    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
+    while (!house.dispatcher.failure.kind && clock_monotonic_ms() < end_ms) {
+        serve(&house);
+    }
+    CHECK_INT(counts_of(&house).workers, 2);
+    CHECK_INT(house.dispatcher.failure.kind, ERROR_INVALID);
+    CHECK_STR(house.dispatcher.failure.text,
+              "worker w-2 has version " WINDLASS_VERSION "1 of Windlass, its coordinator " //
+              WINDLASS_VERSION ": all pods of a job must use one image");
+    house_close(&house);
+}
+
 static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     struct house house;
     house_open(&house, "out/holds");
@@ -348,6 +373,7 @@ int main(void) {
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
     TEST(test_a_lease_of_an_earlier_coordinator_does_not_count);
     TEST(test_a_worker_with_another_model_ends_the_job);
+    TEST(test_a_worker_of_another_version_ends_the_job);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
     TEST(test_who_came_again_meanwhile_is_the_last_that_came);

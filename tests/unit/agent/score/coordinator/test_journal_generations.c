@@ -251,11 +251,54 @@ static void test_records_that_begin_nothing_are_refused(void) {
     }
 }
 
+/* A worker with that program joins, and scores a mini-batch. */
+static void score_by(struct journal *journal, const char *program) {
+    int64_t lease = 0;
+    struct error err = {0};
+    (void)scored_by_add(&journal->programs, program);
+    commit_name_programs(journal->log, journal->programs);
+    score(journal, &lease);
+    CHECK_OK(store_all(journal, &err), &err);
+}
+
+/* Who has made what counts is known to each coordinator after, and to a generation that keeps it.
+ */
+static void test_programs_are_remembered(void) {
+    AUTO(store_freep) struct store *output = open_output("out/programs");
+    struct job job = job_of(RUN, "u-1");
+    struct journal journal;
+    struct error err = {0};
+    static const struct {
+        const char *program;
+        bool begins;
+        int64_t keeps;
+        size_t count;
+    } rows[] = {{"0.1.0 a", false, -1, 1}, {"0.1.0 b", false, -1, 2}, {"0.1.0 a", false, -1, 2},
+                {"0.1.0 c", true, 0, 3},   {"0.1.0 c", false, -1, 3}, {"0.1.0 d", true, -1, 1},
+                {"0.1.0 e", false, -1, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_OK(open_journal(output, &job, rows[i].begins, &journal, &err), &err);
+        if (rows[i].begins) {
+            CHECK_OK(journal_begin(&journal, "", rows[i].keeps, &err), &err);
+        }
+        score_by(&journal, rows[i].program);
+        CHECK_INT(json_array_size(journal.programs), rows[i].count);
+        journal_release(&journal);
+    }
+    CHECK_OK(open_journal(output, &job, false, &journal, &err), &err);
+    AUTO(tree_freep) json_t *told = scored_by_json(journal.programs);
+    AUTO(text_freep) char *text = json_dumps(told, JSON_COMPACT);
+    CHECK_STR(text, "[{\"version\":\"0.1.0\",\"sha256\":\"d\"},"
+                    "{\"version\":\"0.1.0\",\"sha256\":\"e\"}]");
+    journal_release(&journal);
+}
+
 int main(void) {
     fixtures_start("generation");
     TEST(test_a_generation_forgets_the_one_before);
     TEST(test_a_claim_without_results_is_its_jobs);
     TEST(test_a_late_coordinator_is_fenced_out);
+    TEST(test_programs_are_remembered);
     TEST(test_any_course_gives_the_last_generation);
     TEST(test_records_that_begin_nothing_are_refused);
     return TEST_END();

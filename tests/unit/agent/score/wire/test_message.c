@@ -8,7 +8,7 @@
 
 static void test_messages_say_what_they_said(void) {
     static const char *const texts[] = {
-        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":2}",
+        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":2,\"program\":\"\"}",
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",7,8,0,812,\"o\",15320,\"1c291ca3\"]"
         ","
         "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
@@ -34,7 +34,8 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"done\"}",
         "{\"type\":\"leaving\"}",
         "{\"type\":\"refused\",\"message\":\"no\"}",
-        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":0}",
+        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":0,\"program\":\"\"}",
+        "{\"type\":\"hello\",\"worker\":\"w\",\"slots\":1,\"program\":\"0.1.0 9f86d081\"}",
         "{\"type\":\"paths\",\"paths\":{\"v/net/latest/m\":\"v/net/7/m\"}}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -80,6 +81,8 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"committed\",\"epoch\":1,\"leases\":[\"x\"]}", "leases[0]: lease is not"},
         {"{\"type\":\"hello\",\"worker\":\"w\",\"slots\":-1}", "slots is not"},
         {"{\"type\":\"hello\",\"worker\":\"w\",\"files\":[]}", "files is not an object"},
+        {"{\"type\":\"hello\",\"worker\":\"w\",\"program\":\"0.1.0\\n\"}",
+         "program is not a version and a SHA-256"},
         {"{\"type\":\"hello\",\"worker\":\"w\",\"files\":{\"a\":\"1f\"}}",
          "files.a is not a SHA-256 in hex"},
         {"{\"type\":\"results\",\"results\":[]}", "epoch is not"},
