@@ -17,6 +17,7 @@ void launch_variables_release(struct launch_variables *variables) {
         free(variables->items[i]);
     }
     free(variables->items);
+    free(variables->refused);
     *variables = (struct launch_variables){0};
 }
 
@@ -351,14 +352,19 @@ static void set_gang(const struct launch_context *context, enum launch_role role
 struct expansion {
     const struct launch_context *context;
     const struct launch_variables *variables;
-    const char *own; /* the variable that is being made */
+    const char *own;   /* the variable that is being made */
+    char unknown[128]; /* the first WINDLASS_ name without a value; "" if there is none */
 };
 
 static const char *look_up(void *context, const char *name) {
-    const struct expansion *expansion = context;
+    struct expansion *expansion = context;
     bool is_left =
         strcmp(name, expansion->own) == 0 || is_listed(expansion->context->secrets, name);
-    return is_left ? NULL : launch_variable(expansion->variables, name);
+    const char *value = is_left ? NULL : launch_variable(expansion->variables, name);
+    if (!value && text_starts(name, "WINDLASS_") && !expansion->unknown[0]) {
+        snprintf(expansion->unknown, sizeof expansion->unknown, "%s", name);
+    }
+    return value;
 }
 
 /* Expands all from their values before, so their order does not matter. A value that becomes too
@@ -366,12 +372,17 @@ static const char *look_up(void *context, const char *name) {
 static void expand_own(const struct launch_context *context, struct launch_variables *variables) {
     struct launch_variables made = {0};
     for (const char *const *name = context->environment; name && *name; name++) {
-        struct expansion expansion = {context, variables, *name};
+        struct expansion expansion = {.context = context, .variables = variables, .own = *name};
         const char *value = launch_variable(variables, *name);
         AUTO(text_freep) char *text = NULL;
         struct error err = {0};
         if (value && variables_expand(value, look_up, &expansion, &text, &err) == 0) {
             launch_variable_set(&made, *name, "%s", text);
+        }
+        if (expansion.unknown[0] && !variables->refused) {
+            variables->refused =
+                x_printf("spec.environment.%s: $%s has no value where this command starts", *name,
+                         expansion.unknown);
         }
     }
     for (size_t i = 0; i < made.count; i++) {
@@ -400,26 +411,12 @@ static bool is_for_shell(char *const *words, size_t at) {
     return has_option;
 }
 
-struct word_lookup {
-    struct expansion expansion;
-    char unknown[128]; /* the first WINDLASS_ name without a value; "" if there is none */
-};
-
-static const char *look_up_word(void *context, const char *name) {
-    struct word_lookup *lookup = context;
-    const char *value = look_up(&lookup->expansion, name);
-    if (!value && text_starts(name, "WINDLASS_") && !lookup->unknown[0]) {
-        snprintf(lookup->unknown, sizeof lookup->unknown, "%s", name);
-    }
-    return value;
-}
-
 static int expand_word(const struct launch_context *context,
                        const struct launch_variables *variables, char *const *words, size_t at,
                        char **ret_word, struct error *err) {
-    struct word_lookup lookup = {.expansion = {context, variables, ""}};
+    struct expansion lookup = {.context = context, .variables = variables, .own = ""};
     AUTO(text_freep) char *word = NULL;
-    if (variables_expand(words[at], look_up_word, &lookup, &word, err) < 0) {
+    if (variables_expand(words[at], look_up, &lookup, &word, err) < 0) {
         return -1;
     }
     if (lookup.unknown[0] && !is_for_shell(words, at)) {
@@ -436,6 +433,9 @@ int launch_variables_expand(const struct launch_context *context,
                             const struct launch_variables *variables, char *const *words,
                             char ***ret_words, struct error *err) {
     size_t count = 0;
+    if (variables->refused) {
+        return error_set(err, ERROR_INVALID, "%s", variables->refused);
+    }
     while (words[count]) {
         count++;
     }
@@ -463,5 +463,8 @@ void launch_make_variables(const struct launch_context *context, enum launch_rol
         set_gang(context, role, &variables);
     }
     expand_own(context, &variables);
+    if (role == LAUNCH_PREPARE) { /* it may not need what only the ranks have */
+        free(TAKE(variables.refused));
+    }
     *ret_variables = variables;
 }

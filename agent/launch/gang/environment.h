@@ -50,6 +50,8 @@ struct launch_context {
 struct launch_variables {
     char **items; /* "NAME=VALUE", NULL-ended; owned */
     size_t count;
+    char *refused; /* owned: why launch_variables_expand refuses the user's variables; NULL: nothing
+                    */
 };
 
 /* table, launcher and slot are not used for LAUNCH_PREPARE. */
@@ -58,7 +60,8 @@ void launch_make_variables(const struct launch_context *context, enum launch_rol
 /* The command's words with $NAME, ${NAME} and $(NAME) replaced by this process's variables, except
  * secrets: other users see arguments. Unknown names stay, for a shell of the user. INVALID: a word
  * becomes too long, or names a WINDLASS_ variable that this process does not have, and no shell
- * reads the word (`sh -c WORD`). The caller frees the words and the array, which ends with NULL. */
+ * reads the word (`sh -c WORD`); or one of the user's own variables names such a one. The caller
+ * frees the words and the array, which ends with NULL. */
 NODISCARD int launch_variables_expand(const struct launch_context *context,
                                       const struct launch_variables *variables, char *const *words,
                                       char ***ret_words, struct error *err);

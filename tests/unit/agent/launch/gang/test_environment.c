@@ -272,6 +272,51 @@ static void variables_in_commands(void) {
     }
 }
 
+/* The same in the user's own variables; what is prepared has no ranks yet. */
+static void unknown_names_in_variables(void) {
+    static const char *const names[] = {"OUT", NULL};
+    static const struct launch_path outputs[] = {{"MODEL", "/out"}};
+    static const struct {
+        const char *base[2];
+        enum launch_role role;
+        const char *wanted, *refused;
+    } cases[] = {
+        {{"OUT=$WINDLASS_OUTPUT_MODEL/$A"}, LAUNCH_PROCESS, "/out/$A", NULL},
+        {{"OUT=$$WINDLASS_OUTPUT_ODEL"}, LAUNCH_PROCESS, "$WINDLASS_OUTPUT_ODEL", NULL},
+        {{"OUT=${WINDLASS_OUTPUT_ODEL}/x"},
+         LAUNCH_PROCESS,
+         "",
+         "spec.environment.OUT: $WINDLASS_OUTPUT_ODEL has no value where this command starts"},
+        {{"OUT=$WINDLASS_RANK"}, LAUNCH_PREPARE, "$WINDLASS_RANK", NULL},
+        {{"OUT=$WINDLASS_RANK"}, LAUNCH_PROCESS, "2", NULL},
+    };
+    char *const words[] = {(char[]){"train"}, NULL};
+    struct launch_context context = {.table = &table,
+                                     .launcher = GANG_LAUNCHER_NONE,
+                                     .index = 3,
+                                     .slot = -1,
+                                     .job = "j",
+                                     .worker = "j-3",
+                                     .bin = "/windlass/bin",
+                                     .run = "/windlass/run",
+                                     .environment = names,
+                                     .outputs = outputs,
+                                     .output_count = 1};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct launch_variables variables;
+        struct error err = {0};
+        char **expanded = NULL;
+        context.pod_environment = cases[i].base;
+        launch_make_variables(&context, cases[i].role, &variables);
+        int result = launch_variables_expand(&context, &variables, words, &expanded, &err);
+        CHECK_INT(result, cases[i].refused ? -1 : 0);
+        CHECK_STR(err.text, cases[i].refused ? cases[i].refused : "");
+        CHECK(cases[i].refused || strcmp(launch_variable(&variables, "OUT"), cases[i].wanted) == 0);
+        text_list_free(expanded);
+        launch_variables_release(&variables);
+    }
+}
+
 /* If processes may not read each other's memory, Open MPI does not try; a user's value wins. */
 static void what_seccomp_forbids(void) {
     static const char name[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
@@ -400,6 +445,7 @@ int main(void) {
     TEST(environments);
     TEST(variables_in_variables);
     TEST(variables_in_commands);
+    TEST(unknown_names_in_variables);
     TEST(what_seccomp_forbids);
     TEST(what_one_machine_gets);
     TEST(what_is_preloaded);
