@@ -167,6 +167,23 @@ static bool met_another_writer(enum cluster_verb verb, const struct client_answe
            strcmp(tree_text(answer->tree, "reason", ""), "Conflict") == 0;
 }
 
+/* A webhook or a policy of the cluster said no, with whatever code: a webhook that gives none
+ * answers 400, a ValidatingAdmissionPolicy 422. As with a quota the object is not wrong in itself:
+ * what they refuse may change. */
+static bool was_denied_by_admission(const struct client_answer *answer) {
+    static const char *const sentences[][2] = {
+        {"admission webhook \"", "\" denied the request"},
+        {"ValidatingAdmissionPolicy '", " denied request"},
+    };
+    const char *message = tree_text(answer->tree, "message", "");
+    bool is_said = false;
+    for (size_t i = 0; i < ARRAY_LEN(sentences) && !is_said; i++) {
+        const char *begin = strstr(message, sentences[i][0]);
+        is_said = begin && strstr(begin, sentences[i][1]);
+    }
+    return is_said && answer->status >= 400 && answer->status < 500 && answer->status != 429;
+}
+
 static bool may_help_to_wait(enum cluster_verb verb, const struct client_answer *answer) {
     switch (answer->err->kind) {
     case ERROR_BUSY:
@@ -186,6 +203,10 @@ enum write_verdict write_judge(enum cluster_verb verb, const struct client_answe
         return WRITE_DONE;
     }
     *err = *answer->err;
+    if (was_denied_by_admission(answer)) {
+        err->kind = ERROR_DENIED;
+        return WRITE_FAILED;
+    }
     if (verb == CLUSTER_DELETE && (err->kind == ERROR_NOT_FOUND || was_another(answer))) {
         error_clear(err);
         return WRITE_DONE;

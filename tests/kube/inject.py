@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A mutating webhook as others run it, for an API server that tests/cluster/api-server.sh started:
+"""Webhooks as others run them, for an API server that tests/cluster/api-server.sh started:
 
     inject.py FOLDER      FOLDER is api-server.sh's; until it is ended. FOLDER/inject-port gets its port.
 
-https://127.0.0.1:PORT/add adds a container to each pod, /strip takes the label of our job off. What sends it which pods is
-up to the caller's MutatingWebhookConfiguration."""
+https://127.0.0.1:PORT/add adds a container to each pod, /strip takes the label of our job off, and /deny refuses, without a
+code, as webhooks that set none do. What sends it what is up to the caller's configuration of webhooks."""
 import base64
 import http.server
 import json
@@ -20,9 +20,13 @@ PATCHES = {"/add": [{"op": "add", "path": "/spec/containers/-", "value": {"name"
 class Webhook(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        patch = json.dumps(PATCHES[self.path.split("?")[0]]).encode()
-        review["response"] = {"uid": review.pop("request")["uid"], "allowed": True, "patchType": "JSONPatch",
-                              "patch": base64.b64encode(patch).decode()}
+        response = {"uid": review.pop("request")["uid"], "allowed": True}
+        what = self.path.split("?")[0]
+        if what == "/deny":
+            response.update(allowed=False, status={"message": "not in this namespace"})
+        else:
+            response.update(patchType="JSONPatch", patch=base64.b64encode(json.dumps(PATCHES[what]).encode()).decode())
+        review["response"] = response
         answer = json.dumps(review).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -9,3 +9,7 @@
 
 /* A new tree (cache.h's cache_transform), of a DistTrain, a Pod or a Service. */
 json_t *disttrain_transform(const json_t *object);
+
+/* The name of the Sweep that it is a trial of, as its controller among the owners says; borrowed.
+ * NULL: it is no trial. Anybody may remove the annotation; the cluster keeps the owner. */
+const char *disttrain_sweep(const json_t *object);

@@ -48,7 +48,7 @@ static void read_images(const struct job_options *options, struct disttrain_spec
 static void share_paths(const json_t *object, json_t *work) {
     const char *path = tree_text(work, "trainer.output.path", NULL);
     const char *slash = path ? strrchr(path, '/') : NULL;
-    if (slash && owned_annotation(object, ANNOTATION_TRIAL)) {
+    if (slash && (owned_annotation(object, ANNOTATION_TRIAL) || disttrain_sweep(object))) {
         AUTO(text_freep) char *folder = x_strndup(path, (size_t)(slash - path));
         json_object_set_new(work, "shared", json_string(folder));
     }

@@ -23,6 +23,11 @@ bool object_key_equal(struct object_key a, struct object_key b) {
     return strcmp(a.name, b.name) == 0 && strcmp(a.kind, b.kind) == 0;
 }
 
+bool object_key_same_part(struct object_key a, struct object_key b) {
+    bool is_secret = strcmp(a.kind, "Secret") == 0;
+    return is_secret ? strcmp(b.kind, "Secret") == 0 : object_key_equal(a, b);
+}
+
 char *object_key_format(struct object_key key) {
     return x_printf("%s %s", key.kind, key.name);
 }

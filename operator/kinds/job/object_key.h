@@ -11,6 +11,9 @@ struct object_key object_key_of(const json_t *object); /* borrowed from the obje
 struct object_key object_key_copy(struct object_key key);
 void object_key_release(struct object_key *key); /* of a copy */
 bool object_key_equal(struct object_key a, struct object_key b);
+/* The same, but that all Secrets are one: a job has one, and another name for it after each failure
+ * to create it (reconcile/credentials.h). */
+bool object_key_same_part(struct object_key a, struct object_key b);
 /* "Pod digits-0"; the caller frees it. */
 char *object_key_format(struct object_key key);
 

@@ -148,21 +148,47 @@ static const struct write_failure *failure_of(const struct job_plan *plan, const
     return job_plan_write_failure_of(plan, object);
 }
 
-/* The most severe write failure of what is to be created; NULL: none. */
-static const struct failure_row *find_worst(const struct job_plan *plan,
-                                            const struct write_failure **ret_failure) {
-    const struct failure_row *worst = NULL;
-    for (size_t i = 0; i < json_array_size(plan->result.create); i++) {
-        const struct write_failure *failure =
-            failure_of(plan, json_array_get(plan->result.create, i));
-        for (size_t k = worst ? (size_t)(worst - failure_rows) + 1 : 0;
-             failure && k < ARRAY_LEN(failure_rows); k++) {
-            if (failure_rows[k].why == failure->why) {
-                worst = &failure_rows[k];
-                *ret_failure = failure;
-            }
+/* The same of an existing one that is to be changed. */
+static const struct write_failure *failure_of_change(const struct job_plan *plan,
+                                                     const json_t *object) {
+    return tree_get(object, "metadata.uid")
+               ? write_failure_find(plan->observed->write_failures, object_key_of(object), true)
+               : NULL;
+}
+
+/* The same of the Secret, until it is known to be there: after each failure its next name is
+ * written to the Service first, so not each pass creates it. */
+static const struct write_failure *failure_of_secret(const struct job_plan *plan) {
+    const struct object_key any = {"Secret", ""};
+    bool is_there = tree_bool(plan->conditions.credentials, "created", true);
+    return is_there ? NULL : write_failure_find(plan->observed->write_failures, any, false);
+}
+
+struct worst {
+    const struct failure_row *row; /* NULL: none */
+    const struct write_failure *failure;
+};
+
+/* failure: NULL: none. */
+static void note_worse(struct worst *worst, const struct write_failure *failure) {
+    for (size_t k = worst->row ? (size_t)(worst->row - failure_rows) + 1 : 0;
+         failure && k < ARRAY_LEN(failure_rows); k++) {
+        if (failure_rows[k].why == failure->why) {
+            *worst = (struct worst){&failure_rows[k], failure};
         }
     }
+}
+
+/* The most severe write failure of what is to be created or changed. */
+static struct worst find_worst(const struct job_plan *plan) {
+    struct worst worst = {0};
+    for (size_t i = 0; i < json_array_size(plan->result.create); i++) {
+        note_worse(&worst, failure_of(plan, json_array_get(plan->result.create, i)));
+    }
+    for (size_t i = 0; i < json_array_size(plan->result.apply); i++) {
+        note_worse(&worst, failure_of_change(plan, json_array_get(plan->result.apply, i)));
+    }
+    note_worse(&worst, failure_of_secret(plan));
     return worst;
 }
 
@@ -170,9 +196,10 @@ static void report(struct job_plan *plan, const struct failure_row *row,
                    const struct write_failure *failure) {
     const char *reason =
         row->why == WRITE_FAILURE_DENIED ? write_failure_denied_reason(failure) : row->reason;
+    const char *text = failure->is_change ? " cannot be changed now: " : row->text;
     AUTO(text_freep) char *what = object_key_format(failure->object);
     conditions_set(&plan->conditions, row->fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY, reason,
-                   "%.200s%s%.400s", what, row->text, row->with_text ? failure->text : "");
+                   "%.200s%s%.400s", what, text, row->with_text ? failure->text : "");
     plan->conditions.pods_requested = false;
     if (row->stalls) {
         conditions_stall(&plan->conditions, reason, plan->conditions.message);
@@ -191,15 +218,15 @@ bool job_plan_report_holder(struct job_plan *plan, const struct write_failure *f
 }
 
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
-    const struct write_failure *failure = NULL;
-    const struct failure_row *row = find_worst(plan, &failure);
+    const struct worst worst = find_worst(plan);
+    const struct failure_row *row = worst.row;
     /* A job that runs with fewer pods than wanted is running; but not without one of which there is
      * only one. */
     bool is_of_one = row && (row->why == WRITE_FAILURE_HELD || row->why == WRITE_FAILURE_UNKNOWN);
     if (!row || (!row->fails && !is_of_one && is_running)) {
         return;
     }
-    report(plan, row, failure);
+    report(plan, row, worst.failure);
 }
 
 /* ---- an outdated definition ---- */

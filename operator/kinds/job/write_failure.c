@@ -7,7 +7,7 @@ const struct write_failure *write_failure_find(const struct write_failures *list
                                                struct object_key object, bool is_change) {
     for (size_t i = 0; list && i < list->count; i++) {
         const struct write_failure *failure = &list->at[i];
-        if (failure->is_change == is_change && object_key_equal(failure->object, object)) {
+        if (failure->is_change == is_change && object_key_same_part(failure->object, object)) {
             return failure;
         }
     }

@@ -9,7 +9,7 @@ enum write_failure_why {
     WRITE_FAILURE_HELD, /* a pod that must be the only one lost its label or owner, and may run */
     WRITE_FAILURE_UNKNOWN, /* as HELD; the API server did not answer whether that pod has ended */
     WRITE_FAILURE_DENIED,  /* not allowed at the moment: a quota, a policy, our permissions */
-    WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless */
+    WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless; never of a change */
     WRITE_FAILURE_MISSING, /* the cluster does not know the kind */
     WRITE_FAILURE_COUNT
 };
@@ -31,6 +31,7 @@ struct write_failures {
  * Denied, by the API server's message. */
 const char *write_failure_denied_reason(const struct write_failure *failure);
 
-/* NULL: none is known, or list is NULL. Borrowed. */
+/* Any Secret is the job's (object_key_same_part). NULL: none is known, or list is NULL. Borrowed.
+ */
 const struct write_failure *write_failure_find(const struct write_failures *list,
                                                struct object_key object, bool is_change);

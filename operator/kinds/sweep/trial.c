@@ -6,6 +6,7 @@
 #include "operator/kinds/sweep/trial_spec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { POINTS_MAX = 128, UID_SHOWN = 8, ANNOTATION_MAX = 64 << 10 };
@@ -133,8 +134,42 @@ json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *trai
     return make(spec, train, index, values, -1);
 }
 
-bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
+/* -1: it is none of the Sweep's names. */
+static int64_t index_of(const char *sweep, const char *name) {
+    AUTO(text_freep) char *prefix = owned_prefix(sweep, SWEEP_PREFIX_MAX);
+    size_t length = strlen(prefix);
+    if (!text_starts(name, prefix) || name[length] != '-') {
+        return -1;
+    }
+    int64_t index = strtoll(name + length + 1, NULL, 10);
+    return index >= 0 && index < SWEEP_TRIALS_MAX && trial_is_named(sweep, index, name) ? index
+                                                                                        : -1;
+}
+
+static bool read_stripped(const json_t *trial, const struct space *space, int64_t *ret_index,
+                          json_t **ret_values) {
+    const char *sweep = disttrain_sweep(trial);
+    bool has_begun = tree_integer(trial, "status.observedGeneration", -1) >= 0;
+    *ret_index = sweep && has_begun ? index_of(sweep, tree_text(trial, "metadata.name", "")) : -1;
+    if (*ret_index < 0) {
+        return false;
+    }
+    const json_t *environment = tree_get(trial, "spec.environment");
+    *ret_values = json_object();
+    for (int i = 0; i < space->count; i++) {
+        const char *name = space->at[i].name;
+        AUTO(text_freep) char *variable = x_printf(TRIAL_SPEC_VARIABLE "%s", name);
+        json_t *value = json_object_get(environment, variable);
+        if (json_is_string(value)) { /* otherwise it is not active there */
+            json_object_set(*ret_values, name, value);
+        }
+    }
+    return true;
+}
+
+static bool read_annotation(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
     const char *text = owned_annotation(trial, ANNOTATION_TRIAL);
+    const char *sweep = disttrain_sweep(trial);
     struct error ignored = {0};
     AUTO(tree_freep) json_t *said = NULL;
     if (!text || tree_parse(text, strlen(text), ANNOTATION_MAX, &said, &ignored) < 0) {
@@ -142,12 +177,19 @@ bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
     }
     int64_t index = tree_integer(said, "index", -1);
     json_t *values = json_object_get(said, "values");
-    if (index < 0 || index >= SWEEP_TRIALS_MAX || !json_is_object(values)) {
+    if (index < 0 || index >= SWEEP_TRIALS_MAX || !json_is_object(values) ||
+        (sweep && !trial_is_named(sweep, index, tree_text(trial, "metadata.name", "")))) {
         return false;
     }
     *ret_index = index;
     *ret_values = json_incref(values);
     return true;
+}
+
+bool trial_read(const json_t *trial, const struct space *space, int64_t *ret_index,
+                json_t **ret_values) {
+    return read_annotation(trial, ret_index, ret_values) ||
+           read_stripped(trial, space, ret_index, ret_values);
 }
 
 /* ---- check ---- */

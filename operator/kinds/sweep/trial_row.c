@@ -107,7 +107,7 @@ static void read_end(const json_t *trial, const char *metric, struct trial_row *
 bool trial_row_read(const json_t *trial, const struct space *space, const char *metric,
                     struct trial_row *ret_row) {
     struct trial_row row = {0};
-    if (!trial_read(trial, &row.index, &row.values)) {
+    if (!trial_read(trial, space, &row.index, &row.values)) {
         return false;
     }
     const char *stop = tree_text(trial, "spec.stop", NULL);

@@ -193,7 +193,7 @@ static void set_environment(json_t *spec, const json_t *values) {
     json_t *environment = tree_ensure_object(spec, "environment"), *value;
     const char *name;
     json_object_foreach((json_t *)values, name, value) {
-        AUTO(text_freep) char *variable = x_printf("PARAM_%s", name);
+        AUTO(text_freep) char *variable = x_printf(TRIAL_SPEC_VARIABLE "%s", name);
         set_variable(environment, variable, json_string_value(value));
     }
     set_variable(environment, "PYTHONUNBUFFERED", "1");

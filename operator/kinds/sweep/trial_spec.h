@@ -17,6 +17,10 @@ bool trial_spec_uses(const json_t *tree, const char *name);
  * out, it would leave that option without its value. */
 bool trial_spec_follows_option(const json_t *tree, const char *name);
 
+/* A trial's program finds the value of the parameter NAME in this variable, with NAME at its end.
+ */
+#define TRIAL_SPEC_VARIABLE "PARAM_"
+
 /* What every trial's DistTrain spec gets in addition. */
 struct trial_spec_extras {
     const json_t *values;

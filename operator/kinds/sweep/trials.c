@@ -48,19 +48,30 @@ static void put(struct trials *trials, struct trial_row row) {
     trials->count++;
 }
 
-static void read_changed(struct trials *trials, const json_t *owner, const struct sweep_spec *spec,
+static bool has_row(const struct trials *trials, const char *name) {
+    size_t i = 0;
+    while (i < trials->count && strcmp(trials->rows[i].name, name) != 0) {
+        i++;
+    }
+    return i < trials->count;
+}
+
+/* False: the row of one is there that is a trial no more, since somebody changed its annotation. */
+static bool read_changed(struct trials *trials, const json_t *owner, const struct sweep_spec *spec,
                          const json_t *changed) {
+    bool is_whole = true;
     for (size_t i = 0; i < json_array_size(changed); i++) {
-        struct trial_row row;
-        if (!trial_row_read(json_array_get(changed, i), &spec->space, spec->metric, &row)) {
-            continue;
-        }
-        if (trial_is_named(tree_text(owner, "metadata.name", ""), row.index, row.name)) {
+        const json_t *one = json_array_get(changed, i);
+        struct trial_row row = {0};
+        if (trial_row_read(one, &spec->space, spec->metric, &row) &&
+            trial_is_named(tree_text(owner, "metadata.name", ""), row.index, row.name)) {
             put(trials, row);
         } else {
+            is_whole &= !has_row(trials, tree_text(one, "metadata.name", ""));
             trial_row_release(&row);
         }
     }
+    return is_whole;
 }
 
 void trials_update(struct trials *trials, const struct cache *cache, const json_t *owner,
@@ -68,8 +79,8 @@ void trials_update(struct trials *trials, const struct cache *cache, const json_
     size_t count;
     AUTO(tree_freep)
     json_t *changed = cache_owned_since(cache, "DistTrain", owner, &trials->mark, &count);
-    read_changed(trials, owner, spec, changed);
-    if (trials->count + trials->others == count) {
+    bool is_whole = read_changed(trials, owner, spec, changed);
+    if (is_whole && trials->count + trials->others == count) {
         return;
     }
     trials_release(trials); /* some were deleted */

@@ -92,6 +92,7 @@ static void take_owners(int step UNUSED) {
 }
 
 static void begin(api_hook *hook, const char *plural, const char *manifest) {
+    is_mended = false;
     asking_open(hook);
     asking_put(plural, manifest, NULL, 1);
 }
@@ -102,7 +103,6 @@ static void begin(api_hook *hook, const char *plural, const char *manifest) {
  * be writes. When it may be said again, what is true then is there soon. */
 static void test_a_status_is_refused_for_ten_minutes(void) {
     enum { SECONDS = 600, MOST = 10 + SECONDS / 15 + 2, SOON_MS = 20000 };
-    is_mended = false;
     begin(refuse_status, "batchscores", small);
     for (int second = 0; second < SECONDS; second++) {
         asking_run(1000);
@@ -256,11 +256,70 @@ static void test_a_late_change_is_told(void) {
     asking_close();
 }
 
+static bool fail_secrets(void *context UNUSED, struct api_double *double_ UNUSED,
+                         const struct api_request *request) {
+    if (!is_mended && strcmp(request->plural, "secrets") == 0) {
+        api_double_refuse(request, 500, "InternalError", "no such luck");
+        return true;
+    }
+    return false;
+}
+
+/* The Secret's next name, which the Service is to say, cannot be written there. */
+static bool fail_secrets_and_keep_services(void *context, struct api_double *double_,
+                                           const struct api_request *request) {
+    if (!is_mended && strcmp(request->plural, "services") == 0 &&
+        strcmp(request->verb, "patch") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "admission webhook w denied the request: no");
+        return true;
+    }
+    return fail_secrets(context, double_, request);
+}
+
+static bool refuse_secrets(void *context UNUSED, struct api_double *double_ UNUSED,
+                           const struct api_request *request) {
+    if (!is_mended && strcmp(request->plural, "secrets") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "secrets is forbidden: exceeded quota: q");
+        return true;
+    }
+    return false;
+}
+
+/* A job whose Secret cannot be made says so, although that has another name at each try, and with
+ * one event; it goes on by itself. */
+static void test_a_secret_that_fails_is_told(void) {
+    static const struct {
+        api_hook *hook;
+        const char *reason, *what, *is, *cause;
+    } rows[] = {
+        {fail_secrets, "Denied", "Secret job-0n-", " cannot be created now: ", "no such luck"},
+        {fail_secrets_and_keep_services, "Denied", "Service job-0n-",
+         " cannot be changed now: ", "webhook w denied the request: no"},
+        {refuse_secrets, "QuotaExceeded", "Secret job-0n-",
+         " cannot be created now: ", "exceeded quota: q"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        begin(rows[i].hook, "batchscores", small);
+        asking_run(120000);
+        CHECK_STR(condition_of("Waiting", "reason"), rows[i].reason);
+        const char *message = condition_of("Waiting", "message");
+        CHECK(text_starts(message, rows[i].what) && text_ends(message, rows[i].cause));
+        CHECK(strstr(message, rows[i].is));
+        CHECK_INT(asking_events_of(rows[i].reason), 1);
+        is_mended = true;
+        asking_run(120000);
+        CHECK_INT(json_object_size(api_double_all(api, "pods")), 3);
+        CHECK_STR(condition_of("Succeeded", "reason"), "Pending");
+        asking_close();
+    }
+}
+
 int main(void) {
     TEST(test_a_status_is_refused_for_ten_minutes);
     TEST(test_jobs_of_many_pods_ask_little);
     TEST(test_events_of_many_pods_share_a_pass);
     TEST(test_a_deleted_service_holds_no_deadline);
     TEST(test_a_late_change_is_told);
+    TEST(test_a_secret_that_fails_is_told);
     return TEST_END();
 }

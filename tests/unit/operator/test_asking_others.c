@@ -2,6 +2,7 @@
 /* Bounded asking, beside the states of test_asking.c: what others do each second to the Services,
  * trials and runs of a job, to its status, and to a series. One job in each state, ten minutes. */
 #include "lib/time/clock.h"
+#include "operator/object.h"
 #include "tests/unit/operator/asking_others.h"
 
 #define VOLUMES "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
@@ -249,8 +250,39 @@ static void test_another_change_does_not_wait(void) {
     asking_close();
 }
 
+/* ---- what ends all the same ---- */
+
+static bool stop_trial(json_t *trial, int second UNUSED) {
+    set_in_spec(trial, "stop", json_string("enough"));
+    return true;
+}
+
+/* Somebody takes the annotations off a trial that has begun: its Sweep knows it all the same, and
+ * ends when its trials have. */
+static void test_trials_without_annotations(void) {
+    enum { TRIALS = 2, SOON_MS = 5000 };
+    asking_open(never);
+    asking_put("sweeps", sweep, NULL, 1);
+    for (size_t made = 1; made <= TRIALS; made++) {
+        asking_run(SOON_MS);
+        CHECK_INT(json_object_size(api_double_all(api, "disttrains")), made);
+        change_all("disttrains", 0, strip);
+        asking_run(SOON_MS);
+        CHECK_INT(json_object_size(api_double_all(api, "disttrains")), made);
+        change_all("disttrains", 0, stop_trial);
+    }
+    asking_run(SOON_MS);
+    const json_t *of = json_object_iter_value(json_object_iter(api_double_all(api, "sweeps")));
+    const json_t *end = object_condition(json_object_get(of, "status"), "Failed");
+    CHECK_INT(tree_integer(of, "status.trials.stopped", -1), TRIALS);
+    CHECK_INT(tree_integer(of, "status.trials.deleted", -1), 0);
+    CHECK_STR(tree_text(end, "message", ""), "no trial completed: all were stopped (2)");
+    asking_close();
+}
+
 int main(void) {
     TEST(test_others_cause_little);
     TEST(test_another_change_does_not_wait);
+    TEST(test_trials_without_annotations);
     return TEST_END();
 }

@@ -59,16 +59,10 @@ void refusals_begin(struct refusals *record, struct reconcile *request) {
     record->generation = generation;
 }
 
-/* A job has one Secret, and another name for it after each failure. */
-static bool is_same(struct object_key a, struct object_key b) {
-    bool is_secret = strcmp(a.kind, "Secret") == 0;
-    return is_secret ? strcmp(b.kind, "Secret") == 0 : object_key_equal(a, b);
-}
-
 static size_t find(const struct refusals *record, struct object_key object, enum refusal_of of) {
     size_t at = 0;
     while (at < record->count &&
-           (record->at[at].of != of || !is_same(record->at[at].object, object))) {
+           (record->at[at].of != of || !object_key_same_part(record->at[at].object, object))) {
         at++;
     }
     return at;
@@ -311,21 +305,19 @@ static bool is_of_object(const struct refusal *entry, struct write_failure *told
         return true;
     case ERROR_INVALID:
     case ERROR_UNSUPPORTED:
-        told->why = WRITE_FAILURE_REFUSED;
+        told->why = told->is_change ? WRITE_FAILURE_DENIED : WRITE_FAILURE_REFUSED;
         return true;
     default:
         told->why = WRITE_FAILURE_DENIED;
         told->is_passing = true;
-        return entry->of == REFUSAL_OF_CREATION && entry->delay.failures >= TOLD_FAILURES;
+        return entry->delay.failures >= TOLD_FAILURES;
     }
 }
 
-/* A conflict of a change, for example, says that the object has changed or is gone. */
+/* Not where a change found that the object has changed meanwhile, or is gone: its event comes. */
 static bool is_for_plans(const struct refusal *entry) {
-    return entry->of == REFUSAL_OF_CREATION ||
-           (entry->of == REFUSAL_OF_CHANGE &&
-            (entry->kind == ERROR_DENIED || entry->kind == ERROR_INVALID ||
-             entry->kind == ERROR_UNSUPPORTED));
+    bool is_late = entry->kind == ERROR_CONFLICT || entry->kind == ERROR_NOT_FOUND;
+    return entry->of == REFUSAL_OF_CREATION || (entry->of == REFUSAL_OF_CHANGE && !is_late);
 }
 
 struct write_failures refusals_of(const struct refusals *record) {

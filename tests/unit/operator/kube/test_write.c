@@ -62,6 +62,13 @@ static void test_requests(void) {
     }
 }
 
+#define DENIED_BY_WEBHOOK                                                                          \
+    "{\"message\":\"admission webhook \\\"w.example\\\" denied the request: no\"}"
+#define DENIED_BY_POLICY                                                                           \
+    "{\"reason\":\"Invalid\",\"message\":\"pods \\\"x\\\" is forbidden: "                          \
+    "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no\","                         \
+    "\"details\":{\"causes\":[{\"message\":\"no\"}]}}"
+
 /* The answers are those of real servers, 1.20 and 1.36. */
 static void test_verdicts(void) {
     static const struct {
@@ -82,6 +89,15 @@ static void test_verdicts(void) {
         {CLUSTER_CREATE, 504, "{}", WRITE_AGAIN, ERROR_TIMEOUT},
         {CLUSTER_CREATE, 0, NULL, WRITE_AGAIN, ERROR_UNAVAILABLE},
         {CLUSTER_CREATE, 403, "{}", WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_CREATE, 400, "{\"message\":\"strict decoding error\"}", WRITE_FAILED,
+         ERROR_INVALID},
+        {CLUSTER_CREATE, 400, DENIED_BY_WEBHOOK, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_CREATE, 409, DENIED_BY_WEBHOOK, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_CREATE, 422, DENIED_BY_POLICY, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_STATUS, 422, DENIED_BY_POLICY, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_DELETE, 404, DENIED_BY_WEBHOOK, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_APPLY, 422, DENIED_BY_POLICY, WRITE_FAILED, ERROR_DENIED},
+        {CLUSTER_CREATE, 500, DENIED_BY_WEBHOOK, WRITE_AGAIN, ERROR_UNAVAILABLE},
         {CLUSTER_APPLY, 422,
          "{\"details\":{\"causes\":[{\"field\":\"metadata.uid\",\"message\":\"immutable\"}]}}",
          WRITE_FAILED, ERROR_CONFLICT},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which failures are a trial's own, and which of them are alike. */
+/* Which failures are a trial's own, which of them are alike, and which trial it is without its
+ * annotation. */
 #include "operator/kinds/sweep/trial_row.h"
 
 #include "tests/test.h"
@@ -67,9 +68,54 @@ static void test_has_a_bound(void) {
     CHECK_INT(strlen(row.alike), TRIAL_ALIKE_MAX - 1);
 }
 
+/* Each row: what somebody left of the annotation, and the trial: with its owner and its name it is
+ * known, once it has begun. */
+static void test_without_its_annotation(void) {
+    static const char parameters[] = "[{\"name\": \"A\", \"randint\": {\"upper\": 7}}, "
+                                     "{\"name\": \"B\", \"choice\": [\"x\", \"y\"]}]";
+    static const struct {
+        const char *annotation, *owner, *name;
+        int observed;
+        int64_t index; /* -1: it is none */
+    } rows[] = {
+        {NULL, "Sweep", "s-0003", 1, 3},
+        {NULL, "Sweep", "s-0003-c", 1, 3},
+        {"nonsense", "Sweep", "s-0003", 1, 3},
+        {"{'index': 7, 'values': {}}", "Sweep", "s-0003", 1, 3},
+        {NULL, "Sweep", "s-0003", -1, -1}, /* it has not begun, and does not */
+        {NULL, "Sweep", "s-3", 1, -1},
+        {NULL, "Sweep", "s-0003-cc", 1, -1},
+        {NULL, "Sweep", "other-0003", 1, -1},
+        {NULL, "Sweep", "s-99999999999999999999", 1, -1},
+        {NULL, "Other", "s-0003", 1, -1},
+    };
+    AUTO(tree_freep) json_t *json = json_loads(parameters, 0, NULL);
+    struct space space;
+    struct error err = {0};
+    CHECK_OK(space_read(json, &space, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(trial_row_release) struct trial_row row = {0};
+        AUTO(tree_freep)
+        json_t *trial = json_pack(
+            "{s:{s:s, s:{s:s*}, s:[{s:s, s:s, s:b}]}, s:{s:{s:s, s:s}}, s:{s:i, s:{s:s}}}",
+            "metadata", "name", rows[i].name, "annotations", "windlass.dev/trial",
+            rows[i].annotation, "ownerReferences", "kind", rows[i].owner, "name", "s", "controller",
+            1, "spec", "environment", "PARAM_A", "5", "OTHER", "6", "status", "observedGeneration",
+            rows[i].observed, "objective", "best", "0.5");
+        CHECK_INT(trial_row_read(trial, &space, "loss", &row), rows[i].index >= 0);
+        CHECK_INT(row.name ? row.index : -1, rows[i].index);
+        if (rows[i].index >= 0) {
+            AUTO(text_freep) char *values = tree_canonical(row.values);
+            CHECK_STR(values, "{\"A\":\"5\"}");
+            CHECK(row.best > 0.4 && row.best < 0.6);
+        }
+    }
+}
+
 int main(void) {
     TEST(test_whose_failure);
     TEST(test_alike);
     TEST(test_has_a_bound);
+    TEST(test_without_its_annotation);
     return TEST_END();
 }
