@@ -1,5 +1,5 @@
 /* write_failures_json.h: write failures as tests write them: {"Pod NAME": {"why": "Denied", "text":
- * "...", "passing": true}, "change of DistTrain NAME": ...}. */
+ * "...", "passing": true}, "change of DistTrain NAME": ..., "deletion of Pod NAME": ...}. */
 #pragma once
 
 #include "lib/tree.h"
@@ -32,16 +32,18 @@ write_failures_from(const json_t *from, struct write_failure at[static WRITE_FAI
         [WRITE_FAILURE_HELD] = "Held",       [WRITE_FAILURE_UNKNOWN] = "Unknown",
         [WRITE_FAILURE_DENIED] = "Denied",   [WRITE_FAILURE_REFUSED] = "Refused",
         [WRITE_FAILURE_MISSING] = "Missing"};
-    static const char change[] = "change of ";
+    static const char change[] = "change of ", deletion[] = "deletion of ";
     struct write_failures list = {.at = at};
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)from, name, value) {
         CHECK(list.count < WRITE_FAILURES_JSON_MAX);
-        bool is_change = text_starts(name, change);
+        bool is_change = text_starts(name, change), is_deletion = text_starts(name, deletion);
+        size_t length = is_change ? strlen(change) : is_deletion ? strlen(deletion) : 0;
         at[list.count++] = (struct write_failure){
-            .object = object_key_from(name + (is_change ? strlen(change) : 0)),
+            .object = object_key_from(name + length),
             .is_change = is_change,
+            .is_deletion = is_deletion,
             .why = (enum write_failure_why)tree_choice(value, "why", names, ARRAY_LEN(names)),
             .is_passing = tree_bool(value, "passing", false),
             .text = tree_text(value, "text", "")};

@@ -102,16 +102,20 @@ json_t *owned_selector(const char *job, const struct owned_hub *hub) {
                      hub->index);
 }
 
+json_t *owned_service_ports(void) {
+    return json_pack("[{s:s, s:s, s:i, s:i}]", "name", "work", "protocol", "TCP", "port", JOB_PORT,
+                     "targetPort", JOB_PORT);
+}
+
 json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                       const struct credentials *credentials, const char *begun) {
     const char *job = tree_text(object, "metadata.name", "");
     AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
     AUTO(text_freep) char *name = x_printf("%s-%s", prefix, hub->suffix);
     json_t *service =
-        json_pack("{s:s, s:s, s:o, s:{s:s, s:o, s:[{s:s, s:s, s:i, s:i}]}}", "apiVersion", "v1",
-                  "kind", "Service", "metadata", owned_metadata(object, name, hub->role), "spec",
-                  "type", "ClusterIP", "selector", owned_selector(job, hub), "ports", "name",
-                  "work", "protocol", "TCP", "port", JOB_PORT, "targetPort", JOB_PORT);
+        json_pack("{s:s, s:s, s:o, s:{s:s, s:o, s:o}}", "apiVersion", "v1", "kind", "Service",
+                  "metadata", owned_metadata(object, name, hub->role), "spec", "type", "ClusterIP",
+                  "selector", owned_selector(job, hub), "ports", owned_service_ports());
     json_object_set_new(json_object_get(service, "metadata"), "annotations",
                         json_pack("{s:s, s:s, s:s, s:s*, s:s}", ANNOTATION_CERTIFICATE,
                                   credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,

@@ -101,6 +101,7 @@ bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 json_t *owned_metadata(const json_t *object, const char *name, const char *role);
 /* Of the Service: the hub's labels. */
 json_t *owned_selector(const char *job, const struct owned_hub *hub);
+json_t *owned_service_ports(void);
 /* begun: the value of ANNOTATION_SPEC_SNAPSHOT. */
 json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                       const struct credentials *credentials, const char *begun);

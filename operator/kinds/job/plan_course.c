@@ -265,6 +265,7 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
                            "spec was changed again and again while the job was suspended; the last "
                            "change is taken, and the job goes on, within three minutes");
         }
+        job_plan_report_kept(plan);
         break;
     case COURSE_MAKE:
         ops->pods(plan);

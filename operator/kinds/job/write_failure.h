@@ -9,14 +9,15 @@ enum write_failure_why {
     WRITE_FAILURE_HELD, /* a pod that must be the only one lost its label or owner, and may run */
     WRITE_FAILURE_UNKNOWN, /* as HELD; the API server did not answer whether that pod has ended */
     WRITE_FAILURE_DENIED,  /* not allowed at the moment: a quota, a policy, our permissions */
-    WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless; never of a change */
+    WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless; only of a creation */
     WRITE_FAILURE_MISSING, /* the cluster does not know the kind */
     WRITE_FAILURE_COUNT
 };
 
 struct write_failure {
     struct object_key object;
-    bool is_change; /* an existing object could not be changed; otherwise it could not be made */
+    bool is_change;   /* an existing object could not be changed; otherwise it could not be made, */
+    bool is_deletion; /* or deleted */
     enum write_failure_why why;
     bool is_passing; /* the server or a webhook failed: an outage, and no answer about the object */
     const char *text; /* the cluster's words */
@@ -35,3 +36,6 @@ const char *write_failure_denied_reason(const struct write_failure *failure);
  */
 const struct write_failure *write_failure_find(const struct write_failures *list,
                                                struct object_key object, bool is_change);
+/* The same of a deletion. */
+const struct write_failure *write_failure_find_deletion(const struct write_failures *list,
+                                                        struct object_key object);

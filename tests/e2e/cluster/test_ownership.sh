@@ -61,6 +61,13 @@ sleep 5
 after=$(requests create)
 check "sweep: nothing is asked for in 5 s ($before, then $after creations)" [ "$before" = "$after" ]
 check "sweep: one creation was refused" [ "$(requests create 409)" -eq 1 ]
+# Somebody takes the annotation off a trial that has begun.
+has_begun() { [ -n "$("$kubectl" get dt s2-0002 -o jsonpath="{.status.specHash}")" ]; }
+within 60 has_begun
+"$kubectl" annotate dt s2-0002 windlass.dev/trial- >/dev/null
+"$kubectl" patch dt s2-0002 --type=merge -p '{"spec": {"stop": "enough"}}' >/dev/null
+one_stopped() { [ "$("$kubectl" get sweep s2 -o jsonpath="{.status.trials.stopped}{.status.trials.running}")" = 13 ]; }
+check "sweep: a trial that has lost its annotation counts as stopped when it is" within 60 one_stopped
 
 # A DistTrain's pods have the names of a BatchScore's workers.
 training both-worker 2 | "$kubectl" apply -f - >/dev/null
@@ -131,6 +138,9 @@ uid=$("$kubectl" get pod kept-worker-0 -o jsonpath='{.metadata.uid}')
 "$kubectl" patch pod kept-worker-0 --type=json -p '[{"op": "remove", "path": "/metadata/ownerReferences"}]' >/dev/null
 check "a pod that lost its owner is adopted" within 60 is_owned pod kept-worker-0 BatchScore
 check "and it is the same pod" [ "$("$kubectl" get pod kept-worker-0 -o jsonpath='{.metadata.uid}')" = "$uid" ]
+"$kubectl" patch service kept-coordinator --type=merge -p '{"spec": {"type": "ExternalName", "externalName": "a.example", "clusterIP": null}}' >/dev/null
+is_right() { "$kubectl" get service kept-coordinator -o json | jq -e '.spec | .type == "ClusterIP" and .clusterIP and (.ports | length == 1)'; }
+check "a Service whose type was changed is put right" within 60 is_right
 "$kubectl" label pod kept-worker-1 windlass.dev/job- >/dev/null
 check "a worker whose job label was removed: the place gets the next name" within 60 is_owned pod kept-worker-1-2 BatchScore
 released() { exists pod kept-worker-1 && [ -z "$(owner pod kept-worker-1)$(annotation pod kept-worker-1)" ]; }
@@ -217,6 +227,13 @@ webhooks:
     admissionReviewVersions: [v1]
 YAML
 done | "$kubectl" apply -f - >/dev/null
+"$kubectl" create namespace deny >/dev/null
+"$kubectl" label namespace deny webhook=deny >/dev/null
+"$kubectl" get mutatingwebhookconfiguration strip -o json | jq '{apiVersion, kind: "ValidatingWebhookConfiguration", metadata: {name: "deny"}, webhooks:
+    [.webhooks[0] | del(.reinvocationPolicy) | .clientConfig.url |= sub("/strip"; "/deny") | .namespaceSelector.matchLabels.webhook = "deny"]}' | "$kubectl" apply -f - >/dev/null
+refuses() { ! "$kubectl" run probe --image=none --restart=Never --dry-run=server -n deny; }
+check "a webhook refuses, without a code, so the answer is 400" within 60 refuses
+job mesh | "$kubectl" apply -n deny -f - >/dev/null
 sidecars() { "$kubectl" run probe --image=none --restart=Never --dry-run=server -n add -o json | jq -e '.spec.containers | length == 2'; }
 check "the webhook adds a container" within 60 sidecars
 for what in add strip; do { job mesh; training mesh-gang 2; } | "$kubectl" apply -n $what -f - >/dev/null; done
@@ -241,9 +258,14 @@ check "pods that come without our label: the job says Denied, and what is lackin
 check "the gang, too" within 60 denied dt mesh-gang
 no_pods_in() { [ -z "$("$kubectl" get pods -n "$1" -o name)" ]; }
 check "and none of them is left" within 60 no_pods_in strip
+refused() { "$kubectl" get bs mesh -n deny -o json | jq -e '.status.conditions[] | select(.type == "Succeeded") | .status == "Unknown" and .reason == "Denied" and (.message | contains("denied the request: not in this namespace"))'; }
+check "pods that a webhook refuses: the job says Denied, and has not failed" within 60 refused
+"$kubectl" delete validatingwebhookconfiguration deny >/dev/null
+refused_runs() { [ "$("$kubectl" get pods -n deny -o name | wc -l)" -eq 3 ]; }
 "$kubectl" delete mutatingwebhookconfiguration strip >/dev/null
 stripped_runs() { [ "$("$kubectl" get pods -n strip -o name | wc -l)" -eq 5 ]; }
 check "without that webhook both go on" within 120 stripped_runs
+check "and the one that was refused" within 120 refused_runs
 
 ##### a changed spec (this server has no CEL) #######################################################
 changed() { "$kubectl" get "$1" "$2" -o jsonpath='{.status.conditions[?(@.type=="SpecChanged")].status}'; }

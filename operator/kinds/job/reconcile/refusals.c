@@ -305,7 +305,7 @@ static bool is_of_object(const struct refusal *entry, struct write_failure *told
         return true;
     case ERROR_INVALID:
     case ERROR_UNSUPPORTED:
-        told->why = told->is_change ? WRITE_FAILURE_DENIED : WRITE_FAILURE_REFUSED;
+        told->why = entry->of == REFUSAL_OF_CREATION ? WRITE_FAILURE_REFUSED : WRITE_FAILURE_DENIED;
         return true;
     default:
         told->why = WRITE_FAILURE_DENIED;
@@ -317,7 +317,7 @@ static bool is_of_object(const struct refusal *entry, struct write_failure *told
 /* Not where a change found that the object has changed meanwhile, or is gone: its event comes. */
 static bool is_for_plans(const struct refusal *entry) {
     bool is_late = entry->kind == ERROR_CONFLICT || entry->kind == ERROR_NOT_FOUND;
-    return entry->of == REFUSAL_OF_CREATION || (entry->of == REFUSAL_OF_CHANGE && !is_late);
+    return entry->of == REFUSAL_OF_CREATION || !is_late;
 }
 
 struct write_failures refusals_of(const struct refusals *record) {
@@ -326,6 +326,7 @@ struct write_failures refusals_of(const struct refusals *record) {
         const struct refusal *entry = &record->at[i];
         struct write_failure failure = {.object = entry->object,
                                         .is_change = entry->of == REFUSAL_OF_CHANGE,
+                                        .is_deletion = entry->of == REFUSAL_OF_DELETION,
                                         .text = entry->text};
         if (is_for_plans(entry) && is_of_object(entry, &failure)) {
             told.at[told.count++] = failure;

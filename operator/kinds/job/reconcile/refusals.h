@@ -72,6 +72,6 @@ void refusals_explain(struct refusal *row, const struct error *err);
 struct retry_delay refusals_delay_of(const struct refusals *record, const json_t *object,
                                      enum refusal_of of);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
- * Of changes it has those that are refused, or that the server fails to make, not other failures
- * such as a deletion meanwhile. */
+ * Of changes and deletions it has those that are refused, or that the server fails to make, not
+ * other failures such as a deletion meanwhile. */
 struct write_failures refusals_of(const struct refusals *record);

@@ -27,23 +27,58 @@ static json_t *find_difference(const json_t *has, json_t *wanted_new) {
     return wanted_new;
 }
 
-static void report(struct reconcile *request, const json_t *service) {
+/* One port, with the name that we give it, to where the pods listen. */
+static bool is_port_right(const json_t *service) {
+    const json_t *ports = tree_get(service, "spec.ports"), *port = json_array_get(ports, 0);
+    return !port ||
+           (json_array_size(ports) == 1 && strcmp(tree_text(port, "name", ""), "work") == 0 &&
+            tree_integer(port, "port", -1) == tree_integer(port, "targetPort", -2));
+}
+
+/* The members of its spec that are to be changed, as for a merge patch; owned. NULL: it is right.
+ * ret_what: the first of them. */
+static json_t *find_wrong(const json_t *service, const char *job, const struct owned_hub *hub,
+                          const char **ret_what) {
+    json_t *spec = json_object();
+    json_t *selector =
+        find_difference(tree_get(service, "spec.selector"), owned_selector(job, hub));
+    const char *type = tree_text(service, "spec.type", "ClusterIP"); /* (the cache keeps others) */
+    bool has_type = strcmp(type, "ClusterIP") == 0, has_port = is_port_right(service);
+    *ret_what = selector ? "selector" : has_type ? "ports" : "type";
+    if (selector) {
+        json_object_set_new(spec, "selector", selector);
+    }
+    if (!has_type) {
+        json_object_update_new(spec, json_pack("{s:s, s:n}", "type", "ClusterIP", "externalName"));
+    }
+    if (!has_type || !has_port) { /* without the ports of nodes */
+        json_object_set_new(spec, "ports", owned_service_ports());
+    }
+    if (json_object_size(spec) == 0) {
+        json_decref(spec);
+        return NULL;
+    }
+    return spec;
+}
+
+static void report(struct reconcile *request, const json_t *service, const char *what) {
     const char *name = tree_text(service, "metadata.name", "");
     AUTO(text_freep)
-    char *note = x_printf("somebody changed the selector of Service %.80s, by which the job's pods "
-                          "find each other; it is put right",
-                          name);
+    char *note = x_printf("somebody changed the %s of Service %.80s, by which the job's pods find "
+                          "each other; it is put right",
+                          what, name);
     struct reconcile_event event = {
         .type = "Warning", .reason = "ServiceChanged", .note = note, .after = name};
     event_recorder_add(request, &event);
 }
 
-static void report_refused(struct reconcile *request, const json_t *service, const char *refused) {
+static void report_refused(struct reconcile *request, const json_t *service, const char *what,
+                           const char *refused) {
     const char *name = tree_text(service, "metadata.name", "");
     AUTO(text_freep)
-    char *note = x_printf("somebody changed the selector of Service %.80s, by which the job's pods "
-                          "find each other, and it cannot be put right: %.400s",
-                          name, refused);
+    char *note = x_printf("somebody changed the %s of Service %.80s, by which the job's pods find "
+                          "each other, and it cannot be put right: %.400s",
+                          what, name, refused);
     struct reconcile_event event = {
         .type = "Warning", .reason = "ServiceRefused", .note = note, .after = name};
     event_recorder_add(request, &event);
@@ -55,14 +90,14 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
         return;
     }
     const char *job = tree_text(request->object, "metadata.name", "");
-    AUTO(tree_freep)
-    json_t *wanted = find_difference(tree_get(service, "spec.selector"), owned_selector(job, hub));
+    const char *what = NULL;
+    AUTO(tree_freep) json_t *wanted = find_wrong(service, job, hub, &what);
     AUTO(text_freep) char *refused = TAKE(selector->refused);
     if (!wanted) {
         return;
     }
     if (refused) {
-        report_refused(request, service, refused);
+        report_refused(request, service, what, refused);
     }
     if (request->monotonic_ms - selector->changed_ms >= SERVICE_SELECTOR_FORGET_MS) {
         selector->delay = (struct retry_delay){0};
@@ -75,14 +110,14 @@ void service_selector_settle(struct reconcile *request, struct service_selector 
         return;
     }
     retry_delay_note(&selector->delay);
-    AUTO(tree_freep) json_t *spec = json_pack("{s:{s:O}}", "spec", "selector", wanted);
+    AUTO(tree_freep) json_t *spec = json_pack("{s:O}", "spec", wanted);
     reconcile_write(request, CLUSTER_MERGE, claim_correction(service, spec));
-    report(request, service);
+    report(request, service, what);
 }
 
 void service_selector_note(struct service_selector *selector, const struct written *written) {
     const struct error *err = written->err;
-    if (written->verb != CLUSTER_MERGE || !tree_get(written->object, "spec.selector") ||
+    if (written->verb != CLUSTER_MERGE || !tree_get(written->object, "spec") ||
         strcmp(tree_text(written->object, "kind", ""), "Service") != 0) {
         return;
     }

@@ -1,8 +1,8 @@
-/* service_selector.h: the selector of a job's Service. Somebody who changes it separates the job's
- * pods, or leads them to a pod that is not the job's. It is put right by the Service's uid and
- * version: at once for the first time; then, if it is changed again and again or cannot be changed,
- * more and more rarely (retry_delay.h), until ten minutes have passed without a change. An Event
- * says so, and another one why the cluster refuses it. */
+/* service_selector.h: the selector, type and port of a job's Service. Somebody who changes them
+ * separates the job's pods, or leads them to a pod that is not the job's. They are put right by the
+ * Service's uid and version: at once for the first time; then, if it is changed again and again or
+ * cannot be changed, more and more rarely (retry_delay.h), until ten minutes have passed without a
+ * change. An Event says so, and another one why the cluster refuses it. */
 #pragma once
 
 #include "operator/control/controller.h"

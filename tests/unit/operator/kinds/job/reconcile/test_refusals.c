@@ -218,7 +218,8 @@ static void test_a_limit_range_denies(void) {
 }
 
 /* A webhook or a server that fails once concerns no one; one that goes on failing keeps the job
- * from beginning, and its user must read why. Plans do not see it of a change or deletion. */
+ * from beginning, and its user must read why. So it is with one that fails to change or delete an
+ * object. */
 static void test_what_goes_on_failing(void) {
     static const enum error_kind kinds[] = {ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_BUSY,
                                             ERROR_GONE};
@@ -237,8 +238,10 @@ static void test_what_goes_on_failing(void) {
                 refusals_note(&record, &written);
             }
             struct write_failures list = refusals_of(&record);
-            CHECK_INT(list.count, verb == CLUSTER_CREATE && failures >= 3);
+            CHECK_INT(list.count, failures >= 3);
             if (list.count > 0) {
+                CHECK_INT(list.at[0].is_change, verb == CLUSTER_APPLY);
+                CHECK_INT(list.at[0].is_deletion, verb == CLUSTER_DELETE);
                 CHECK_INT(list.at[0].why, WRITE_FAILURE_DENIED);
                 CHECK(list.at[0].is_passing);
                 CHECK_STR(list.at[0].text, "failed calling webhook w");

@@ -19,6 +19,7 @@ static struct {
     struct retry_pace *pace;
     json_t *job, *change; /* the change that the last pass asked for; NULL: none */
     size_t events;
+    json_t *event;   /* the last Event about a change; NULL: none */
     json_t *refused; /* the last Event about a refusal; NULL: none */
 } world;
 
@@ -34,6 +35,7 @@ static void close_world(void) {
     json_decref(world.job);
     json_decref(world.change);
     json_decref(world.refused);
+    json_decref(world.event);
     service_selector_release(&world.selector);
 }
 
@@ -70,6 +72,10 @@ static bool pass(const json_t *service, int64_t now_ms) {
         json_t *event = json_object_get(json_array_get(events, i), "event");
         bool is_refusal = strcmp(tree_text(event, "reason", ""), "ServiceRefused") == 0;
         world.events += !is_refusal;
+        if (!is_refusal) {
+            json_decref(world.event);
+            world.event = json_incref(event);
+        }
         world.refused = is_refusal ? json_incref(event) : world.refused;
     }
     CHECK_INT(json_array_size(events) - (world.refused != NULL), json_array_size(writes));
@@ -107,6 +113,45 @@ static void test_what_is_changed(void) {
             CHECK_STR(tree_text(world.change, "metadata.uid", ""), "s-1");
             CHECK_STR(tree_text(world.change, "metadata.resourceVersion", ""), "7");
             CHECK_STR(tree_text(world.change, "metadata.namespace", ""), "ml");
+        }
+        close_world();
+    }
+}
+
+/* A type and a port that lead nowhere are changed back; what older programs made is left. */
+static void test_type_and_port(void) {
+    static const char ports[] = "[{'name': 'work', 'protocol': 'TCP', 'port': 8443, "
+                                "'targetPort': 8443}]";
+    static const struct {
+        const char *has, *change; /* of the spec, without the selector; NULL: none */
+        const char *what;
+    } rows[] = {
+        {"{'ports': [{'name': 'work', 'port': 8443, 'targetPort': 8443}]}", NULL, NULL},
+        {"{'ports': [{'name': 'work', 'port': 9000, 'targetPort': 9000}]}", NULL, NULL},
+        {"{'ports': [{'name': 'x', 'port': 80, 'targetPort': 80}]}", "{'ports': PORTS}", "ports"},
+        {"{'ports': [{'name': 'work', 'port': 8443, 'targetPort': 1}]}", "{'ports': PORTS}",
+         "ports"},
+        {"{'type': 'NodePort', 'ports': [{'name': 'work', 'port': 8443, 'targetPort': 8443, "
+         "'nodePort': 31000}]}",
+         "{'type': 'ClusterIP', 'ports': PORTS}", "type"},
+        {"{'type': 'ExternalName', 'externalName': 'a.example'}",
+         "{'type': 'ClusterIP', 'externalName': null, 'ports': PORTS}", "type"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *service = service_of(right);
+        json_object_update_new(json_object_get(service, "spec"), parse(rows[i].has));
+        open_world();
+        CHECK_INT(pass(service, clock_monotonic_ms()), rows[i].change != NULL);
+        if (rows[i].change) {
+            const char *at = strstr(rows[i].change, "PORTS");
+            AUTO(text_freep)
+            char *text = x_printf("%.*s%s%s", (int)(at - rows[i].change), rows[i].change, ports,
+                                  at + strlen("PORTS"));
+            AUTO(tree_freep) json_t *wanted = parse(text);
+            CHECK(json_equal(tree_get(world.change, "spec"), wanted));
+            AUTO(text_freep)
+            char *note = x_printf("somebody changed the %s of Service a-hub", rows[i].what);
+            CHECK(text_starts(tree_text(world.event, "note", ""), note));
         }
         close_world();
     }
@@ -176,6 +221,7 @@ static void test_a_refusal_is_told(void) {
 
 int main(void) {
     TEST(test_what_is_changed);
+    TEST(test_type_and_port);
     TEST(test_what_is_left);
     TEST(test_more_and_more_rarely);
     TEST(test_a_refusal_is_told);
