@@ -20,7 +20,7 @@ const char *disttrain_sweep(const json_t *object) {
     return NULL;
 }
 
-/* Without its annotation its values are known by what its program was told (sweep/trial.h). */
+/* Without its annotation its values are known by its program's environment (sweep/trial.h). */
 static void keep_values(json_t *kept, const json_t *trial) {
     static const char *const values[] = {"environment", NULL};
     if (!owned_annotation(trial, ANNOTATION_TRIAL)) {

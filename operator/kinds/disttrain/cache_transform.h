@@ -11,5 +11,5 @@
 json_t *disttrain_transform(const json_t *object);
 
 /* The name of the Sweep that it is a trial of, as its controller among the owners says; borrowed.
- * NULL: it is no trial. Anybody may remove the annotation; the cluster keeps the owner. */
+ * NULL: it is not a trial. Anybody may remove the annotation; the cluster keeps the owner. */
 const char *disttrain_sweep(const json_t *object);

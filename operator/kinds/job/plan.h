@@ -141,9 +141,6 @@ bool job_plan_report_holder(struct job_plan *plan, const struct write_failure *f
 /* Reports the most severe write failure as the job's condition. While the job runs, only a failure
  * that fails the job is reported (ObjectRefused): with fewer pods than wanted it still runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
-/* Reports a pod that is to go and whose deletion the cluster refuses, as the job's condition: of a
- * job that is suspended, whose pods should not run. */
-void job_plan_report_kept(struct job_plan *plan);
 /* True when the installed definition is older than this program. Then nothing may be created: the
  * result's creations and applications are removed, and the conditions say CRDOutdated. */
 bool job_plan_stop_if_outdated(struct job_plan *plan);

@@ -244,6 +244,22 @@ static enum course choose(struct job_plan *plan, const char *how_far) {
     return ready ? COURSE_MAKE : COURSE_WAIT;
 }
 
+/* A job that is suspended, and a pod of it whose deletion the cluster refuses. */
+static void report_kept(struct job_plan *plan) {
+    for (size_t i = 0; i < plan->result.delete_count; i++) {
+        const struct object_key object = plan->result.delete[i].object;
+        const struct write_failure *failure =
+            write_failure_find_deletion(plan->observed->write_failures, object);
+        if (failure) {
+            AUTO(text_freep) char *what = object_key_format(object);
+            conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Denied",
+                           "%.200s cannot be deleted now, and may run on: %.400s", what,
+                           failure->text);
+            return;
+        }
+    }
+}
+
 void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_ops *ops) {
     if (plan->spec) {
         pin(plan);
@@ -265,7 +281,7 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
                            "spec was changed again and again while the job was suspended; the last "
                            "change is taken, and the job goes on, within three minutes");
         }
-        job_plan_report_kept(plan);
+        report_kept(plan);
         break;
     case COURSE_MAKE:
         ops->pods(plan);

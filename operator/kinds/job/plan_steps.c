@@ -229,21 +229,6 @@ void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     report(plan, row, worst.failure);
 }
 
-void job_plan_report_kept(struct job_plan *plan) {
-    for (size_t i = 0; i < plan->result.delete_count; i++) {
-        const struct object_key object = plan->result.delete[i].object;
-        const struct write_failure *failure =
-            write_failure_find_deletion(plan->observed->write_failures, object);
-        if (failure) {
-            AUTO(text_freep) char *what = object_key_format(object);
-            conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Denied",
-                           "%.200s cannot be deleted now, and may run on: %.400s", what,
-                           failure->text);
-            return;
-        }
-    }
-}
-
 /* ---- an outdated definition ---- */
 
 /* The first field, of those that would be recorded now, that the definition drops. Once reported,

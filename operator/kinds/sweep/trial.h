@@ -24,9 +24,9 @@ json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, in
 json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                         const json_t *values);
 
-/* Which trial it is: by its annotation, or, if it has begun, by its owner and name, and by what its
- * program was told: somebody took the annotation off, or wrote nonsense there. (One that has not
- * begun does not begin then, owned_is_stripped.) False: neither says so. values: owned. */
+/* Which trial it is: by its annotation; or, if it has begun and somebody took the annotation off or
+ * wrote something else there, by its owner and name, and by its program's environment. (One that
+ * has not begun does not begin then, owned_is_stripped.) False: neither says so. values: owned. */
 bool trial_read(const json_t *trial, const struct space *space, int64_t *ret_index,
                 json_t **ret_values);
 

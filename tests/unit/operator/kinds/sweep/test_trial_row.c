@@ -76,7 +76,7 @@ static void test_without_its_annotation(void) {
     static const struct {
         const char *annotation, *owner, *name;
         int observed;
-        int64_t index; /* -1: it is none */
+        int64_t index; /* -1: it is not one */
     } rows[] = {
         {NULL, "Sweep", "s-0003", 1, 3},
         {NULL, "Sweep", "s-0003-c", 1, 3},
