@@ -3,12 +3,14 @@
 
 #include "lib/net/address.h"
 #include "lib/net/tls.h"
+#include "lib/net/tls_limit.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 enum {
     DEAD_PEER_MS = 20000,    /* a connection whose bytes are not acknowledged so long is dead */
     HEADERS_MAX = 256 << 10, /* bytes of an answer's headers */
+    TLS_MESSAGES_MAX = 64,   /* of a connection, without data; servers send two or so */
     BUFFER_OF_WRITE = 4096,  /* bytes; libcurl has 16 KiB of each call, and hundreds may be open */
 };
 
@@ -113,6 +116,23 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose UNUSED,
         return CURL_SOCKET_BAD;
     }
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static CURLcode on_tls(CURL *curl UNUSED, void *context, void *own UNUSED) {
+    tls_limit_set(context, TLS_MESSAGES_MAX);
+    return CURLE_OK;
+}
+
+static bool has_our_tls;
+
+static void look_at_tls(void) {
+    has_our_tls = tls_limit_fits(libcurl.version_info(CURLVERSION_NOW)->ssl_version);
+}
+
+static bool set_limit(CURL *curl) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_at_tls);
+    return !has_our_tls || !LIBCURL_SET(curl, CURLOPT_SSL_CTX_FUNCTION, on_tls);
 }
 
 static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {
@@ -246,7 +266,7 @@ static bool set_request(struct http_call *call, const struct http_request *reque
         !LIBCURL_SET(curl, CURLOPT_WRITEFUNCTION, receive) &&
         !LIBCURL_SET(curl, CURLOPT_WRITEDATA, call) &&
         !LIBCURL_SET(curl, CURLOPT_HEADERFUNCTION, see_header) &&
-        !LIBCURL_SET(curl, CURLOPT_HEADERDATA, call) && set_trust(curl, request);
+        !LIBCURL_SET(curl, CURLOPT_HEADERDATA, call) && set_trust(curl, request) && set_limit(curl);
     if (is_set && request->refuses_link_local) {
         is_set = !LIBCURL_SET(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
                  !LIBCURL_SET(curl, CURLOPT_OPENSOCKETDATA, call);

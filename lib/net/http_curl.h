@@ -30,7 +30,8 @@
     CALL(url)                                                                                      \
     CALL(url_cleanup)                                                                              \
     CALL(url_get)                                                                                  \
-    CALL(url_set)
+    CALL(url_set)                                                                                  \
+    CALL(version_info)
 
 /* Pointers with the types of the header. */
 #define LIBCURL_MEMBER(name) __typeof__(&curl_##name) name;

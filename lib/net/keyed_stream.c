@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/net/keyed_stream.h"
 
+#include "lib/net/tls_limit.h"
+
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -8,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MESSAGES_MAX = 8 /* without data; ours sends none */ };
 
 struct keyed_stream_context {
     SSL_CTX *tls;
@@ -57,6 +61,7 @@ int keyed_stream_context_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
     SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+    tls_limit_set(tls, MESSAGES_MAX);
     SSL_CTX_set_psk_client_callback(tls, on_connect);
     SSL_CTX_set_psk_server_callback(tls, on_accept);
     struct keyed_stream_context *context = x_calloc(1, sizeof *context);

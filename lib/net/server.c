@@ -6,6 +6,7 @@
 #include "lib/net/preauth.h"
 #include "lib/net/server_state.h"
 #include "lib/net/tls_identity.h"
+#include "lib/net/tls_limit.h"
 #include "lib/secret.h"
 #include "lib/time/clock.h"
 
@@ -245,28 +246,13 @@ static int add_newcomer(struct server *server, struct lws *wsi) {
     return 0;
 }
 
-/* OpenSSL renews the keys of a connection as often as the other side says so, all within one read:
- * a stranger, who needs no token for that, would keep this thread from everybody else. */
-static void on_tls_message(int is_ours, int version UNUSED, int type, const void *data, size_t size,
-                           SSL *tls, void *context UNUSED) {
-    if (is_ours || type != SSL3_RT_HANDSHAKE || size == 0 ||
-        *(const unsigned char *)data != SSL3_MT_KEY_UPDATE) {
-        return;
-    }
-    uintptr_t count = (uintptr_t)SSL_get_app_data(tls) + 1;
-    SSL_set_app_data(tls, (char *)count);
-    if (count > KEY_UPDATES_MAX) {
-        SSL_set_shutdown(tls, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); /* the read ends with 0 */
-    }
-}
-
 static int show_identity(SSL *tls, void *context) {
     const struct server *server = context;
     return tls_identity_show(server->identity, tls);
 }
 
 static int set_up_tls(struct server *server, SSL_CTX *tls) {
-    SSL_CTX_set_msg_callback(tls, on_tls_message);
+    tls_limit_set(tls, KEY_UPDATES_MAX); /* a stranger needs no token for them */
     SSL_CTX_set_cert_cb(tls, show_identity, server);
     bool is_set = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
                   tls_identity_use(server->identity, tls, &server->refusal) == 0;

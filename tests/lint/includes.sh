@@ -137,7 +137,7 @@ out=$(
     owner 'ares' 'lib/net/resolver\.c'
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/((server|socket)\.c|server_state\.h)'
-    owner 'openssl/' 'lib/(digest|signature|net/(http|tls|tls_identity|server|socket|keyed_stream))\.c|lib/net/server_state\.h'
+    owner 'openssl/' 'lib/(digest|signature|net/(http|tls|tls_identity|tls_limit|server|socket|keyed_stream))\.c|lib/net/server_state\.h'
     owner 'oneapi/' 'agent/engine/device/cpu/onednn/onednn_library\.h'
     owner 'libav|libsw' 'agent/data/video/video_libav\.h'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'

@@ -140,10 +140,22 @@ static void test_server_without_the_key(void) {
     pair_close(&pair);
 }
 
+/* A record of requests for a new handshake, of which OpenSSL takes any number within one call. */
+static void test_requests_without_end(void) {
+    static const uint8_t record[5 + (16 << 10)] = {22, 3, 3, 16384 >> 8, 0};
+    struct pair pair;
+    pair_open(&pair, 1, 1, "worker 3", "worker 3");
+    CHECK_INT(keyed_stream_shake_hands(pair.streams[0]), KEYED_STREAM_WAITS);
+    CHECK(write(pair.fds[1], record, sizeof record) == sizeof record);
+    CHECK_INT(keyed_stream_shake_hands(pair.streams[0]), KEYED_STREAM_ENDED);
+    pair_close(&pair);
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     TEST(test_meet);
     TEST(test_strangers);
     TEST(test_server_without_the_key);
+    TEST(test_requests_without_end);
     return TEST_END();
 }
