@@ -3,7 +3,7 @@
 # how long a page (a probe) takes meanwhile. The coordinator and two workers are on one machine, the flood and the
 # probes on others (network namespaces, as root); the coordinator and the probes run before all other programs. Goals: 0.9 of quiet; every page within 100 ms; memory as without.
 #   ROUNDS=3: pairs of runs; COUNT=20000: connections of a flood; ITEMS=60000: mini-batches of one empty file
-#   AGENT=build/windlass-agent: the program, to compare another commit's
+#   AGENT=build/windlass-agent: the program; OTHER: another commit's, which takes its turns with it
 # Prints a table, writes build/bench/strangers.json.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -11,11 +11,12 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 . tests/e2e/spec_defaults.sh
 . tests/bench/jobs.bash
-: "${ROUNDS:=3}" "${COUNT:=20000}" "${ITEMS:=60000}" "${AGENT:=build/windlass-agent}"
+: "${ROUNDS:=3}" "${COUNT:=20000}" "${ITEMS:=60000}" "${AGENT:=build/windlass-agent}" "${OTHER:=}"
 net_possible || { echo "strangers.sh: network namespaces want root" >&2; exit 3; }
 make --no-print-directory build/tests/bench/scorer
 mkdir -p build/bench
-agent=$(realpath "$AGENT")
+agents=([0]="$(realpath "$AGENT")")
+[ -z "$OTHER" ] || agents[1]=$(realpath "$OTHER")
 scorer=$(realpath build/tests/bench/scorer)
 work=$(mktemp -d)
 pids=()
@@ -49,7 +50,7 @@ probe() { # milliseconds that a page took, every 20 ms, until $work/over
         net_run 2 nice -n -15 python3 tests/e2e/security/probe.py https 10.77.0.1 8443 50 >>"$1"
     done
 }
-# run NAME [flood]: one job; adds "rate memory_kb" to $work/NAME
+# run NAME [flood]: one job of $agent; adds "rate memory_kb" to $work/NAME
 run() {
     local probing
     rm -rf "$work/out" "$work/over"
@@ -78,23 +79,32 @@ run() {
 }
 last_kb=0
 for _ in $(seq "$ROUNDS"); do
-    run quiet
-    run flooded flood
-    cat "$work/flood.log"
+    for which in "${!agents[@]}"; do
+        agent=${agents[which]}
+        run "quiet-$which"
+        run "flooded-$which" flood
+        cat "$work/flood.log"
+    done
 done
 median() { sort -n "$1" | sed -n "$(((ROUNDS + 1) / 2))p"; }
-read -r quiet quiet_kb < <(median "$work/quiet")
-read -r flooded flooded_kb < <(median "$work/flooded")
 slowest() { awk '$1 == 200 { print $2 }' "$1" | sort -n | awk '{ v[NR] = $1 } END { printf "%.0f %.0f %d\n", v[int((NR + 1) / 2)], v[NR], NR }'; }
-read -r quiet_ms quiet_max probes < <(slowest "$work/quiet.probes")
-read -r flooded_ms flooded_max flooded_probes < <(slowest "$work/flooded.probes")
 failures_of() { awk '$1 != 200' "$1" | wc -l; } # the last probe of a run may find the coordinator gone
 row() { printf '%-44s %12s %12s %12s\n' "$@"; }
-row "$COUNT connections from 40 addresses" quiet flooded ratio
-row "mini-batches a second" "$quiet" "$flooded" "$(awk "BEGIN { printf \"%.2f\", $flooded / $quiet }")"
-row "a page, ms, median" "$quiet_ms" "$flooded_ms" ""
-row "a page, ms, slowest of $probes and $flooded_probes" "$quiet_max" "$flooded_max" ""
-row "pages without an answer" "$(failures_of "$work/quiet.probes")" "$(failures_of "$work/flooded.probes")" ""
-row "memory of the coordinator, KiB" "$quiet_kb" "$flooded_kb" ""
+# table WHICH: sets the figures that the file gets, too
+table() {
+    read -r quiet quiet_kb < <(median "$work/quiet-$1")
+    read -r flooded flooded_kb < <(median "$work/flooded-$1")
+    read -r quiet_ms quiet_max probes < <(slowest "$work/quiet-$1.probes")
+    read -r flooded_ms flooded_max flooded_probes < <(slowest "$work/flooded-$1.probes")
+    echo "${agents[$1]}"
+    row "$COUNT connections from 40 addresses" quiet flooded ratio
+    row "mini-batches a second" "$quiet" "$flooded" "$(awk "BEGIN { printf \"%.2f\", $flooded / $quiet }")"
+    row "a page, ms, median" "$quiet_ms" "$flooded_ms" ""
+    row "a page, ms, slowest of $probes and $flooded_probes" "$quiet_max" "$flooded_max" ""
+    row "pages without an answer" "$(failures_of "$work/quiet-$1.probes")" "$(failures_of "$work/flooded-$1.probes")" ""
+    row "memory of the coordinator, KiB" "$quiet_kb" "$flooded_kb" ""
+}
+[ -z "$OTHER" ] || table 1
+table 0
 jq -n --argjson quiet "$quiet" --argjson flooded "$flooded" --argjson page "$flooded_max" --argjson kb "$flooded_kb" \
     '{command: "make bench", quiet_per_second: $quiet, flooded_per_second: $flooded, slowest_page_ms: $page, kib: $kb}' >build/bench/strangers.json
