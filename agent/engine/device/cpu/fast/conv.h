@@ -55,6 +55,9 @@ struct conv {
      * input when it is needed; conv_run's `in` is its input, blocked and with nothing pending.
      * Borrowed; NULL: none, the input is in memory. The border is zeros. */
     const struct conv *first;
+    /* Of such a first convolution: replaces `count` pixels of its result, after the clamp, by their
+     * SiLU or HardSwish; NULL: none. */
+    void (*activate)(float *y, size_t count);
     const struct conv_after
         *after; /* borrowed; NULL: none. Not with `normed` or the thin algorithm */
 

@@ -41,6 +41,14 @@ struct made_part {
     float *out;
 };
 
+// Computes the activation of what the job has made.
+static void activate(const struct conv *made, const struct direct_job *job) {
+    for (int i = 0; made->activate && i < job->blocks * job->rows; i++) {
+        float *block = job->out + (size_t)(i / job->rows) * job->out_block;
+        made->activate(block + (size_t)(i % job->rows) * job->out_row, (size_t)job->width);
+    }
+}
+
 // Computes a part of the activation into the window.
 static void make_part(const struct conv_pass *run, const struct conv_unit *unit,
                       const struct made_part *part) {
@@ -76,6 +84,7 @@ static void make_part(const struct conv_pass *run, const struct conv_unit *unit,
             job.ahead_count = MIN(k * DIRECT_BLOCKS_MAX * b, left_over);
         }
         conv->ops->direct(&job);
+        activate(made, &job);
     }
 }
 

@@ -26,17 +26,13 @@ static const float *constant_of(const struct schedule *schedule, const struct no
     return schedule->slots[slot].constant;
 }
 
-static bool is_op(const struct step *step, int id) {
-    return step && step->node && !step->kernel && step->node->op->id == id;
-}
-
 /* ---- before the convolution ------------------------------------------------------------------ */
 
 // The step that makes the convolution's input, if it has this operator and nothing else reads the
 // input.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
     struct step *maker = schedule_producer(schedule, conv->inputs[0]);
-    return is_op(maker, id) && fuse_is_activation(schedule, maker->inputs[0]) &&
+    return step_is_op(maker, id) && fuse_is_activation(schedule, maker->inputs[0]) &&
                    schedule_only_user(schedule, conv->inputs[0]) == conv
                ? maker
                : NULL;
@@ -210,16 +206,6 @@ static bool take_bounds(const struct schedule *schedule, struct conv_step *conv,
     return true;
 }
 
-// The addition's other operand; -1 if the two shapes differ.
-int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot) {
-    int other = add->inputs[0] == slot ? add->inputs[1] : add->inputs[0];
-    const struct shape *shape = &schedule->slots[slot].shape;
-    bool fits = add->input_count == 2 && other >= 0 && other != slot &&
-                schedule->slots[other].place != PLACE_CONSTANT &&
-                shape_equal(shape, &schedule->slots[other].shape);
-    return fits ? other : -1;
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 // Makes the state for a convolution that these kernels support, with nothing fused yet; else NULL.
@@ -263,8 +249,8 @@ static struct conv_step *take_depthwise(const struct vector_ops *ops,
     return conv;
 }
 
-static void absorb_users(const struct vector_ops *ops, struct schedule *schedule,
-                         struct step *step) {
+static struct step *absorb_users(const struct vector_ops *ops, struct schedule *schedule,
+                                 struct step *step) {
     struct conv_step *conv = step->state;
     bool finished = false;
     while (!finished) {
@@ -273,18 +259,21 @@ static void absorb_users(const struct vector_ops *ops, struct schedule *schedule
         struct conv_step *second = NULL;
         int other = -1;
         finished = true;
-        if (is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
+        if (step_is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
             finished = !take_batch_norm(schedule, conv, user);
-        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain && !conv->shape.depth.kernel) {
+        } else if (step_is_op(user, OP_INSTANCE_NORMALIZATION) && plain &&
+                   !conv->shape.depth.kernel) {
             finished = !take_instance_norm(schedule, conv, user);
-        } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
+        } else if ((step_is_op(user, OP_RELU) || step_is_op(user, OP_CLIP)) &&
                    (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
             finished = !take_bounds(schedule, conv, user);
-        } else if (is_op(user, OP_CONV) && (second = take_depthwise(ops, schedule, conv, user))) {
+        } else if (step_is_op(user, OP_CONV) &&
+                   (second = take_depthwise(ops, schedule, conv, user))) {
             second->first = conv;
             step->state = conv = second;
             finished = false;
-        } else if (is_op(user, OP_ADD) && plain && conv->shape.channels_out > THIN_OUTPUTS_MAX) {
+        } else if (step_is_op(user, OP_ADD) && plain &&
+                   conv->shape.channels_out > THIN_OUTPUTS_MAX) {
             other = fuse_other_operand(schedule, user, step->outputs[0]);
             finished = other < 0;
         }
@@ -293,6 +282,33 @@ static void absorb_users(const struct vector_ops *ops, struct schedule *schedule
             conv->add = other >= 0 ? schedule_add_input(schedule, step, other) : conv->add;
         }
     }
+    return step;
+}
+
+// Fuses SiLU or HardSwish of a 1x1 convolution's result and the depthwise convolution that reads
+// that; returns their step. NULL: others follow.
+static struct step *take_activated(const struct vector_ops *ops, struct schedule *schedule,
+                                   struct step *step) {
+    struct conv_step *conv = step->state;
+    struct fuse_activation found;
+    if (!fuse_find_activation(ops, schedule, step->outputs[0], &found)) {
+        return NULL;
+    }
+    struct step *user = schedule_only_user(schedule, found.last->outputs[0]);
+    struct conv_step *second =
+        step_is_op(user, OP_CONV) ? take_depthwise(ops, schedule, conv, user) : NULL;
+    if (!second) {
+        return NULL;
+    }
+    if (found.gate) {
+        schedule->slots[found.gate->outputs[0]].place = PLACE_NONE;
+        *found.gate = (struct step){0};
+    }
+    conv->activate = found.run;
+    second->first = conv;
+    step->state = second;
+    step = schedule_absorb(schedule, step, found.last);
+    return schedule_absorb(schedule, step, user);
 }
 
 static void make_conv(const struct vector_ops *ops, struct schedule *schedule, struct step *step) {
@@ -310,7 +326,10 @@ static void make_conv(const struct vector_ops *ops, struct schedule *schedule, s
     step->state = conv;
     step->release = step_conv_free;
     step->kernel = &fast_conv;
-    absorb_users(ops, schedule, step);
+    step = take_activated(ops, schedule, absorb_users(ops, schedule, step));
+    if (step) {
+        absorb_users(ops, schedule, step);
+    }
 }
 
 // Whether the step that makes the slot will be part of a chain (../chain): then it is better that
@@ -345,7 +364,7 @@ static void make_combine(struct schedule *schedule, struct step *step) {
         return;
     }
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
-    if (adds && (is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
+    if (adds && (step_is_op(user, OP_RELU) || step_is_op(user, OP_CLIP)) &&
         fuse_bounds(schedule, user, &combine.low, &combine.high)) {
         step = schedule_absorb(schedule, step, user);
     }
@@ -464,7 +483,7 @@ void fuse_steps(const struct vector_ops *ops, struct schedule *schedule) {
     }
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
-        if (is_op(step, OP_RESIZE) || is_op(step, OP_UPSAMPLE)) {
+        if (step_is_op(step, OP_RESIZE) || step_is_op(step, OP_UPSAMPLE)) {
             make_resize(schedule, step);
         }
     }

@@ -9,18 +9,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool is_op(const struct step *step, int id) {
-    return step && step->node && !step->kernel && step->node->op->id == id;
-}
-
 static bool is_gradient_of(const struct step *step, int id) {
-    return is_op(step, OP_UNARY_GRADIENT) && op_forward_node(step->node).op->id == id;
+    return step_is_op(step, OP_UNARY_GRADIENT) && op_forward_node(step->node).op->id == id;
 }
 
 // (dy, x, scale, mean, variance) -> dx, dscale, dshift. Only for NormTraining, which no file can
 // name: op_forward_node then returns no operator.
 static bool is_norm_gradient(const struct schedule *schedule, const struct step *step) {
-    if (!is_op(step, OP_NORM_GRADIENT)) {
+    if (!step_is_op(step, OP_NORM_GRADIENT)) {
         return false;
     }
     bool is_whole = step->input_count == 5 && step->output_count == 3;
@@ -35,7 +31,7 @@ static bool is_norm_gradient(const struct schedule *schedule, const struct step 
 // Whether the activation repeats the numbers of a smaller one, which a chain adds without a pass
 // over memory.
 static bool is_spread(const struct schedule *schedule, int slot) {
-    return is_op(schedule_producer(schedule, slot), OP_EXPAND);
+    return step_is_op(schedule_producer(schedule, slot), OP_EXPAND);
 }
 
 // Fuses the addition or product of two activations that is input 0 of `step`, if no other step
@@ -44,7 +40,7 @@ static bool is_spread(const struct schedule *schedule, int slot) {
 static int take_operands(struct schedule *schedule, struct step *step, int op) {
     int result = step->inputs[0];
     struct step *maker = schedule_producer(schedule, result);
-    if (!is_op(maker, op) || schedule_only_user(schedule, result) != step ||
+    if (!step_is_op(maker, op) || schedule_only_user(schedule, result) != step ||
         fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
         schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT ||
         is_spread(schedule, maker->inputs[0]) || is_spread(schedule, maker->inputs[1])) {
@@ -68,28 +64,6 @@ static struct norm_gradient_step *set_norm_gradient(struct step *step) {
 
 /* ---- an activation behind a norm, and both gradients ----------------------------------------- */
 
-enum { USERS_MAX = 3 };
-
-// The steps that read the slot; 0: more than USERS_MAX, or it is needed otherwise.
-static int users_of(const struct schedule *schedule, int slot, struct step *users[USERS_MAX]) {
-    const struct schedule_slot *from = &schedule->slots[slot];
-    int count = 0;
-    for (size_t i = 0; i < schedule->step_count; i++) {
-        struct step *step = &schedule->steps[i];
-        bool reads = false;
-        for (int k = 0; step->node && k < step->input_count; k++) {
-            reads = reads || step->inputs[k] == slot;
-        }
-        if (reads && count == USERS_MAX) {
-            return 0;
-        }
-        if (reads) {
-            users[count++] = step;
-        }
-    }
-    return from->viewed || from->is_output || from->place != PLACE_ARENA ? 0 : count;
-}
-
 // The steps around an activation of v, the norm's result.
 struct around {
     enum activation activation;
@@ -101,13 +75,14 @@ struct around {
 
 // One operator and its gradient, which reads v.
 static bool find_unary(struct schedule *schedule, int v, struct around *ret) {
-    struct step *users[USERS_MAX];
-    if (users_of(schedule, v, users) != 2) {
+    struct step *users[FUSE_USERS_MAX];
+    if (fuse_users(schedule, v, users) != 2) {
         return false;
     }
     struct step *gradient = users[1];
-    int id =
-        is_op(users[0], OP_CLIP) || is_op(users[0], OP_HARD_SWISH) ? users[0]->node->op->id : -1;
+    int id = step_is_op(users[0], OP_CLIP) || step_is_op(users[0], OP_HARD_SWISH)
+                 ? users[0]->node->op->id
+                 : -1;
     if (id < 0 || !is_gradient_of(gradient, id) || gradient->inputs[0] == v) {
         return false;
     }
@@ -119,34 +94,29 @@ static bool find_unary(struct schedule *schedule, int v, struct around *ret) {
     return true;
 }
 
-// The other factor of a product with `slot`; -1: the step is not such a product.
-static int factor_beside(const struct schedule *schedule, const struct step *step, int slot) {
-    bool has = is_op(step, OP_MUL) && (step->inputs[0] == slot || step->inputs[1] == slot);
-    return has ? fuse_other_operand(schedule, step, slot) : -1;
-}
-
 // s = Sigmoid(v), y = v s; and the gradient of v, which is dy s + the gradient of s by dy v.
 static bool find_silu(struct schedule *schedule, int v, struct around *ret) {
-    struct step *of_v[USERS_MAX], *of_s[USERS_MAX];
-    if (users_of(schedule, v, of_v) != 3 || !is_op(of_v[0], OP_SIGMOID)) {
+    struct step *of_v[FUSE_USERS_MAX], *of_s[FUSE_USERS_MAX];
+    if (fuse_users(schedule, v, of_v) != 3 || !step_is_op(of_v[0], OP_SIGMOID)) {
         return false;
     }
     int s = of_v[0]->outputs[0];
-    if (users_of(schedule, s, of_s) != 3 || of_s[0] != of_v[1] ||
-        factor_beside(schedule, of_v[1], v) != s) {
+    if (fuse_users(schedule, s, of_s) != 3 || of_s[0] != of_v[1] ||
+        fuse_factor_beside(schedule, of_v[1], v) != s) {
         return false;
     }
     bool is_second = is_gradient_of(of_s[1], OP_SIGMOID);
     struct step *first = is_second ? of_s[2] : of_s[1], *second = is_second ? of_s[1] : of_s[2];
     struct step *product = of_v[2];
-    int dy = factor_beside(schedule, first, s);
+    int dy = fuse_factor_beside(schedule, first, s);
     if (!is_gradient_of(second, OP_SIGMOID) || second->inputs[1] != s || dy < 0 ||
-        second->inputs[0] != product->outputs[0] || factor_beside(schedule, product, v) != dy ||
+        second->inputs[0] != product->outputs[0] ||
+        fuse_factor_beside(schedule, product, v) != dy ||
         schedule_only_user(schedule, product->outputs[0]) != second) {
         return false;
     }
     struct step *sum = schedule_only_user(schedule, first->outputs[0]);
-    if (!is_op(sum, OP_ADD) || schedule_only_user(schedule, second->outputs[0]) != sum) {
+    if (!step_is_op(sum, OP_ADD) || schedule_only_user(schedule, second->outputs[0]) != sum) {
         return false;
     }
     *ret = (struct around){.activation = ACTIVATION_SILU,
@@ -193,14 +163,15 @@ static void make_norm(struct schedule *schedule, struct step *step) {
     step->release = free;
     step->kernel = &fast_norm;
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
-    int other = is_op(user, OP_ADD) ? fuse_other_operand(schedule, user, step->outputs[0]) : -1;
+    int other =
+        step_is_op(user, OP_ADD) ? fuse_other_operand(schedule, user, step->outputs[0]) : -1;
     if (other >= 0) {
         step = schedule_absorb_output(schedule, step, user);
         schedule_add_input(schedule, step, other);
         state->adds = true;
         user = schedule_only_user(schedule, step->outputs[0]);
     }
-    if (is_op(user, OP_RELU)) {
+    if (step_is_op(user, OP_RELU)) {
         schedule_absorb_output(schedule, step, user);
         state->activation = ACTIVATION_RELU;
         state->low = 0;
@@ -354,15 +325,15 @@ static void make_sum(struct schedule *schedule, struct step *step) {
 void fuse_training(struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
-        if (is_op(step, OP_NORM_TRAINING)) {
+        if (step_is_op(step, OP_NORM_TRAINING)) {
             make_norm(schedule, step);
-        } else if (is_op(step, OP_NORM_GRADIENT)) {
+        } else if (step_is_op(step, OP_NORM_GRADIENT)) {
             make_norm_gradient(schedule, step);
-        } else if (is_op(step, OP_POOL_GRADIENT)) {
+        } else if (step_is_op(step, OP_POOL_GRADIENT)) {
             make_pool_gradient(schedule, step);
-        } else if (is_op(step, OP_CONV_GRADIENT_WEIGHTS)) {
+        } else if (step_is_op(step, OP_CONV_GRADIENT_WEIGHTS)) {
             make_depthwise_gradient(schedule, step);
-        } else if (is_op(step, OP_SUM_TO)) {
+        } else if (step_is_op(step, OP_SUM_TO)) {
             make_sum(schedule, step);
         }
     }

@@ -55,7 +55,8 @@ static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
                          .normed = step->normed,
                          .gamma = step->gamma,
                          .beta = step->beta,
-                         .epsilon = step->epsilon};
+                         .epsilon = step->epsilon,
+                         .activate = step->activate};
 }
 
 // Where the copies are that the step needs in its scratch, behind the convolution's own: blocked

@@ -7,6 +7,7 @@
 #include "agent/engine/device/cpu/vector/vector_training.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
+#include "agent/engine/ops/table.h"
 
 /* Bits of slot->layout of this device; 0 is row-major. */
 enum layout {
@@ -16,11 +17,17 @@ enum layout {
     LAYOUT_RELU = 4,    /* with LAYOUT_AFFINE: that step has to apply a relu after them, too */
 };
 
+/* Whether there is a step, of this operator, that has no kernel yet. */
+static inline bool step_is_op(const struct step *step, int id) {
+    return step && step->node && !step->kernel && step->node->op->id == id;
+}
+
 /* A convolution with what was fused into it; the state of its step. */
 struct conv_step {
     const struct node *node; /* the convolution; the key of its cached weights */
     /* A 1x1 convolution in front of this depthwise one; owned; NULL: none. */
     struct conv_step *first;
+    void (*activate)(float *y, size_t count); /* as in struct conv (conv.h) */
     struct conv_shape shape;
     struct conv_source source; /* scale and shift: owned */
     const void *norm_key;      /* which batch normalisation is folded into the weights: the address
