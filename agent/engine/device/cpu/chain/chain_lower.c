@@ -62,8 +62,8 @@ static bool enter(struct lower *l, const struct lower_row *row) {
     case FORM_ROWS:
         return enter_rows(l, x, lower_normalized_dims(l));
     case FORM_CHANNELS:
-        return x->rank > 2 && (row->id == OP_BATCH_NORMALIZATION ? enter_domain(l, x)
-                                                                 : enter_rows(l, x, x->rank - 2));
+        return row->id == OP_BATCH_NORMALIZATION ? x->rank > 1 && enter_domain(l, x)
+                                                 : x->rank > 2 && enter_rows(l, x, x->rank - 2);
     default:
         return enter_elementwise(l);
     }

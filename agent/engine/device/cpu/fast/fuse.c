@@ -138,24 +138,33 @@ static void take_doubling(struct schedule *schedule, struct step *conv, struct c
 
 /* ---- behind the convolution ------------------------------------------------------------------ */
 
-static bool take_batch_norm(const struct schedule *schedule, struct conv_step *conv,
-                            const struct step *user) {
+bool fuse_batch_norm(const struct schedule *schedule, const struct step *step, size_t channels,
+                     float **ret_scale, float **ret_shift) {
     const float *constants[4];
     for (int i = 0; i < 4; i++) {
-        constants[i] = constant_of(schedule, user->node, i + 1);
+        constants[i] = constant_of(schedule, step->node, i + 1);
         if (!constants[i]) {
             return false;
         }
     }
-    if (user->output_count > 1 && user->outputs[1] >= 0) {
+    if (step->output_count > 1 && step->outputs[1] >= 0) {
         return false;
     }
-    size_t count = (size_t)conv->shape.channels_out;
-    float *scale = x_calloc(count, sizeof *scale), *shift = x_calloc(count, sizeof *shift);
-    norm_batch_affine(user->node, constants, count, scale, shift);
+    *ret_scale = x_calloc(channels, sizeof **ret_scale);
+    *ret_shift = x_calloc(channels, sizeof **ret_shift);
+    norm_batch_affine(step->node, constants, channels, *ret_scale, *ret_shift);
+    return true;
+}
+
+static bool take_batch_norm(const struct schedule *schedule, struct conv_step *conv,
+                            const struct step *user) {
+    float *scale, *shift;
+    if (!fuse_batch_norm(schedule, user, (size_t)conv->shape.channels_out, &scale, &shift)) {
+        return false;
+    }
     conv->source.scale = scale;
     conv->source.shift = shift;
-    conv->norm_key = constants[0];
+    conv->norm_key = constant_of(schedule, user->node, 1);
     return true;
 }
 

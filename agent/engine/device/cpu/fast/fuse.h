@@ -34,6 +34,10 @@ bool fuse_find_activation(const struct vector_ops *ops, const struct schedule *s
 /* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
                  float *ret_high);
+/* The scale and the shift of each channel of a batch normalisation, which the caller frees; false:
+ * they are not constant, or it has further outputs. */
+bool fuse_batch_norm(const struct schedule *schedule, const struct step *step, size_t channels,
+                     float **ret_scale, float **ret_shift);
 /* Products of the window's fields fit into an int; it has two or three dimensions. */
 bool fuse_window_is_modest(const struct window *window);
 /* The same with two dimensions. */

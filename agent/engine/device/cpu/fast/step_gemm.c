@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix, fused with the constant row that is added to them and the relu
-// or clip that follows. A product is computed as a 1x1 convolution whose pixels are the rows of the
-// other matrix.
+// Products with a constant matrix, fused with the constant row that is added to them, the batch
+// normalisation and the relu or clip that follow. A product is computed as a 1x1 convolution whose
+// pixels are the rows of the other matrix.
 //
 // With several rows, a unit of work is a block of at most BLOCK_ROWS rows and some pairs of blocks
 // of columns. It processes k in pieces: a piece of the rows stays in the second-level cache for all
@@ -42,41 +42,52 @@ static bool is_constant(const struct schedule *schedule, int slot) {
     return schedule->slots[slot].is_lasting && schedule->slots[slot].type == TENSOR_FLOAT32;
 }
 
-static const struct conv_weights *cached_weights(struct cpu_device *cpu,
-                                                 const struct schedule *schedule,
-                                                 const struct step *step, int bias_slot,
-                                                 const struct gemm_step *gemm) {
-    const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
-    const float *bias = bias_slot < 0 ? NULL : schedule->slots[bias_slot].constant;
-    struct weights_key key = {.node = step->node,
-                              .weights = b->constant,
-                              .bias = bias,
-                              .algorithm = CONV_DIRECT,
-                              .planar = true};
-    struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
-    if (weights) {
-        return weights;
-    }
+// What a product's weights are packed with, besides alpha and beta.
+struct extras {
+    int bias;             // slot of a row that is added; -1: none
+    const void *norm;     // which normalisation follows, for the key of the weights; NULL: none
+    float *scale, *shift; // of that; owned
+};
+
+static const struct conv_weights *pack(struct cpu_device *cpu, const struct schedule *schedule,
+                                       const struct step *step, const struct extras *extras,
+                                       const struct gemm_step *gemm,
+                                       const struct weights_key *key) {
+    const float *bias = key->bias;
     float alpha = node_number(step->node, "alpha", 1), beta = node_number(step->node, "beta", 1);
-    float *scale = alpha == 1 ? NULL : x_calloc((size_t)gemm->n, sizeof *scale);
+    float *scale = x_calloc((size_t)gemm->n, sizeof *scale);
     float *shift = x_calloc((size_t)gemm->n, sizeof *shift);
     for (int i = 0; i < gemm->n; i++) {
-        if (scale) {
-            scale[i] = alpha;
-        }
-        shift[i] = bias ? bias[i] * beta : 0;
+        float factor = extras->norm ? extras->scale[i] : 1;
+        scale[i] = alpha * factor;
+        shift[i] = (bias ? bias[i] * beta * factor : 0) + (extras->norm ? extras->shift[i] : 0);
     }
     struct conv_shape shape = {
         .n = 1, .channels_in = gemm->k, .channels_out = gemm->n, .kernel_h = 1, .kernel_w = 1};
-    struct conv_source source = {.weights = b->constant,
-                                 .scale = scale,
+    struct conv_source source = {.weights = schedule->slots[step->inputs[1]].constant,
+                                 .scale = alpha == 1 && !extras->norm ? NULL : scale,
                                  .shift = shift,
                                  .transposed = !node_integer(step->node, "transB", 0)};
-    weights = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
-    weights_cache_put(cpu->weights, &key, weights);
+    struct conv_weights *weights =
+        conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
+    weights_cache_put(cpu->weights, key, weights);
     free(scale);
     free(shift);
     return weights;
+}
+
+static const struct conv_weights *
+cached_weights(struct cpu_device *cpu, const struct schedule *schedule, const struct step *step,
+               const struct extras *extras, const struct gemm_step *gemm) {
+    const void *bias = extras->bias < 0 ? NULL : schedule->slots[extras->bias].constant;
+    struct weights_key key = {.node = step->node,
+                              .weights = schedule->slots[step->inputs[1]].constant,
+                              .bias = bias,
+                              .norm = extras->norm,
+                              .algorithm = CONV_DIRECT,
+                              .planar = true};
+    struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
+    return weights ? weights : pack(cpu, schedule, step, extras, gemm, &key);
 }
 
 // Whether the slot is a constant row of n numbers, which a product can add.
@@ -101,6 +112,20 @@ static struct step *take_bias(struct schedule *schedule, struct step *step, int6
         return step;
     }
     *ret_bias = other;
+    return schedule_absorb(schedule, step, user);
+}
+
+// Fuses a batch normalisation of a matrix, which is the only reader of the product.
+static struct step *take_norm(struct schedule *schedule, struct step *step, int64_t n,
+                              struct extras *extras) {
+    struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    bool is_norm = step_is_op(user, OP_BATCH_NORMALIZATION) &&
+                   schedule->slots[step->outputs[0]].shape.rank == 2 &&
+                   fuse_batch_norm(schedule, user, (size_t)n, &extras->scale, &extras->shift);
+    if (!is_norm) {
+        return step;
+    }
+    extras->norm = schedule->slots[user->inputs[1]].constant;
     return schedule_absorb(schedule, step, user);
 }
 
@@ -153,10 +178,14 @@ struct step *step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, st
         return NULL;
     }
     step = take_bias(schedule, step, n, &added);
+    struct extras extras = {.bias = MAX(bias, added)};
+    step = take_norm(schedule, step, n, &extras);
     struct gemm_step *state = x_calloc(1, sizeof *state);
     *state = (struct gemm_step){
         .m = (int)(elements / n), .k = (int)k, .n = (int)n, .low = -INFINITY, .high = INFINITY};
-    state->weights = cached_weights(cpu, schedule, step, MAX(bias, added), state);
+    state->weights = cached_weights(cpu, schedule, step, &extras, state);
+    free(extras.scale);
+    free(extras.shift);
     step->state = state;
     step->release = free;
     step->kernel = &fast_gemm;
