@@ -160,6 +160,27 @@ static void test_pairs(void) {
     }
 }
 
+// Rows by one number, to the last bit.
+static void test_divisions(void) {
+    static const float by[] = {3,     49,       -0.1F, 1.4142135F, 5.656854F, 0x1.fffffep0F,
+                               1e-3F, INFINITY, NAN,   0,          1e-40F,    3e38F};
+    fill_numbers();
+    for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
+        for (size_t i = 0; isa_runs_here(isa) && i < ARRAY_LEN(by); i++) {
+            struct chain_args args = {.rows = 1, .columns = COUNT, .out = seen};
+            args.in[0] = (struct chain_operand){numbers, COUNT, 1};
+            args.in[1] = (struct chain_operand){&by[i], 0, 0};
+            chain_loops_get(isa)->run[CHAIN_DIV](&args);
+            for (int k = 0; k < COUNT; k++) {
+                float wanted = numbers[k] / by[i];
+                bool is_tiny = fabsf(wanted) < 1.2e-38F && fabsf(seen[k]) < 1.2e-38F;
+                CHECK(is_tiny || same_number(wanted, seen[k]));
+                CHECK(isnan(wanted) || signbit(wanted) == signbit(seen[k]));
+            }
+        }
+    }
+}
+
 static void check_rows(const struct chain_loops *loops, int columns) {
     const float *x = numbers + 100;
     struct chain_args args = {.rows = 2, .columns = columns, .out = seen, .out_row_step = 1};
@@ -282,6 +303,7 @@ static void test_others(void) {
 int main(void) {
     TEST(test_functions);
     TEST(test_pairs);
+    TEST(test_divisions);
     TEST(test_rows);
     TEST(test_sums_over_rows);
     TEST(test_others);
