@@ -21,8 +21,8 @@
 enum {
     BLOCK_ROWS = 168, // a multiple of the rows that vector_ops.direct computes at once
     PIECE = 384,
-    RUN = 32,          // of a piece, between which some of the next weights are prefetched
-    TILES_MANY = 6,    // with fewer, a portion per run would be so large that the run waits for it
+    RUN = 16,          // of a piece, between which some of the next weights are prefetched
+    TILES_MANY = 3,    // with fewer, a portion per run would be so large that the run waits for it
     PAIRS = 4,         // of a unit, at most
     ALIASED = 512,     // floats: rows at multiples of this distance compete
     COPY_PADDING = 16, // floats that are added to it then
@@ -36,6 +36,7 @@ struct gemm_step {
     int pairs, unit_pairs;              /* pairs of blocks of columns: all, and per unit */
     bool copies;                        /* the rows of a block, before it is computed */
     size_t copy_floats, lane_floats; /* in the scratch: the copy, then the last pair per thread */
+    ptrdiff_t runs[PIECE / RUN];     /* of a piece, which has less than PIECE + RUN numbers */
 };
 
 static bool is_constant(const struct schedule *schedule, int slot) {
@@ -151,6 +152,9 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     gemm->pieces = (gemm->k + PIECE - 1) / PIECE;
     gemm->unit_pairs = MAX(MIN(gemm->pairs / (4 * threads), PAIRS), 1);
     gemm->copies = gemm->k % ALIASED == 0;
+    for (size_t i = 0; i < ARRAY_LEN(gemm->runs); i++) {
+        gemm->runs[i] = (ptrdiff_t)i * RUN;
+    }
     gemm->copy_floats =
         gemm->copies ? (size_t)gemm->block_rows * (size_t)(gemm->k + COPY_PADDING) : 0;
     gemm->lane_floats = (size_t)(gemm->block_rows * DIRECT_BLOCKS_MAX * b);
@@ -277,17 +281,13 @@ struct target {
 // Multiplies a block of rows by a part of the weights.
 static void multiply_part(const struct product *p, int row, int rows, struct part part,
                           struct part next, struct target to) {
-    // A piece has less than PIECE + RUN numbers.
-    static const ptrdiff_t runs[PIECE / RUN] = {0,       RUN,     2 * RUN,  3 * RUN,
-                                                4 * RUN, 5 * RUN, 6 * RUN,  7 * RUN,
-                                                8 * RUN, 9 * RUN, 10 * RUN, 11 * RUN};
     const struct gemm_step *step = p->step;
     int k = piece_start(step, part.piece), end = piece_start(step, part.piece + 1);
     struct direct_job job = job_at(p, part.column, k);
     job.width = rows;
     job.in = p->a + (size_t)row * p->a_row + (size_t)k;
     job.pixel = p->a_row;
-    job.runs = runs;
+    job.runs = step->runs;
     job.run_count = 1;
     job.run_length = end - k;
     job.out = to.data;
