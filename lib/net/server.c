@@ -21,6 +21,7 @@ enum {
     AUTHORIZATION_MAX = 16 << 10,
     HEAD_MAX = 2048,        /* of an answer */
     SHORT_MAX = 256,        /* of the headers Host and If-None-Match */
+    LENGTH_MAX = 18,        /* of Content-Length: digits that a number has room for */
     OTHER_FILES_MAX = 4096, /* of the process, besides connections */
     KEY_UPDATES_MAX = 8,    /* of a connection; no client of ours, nor Go's or curl's, begins one */
 };
@@ -104,11 +105,13 @@ static bool is_meant(struct lws *wsi) {
            strcmp(value, "1") == 0;
 }
 
-/* A POST that may be answered: one without a body. */
+/* A POST that may be answered: its body is not too long. */
 static bool is_post(struct lws *wsi) {
-    AUTO(text_freep) char *length = header_of(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, SHORT_MAX);
-    return server_of(wsi)->takes_posts && lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0 &&
-           length && strcmp(length, "0") == 0;
+    const struct server *server = server_of(wsi);
+    AUTO(text_freep) char *length = header_of(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, LENGTH_MAX);
+    bool is_number = length && length[strspn(length, "0123456789")] == 0;
+    return server->takes_posts && lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0 && is_number &&
+           strtoull(length, NULL, 10) <= server->body_max;
 }
 
 /* Of one that has left already: all zeros. */
@@ -119,44 +122,70 @@ static struct preauth_source source_of(struct lws *wsi) {
     return preauth_source_of((struct sockaddr *)&address);
 }
 
-static int answer_page(struct lws *wsi, struct server_connection *connection, const char *path) {
-    struct server *server = server_of(wsi);
-    bool posts = is_post(wsi);
-    if (!connection || (!posts && lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)) {
-        return 1;
+static void forget_asked(struct server_connection *connection) {
+    struct server_asked *asked = TAKE(connection->asked);
+    if (asked) {
+        secret_forget(&asked->authorization);
+        free(asked->path);
+        free(asked->host);
+        free(asked->known_tag);
+        buffer_release(&asked->body);
+        free(asked);
     }
-    char *authorization = header_of(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, AUTHORIZATION_MAX);
-    AUTO(text_freep) char *host = header_of(wsi, WSI_TOKEN_HOST, SHORT_MAX);
-    AUTO(text_freep) char *tag = header_of(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, SHORT_MAX);
-    const struct server_request request = {.path = path,
-                                           .may_read = may_read(server, wsi),
-                                           .authorization = authorization,
-                                           .source = source_of(wsi),
-                                           .host = host,
-                                           .known_tag = tag,
-                                           .is_post = posts,
-                                           .is_meant = is_meant(wsi)};
-    struct server_page page = server->events->page(server->context, &request);
-    secret_forget(&authorization);
+}
+
+static struct server_asked *read_asked(struct lws *wsi, const char *path, bool is_post) {
+    const struct server *server = server_of(wsi);
+    struct server_asked *asked = x_calloc(1, sizeof *asked);
+    asked->path = x_strdup(path);
+    asked->authorization = header_of(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, AUTHORIZATION_MAX);
+    asked->host = header_of(wsi, WSI_TOKEN_HOST, SHORT_MAX);
+    asked->known_tag = header_of(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, SHORT_MAX);
+    buffer_init(&asked->body, server->body_max);
+    asked->request = (struct server_request){.path = asked->path,
+                                             .may_read = may_read(server, wsi),
+                                             .authorization = asked->authorization,
+                                             .source = source_of(wsi),
+                                             .host = asked->host,
+                                             .known_tag = asked->known_tag,
+                                             .is_post = is_post,
+                                             .is_meant = is_meant(wsi)};
+    return asked;
+}
+
+static int answer_asked(struct lws *wsi, struct server_connection *connection) {
+    const struct server *server = server_of(wsi);
+    if (!connection || !connection->asked) {
+        return -1;
+    }
+    struct server_asked *asked = connection->asked;
+    asked->request.body = asked->body.size ? asked->body.data : NULL;
+    asked->request.body_size = asked->body.size;
+    struct server_page page = server->events->page(server->context, &asked->request);
+    forget_asked(connection);
     if (!page.body) {
         page = (struct server_page){.body = x_strdup("{\"message\": \"page not found\"}\n"),
                                     .status = HTTP_STATUS_NOT_FOUND};
     }
-    if (posts) {
-        free(connection->late.body);
-        connection->late = page;
-        return 0;
-    }
     return answer(wsi, connection, page);
 }
 
-static int answer_late(struct lws *wsi, struct server_connection *connection) {
-    if (!connection || !connection->late.body) {
-        return -1;
+static int begin_request(struct lws *wsi, struct server_connection *connection, const char *path) {
+    bool posts = is_post(wsi);
+    if (!connection || (!posts && lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)) {
+        return 1;
     }
-    struct server_page page = connection->late;
-    connection->late = (struct server_page){0};
-    return answer(wsi, connection, page);
+    forget_asked(connection);
+    connection->asked = read_asked(wsi, path, posts);
+    return posts ? 0 : answer_asked(wsi, connection);
+}
+
+/* Also called for a POST without a body, with 0 bytes. */
+static int add_body(struct server_connection *connection, const char *data, size_t size) {
+    struct error ignored = {0};
+    bool is_taken = connection && connection->asked &&
+                    buffer_append(&connection->asked->body, data, size, &ignored) == 0;
+    return is_taken ? 0 : -1;
 }
 
 static int write_page(struct lws *wsi, struct server_connection *connection) {
@@ -275,7 +304,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         preauth_remove(&server_of(wsi)->preauth, wsi);
         return 0;
     case LWS_CALLBACK_HTTP:
-        return answer_page(wsi, connection, in);
+        return begin_request(wsi, connection, in);
     case LWS_CALLBACK_HTTP_WRITEABLE:
         return write_page(wsi, connection);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -301,13 +330,13 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
         if (connection) {
             free(TAKE(connection->body));
-            free(TAKE(connection->late.body));
+            forget_asked(connection);
         }
         return 0;
     case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-        return answer_late(wsi, connection);
-    case LWS_CALLBACK_HTTP_BODY: /* also of a POST without one, with 0 bytes */
-        return size == 0 && connection && connection->late.body ? 0 : -1;
+        return answer_asked(wsi, connection);
+    case LWS_CALLBACK_HTTP_BODY:
+        return add_body(connection, in, size);
     default:
         return 0;
     }
@@ -320,7 +349,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 static struct lws_context *create_context(const struct server *server,
                                           const struct lws_context_creation_info *info) {
     struct rlimit before = {0}, during;
-    rlim_t wanted = OTHER_FILES_MAX + (server->is_plain ? 0 : SERVER_PEERS_MAX) + 4 * PREAUTH_MAX;
+    rlim_t wanted =
+        OTHER_FILES_MAX + (server->socket_path ? SERVER_PEERS_MAX : 0) + 4 * PREAUTH_MAX;
     bool is_known = getrlimit(RLIMIT_NOFILE, &before) == 0;
     during = (struct rlimit){.rlim_cur = MIN(wanted, before.rlim_max), .rlim_max = before.rlim_max};
     bool is_set = is_known && setrlimit(RLIMIT_NOFILE, &during) == 0;
@@ -380,6 +410,7 @@ int server_open(const struct server_options *options, struct server **ret_server
     server->authorization = options->socket_path ? x_printf("Bearer %s", options->token) : NULL;
     server->read_token = x_strdup(options->read_token);
     server->takes_posts = options->takes_posts;
+    server->body_max = options->body_max;
     struct address address;
     if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
         (!server->is_plain && tls_identity_read(options->certificate_pem, options->key_pem,

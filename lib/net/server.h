@@ -1,6 +1,7 @@
-/* server.h: a server of GET pages and one WebSocket path over HTTPS (libwebsockets, TLS 1.3 only),
- * or of pages alone over plain HTTP. One thread calls all functions but server_wake; events come
- * from server_service. Text messages only. A peer that does not answer a ping within SERVER_PING_S
+/* server.h: a server of pages (GET, and POST if it is wanted) and one WebSocket path over HTTPS
+ * (libwebsockets, TLS 1.3 only), or of pages alone over plain HTTP. One thread calls all functions
+ * but server_wake; events come from server_service. Text messages only. A peer that does not answer
+ * a ping within SERVER_PING_S
  * + SERVER_SILENCE_S is closed. Connections without a token, those that read pages too, are
  * limited as lib/net/preauth.h says, and never take the place of those with it. */
 #pragma once
@@ -37,8 +38,8 @@ struct server_page {
     char tag[SERVER_TAG_MAX]; /* the header ETag, with its quotes; "": none */
 };
 
-/* A GET, or with server_options.takes_posts a POST without a body; texts are borrowed until the
- * callback returns. */
+/* A GET, or with server_options.takes_posts a POST; texts are borrowed until the callback returns.
+ * A POST must have a Content-Length: there are no bodies in pieces (chunked). */
 struct server_request {
     const char *path;
     bool may_read; /* the server has no read_token, or the request has it in SERVER_READ_HEADER */
@@ -47,13 +48,15 @@ struct server_request {
     const char *host;             /* the header; NULL: none, or too long */
     const char *known_tag;        /* the header If-None-Match; NULL: none, or too long */
     bool is_post;
-    bool is_meant; /* the header Windlass-Action is "1": no form or link of a page sends it */
+    bool is_meant;    /* the header Windlass-Action is "1": no form or link of a page sends it */
+    const char *body; /* of a POST, with a NUL behind it; may contain NULs. NULL: empty */
+    size_t body_size;
 };
 
 /* Callbacks, with server_options.context. All are required; without a WebSocket (socket_path is
  * NULL) only page. */
 struct server_events {
-    /* Answers a GET. Clients need no token for that; which pages are for readers alone, the
+    /* Answers a GET or POST. Clients need no token for that; which pages are for readers alone, the
      * callback decides: server_page_closed() is the answer to others. */
     struct server_page (*page)(void *context, const struct server_request *request);
     void (*opened)(void *context, struct server_peer *peer);
@@ -70,7 +73,8 @@ struct server_options {
     const struct server_events *events;
     void *context;
     const char *read_token; /* NULL: everybody may read */
-    bool takes_posts;       /* without a body; otherwise only GET is answered */
+    bool takes_posts;       /* otherwise only GET is answered */
+    size_t body_max;        /* bytes of a POST's body; 0: only POSTs without one are answered */
 };
 
 /* 403, which names only the missing header. Not 401: through the API server's proxy

@@ -27,12 +27,19 @@ struct server_peer {
     void *own;
 };
 
+/* A request with its texts, which it owns. */
+struct server_asked {
+    struct server_request request;
+    char *path, *authorization, *host, *known_tag;
+    struct buffer body;
+};
+
 /* Our data in each of libwebsockets' connections. */
 struct server_connection {
     struct server_peer *peer; /* after the upgrade */
     char *body;               /* before it: the rest of the answer */
     size_t body_size;
-    struct server_page late; /* the answer to a POST, which is sent when the request is complete */
+    struct server_asked *asked; /* a POST, which is answered when its body is complete */
 };
 
 struct server {
@@ -50,6 +57,7 @@ struct server {
     struct error refusal;
     bool is_plain; /* pages alone, no TLS */
     bool takes_posts;
+    size_t body_max;
 };
 
 static inline struct server *server_of(struct lws *wsi) {

@@ -26,12 +26,14 @@ static struct {
 /* What a request says, and an answer with a tag and a further header. */
 static struct server_page echo(const struct server_request *request) {
     static const char *const headers[] = {"x-one:", "1", "x-two:", "2", NULL};
-    return (struct server_page){.body =
-                                    x_printf("post %d meant %d host %s tag %s\n", request->is_post,
-                                             request->is_meant, request->host ? request->host : "-",
-                                             request->known_tag ? request->known_tag : "-"),
-                                .headers = headers,
-                                .tag = "\"abc\""};
+    return (struct server_page){
+        .body =
+            x_printf("post %d meant %d host %s tag %s%s%.*s\n", request->is_post, request->is_meant,
+                     request->host ? request->host : "-",
+                     request->known_tag ? request->known_tag : "-", request->body ? " body " : "",
+                     (int)request->body_size, request->body ? request->body : ""),
+        .headers = headers,
+        .tag = "\"abc\""};
 }
 
 static struct server_page page(void *context, const struct server_request *request) {
@@ -69,10 +71,12 @@ static void *serve(void *context) {
 }
 
 static bool takes_posts;
+static size_t body_max;
 
 static bool house_open(const char *bind) {
     static const struct server_events events = {.page = page};
-    struct server_options options = {.bind = bind, .events = &events, .takes_posts = takes_posts};
+    struct server_options options = {
+        .bind = bind, .events = &events, .takes_posts = takes_posts, .body_max = body_max};
     struct error err = {0};
     if (server_open(&options, &house.server, &err) < 0) {
         printf("# %s\n", err.text);
@@ -200,6 +204,51 @@ static void test_headers_tags_and_posts(void) {
     takes_posts = false;
 }
 
+static void test_bodies_of_posts(void) {
+    static const char head[] = "POST /echo HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer x\r\n";
+    static const struct {
+        const char *rest, *sentence; /* NULL: no answer */
+    } rows[] = {
+        {"Content-Length: 4\r\n\r\nword", " tag - body word\n"},
+        {"Content-Length: 8\r\n\r\n12345678", " body 12345678\n"},
+        {"Content-Length: 0\r\n\r\n", " tag -\n"},
+        {"Content-Length: 9\r\n\r\n123456789", NULL},
+        {"Content-Length: 18446744073709551617\r\n\r\nx", NULL},
+        {"Content-Length: -1\r\n\r\nx", NULL},
+        {"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", NULL},
+        {"Content-Length: 8\r\n\r\n1234", NULL}, /* and no more comes */
+    };
+    takes_posts = true;
+    body_max = 8;
+    CHECK(house_open("127.0.0.1:0"));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[4096] = "";
+        AUTO(text_freep) char *request = x_printf("%s%s", head, rows[i].rest);
+        ask(request, text, sizeof text);
+        bool is_right = rows[i].sentence ? strstr(text, rows[i].sentence) != NULL
+                                         : strstr(text, "HTTP/1.1 200") == NULL;
+        if (!is_right) {
+            printf("# row %zu: %s\n", i, text);
+        }
+        CHECK(is_right);
+    }
+    /* In pieces, over a connection that stays for a second one. */
+    char text[4096] = "";
+    int fd = dial();
+    dprintf(fd, "%sContent-Length: 4\r\n\r\nwo", head);
+    read_all(fd, text, sizeof text, 100);
+    dprintf(fd, "rd");
+    read_all(fd, text, sizeof text, 500);
+    CHECK(strstr(text, " body word\n"));
+    dprintf(fd, "%sContent-Length: 3\r\n\r\ntwo", head);
+    read_all(fd, text, sizeof text, 500);
+    CHECK(strstr(text, " body two\n"));
+    close(fd);
+    house_close();
+    takes_posts = false;
+    body_max = 0;
+}
+
 static void test_ipv6_takes_ipv4_too(void) {
     if (!house_open("[::]:0")) {
         SKIP("this machine has no IPv6");
@@ -277,6 +326,7 @@ static void test_places_are_given_back(void) {
 int main(void) {
     TEST(test_pages_have_their_type_and_status);
     TEST(test_headers_tags_and_posts);
+    TEST(test_bodies_of_posts);
     TEST(test_ipv6_takes_ipv4_too);
     TEST(test_what_is_no_get_is_refused);
     TEST(test_the_silent_and_the_many_are_sent_away);
