@@ -326,9 +326,51 @@ static void set_torch(const struct launch_context *context, struct launch_variab
                         table->rows[0].address);
 }
 
+/* Programs that go through a proxy would look for the agent there, too. */
+static void pass_proxies(struct launch_variables *variables) {
+    static const char *const proxies[] = {"http_proxy", "https_proxy", "all_proxy",
+                                          "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+    static const char *const names[] = {"no_proxy", "NO_PROXY"};
+    bool has_proxy = false, has_list = false;
+    for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
+        has_proxy |= launch_variable(variables, proxies[i]) != NULL;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names) && has_proxy; i++) {
+        const char *list = launch_variable(variables, names[i]);
+        AUTO(text_freep) char *longer = list ? x_printf("%s,127.0.0.1", list) : NULL;
+        has_list |= list != NULL;
+        if (longer && strcmp(list, "*") != 0 && !strstr(list, "127.0.0.1")) {
+            launch_variable_set(variables, names[i], "%s", longer);
+        }
+    }
+    if (has_proxy && !has_list) {
+        launch_variable_set(variables, names[0], "127.0.0.1");
+    }
+}
+
+/* Under the names of Kubeflow Trainer, and those that it had before. */
+static void set_status(const struct launch_context *context, struct launch_variables *variables) {
+    static const char *const families[] = {"KUBEFLOW_TRAINER_SERVER", "KUBEFLOW_TRAINER_STATUS"};
+    const struct status_server_place *place = &context->status;
+    bool is_users = false;
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        AUTO(text_freep) char *url = x_printf("%s_URL", families[i]);
+        is_users |= launch_variable(variables, url) != NULL;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(families) && place->url && !is_users; i++) {
+        const char *const rows[][2] = {
+            {"URL", place->url}, {"TOKEN", place->token}, {"CA_CERT", place->authority}};
+        for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+            AUTO(text_freep) char *name = x_printf("%s_%s", families[i], rows[k][0]);
+            launch_variable_set(variables, name, "%s", rows[k][1]);
+        }
+    }
+}
+
 static void set_gang(const struct launch_context *context, enum launch_role role,
                      struct launch_variables *variables) {
     set_hosts(context, variables);
+    pass_proxies(variables);
     if (context->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
         set_mpi(context, variables);
         set_preload(context, variables);
@@ -341,6 +383,7 @@ static void set_gang(const struct launch_context *context, enum launch_role role
             set_rank(context, place, variables);
         }
         set_tensorflow(context, variables);
+        set_status(context, variables);
         if (context->launcher == GANG_LAUNCHER_TORCHRUN) {
             set_torch(context, variables);
         }

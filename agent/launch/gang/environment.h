@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"
+#include "agent/launch/rank/status_server.h"
 
 enum gang_launcher { GANG_LAUNCHER_NONE, GANG_LAUNCHER_TORCHRUN, GANG_LAUNCHER_MPI };
 
@@ -27,19 +28,20 @@ struct launch_context {
     bool is_trainer;  /* ranks are our trainer: they get the pod's spec, run and stores */
     /* seccomp forbids process_vm_readv, which Open MPI would try for each message */
     bool forbids_memory_reads;
-    int index;                  /* of the pod */
-    int slot;                   /* of the process; -1: the only process of the pod */
-    int gpus;                   /* of the pod */
-    int master_port;            /* a free port of member 0 */
-    const char *job, *worker;   /* names of the job and of the pod */
-    const char *logs;           /* a folder that all pods see; NULL: none */
-    const char *logs_location;  /* the same as VOLUME/path, for `rank` (rank.h) */
-    const char *pattern;        /* which output lines are metrics (reporter.h); NULL: none */
-    const char *metrics_file;   /* a file of metrics that the program writes; NULL: none */
-    const char *preload;        /* for MPI's launchers (preload.c); NULL: none */
-    const char *bin;            /* where our `ssh`, `rsh` and `rank` are: "/windlass/bin" */
-    const char *run;            /* this pod's own files: "/windlass/run" */
-    const char *const *secrets; /* names of variables, NULL-ended; NULL: none */
+    int index;                         /* of the pod */
+    int slot;                          /* of the process; -1: the only process of the pod */
+    int gpus;                          /* of the pod */
+    int master_port;                   /* a free port of member 0 */
+    const char *job, *worker;          /* names of the job and of the pod */
+    const char *logs;                  /* a folder that all pods see; NULL: none */
+    const char *logs_location;         /* the same as VOLUME/path, for `rank` (rank.h) */
+    const char *pattern;               /* which output lines are metrics (reporter.h); NULL: none */
+    const char *metrics_file;          /* a file of metrics that the program writes; NULL: none */
+    const char *preload;               /* for MPI's launchers (preload.c); NULL: none */
+    struct status_server_place status; /* where a program may post its status; or all NULL */
+    const char *bin;                   /* where our `ssh`, `rsh` and `rank` are: "/windlass/bin" */
+    const char *run;                   /* this pod's own files: "/windlass/run" */
+    const char *const *secrets;        /* names of variables, NULL-ended; NULL: none */
     /* Names of the user's variables, NULL-ended. $NAME and ${NAME} in them are replaced by the
      * process's variables, except secrets and unknown names. */
     const char *const *environment;

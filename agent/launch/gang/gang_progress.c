@@ -183,6 +183,7 @@ char *gang_progress_cut(const char *text, size_t max) {
         return x_strdup(text);
     }
     json_object_del(tree, "lost");
+    json_object_del(tree, "metrics");
     json_t *last = tree_get(tree, "restarts.last");
     for (;;) {
         char *shorter = json_dumps(tree, JSON_COMPACT);

@@ -27,5 +27,5 @@ void gang_progress_describe(const struct gang_failure *last,
 /* The object; the caller's. */
 json_t *gang_progress_json(const struct gang_progress *progress);
 /* Shortens an answer to GET /progress to at most max bytes, for the pod's termination message:
- * drops the list of lost pods, then cuts messages. The caller frees. */
+ * drops the list of lost pods and the further metrics, then cuts messages. The caller frees. */
 char *gang_progress_cut(const char *text, size_t max);

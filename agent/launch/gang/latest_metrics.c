@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_MAX = (LATEST_METRICS_COUNT + LATEST_LOSSES_MAX) * METRIC_TEXT_MAX };
+enum {
+    NAMED_MAX = LATEST_LOSSES_MAX + LATEST_OTHERS_MAX,
+    TEXT_MAX = (LATEST_METRICS_COUNT + NAMED_MAX) * METRIC_TEXT_MAX
+};
 
 static const struct {
     const char *name;
@@ -18,6 +21,8 @@ static const struct {
     {"checkpoint", true, "checkpoint", "step"},
     {"windlass.firstLoss", false, NULL, "firstLoss"},
     {"windlass.badSamples", true, "badSamples", "count"},
+    {"windlass.percent", true, NULL, "percent"},
+    {"windlass.secondsLeft", true, NULL, "secondsLeft"},
     {"windlass.trained.tensors", true, "trained", "tensors"},
     {"windlass.trained.ofTensors", true, "trained", "ofTensors"},
     {"windlass.trained.parameters", true, "trained", "parameters"},
@@ -30,21 +35,36 @@ static void note(struct latest_metrics *latest, const struct metric *metric) {
     latest->step = metric->step >= 0 ? metric->step : latest->step;
 }
 
-static bool add_loss(struct latest_metrics *latest, const struct metric *metric) {
-    size_t i = 0, prefix = strlen(LATEST_LOSSES);
-    if (strncmp(metric->name, LATEST_LOSSES, prefix) != 0 || !metric->name[prefix]) {
+/* A list of metrics that have a name each. */
+struct named_list {
+    const char *prefix, *field; /* of the names; where they are shown */
+    struct latest_named *items;
+    size_t *count, max;
+};
+
+enum { LISTS = 2 };
+
+static void find_lists(struct latest_metrics *latest, struct named_list lists[static LISTS]) {
+    lists[0] = (struct named_list){LATEST_LOSSES, "losses", latest->losses, &latest->loss_count,
+                                   LATEST_LOSSES_MAX};
+    lists[1] = (struct named_list){LATEST_OTHERS, "metrics", latest->others, &latest->other_count,
+                                   LATEST_OTHERS_MAX};
+}
+
+static bool add_named(const struct named_list *list, const struct metric *metric) {
+    size_t i = 0, prefix = strlen(list->prefix);
+    if (strncmp(metric->name, list->prefix, prefix) != 0 || !metric->name[prefix]) {
         return false;
     }
-    while (i < latest->loss_count && strcmp(latest->losses[i].name, metric->name) != 0) {
+    while (i < *list->count && strcmp(list->items[i].name, metric->name) != 0) {
         i++;
     }
-    if (i == LATEST_LOSSES_MAX) {
+    if (i == list->max) {
         return false;
     }
-    snprintf(latest->losses[i].name, sizeof latest->losses[i].name, "%s", metric->name);
-    latest->losses[i].value = metric->value;
-    latest->loss_count = MAX(latest->loss_count, i + 1);
-    note(latest, metric);
+    snprintf(list->items[i].name, sizeof list->items[i].name, "%s", metric->name);
+    list->items[i].value = metric->value;
+    *list->count = MAX(*list->count, i + 1);
     return true;
 }
 
@@ -58,7 +78,24 @@ bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metr
             return true;
         }
     }
-    return add_loss(latest, metric);
+    struct named_list lists[LISTS];
+    find_lists(latest, lists);
+    for (size_t i = 0; i < LISTS; i++) {
+        if (add_named(&lists[i], metric)) {
+            note(latest, metric);
+            return true;
+        }
+    }
+    return false;
+}
+
+void latest_metrics_report(struct latest_metrics *latest, const struct metric *metric) {
+    struct metric other = *metric;
+    int size = snprintf(other.name, sizeof other.name, LATEST_OTHERS "%s", metric->name);
+    if (!latest_metrics_add(latest, metric) && size < (int)sizeof other.name &&
+        !text_starts(metric->name, "windlass.")) {
+        latest_metrics_add(latest, &other);
+    }
 }
 
 int64_t latest_metrics_checkpoint(const struct latest_metrics *latest) {
@@ -75,6 +112,15 @@ static json_t *part_of(json_t *progress, const char *name) {
         json_object_set_new(progress, name, json_object());
     }
     return json_object_get(progress, name);
+}
+
+static void add_named_json(const struct named_list *list, json_t *progress) {
+    for (size_t i = 0; i < *list->count; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.6g", list->items[i].value);
+        json_object_set_new(part_of(progress, list->field),
+                            list->items[i].name + strlen(list->prefix), json_string(text));
+    }
 }
 
 void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress) {
@@ -97,11 +143,10 @@ void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progre
                                 kinds[i].is_integer ? json_integer(whole) : json_string(text));
         }
     }
-    for (size_t i = 0; i < latest->loss_count; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "%.6g", latest->losses[i].value);
-        json_object_set_new(part_of(progress, "losses"),
-                            latest->losses[i].name + strlen(LATEST_LOSSES), json_string(text));
+    struct named_list lists[LISTS];
+    find_lists((struct latest_metrics *)latest, lists);
+    for (size_t i = 0; i < LISTS; i++) {
+        add_named_json(&lists[i], progress);
     }
 }
 
@@ -114,6 +159,15 @@ static size_t write_line(const struct latest_metrics *latest, const char *name, 
     return (size_t)snprintf(line, METRIC_TEXT_MAX + 1, "%s\n", text);
 }
 
+static size_t write_named(const struct latest_metrics *latest, const struct named_list *list,
+                          char *lines) {
+    size_t size = 0;
+    for (size_t i = 0; i < *list->count; i++) {
+        size += write_line(latest, list->items[i].name, list->items[i].value, lines + size);
+    }
+    return size;
+}
+
 char *latest_metrics_write(const struct latest_metrics *latest) {
     char lines[TEXT_MAX + 1] = "";
     size_t size = 0;
@@ -122,8 +176,10 @@ char *latest_metrics_write(const struct latest_metrics *latest) {
             size += write_line(latest, kinds[i].name, latest->values[i], lines + size);
         }
     }
-    for (size_t i = 0; i < latest->loss_count; i++) {
-        size += write_line(latest, latest->losses[i].name, latest->losses[i].value, lines + size);
+    struct named_list lists[LISTS];
+    find_lists((struct latest_metrics *)latest, lists);
+    for (size_t i = 0; i < LISTS; i++) {
+        size += write_named(latest, &lists[i], lines + size);
     }
     return x_strdup(lines);
 }

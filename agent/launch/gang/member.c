@@ -478,6 +478,15 @@ static int open_tunnel(struct member *member, struct error *err) {
     return error_context(err, "mpirun would listen on all addresses");
 }
 
+/* The trainer reports by the metric socket. A program's training does not depend on its reports. */
+static void open_status(struct member *member, const char *socket) {
+    struct error err = {0};
+    if (!member->job->is_trainer &&
+        status_server_open(member->job->run, socket, &member->status, &err) < 0) {
+        log_event(LOG_WARNING, "%s", err.text);
+    }
+}
+
 static int run_loop(struct member *member, const volatile sig_atomic_t *is_interrupted,
                     struct error *err) {
     static const struct socket_events events = {
@@ -494,6 +503,7 @@ static int run_loop(struct member *member, const volatile sig_atomic_t *is_inter
         metric_socket_open(metrics, &member->metrics, err) < 0) {
         return -1;
     }
+    open_status(member, path);
     struct error unavailable = {0};
     if (connectivity_open(member->job->address, &member->connectivity, &unavailable) < 0) {
         log_event(LOG_WARNING, "connectivity check disabled: %s", unavailable.text);
@@ -540,6 +550,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     tunnel_free(member.tunnel);
     free(member.preload);
     agent_socket_free(member.requests);
+    status_server_free(member.status);
     metric_socket_free(member.metrics);
     member_requests_free(&member);
     socket_free(member.socket);

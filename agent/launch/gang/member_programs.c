@@ -43,6 +43,7 @@ static struct launch_context context_of(const struct member *member, int slot) {
                                    .pattern = job->pattern,
                                    .metrics_file = job->metrics_file,
                                    .preload = member->preload,
+                                   .status = status_server_find(member->status),
                                    .bin = job->bin,
                                    .run = job->run,
                                    .environment = job->environment,

@@ -248,7 +248,7 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
         char written[METRIC_TEXT_MAX];
         if (counts && metric_read(line, &metric)) {
             metric_write(&metric, written);
-            latest_metrics_add(&member->latest, &metric);
+            latest_metrics_report(&member->latest, &metric);
             if (buffer_printf(&text, &err, "%s\n", written) < 0) {
                 break; /* cannot happen: the size of a metric is limited */
             }

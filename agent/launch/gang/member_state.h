@@ -10,6 +10,7 @@
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/notice.h"
 #include "agent/launch/pod/process_group.h"
+#include "agent/launch/rank/status_server.h"
 #include "agent/launch/tunnel/tunnel.h"
 
 #include <stdatomic.h>
@@ -84,6 +85,7 @@ struct member {
 
     /* Metrics. */
     struct metric_socket *metrics;
+    struct status_server *status; /* NULL: none */
     struct latest_metrics latest; /* not sent yet */
     int64_t metrics_sent_ms;
     int active_rank;  /* a rank that reported a metric since the last heartbeat; -1: none */

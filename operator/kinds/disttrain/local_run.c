@@ -154,12 +154,17 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
     if (wanted <= 0) { /* the hub has not reported anything yet */
         return;
     }
-    char measured[140];
+    char measured[140], percent[16] = "";
     read_measured(status, measured);
+    if (tree_get(status, "percent")) {
+        snprintf(percent, sizeof percent, ", %d %%", (int)tree_integer(status, "percent", 0));
+        numbers->left_s = tree_integer(status, "secondsLeft", -1);
+    }
     if (step < 0) {
-        snprintf(numbers->detail, sizeof numbers->detail, ": %lld of %lld workers%s", workers,
-                 wanted, measured);
-        snprintf(numbers->place, sizeof numbers->place, "%lld/%lld workers", workers, wanted);
+        snprintf(numbers->detail, sizeof numbers->detail, ": %lld of %lld workers%s%s", workers,
+                 wanted, percent, measured);
+        snprintf(numbers->place, sizeof numbers->place, "%lld/%lld workers%s", workers, wanted,
+                 percent);
         return;
     }
     char passed[40] = "", waits[180] = "";
@@ -170,9 +175,9 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
     }
     snprintf(waits, sizeof waits, "%s%.170s", is_waiting ? "; " : "", is_waiting ? message : "");
     utf8_repair(waits);
-    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s%s", step, passed, measured,
-             waits);
-    snprintf(numbers->place, sizeof numbers->place, "step %lld%s%s", step, passed,
+    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s%s%s", step, passed, percent,
+             measured, waits);
+    snprintf(numbers->place, sizeof numbers->place, "step %lld%s%s%s", step, passed, percent,
              is_waiting ? ", waits for storage" : "");
     snprintf(numbers->best, sizeof numbers->best, "%.60s", *measured ? measured + 2 : "");
 }

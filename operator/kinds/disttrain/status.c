@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { OTHERS_MAX = 16, ALSO_MAX = 3, OTHER_MAX_BYTES = 63 };
-enum { LOSSES_MAX = 8, LOSS_NAME_MAX_BYTES = 40 };
+enum { LOSSES_MAX = 8, LOSS_NAME_MAX_BYTES = 40, METRICS_MAX = 16, METRIC_NAME_MAX_BYTES = 46 };
 enum {
     NUMBER_MAX_BYTES = 32,
     LINE_MAX_BYTES = 160,
@@ -102,22 +102,29 @@ static void copy_objective(json_t *status, const json_t *progress) {
     json_object_set_new(status, "objective", to);
 }
 
-/* As in the schema; the names are those of trainer.losses. */
-static void copy_losses(json_t *status, json_t *from) {
-    json_t *losses = json_object(), *value;
+/* Names with numbers as texts, at most `count`, as in the schema. */
+static void copy_named(json_t *status, const json_t *progress, const char *field, size_t count,
+                       size_t name_max) {
+    json_t *named = json_object(), *value;
     const char *name;
-    json_object_foreach(from, name, value) {
+    json_object_foreach(json_object_get(progress, field), name, value) {
         const char *text = json_string_value(value);
-        bool fits = text && *text && strlen(text) <= NUMBER_MAX_BYTES && *name &&
-                    strlen(name) <= LOSS_NAME_MAX_BYTES;
-        if (fits && json_object_size(losses) < LOSSES_MAX) {
-            json_object_set(losses, name, value);
+        bool fits =
+            text && *text && strlen(text) <= NUMBER_MAX_BYTES && *name && strlen(name) <= name_max;
+        if (fits && json_object_size(named) < count) {
+            json_object_set(named, name, value);
         }
     }
-    if (json_object_size(losses) > 0) {
-        json_object_set(status, "losses", losses);
+    if (json_object_size(named) > 0) {
+        json_object_set(status, field, named);
     }
-    json_decref(losses);
+    json_decref(named);
+}
+
+static void copy_percent(json_t *status, const json_t *progress) {
+    if (tree_integer(progress, "percent", 101) <= 100) {
+        progress_fields_number(status, progress, "percent");
+    }
 }
 
 static void copy_proof(json_t *status, const json_t *progress) {
@@ -161,7 +168,10 @@ void disttrain_status_live(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "restarts", restarts);
     copy_numbers(status, progress, "trained", trained);
     copy_numbers(status, progress, "badSamples", (const char *const[]){"count", NULL});
-    copy_losses(status, json_object_get(progress, "losses"));
+    copy_percent(status, progress);
+    progress_fields_number(status, progress, "secondsLeft");
+    copy_named(status, progress, "losses", LOSSES_MAX, LOSS_NAME_MAX_BYTES);
+    copy_named(status, progress, "metrics", METRICS_MAX, METRIC_NAME_MAX_BYTES);
     copy_last(status, progress);
     copy_objective(status, progress);
     copy_proof(status, progress);
@@ -197,6 +207,7 @@ json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec
     set_workers(status, spec, none_run);
     if (none_run) {
         json_object_del(status, "samplesPerSecond");
+        json_object_del(status, "secondsLeft");
     }
     return status;
 }

@@ -10,6 +10,8 @@
  *    "firstLoss": "2.3": of a trainer, the loss of its first step,
  *    "trained": {"tensors": 20, "ofTensors": 22, "parameters": 3011, "ofParameters": 3043},
  *    "badSamples": {"count": 3}, "losses": {"OUTPUT": "0.31"}: of several outputs,
+ *    "percent": 42, "secondsLeft": 120: as the program says by the status protocol of Kubeflow
+ *    Trainer; "metrics": {"eval_loss": "0.4"}: what it has reported beyond these,
  *    "objective": {...}: agent/launch/gang/objective.h,
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",

@@ -226,6 +226,19 @@ Y
     run tuned --keep
     [ $code -eq 0 ] && says tuned '^  best     loss 1 of 3 reports$' && jq -e '.objective.at == "1::3:3 2::2.5:2.75 3:7:1:2.16666667" and .lastLine == "loss: 2.5"' "$work/tuned/state/pods/tuned-0/termination-log" >/dev/null
 }
+# Under mpirun, whose ranks get the variables from their agent.
+posted() {
+    local code
+    manifest posted 1 <<Y
+slotsPerWorker: 2
+metrics: {objective: eval_loss, goal: Minimize}
+environment: {https_proxy: "http://127.0.0.1:1"}
+command: [mpirun, -np, "2", python3, -B, $PWD/tests/e2e/train/posts.py, "4"]
+Y
+    run posted --keep
+    [ $code -eq 0 ] && says posted '^  best     eval_loss 0.5 of 3 reports$' && [ "$(log posted 0 | grep -c '^posted 200$')" -eq 6 ] &&
+        jq -e '.percent == 100 and .step == 4 and .epoch == 2 and .metrics.grad_norm == "0.5"' "$work/posted/state/pods/posted-0/termination-log" >/dev/null
+}
 misspelt() {
     local code
     manifest misspelt 1 <<'Y'
@@ -247,6 +260,7 @@ Y
     [ $code -eq 1 ] && says stopped '^windlass: stopped failed: of no use$' && says stopped 'next: remove spec.stop' && [ ! -e "$work/stopped/out/models/ran" ]
 }
 check "metrics by line and by windlass-agent metric" tuned; show tuned
+check "Hugging Face's posts under mpirun, with a proxy" posted; show posted
 check "if a metric is never reported, the other metrics are named" misspelt; show misspelt
 check "spec.stop" stopped; show stopped
 

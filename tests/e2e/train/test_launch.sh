@@ -166,6 +166,40 @@ others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | [.reports, .others, 
 check "windlass-agent metric; other metrics are reported by name" others
 show
 
+##### the status protocol of Kubeflow Trainer ######################################################
+# Rank 0 posts what Hugging Face's callback posts; pod 1 asks its own agent wrongly and rightly, and that of pod 0, which
+# only listens on loopback.
+cat >"$work/ask" <<'S'
+ask() { curl -s -o "$out/answer" -w '%{http_code}\n' --max-time 60 --cacert "$KUBEFLOW_TRAINER_STATUS_CA_CERT" "$@"; }
+own=(-H "Authorization: Bearer $(<"$KUBEFLOW_TRAINER_STATUS_TOKEN")") url=$KUBEFLOW_TRAINER_STATUS_URL
+ask "${own[@]}" -d '{"trainerStatus": {"metrics": [{"name": "tokens/s", "value": "9000"}]}}' "$url"
+ask "${own[@]}" -d '{}' "$url"
+ask "${own[@]}" -d '{"trainerStatus": {"progressPercentage": 101}}' "$url"; jq -r .message "$out/answer"
+ask "${own[@]}" -d '{"trainerStatus": ' "$url"
+ask -H "Authorization: Bearer wrong" -d '{}' "$url"; ask -d '{}' "$url"
+ask "${own[@]}" "$url"; ask "${own[@]}" -d '{}' "${url%status}other"
+head -c 70000 /dev/zero | ask "${own[@]}" --data-binary @- "$url"
+until [ -s "$out/url" ]; do sleep 0.05; done
+ask -k --connect-timeout 5 "$(sed 's/127.0.0.1/10.77.0.1/' "$out/url")"
+stat -c %a "$KUBEFLOW_TRAINER_STATUS_TOKEN"
+S
+# shellcheck disable=SC2016
+job posted 2 "$(metrics "$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exec bash "$0"; python3 -B "$1"; echo "$KUBEFLOW_TRAINER_SERVER_URL" >"$out/url.new"; mv "$out/url.new" "$out/url"; until [ -e "$out/end" ]; do sleep 0.05; done' \
+    "$work/ask" "$PWD/tests/e2e/train/posts.py")" '{"objective":"eval_loss","goal":"Minimize"}')"
+pod 0; pod 1
+live() { progress | jq -e '.percent == 100 and .metrics."tokens/s" == "9000"' >/dev/null; }
+check "while it runs the status has what was posted" until_true 60 live
+touch "$out/end"
+all_end
+posted() {
+    [ "$codes" = " 0 0" ] && [ "$(said '[.percent, .secondsLeft, .step, .epoch, .loss, .objective.reports, .objective.best] | tojson')" = '[100,0,4,2,"0.25",3,"0.5"]' ] &&
+        [ "$(said . | jq -cS .metrics)" = '{"eval_loss":"0.5","grad_norm":"0.5","learning_rate":"5e-05","tokens/s":"9000"}' ]
+}
+check "Hugging Face's posts are the job's status and its objective" posted
+refused() { [ "$(xargs <"$out/pod-1-1.out")" = "200 200 422 trainerStatus.progressPercentage is not a whole number from 0 to 100 422 403 403 405 404 000 000 600" ]; }
+check "curl: another token, path, method, wrong and long bodies, and another pod's agent are refused" refused
+show
+
 ##### what fails ##################################################################################
 fails() { # NAME SPEC REASON MESSAGE
     job "$1" 2 "$2"

@@ -31,10 +31,10 @@ void status_write_requeue(struct reconcile *request, int64_t left_ms) {
 /* They follow from time even when nothing is done. */
 static const char *const rates[] = {"itemsPerSecond", "samplesPerSecond", "secondsLeft"};
 /* They grow all the time. */
-static const char *const figures[] = {"items",      "miniBatches", "requests",  "progress",
-                                      "workers",    "step",        "epoch",     "loss",
-                                      "accuracy",   "checkpoint",  "objective", "trained",
-                                      "badSamples", "losses",      "firstLoss", "lastLine"};
+static const char *const figures[] = {
+    "items",      "miniBatches", "requests",  "progress",   "workers",   "step",
+    "epoch",      "loss",        "accuracy",  "checkpoint", "objective", "trained",
+    "badSamples", "losses",      "firstLoss", "lastLine",   "percent",   "metrics"};
 /* A rate among the figures of "requests". */
 static const char rate_of_requests[] = "tokensPerSecond";
 

@@ -130,6 +130,12 @@ static void gangs_tell_who_is_there_and_how_far(void) {
                     "1 restart");
     progress_line_bar(&progress, gang, 3000, 80, text);
     CHECK_STR(text, "Gathering  step 120, epoch 2  loss 0.31  4100/s  0:02  1 restart");
+    json_object_set_new(gang, "percent", json_integer(42));
+    json_object_set_new(gang, "secondsLeft", json_integer(90));
+    progress_line_format(&progress, gang, 3000, text);
+    CHECK_STR(text, "job: Gathering: step 120, epoch 2, 42 %, loss 0.31, 4100 samples/s, "
+                    "0:02 elapsed, 1:30 left, 1 restart");
+    json_object_del(gang, "percent");
     json_object_set_new(gang, "accuracy", json_string("0.9"));
     json_object_set_new(gang, "lastLine", json_string("epoch 2: 91 %"));
     progress_line_format(&progress, gang, 3000, text);

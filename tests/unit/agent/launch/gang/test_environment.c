@@ -185,6 +185,59 @@ static void variables_in_variables(void) {
     CHECK_STR(of(&context, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
 }
 
+/* Ranks get where to post their status, but for a user who has set it; mpirun does not, since each
+ * pod has its own. */
+static void test_where_to_post_a_status(void) {
+    static const char *const none[] = {"HOME=/root", NULL};
+    static const char *const users[] = {"KUBEFLOW_TRAINER_STATUS_URL=https://own", NULL};
+    struct launch_context context = {.pod_environment = none,
+                                     .table = &table,
+                                     .launcher = GANG_LAUNCHER_MPI,
+                                     .slot = -1,
+                                     .job = "j",
+                                     .worker = "j-0",
+                                     .bin = "/windlass/bin",
+                                     .run = "/windlass/run"};
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
+    context.status = (struct status_server_place){"https://127.0.0.1:1/status", "/token", "/ca"};
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"),
+              "https://127.0.0.1:1/status");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_TOKEN"), "/token");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_STATUS_CA_CERT"), "/ca");
+    CHECK_STR(of(&context, LAUNCH_COMMAND, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
+    CHECK_STR(of(&context, LAUNCH_PREPARE, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "no_proxy"), "(none)");
+    context.pod_environment = users;
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_STATUS_URL"), "https://own");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
+}
+
+/* Behind a proxy this machine is reached without it; all processes have the same list. */
+static void test_no_proxy_for_this_machine(void) {
+    static const struct {
+        const char *base[4], *name, *wanted;
+    } cases[] = {
+        {{"https_proxy=http://p", NULL}, "no_proxy", "127.0.0.1"},
+        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc,127.0.0.1"},
+        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "no_proxy", "(none)"},
+        {{"http_proxy=http://p", "no_proxy=127.0.0.1,a", NULL}, "no_proxy", "127.0.0.1,a"},
+        {{"http_proxy=http://p", "no_proxy=*", NULL}, "no_proxy", "*"},
+        {{"NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct launch_context context = {.pod_environment = cases[i].base,
+                                         .table = &table,
+                                         .launcher = GANG_LAUNCHER_MPI,
+                                         .slot = -1,
+                                         .job = "j",
+                                         .worker = "j-0",
+                                         .bin = "/windlass/bin",
+                                         .run = "/windlass/run"};
+        CHECK_STR(of(&context, LAUNCH_PROCESS, cases[i].name), cases[i].wanted);
+        CHECK_STR(of(&context, LAUNCH_COMMAND, cases[i].name), cases[i].wanted);
+    }
+}
+
 /* Member 0's environment before any process of it is chosen. */
 static struct launch_context world_of_mpi(const char *const *base) {
     return (struct launch_context){.pod_environment = base,
@@ -446,6 +499,8 @@ int main(void) {
     TEST(variables_in_variables);
     TEST(variables_in_commands);
     TEST(unknown_names_in_variables);
+    TEST(test_where_to_post_a_status);
+    TEST(test_no_proxy_for_this_machine);
     TEST(what_seccomp_forbids);
     TEST(what_one_machine_gets);
     TEST(what_is_preloaded);

@@ -108,6 +108,36 @@ static void what_a_status_gets(void) {
                     "\"parameters\":123456789,\"tensors\":20}}");
 }
 
+/* What a program reports beyond the known ones is shown by its name, if it is not too long. */
+static void test_reported_metrics_are_shown(void) {
+    struct latest_metrics latest = {0}, there = {0};
+    AUTO(tree_freep) json_t *progress = json_object();
+    struct metric metric = {.value = 1, .step = 3};
+    snprintf(metric.name, sizeof metric.name, "%047d", 7);
+    latest_metrics_report(&latest, &metric);
+    CHECK_INT((long long)latest.other_count, 0);
+    for (int i = 0; i < 2 * LATEST_OTHERS_MAX; i++) {
+        snprintf(metric.name, sizeof metric.name, "n%045d", i);
+        latest_metrics_report(&latest, &metric);
+    }
+    CHECK_INT((long long)latest.other_count, LATEST_OTHERS_MAX);
+    latest = (struct latest_metrics){0};
+    static const char *const texts[] = {
+        "0 windlass.percent 42 10",       "0 windlass.secondsLeft 120 10", "0 loss 0.5 10",
+        "0 eval_loss 0.625 10",           "0 windlass.unknown 0.5 10",     "0 eval_loss 0.5 11",
+        "0 windlass.trained.tensors 3 11"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CHECK(metric_read(texts[i], &metric));
+        latest_metrics_report(&latest, &metric);
+    }
+    AUTO(text_freep) char *lines = latest_metrics_write(&latest);
+    latest_metrics_read(&there, lines);
+    latest_metrics_add_json(&there, progress);
+    AUTO(text_freep) char *text = tree_canonical(progress);
+    CHECK_STR(text, "{\"loss\":\"0.5\",\"metrics\":{\"eval_loss\":\"0.5\"},\"percent\":42,"
+                    "\"secondsLeft\":120,\"step\":11,\"trained\":{\"tensors\":3}}");
+}
+
 static void test_losses_of_several_outputs_are_bounded(void) {
     struct latest_metrics latest = {0};
     for (int i = 0; i < 2 * LATEST_LOSSES_MAX; i++) {
@@ -120,6 +150,7 @@ static void test_losses_of_several_outputs_are_bounded(void) {
 }
 
 int main(void) {
+    TEST(test_reported_metrics_are_shown);
     TEST(test_losses_of_several_outputs_are_bounded);
     TEST(texts);
     TEST(over_a_socket);
