@@ -13,6 +13,26 @@ const char *jsontext_space(const char *at, const char *end) {
     return at;
 }
 
+/* Whether one of eight bytes is not plain: a borrow runs from such a byte into later ones only. */
+static bool has_odd(uint64_t bytes) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    uint64_t quotes = bytes ^ ones * '"', escapes = bytes ^ ones * '\\';
+    return ((bytes | (bytes - ones * ' ') | (quotes - ones) | (escapes - ones)) & highs) != 0;
+}
+
+const char *jsontext_plain(const char *at, const char *end) {
+    for (uint64_t bytes; (size_t)(end - at) >= sizeof bytes; at += sizeof bytes) {
+        memcpy(&bytes, at, sizeof bytes);
+        if (has_odd(bytes)) {
+            break;
+        }
+    }
+    while (at < end && (unsigned char)(*at - ' ') < 0x80 - ' ' && *at != '"' && *at != '\\') {
+        at++;
+    }
+    return at;
+}
+
 /* Skips the escape whose backslash is at `at`. */
 static const char *skip_escape(const char *at, const char *end) {
     if (end - at < 2) {
@@ -34,7 +54,7 @@ static const char *skip_escape(const char *at, const char *end) {
 
 /* `at` is after the opening quote. */
 static const char *skip_string(const char *at, const char *end) {
-    while (at < end && *at != '"') {
+    while ((at = jsontext_plain(at, end)) < end && *at != '"') {
         unsigned char byte = (unsigned char)*at;
         if (byte == '\\') {
             at = skip_escape(at, end);
@@ -42,10 +62,7 @@ static const char *skip_string(const char *at, const char *end) {
                 return NULL;
             }
         } else if (byte < 0x80) {
-            if (byte < ' ') {
-                return NULL;
-            }
-            at++;
+            return NULL; /* a control character */
         } else {
             size_t length = utf8_character(at, (size_t)(end - at));
             if (length == 0) {
@@ -147,9 +164,9 @@ bool jsontext_is_value(const char *data, size_t size) {
 
 int jsontext_escape(struct buffer *buffer, const char *data, size_t size, struct error *err) {
     size_t kept = 0;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; (i = (size_t)(jsontext_plain(data + i, data + size) - data)) < size; i++) {
         unsigned char byte = (unsigned char)data[i];
-        if (byte >= ' ' && byte != '"' && byte != '\\') {
+        if (byte >= 0x80) {
             continue;
         }
         static const char letters[] = "btn.fr"; /* of the bytes 8 to 13; 11 has none */
@@ -176,11 +193,15 @@ int jsontext_compact(struct buffer *buffer, const char *data, size_t size, struc
     bool in_string = false;
     size_t from = 0;
     for (size_t i = 0; i < size; i++) {
+        i = in_string ? (size_t)(jsontext_plain(data + i, data + size) - data) : i;
+        if (i == size) {
+            break;
+        }
         if (in_string && data[i] == '\\') {
             i++;
         } else if (data[i] == '"') {
             in_string = !in_string;
-        } else if (!in_string && strchr(" \t\r\n", data[i])) {
+        } else if (!in_string && jsontext_space(data + i, data + i + 1) > data + i) {
             if (buffer_append(buffer, data + from, i - from, err) < 0) {
                 return -1;
             }

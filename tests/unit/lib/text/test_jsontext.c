@@ -179,11 +179,26 @@ static void test_every_byte_is_escaped_so_that_it_comes_back(void) {
     buffer_release(&json);
 }
 
+/* At each place of a word of eight bytes, and behind it. */
+static void test_what_is_plain(void) {
+    for (int byte = 0; byte < 256; byte++) {
+        bool is_plain = byte >= ' ' && byte < 0x80 && byte != '"' && byte != '\\';
+        for (size_t at = 0; at < 19; at++) {
+            char text[19];
+            memset(text, 'x', sizeof text);
+            text[at] = (char)byte;
+            size_t plain = (size_t)(jsontext_plain(text, text + sizeof text) - text);
+            CHECK_INT(plain, is_plain ? sizeof text : at);
+        }
+    }
+}
+
 int main(void) {
     TEST(test_the_grammar_of_rfc_8259);
     TEST(test_depth_is_bounded);
     TEST(test_jansson_says_the_same);
     TEST(test_one_value_after_another);
+    TEST(test_what_is_plain);
     TEST(test_every_byte_is_escaped_so_that_it_comes_back);
     return TEST_END();
 }
