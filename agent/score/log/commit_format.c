@@ -2,8 +2,11 @@
 #include "agent/score/log/commit_format.h"
 
 #include "lib/digest.h"
+#include "lib/text/jsonrow.h"
+#include "lib/text/jsontext.h"
 #include "lib/tree.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +89,10 @@ static void put_text(struct line *line, const char *text, size_t size, size_t ma
     const unsigned char *at = (const unsigned char *)text;
     put(line, ",\"", 2);
     for (size_t i = 0, start = 0, used = 0; i <= size && !line->is_bad;) {
+        size_t plain = (size_t)(jsontext_plain(text + i, text + size) - (text + i));
+        size_t kept = MIN(plain, max - used);
+        i += kept;
+        used += kept;
         size_t length = i < size ? utf8_size(at + i, size - i) : 0;
         bool is_plain =
             length > 1 || (length == 1 && at[i] >= ' ' && at[i] != '"' && at[i] != '\\');
@@ -363,122 +370,114 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     return 0;
 }
 
-/* The values of a line, taken from left to right; the first invalid one makes the line invalid. */
-struct cells {
-    const json_t *line;
-    size_t at;
-    bool is_bad;
-};
-
-static int64_t take_number(struct cells *cells, int64_t most) {
-    const json_t *value = json_array_get(cells->line, cells->at++);
-    cells->is_bad = cells->is_bad || !is_number(value, most);
-    return cells->is_bad ? 0 : json_integer_value(value);
+static int64_t take_number(struct jsonrow *row, int64_t most) {
+    int64_t value = jsonrow_integer(row);
+    row->is_bad = row->is_bad || value < 0 || value > most;
+    return row->is_bad ? 0 : value;
 }
 
-static const char *take_text(struct cells *cells, size_t max, size_t *ret_size) {
-    const json_t *value = json_array_get(cells->line, cells->at++);
-    cells->is_bad = cells->is_bad || !json_is_string(value) || json_string_length(value) > max;
-    *ret_size = cells->is_bad ? 0 : json_string_length(value);
-    return cells->is_bad ? "" : json_string_value(value);
+static const char *take_text(struct jsonrow *row, size_t max, size_t *ret_size) {
+    const char *text = jsonrow_text(row, ret_size);
+    row->is_bad = row->is_bad || *ret_size > max;
+    *ret_size = row->is_bad ? 0 : *ret_size;
+    return row->is_bad ? "" : text;
 }
 
-static uint32_t take_crc(struct cells *cells) {
+static uint32_t take_crc(struct jsonrow *row) {
     size_t size = 0;
-    const char *crc = take_text(cells, 8, &size);
-    cells->is_bad = cells->is_bad || size != 8 || strspn(crc, "0123456789abcdef") != 8;
-    return cells->is_bad ? 0 : (uint32_t)strtoul(crc, NULL, 16);
+    const char *crc = take_text(row, 8, &size);
+    row->is_bad = row->is_bad || size != 8 || strspn(crc, "0123456789abcdef") != 8;
+    return row->is_bad ? 0 : (uint32_t)strtoul(crc, NULL, 16);
 }
 
-static void take_place(struct cells *cells, struct commit_record *record) {
+static void take_place(struct jsonrow *row, struct commit_record *record) {
     size_t size = 0;
-    const char *place = take_text(cells, 1, &size);
+    const char *place = take_text(row, 1, &size);
     if (*place == 'o') {
         record->place = COMMIT_OBJECT;
-        record->size_bytes = take_number(cells, INT64_MAX);
-        record->crc = take_crc(cells);
+        record->size_bytes = take_number(row, INT64_MAX);
+        record->crc = take_crc(row);
     } else if (*place == 't') {
         record->place = COMMIT_TEXT;
-        record->text = take_text(cells, COMMIT_RECORD_MAX, &record->text_size);
+        record->text = take_text(row, COMMIT_RECORD_MAX, &record->text_size);
     } else {
-        cells->is_bad = cells->is_bad || *place != 'n';
+        row->is_bad = row->is_bad || *place != 'n';
     }
 }
 
-static void take_failures(struct cells *cells, struct commit_record *record) {
-    const json_t *failures = json_array_get(cells->line, cells->at++);
-    cells->is_bad = cells->is_bad || !json_is_array(failures);
-    for (size_t i = 0; !cells->is_bad && i < json_array_size(failures); i++) {
+static void take_failures(struct jsonrow *row, struct commit_record *record) {
+    json_t *failures = jsonrow_tree(row);
+    row->is_bad = row->is_bad || !json_is_array(failures);
+    for (size_t i = 0; !row->is_bad && i < json_array_size(failures); i++) {
         const json_t *pair = json_array_get(failures, i);
-        cells->is_bad = json_array_size(pair) != 2 ||
-                        !is_number(json_array_get(pair, 0), INT64_MAX) ||
-                        !is_text(json_array_get(pair, 1), COMMIT_ITEM_CAUSE_MAX);
+        row->is_bad = json_array_size(pair) != 2 ||
+                      !is_number(json_array_get(pair, 0), INT64_MAX) ||
+                      !is_text(json_array_get(pair, 1), COMMIT_ITEM_CAUSE_MAX);
     }
     record->failures = failures;
-    if (json_is_integer(json_array_get(cells->line, cells->at))) {
-        record->failures_bytes = take_number(cells, INT64_MAX);
-        record->failures_crc = take_crc(cells);
-        cells->is_bad = cells->is_bad || record->failures_bytes == 0;
+    if (isdigit((unsigned char)jsonrow_peek(row))) {
+        record->failures_bytes = take_number(row, INT64_MAX);
+        record->failures_crc = take_crc(row);
+        row->is_bad = row->is_bad || record->failures_bytes == 0;
     }
 }
 
-static void take_scored(struct cells *cells, const json_t *workers, struct commit_record *record) {
-    record->lease = take_number(cells, INT64_MAX);
-    record->try = (int)take_number(cells, TRY_MAX);
-    int64_t worker = take_number(cells, (int64_t)json_array_size(workers) - 1);
+static void take_scored(struct jsonrow *row, const json_t *workers, struct commit_record *record) {
+    record->lease = take_number(row, INT64_MAX);
+    record->try = (int)take_number(row, TRY_MAX);
+    int64_t worker = take_number(row, (int64_t)json_array_size(workers) - 1);
     record->worker = json_string_value(json_array_get(workers, (size_t)worker));
-    record->start_ms = take_number(cells, INT64_MAX);
-    record->took_ms = take_number(cells, INT64_MAX);
+    record->start_ms = take_number(row, INT64_MAX);
+    record->took_ms = take_number(row, INT64_MAX);
 }
 
 /* An absent fault means an error. */
-static enum commit_fault take_fault(struct cells *cells) {
+static enum commit_fault take_fault(struct jsonrow *row) {
     size_t size = 0;
-    if (cells->is_bad || cells->at == json_array_size(cells->line)) {
+    if (row->is_bad || jsonrow_peek(row) == ']') {
         return COMMIT_ERROR;
     }
-    const char *name = take_text(cells, COMMIT_CAUSE_MAX, &size);
+    const char *name = take_text(row, COMMIT_CAUSE_MAX, &size);
     for (size_t i = COMMIT_TIMEOUT; i < ARRAY_LEN(fault_names); i++) {
         if (strcmp(name, fault_names[i]) == 0) {
             return (enum commit_fault)i;
         }
     }
-    cells->is_bad = true;
+    row->is_bad = true;
     return COMMIT_ERROR;
 }
 
-static int read_record(const json_t *line, const json_t *workers, struct commit_record *record) {
-    struct cells cells = {.line = line};
+/* The caller owns record->failures, also of a bad row. */
+static void read_record(struct jsonrow *row, const json_t *workers, struct commit_record *record) {
     size_t size = 0;
-    const char *letter = take_text(&cells, 1, &size);
+    const char *letter = take_text(row, 1, &size);
     const char *found = size == 1 && *letter ? strchr(letters, *letter) : NULL;
     if (!found) {
-        return -1;
+        row->is_bad = true;
+        return;
     }
     enum commit_record_type type = (enum commit_record_type)(found - letters);
     record->type = type;
-    record->first = type == COMMIT_END ? 0 : take_number(&cells, INT64_MAX / 2);
-    record->cells = take_number(&cells, INT64_MAX / 2);
+    record->first = type == COMMIT_END ? 0 : take_number(row, INT64_MAX / 2);
+    record->cells = take_number(row, INT64_MAX / 2);
     if (commit_is_try(type) || type == COMMIT_END) {
-        record->items = take_number(&cells, INT64_MAX);
-        record->failed = take_number(&cells, record->items);
+        record->items = take_number(row, INT64_MAX);
+        record->failed = take_number(row, record->items);
     }
     if (commit_is_try(type)) {
-        take_scored(&cells, workers, record);
+        take_scored(row, workers, record);
     }
     if (type == COMMIT_DONE || type == COMMIT_PARTIAL) {
-        take_place(&cells, record);
+        take_place(row, record);
     } else if (type != COMMIT_PUBLISHED) {
-        record->text = take_text(&cells, COMMIT_CAUSE_MAX, &record->text_size);
+        record->text = take_text(row, COMMIT_CAUSE_MAX, &record->text_size);
     }
-    if (type == COMMIT_PARTIAL ||
-        (type == COMMIT_FAILED && json_is_array(json_array_get(line, cells.at)))) {
-        take_failures(&cells, record);
+    if (type == COMMIT_PARTIAL || (type == COMMIT_FAILED && jsonrow_peek(row) == '[')) {
+        take_failures(row, record);
     }
     if (type == COMMIT_FAILED || type == COMMIT_RETRY) {
-        record->fault = take_fault(&cells);
+        record->fault = take_fault(row);
     }
-    return cells.is_bad || cells.at != json_array_size(line) ? -1 : 0;
 }
 
 int commit_read_records(const struct commit_object *object, commit_each *each, void *context,
@@ -488,11 +487,16 @@ int commit_read_records(const struct commit_object *object, commit_each *each, v
     const json_t *workers = json_object_get(object->tree, "workers");
     const char *last = last_line(text, size);
     const char *at = memchr(text, '\n', size);
+    AUTO(text_freep) char *room = x_malloc(size + 1); /* of the texts of a line */
     for (int64_t line = 2; last && at && ++at < last; line++) {
         const char *end = memchr(at, '\n', (size_t)(last - at));
-        AUTO(tree_freep) json_t *tree_of_line = load(at, (size_t)(end - at));
         struct commit_record record = {.epoch = object->head.epoch};
-        if (!json_is_array(tree_of_line) || read_record(tree_of_line, workers, &record) < 0) {
+        struct jsonrow row;
+        jsonrow_begin(&row, jsontext_space(at, end), end, room);
+        read_record(&row, workers, &record);
+        AUTO(tree_freep) json_t *failures = (json_t *)(uintptr_t)record.failures;
+        const char *behind = jsonrow_end(&row);
+        if (!behind || jsontext_space(behind, end) != end) {
             return error_set(err, ERROR_INVALID, "line %lld is not a commit record",
                              (long long)line);
         }

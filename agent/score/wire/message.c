@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/wire/message.h"
 
+#include "agent/score/wire/message_rows.h"
 #include "agent/score/wire/request_metrics.h"
 #include "lib/text/jsontext.h"
 
@@ -14,9 +15,6 @@ static const char *const type_names[] = {"hello",     "results", "published", "l
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
 static const char *const fault_names[] = {"scorer", "machine", "back", "input"};
 static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
-
-/* Every JSON reader has exact numbers up to here. */
-static const int64_t integer_max = (int64_t)1 << 53;
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -33,7 +31,7 @@ static int read_number(const json_t *value, const char *field, int64_t minimum, 
 
 static int read_integer(const json_t *tree, const char *field, int64_t *ret_value,
                         struct error *err) {
-    return read_number(json_object_get(tree, field), field, 0, integer_max, ret_value, err);
+    return read_number(json_object_get(tree, field), field, 0, MESSAGE_NUMBER_MAX, ret_value, err);
 }
 
 /* Accepts a pod's name, without characters that could break a log line or a file name. */
@@ -201,8 +199,8 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
     result->is_fault = true;
     result->fault = (enum message_fault)fault;
     result->is_final = fault == MESSAGE_INPUT;
-    if (json_array_size(row) > 4 &&
-        read_number(json_array_get(row, 4), "items", 0, integer_max, &result->items, err) < 0) {
+    if (json_array_size(row) > 4 && read_number(json_array_get(row, 4), "items", 0,
+                                                MESSAGE_NUMBER_MAX, &result->items, err) < 0) {
         return -1;
     }
     return read_said(row, 5, result, err) < 0 ? -1
@@ -226,8 +224,8 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
     if (place && strcmp(place, "o") == 0) {
         result->place = MESSAGE_OBJECT;
         *ret_next = 8;
-        return read_number(json_array_get(row, 6), "size", 0, integer_max, &result->size_bytes,
-                           err) < 0
+        return read_number(json_array_get(row, 6), "size", 0, MESSAGE_NUMBER_MAX,
+                           &result->size_bytes, err) < 0
                    ? -1
                    : read_crc(json_array_get(row, 7), &result->crc, err);
     }
@@ -252,7 +250,7 @@ static int read_failures(const json_t *row, size_t next, struct message_result *
     }
     next++;
     if (json_is_integer(json_array_get(row, next))) {
-        if (read_number(json_array_get(row, next), "size of failures", 1, integer_max,
+        if (read_number(json_array_get(row, next), "size of failures", 1, MESSAGE_NUMBER_MAX,
                         &result->failures_bytes, err) < 0 ||
             read_crc(json_array_get(row, next + 1), &result->failures_crc, err) < 0) {
             return -1;
@@ -265,9 +263,11 @@ static int read_failures(const json_t *row, size_t next, struct message_result *
 /* "d" or "p", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
 static int read_done(const json_t *row, struct message_result *result, struct error *err) {
     size_t next = 0;
-    if (read_number(json_array_get(row, 2), "items", 0, integer_max, &result->items, err) < 0 ||
+    if (read_number(json_array_get(row, 2), "items", 0, MESSAGE_NUMBER_MAX, &result->items, err) <
+            0 ||
         read_number(json_array_get(row, 3), "failed", 0, result->items, &result->failed, err) < 0 ||
-        read_number(json_array_get(row, 4), "us", 0, integer_max, &result->took_us, err) < 0 ||
+        read_number(json_array_get(row, 4), "us", 0, MESSAGE_NUMBER_MAX, &result->took_us, err) <
+            0 ||
         read_place(row, result, &next, err) < 0) {
         return -1;
     }
@@ -374,6 +374,9 @@ static int read_fields(const json_t *tree, struct message *message, struct error
 }
 
 int message_parse(const char *text, size_t size, struct message *ret_message, struct error *err) {
+    if (size <= CONTRACT_MESSAGE_MAX && message_rows_read(text, size, ret_message)) {
+        return 0;
+    }
     AUTO(message_release) struct message message = {0};
     if (tree_parse(text, size, CONTRACT_MESSAGE_MAX, &message.tree, err) < 0) {
         return -1;
@@ -393,6 +396,7 @@ void message_release(struct message *message) {
     free(TAKE(message->leases));
     free(TAKE(message->results));
     free(TAKE(message->numbers));
+    free(TAKE(message->texts));
     json_decref(TAKE(message->tree));
 }
 

@@ -15,6 +15,8 @@ enum {
     MESSAGE_PATHS_MAX = 64,
     MESSAGE_DEATHS_MAX = 1000000,
 };
+/* Every JSON reader has exact numbers up to here. */
+#define MESSAGE_NUMBER_MAX ((int64_t)1 << 53)
 
 enum message_type {
     MESSAGE_HELLO,     /* worker: name, slots, files; with 0 slots it asks for PATHS */
@@ -90,7 +92,9 @@ struct message {
     struct message_lease *leases;
     struct message_result *results;
     int64_t *numbers;
-    json_t *tree; /* pointers in leases and results point into it */
+    /* Pointers in leases and results point into one of these. */
+    json_t *tree;
+    char *texts;
 };
 
 /* INVALID names the field; *ret_message is untouched then. */

@@ -196,6 +196,47 @@ static void test_batches_are_full_messages(void) {
     free(rows);
 }
 
+/* What is read row by row is read as by the JSON library, which gets texts that begin with a space;
+ * so are errors. */
+static void test_rows_are_read_as_trees_are(void) {
+#define RESULTS "{\"type\":\"results\",\"epoch\":7,\"results\":["
+    static const char *const texts[] = {
+        RESULTS "[\"d\",9,1,0,42,\"t\",\"a\\n\\u00e4\\u0000\\\"\"]]}",
+        RESULTS "[\"d\",9,2,1,42,\"n\"],[\"d\",10,2,0,4,\"t\",\"\"]]}",
+        RESULTS "[\"d\",9,1,0,42,\"o\",12,\"1c291ca3\"],[\"d\",10,2,0,4,\"n\"]]}",
+        RESULTS "[\"p\",9,2,1,42,\"n\",[[0,\"why\"]]]]}",
+        RESULTS "[\"f\",9,\"scorer\",\"why\"],[\"w\",3],[\"b\",3]]}",
+        RESULTS "]}",
+        RESULTS "[\"d\",9,1,2,42,\"n\"]]}",
+        RESULTS "[\"d\",9,1,0,42,\"n\"],]}",
+        RESULTS "[\"d\",9,1,0,42,\"n\"]]}x",
+        RESULTS "[\"d\",-9,1,0,42,\"n\"]]}",
+        RESULTS "[\"d\",9,1,0,9007199254740993,\"n\"]]}",
+        RESULTS "[\"d\",9,1,0,42,\"t\",\"\\ud800\"]]}",
+        RESULTS "[\"d\",9,1,0,42,\"t\"]]}",
+        RESULTS "[\"d\",9,1,0,42,\"n\",[]]],\"more\":1}",
+        "{\"type\":\"results\",\"epoch\":9007199254740993,\"results\":[[\"d\",9,1,0,42,\"n\"]]}",
+        "{\"type\":\"results\",\"epoch\":07,\"results\":[[\"d\",9,1,0,42,\"n\"]]}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        AUTO(text_freep) char *spaced = x_printf(" %s", texts[i]);
+        struct error one = {0}, two = {0};
+        struct message rows, trees;
+        int first = message_parse(texts[i], strlen(texts[i]), &rows, &one);
+        int second = message_parse(spaced, strlen(spaced), &trees, &two);
+        CHECK_INT(first, second);
+        CHECK_STR(one.text, two.text);
+        if (first == 0 && second == 0) {
+            AUTO(text_freep) char *said = message_format(&rows);
+            AUTO(text_freep) char *again = message_format(&trees);
+            CHECK_STR(said, again);
+            CHECK_INT(rows.results[0].text_size, trees.results[0].text_size);
+            message_release(&rows);
+            message_release(&trees);
+        }
+    }
+}
+
 int main(void) {
     TEST(test_messages_say_what_they_said);
     TEST(test_bad_messages_name_the_field);
@@ -203,5 +244,6 @@ int main(void) {
     TEST(test_long_and_dirty_texts_become_one_line);
     TEST(test_a_message_beyond_a_mebibyte_is_refused);
     TEST(test_batches_are_full_messages);
+    TEST(test_rows_are_read_as_trees_are);
     return TEST_END();
 }
