@@ -3,71 +3,18 @@
  * work. */
 #include "operator/commands/batch/batch.h"
 
-#include "lib/file.h"
+#include "operator/commands/batch/batch_manifest.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/run/run_text.h"
-#include "operator/kinds/kinds.h"
-#include "operator/resource.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct request {
-    const struct kind_row *row;
-    const char *url, *output, *name, *concurrency, *key, *secrets, *state;
+    struct batch_manifest of;
+    const char *secrets, *state;
     bool prints, restarts;
 };
-
-static bool takes_batches(const struct kind_row *row) {
-    return row->batch;
-}
-
-/* "llm/token": a Secret and its key. */
-static int split_key(char *key, struct kind_batch *batch, struct error *err) {
-    char *slash = key ? strchr(key, '/') : NULL;
-    if (!key) {
-        return 0;
-    }
-    if (!slash || slash == key || !slash[1]) {
-        return error_set(err, ERROR_INVALID, "--key %s: SECRET/KEY is expected", key);
-    }
-    *slash = 0;
-    batch->secret = key;
-    batch->secret_key = slash + 1;
-    return 0;
-}
-
-/* The manifest's text; also *ret_folder, which the volume "work" is. */
-static int make(const struct request *request, const char *path, char **ret_text, char **ret_folder,
-                struct error *err) {
-    char found[PATH_MAX];
-    if (!request->url) {
-        return error_set(err, ERROR_INVALID, "--url says where the model server is");
-    }
-    if (!realpath(path, found) || access(found, R_OK) < 0) {
-        return error_set(err, ERROR_INVALID, "%s: cannot read the file", path);
-    }
-    char *base = strrchr(found, '/');
-    *base++ = 0;
-    AUTO(text_freep) char *standard = cli_command_job_name(base);
-    const char *name = request->name ? request->name : standard;
-    AUTO(text_freep) char *answers = x_printf("%s-answers", name);
-    AUTO(text_freep) char *key = x_strdup(request->key);
-    struct kind_batch batch = {.name = name,
-                               .file = base,
-                               .url = request->url,
-                               .output = request->output ? request->output : answers,
-                               .concurrency = request->concurrency};
-    AUTO(tree_freep) json_t *object = NULL;
-    if (split_key(key, &batch, err) < 0 || request->row->batch(&batch, ret_text, err) < 0) {
-        return -1;
-    }
-    *ret_folder = x_strdup(*found ? found : "/");
-    return resource_parse("the manifest of it", *ret_text, strlen(*ret_text), &object, err);
-}
 
 static int run_it(const struct request *request, const char *manifest, const char *folder,
                   int *ret_code, struct error *err) {
@@ -84,7 +31,10 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
     const struct request *request = context;
     AUTO(text_freep) char *text = NULL;
     AUTO(text_freep) char *folder = NULL;
-    if (make(request, words->values[0], &text, &folder, err) < 0) {
+    if (!request->of.url) {
+        return error_set(err, ERROR_INVALID, "--url says where the model server is");
+    }
+    if (batch_manifest_make(&request->of, words->values[0], &text, &folder, err) < 0) {
         return -1;
     }
     if (request->prints) {
@@ -96,8 +46,8 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
 }
 
 int batch_command(int argc, char **argv) {
-    struct request request = {.row = kinds_having(takes_batches)};
-    if (!request.row) {
+    struct request request = {0};
+    if (!batch_manifest_is_possible()) {
         fprintf(stderr, "windlass batch: no kind of this build takes batch files\n");
         return 2;
     }
@@ -112,14 +62,14 @@ int batch_command(int argc, char **argv) {
         .words_max = 1,
     };
     const struct option options[] = {
-        {"url", 0, OPTION_TEXT, "URL", "Where the model server is.", &request.url},
+        {"url", 0, OPTION_TEXT, "URL", "Where the model server is.", &request.of.url},
         {"output", 0, OPTION_TEXT, "DIR", "The folder of the answers, beside the file.",
-         &request.output},
-        {"name", 0, OPTION_TEXT, "NAME", "The job's name (default: the file's).", &request.name},
+         &request.of.output},
+        {"name", 0, OPTION_TEXT, "NAME", "The job's name (default: the file's).", &request.of.name},
         {"concurrency", 0, OPTION_TEXT, "N", "Requests in flight (default: Auto).",
-         &request.concurrency},
+         &request.of.concurrency},
         {"key", 0, OPTION_TEXT, "SECRET/KEY", "An API key: the file DIR/SECRET/KEY of --secrets.",
-         &request.key},
+         &request.of.key},
         {"secrets", 0, OPTION_TEXT, "DIR", "As in windlass run.", &request.secrets},
         {"state", 0, OPTION_TEXT, "DIR", "As in windlass run.", &request.state},
         {"restart", 0, OPTION_FLAG, NULL, "Ask for everything again.", &request.restarts},

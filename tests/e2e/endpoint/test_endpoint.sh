@@ -247,6 +247,10 @@ timeout 120 "$windlass" batch "$work/My Requests.jsonl" --url "http://127.0.0.1:
 check "and nothing twice" [ "$(wc -l <"$work/plain.asked")" = 300 ]
 "$windlass" batch "$work/My Requests.jsonl" --url http://llm:8000/v1 --print >"$work/printed.yaml"
 check "--print prints a manifest that is valid" "$windlass" check -f "$work/printed.yaml" >/dev/null
+"$windlass" import "$work/My Requests.jsonl" >"$work/imported.yaml"
+check "windlass import makes the same manifest of it" diff <(grep -v '^#' "$work/imported.yaml") \
+    <(grep -v '^#' "$work/printed.yaml" | sed 's#http://llm:8000/v1#http://NAME-THE-SERVER#')
+check "and says what it lacks" grep -q '^#   spec.scorer.endpoint.url: ' "$work/imported.yaml"
 "$windlass" batch "$work/none.jsonl" --url http://llm >"$work/batch.said" 2>&1
 check "a file that is not there: usage" [ $? = 2 ]
 verify_outputs "$work/data"

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/batch/batch_manifest.h"
+
+#include "lib/buffer.h"
+#include "operator/commands/cli_command.h"
+#include "operator/kinds/kinds.h"
+#include "operator/resource.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 64 << 20 }; /* of a row of JSON Lines */
+
+static bool takes_batches(const struct kind_row *row) {
+    return row->batch;
+}
+
+bool batch_manifest_is_possible(void) {
+    return kinds_having(takes_batches) != NULL;
+}
+
+static bool is_request(const char *line, size_t size) {
+    AUTO(tree_freep) json_t *tree = json_loadb(line, size, 0, NULL);
+    return json_is_string(json_object_get(tree, "custom_id")) &&
+           json_is_object(json_object_get(tree, "body"));
+}
+
+/* Of what has been read; NULL: it has none that is not empty, or its end has not come yet. */
+static const char *first_line(const struct buffer *text, bool is_all, size_t *ret_size) {
+    const char *line = text->data + strspn(text->data, " \t\r\n");
+    const char *end = strchr(line, '\n');
+    *ret_size = end ? (size_t)(end - line) : strlen(line);
+    return *line && (end || is_all) ? line : NULL;
+}
+
+bool batch_manifest_is_of(const char *path) {
+    char piece[64 << 10];
+    struct error full = {0};
+    FILE *file = fopen(path, "re");
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, LINE_MAX_BYTES);
+    const char *line = NULL;
+    size_t size = 0;
+    for (size_t got = 1; file && got > 0 && !line;) {
+        got = fread(piece, 1, sizeof piece, file);
+        line = buffer_append(&text, piece, got, &full) == 0 ? first_line(&text, got == 0, &size)
+                                                            : NULL;
+        got = full.kind || memchr(piece, 0, got) ? 0 : got;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return line && is_request(line, size);
+}
+
+/* "llm/token": a Secret and its key. */
+static int split_key(char *key, struct kind_batch *batch, struct error *err) {
+    char *slash = key ? strchr(key, '/') : NULL;
+    if (!key) {
+        return 0;
+    }
+    if (!slash || slash == key || !slash[1]) {
+        return error_set(err, ERROR_INVALID, "--key %s: SECRET/KEY is expected", key);
+    }
+    *slash = 0;
+    batch->secret = key;
+    batch->secret_key = slash + 1;
+    return 0;
+}
+
+int batch_manifest_make(const struct batch_manifest *batch, const char *path, char **ret_text,
+                        char **ret_folder, struct error *err) {
+    char found[PATH_MAX];
+    if (!realpath(path, found) || access(found, R_OK) < 0) {
+        return error_set(err, ERROR_INVALID, "%s: cannot read the file", path);
+    }
+    char *base = strrchr(found, '/');
+    *base++ = 0;
+    AUTO(text_freep) char *standard = cli_command_job_name(base);
+    const char *name = batch->name ? batch->name : standard;
+    AUTO(text_freep) char *answers = x_printf("%s-answers", name);
+    AUTO(text_freep) char *key = x_strdup(batch->key);
+    AUTO(text_freep) char *text = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    struct kind_batch made = {.name = name,
+                              .file = base,
+                              .url = batch->url,
+                              .output = batch->output ? batch->output : answers,
+                              .concurrency = batch->concurrency};
+    if (split_key(key, &made, err) < 0 ||
+        kinds_having(takes_batches)->batch(&made, &text, err) < 0 ||
+        resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
+        return -1;
+    }
+    if (ret_folder) {
+        *ret_folder = x_strdup(*found ? found : "/");
+    }
+    *ret_text = TAKE(text);
+    return 0;
+}
