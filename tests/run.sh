@@ -69,9 +69,9 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# The one-node cluster (tests/cluster/own.sh), and Azurite (tests/azurite/own.sh), which any number use at a time. The
-# first script that needs one starts it, and it ends with the run. A nested run shares nothing. (An API server alone, whose
-# start takes 5 s of a processor, is each script's own: controllers see all namespaces.)
+# The one-node cluster (tests/cluster/own.sh), and those that any number use at a time: Azurite (tests/azurite/own.sh) and
+# an API server (tests/e2e/cluster/jobs.sh). The first script that needs one starts it, and it ends with the run. A nested run
+# shares nothing. (Scripts that change more of an API server than their namespace have one of their own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
@@ -101,10 +101,11 @@ stop_shared() {
     [ ${#warm_pids[@]} -eq 0 ] || { kill "${warm_pids[@]}"; wait "${warm_pids[@]}"; }
     [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
     [ ! -e "$shared/azurite" ] || tests/azurite/start.sh stop "$shared/azurite"
+    [ ! -e "$shared/api" ] || tests/cluster/api-server.sh stop "$shared/api"
 } >/dev/null 2>&1
 print_shared() { # what has worked for several scripts
     local name worked
-    for name in cluster pods azurite ffmpeg; do
+    for name in cluster pods api azurite ffmpeg; do
         worked=$(worked_in "${WINDLASS_ACCOUNTS:-}/$name")
         [ $name != pods ] || worked=$(cat "$shared/pods" 2>/dev/null) # down.sh writes it: kubelet makes their cgroups
         [ -z "$worked" ] || printf '%-85s %5.1f s of processor\n' "of several: $name" "$worked"

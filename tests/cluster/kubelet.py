@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the pods' status as a kubelet and a scheduler would, on an API server that has neither:
     kubelet.py FOLDER [RUN_SECONDS]     FOLDER is api-server.sh's; until SIGTERM
+Where several scripts share the server, FOLDER/namespace names the one whose pods are this one's.
 Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinator's ends, with a termination message.
 The name of a job chooses the course: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
@@ -19,6 +20,8 @@ folder, run_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
 port = int(open(folder + "/port").read())
 token = open(folder + "/token").read().strip()
 context = ssl.create_default_context(cafile=folder + "/pki/ca.crt")
+scope = open(folder + "/namespace").read().strip() if os.path.exists(folder + "/namespace") else ""
+node = "node-" + scope if scope else "node1"
 connection = None
 stopped = False
 signal.signal(signal.SIGTERM, lambda *_: globals().update(stopped=True))
@@ -43,7 +46,7 @@ def ask(method, path, body=None, kind="application/json"):
 
 # The jobs' pods as the API server has them, by uid: a list of all, twenty times a second, would take most of its processor.
 known, known_lock = {}, threading.Lock()
-PODS = "/api/v1/pods?labelSelector=windlass.dev%2Fjob"
+PODS = "/api/v1/" + ("namespaces/%s/" % scope if scope else "") + "pods?labelSelector=windlass.dev%2Fjob"
 
 
 def read_pods(server, more=""):
@@ -201,8 +204,8 @@ own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 own.load_cert_chain(folder + "/pki/server.crt", folder + "/pki/server.key")
 server.socket = own.wrap_socket(server.socket, server_side=True)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node1"}})
-ask("PATCH", "/api/v1/nodes/node1/status", {"status": {
+ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+ask("PATCH", "/api/v1/nodes/" + node + "/status", {"status": {
     "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
     "daemonEndpoints": {"kubeletEndpoint": {"Port": server.server_address[1]}}}}, "application/merge-patch+json")
 
@@ -268,7 +271,7 @@ def step(pod, jobs_with_workers, ended_jobs):
             ask("PATCH", path_of(pod) + "/status", {"status": {"conditions": [unschedulable]}}, "application/merge-patch+json")
     elif not pod["spec"].get("nodeName"):
         ask("POST", path_of(pod) + "/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},
-                                                "target": {"apiVersion": "v1", "kind": "Node", "name": "node1"}})
+                                                "target": {"apiVersion": "v1", "kind": "Node", "name": node}})
     elif phase == "Pending" and job.startswith("stuck-"):
         if not pod["status"].get("containerStatuses"):
             status(pod, "Pending", {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope"'}})

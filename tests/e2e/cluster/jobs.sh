@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 # jobs.sh: a real API server (Kubernetes 1.20 with its garbage collector) in $api, and `windlass controller` on it.
 # For scripts of this folder, which source it after lib.sh; all processes end with the script.
-# The array api_flags: more flags of kube-apiserver.
+# The array api_flags: more flags of kube-apiserver. $namespace: see shared_api.
 declare -a api_flags+=()
+. tests/cluster/accounts.sh
 windlass=$(realpath "${BUILD:-build}")/windlass
 work=$(mktemp -d)
 api=$work/api
@@ -14,11 +15,39 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-tests/cluster/api-server.sh start "$api" --kinds --owner $$ -- "${api_flags[@]}" >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+# In a run of tests/run.sh ($WINDLASS_SHARED) the scripts that set $namespace before, since they change nothing outside of it,
+# use one API server together: the first of them starts it, the runner ends it. $api has what this script needs of it, and its
+# controllers see that namespace.
+shared_api() {
+    local home=$WINDLASS_SHARED/api name
+    mkdir -p "$home" "$api"
+    exec 7>"$WINDLASS_SHARED/api.lock"
+    flock 7
+    if [ ! -e "$home/started" ]; then
+        (on_account api tests/cluster/api-server.sh start "$home" --kinds --controller-manager) >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+        touch "$home/started"
+    fi
+    exec 7>&-
+    for name in pki port token curl; do ln -s "$home/$name" "$api/$name"; done
+    echo "$namespace" >"$api/namespace"
+    sed "s/cluster: windlass-test, user/namespace: $namespace, &/" "$home/kubeconfig" >"$api/kubeconfig"
+    sed "s#$home/kubeconfig#$api/kubeconfig#" "$home/kubectl" >"$api/kubectl"
+    chmod +x "$api/kubectl"
+    manager=later
+}
+scope=()
+if [ -n "${namespace:-}" ] && [ -n "${WINDLASS_SHARED:-}" ]; then
+    shared_api
+    scope=(--namespace "$namespace")
+else
+    namespace=default
+    tests/cluster/api-server.sh start "$api" --kinds --owner $$ -- "${api_flags[@]}" >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+fi
 export KUBECONFIG=$api/kubeconfig
 export XDG_STATE_HOME=$work/xdg # a run of this machine may have the name that a job has here, or that none has
 kubectl=ask_kubectl
 warm_kubectl "$api" "$api/kubectl"
+[ "$namespace" = default ] || "$kubectl" create namespace "$namespace" >/dev/null || exit 3
 # (1.20 does not know CEL and has dropped the rules of our kinds; invalid objects get in, and the controller must cope with them.)
 rm -rf ~/.kube/cache/discovery/127.0.0.1_"$(<"$api/port")" # where kubectl keeps the list of kinds of before
 # Its garbage collector looks for new kinds only every 30 s: a script with new kinds starts it after them
@@ -45,7 +74,7 @@ controller() {
     local name=$1 end=$((SECONDS + 60))
     shift
     : >"$work/$name.log"
-    "$windlass" controller --listen 127.0.0.1:0 --lease-namespace default "$@" 2>"$work/$name.log" &
+    "$windlass" controller --listen 127.0.0.1:0 --lease-namespace "$namespace" "${scope[@]}" "$@" 2>"$work/$name.log" &
     pid=$!
     until port=$(port_of "$name") && [ -n "$port" ]; do
         kill -0 $pid 2>/dev/null && [ $SECONDS -lt $end ] || { cat "$work/$name.log"; return 1; }

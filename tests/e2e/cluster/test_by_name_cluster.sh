@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=by-name-cluster
 . tests/e2e/cluster/jobs.sh
 export XDG_STATE_HOME=$work/xdg
 w() { "$windlass" "$@" >"$work/out" 2>"$work/err" </dev/null; code=$?; }
@@ -11,7 +12,7 @@ get() { "$kubectl" get bs one -o json | jq -r "$1"; }
 told() { grep -qF -- "$1" "$work/out" "$work/err"; }
 job one | "$kubectl" apply -f - >/dev/null || exit 3
 job one >"$work/one.yaml"
-w list -n default -o name
+w list -n "$namespace" -o name
 check "list -o name: $(cat "$work/err")" [ "$(cat "$work/out")" = batchscore/one ]
 w status one -o yaml
 check "status -o yaml of a job that no run here has" grep -q '^kind: BatchScore$' "$work/out"
@@ -64,10 +65,10 @@ uid=$(get .metadata.uid)
 w rerun one
 check "rerun without -n does not reach the cluster: code 2" [ "$code$(get .metadata.uid)" = "2$uid" ]
 check "and says the way" told 'for the job of the cluster add -n NAMESPACE'
-w rerun one -n default
+w rerun one -n "$namespace"
 check "rerun makes it anew: $(cat "$work/err")" [ "$code$(get .metadata.uid | grep -c "$uid")$(get .spec.suspend)" = 00false ]
 check "to begin from the beginning" [ "$(get '.metadata.annotations["windlass.dev/restart"] | length > 0')" = true ]
-w rerun one -n default
+w rerun one -n "$namespace"
 check "a job that runs is not made anew: code 2" [ $code -eq 2 ]
 
 ##### a job is not lost between its deletion and its creation ########################################
@@ -77,7 +78,7 @@ done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
 job two | "$kubectl" apply -f - >/dev/null
 "$kubectl" patch bs two --type=merge -p '{"metadata": {"finalizers": ["test.windlass.dev/hold"]}, "spec": {"suspend": true}}' >/dev/null
 uid=$("$kubectl" get bs two -o jsonpath='{.metadata.uid}')
-"$windlass" rerun two -n default --kubeconfig "$through" >"$work/two" 2>&1 &
+"$windlass" rerun two -n "$namespace" --kubeconfig "$through" >"$work/two" 2>&1 &
 again=$!
 is_leaving() { [ -n "$("$kubectl" get bs two -o jsonpath='{.metadata.deletionTimestamp}')" ]; }
 within 60 is_leaving
@@ -91,7 +92,7 @@ code=$?
 check "end nothing: $(cat "$work/two")" [ "$code$("$kubectl" get bs two -o jsonpath='{.metadata.uid}' | grep -c "$uid")" = 00 ]
 w suspend two
 faults '[{"method": "POST", "path": "batchscores", "status": 400}]'
-w rerun two -n default --kubeconfig "$through"
+w rerun two -n "$namespace" --kubeconfig "$through"
 check "rerun: a creation that is refused: code 2 or 3" [ $code -ge 2 ]
 grep -v '^windlass' "$work/err" | "$kubectl" create -f - >/dev/null
 check "and what was printed makes the job again" [ "$("$kubectl" get bs two -o jsonpath='{.spec.miniBatchSize}')" = 2 ]
@@ -99,11 +100,11 @@ check "and what was printed makes the job again" [ "$("$kubectl" get bs two -o j
 tests/proxy/start.sh stop "$api"
 # The condition that a controller writes at the end.
 ends() {
-    "$kubectl" get --raw /apis/windlass.dev/v1beta1/namespaces/default/batchscores/one |
+    "$kubectl" get --raw /apis/windlass.dev/v1beta1/namespaces/$namespace/batchscores/one |
         jq --arg is "$1" '.status.conditions = [{type: "Succeeded", status: $is, reason: "Ended", message: "by the test",
             lastTransitionTime: "2026-11-21T04:00:00Z"}]' |
         curl -sf --max-time 60 -o /dev/null -X PUT -H 'Content-Type: application/json' --data-binary @- \
-            "http://127.0.0.1:$proxy_port/apis/windlass.dev/v1beta1/namespaces/default/batchscores/one/status"
+            "http://127.0.0.1:$proxy_port/apis/windlass.dev/v1beta1/namespaces/$namespace/batchscores/one/status"
 }
 "$api/kubectl" proxy --port=0 >"$work/proxy.log" 2>&1 &
 within 60 grep -q 'Starting to serve on' "$work/proxy.log"
@@ -119,11 +120,11 @@ w wait one
 check "wait: it has succeeded: code 0" [ $code -eq 0 ]
 w delete one
 check "delete without -n does not reach the cluster: code 2" [ "$code$(get .metadata.name)" = 2one ]
-w delete one -n default
+w delete one -n "$namespace"
 check "delete: $(cat "$work/err")" [ $code -eq 0 ]
 gone() { ! "$kubectl" get bs one -o name; }
 check "and it is gone" within 60 gone
-w delete one -n default
+w delete one -n "$namespace"
 check "a job that is not there: code 2" [ $code -eq 2 ]
 w wait one
 check "nor can it be waited for: code 2" [ $code -eq 2 ]

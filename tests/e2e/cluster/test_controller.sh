@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=controller
 . tests/e2e/cluster/jobs.sh
 python3 tests/cluster/kubelet.py "$api" & kubelet=$!
 
@@ -174,7 +175,7 @@ kill $pid
 wait $pid
 controller after --no-leader-election --agent-image example.com/agent:after
 for pod in wait-upgrade-worker-0 wait-upgrade-coordinator-1; do
-    "$api/curl" /api/v1/namespaces/default/pods/$pod/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
+    "$api/curl" /api/v1/namespaces/$namespace/pods/$pod/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
         -d '{"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": [{"name": "agent", "image": "a", "imageID": "a",
             "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}]}}' >/dev/null # its node says that it ended
 done
@@ -220,7 +221,7 @@ check "replicas: and the one that stopped ended well" [ $? -eq 0 ]
 "$kubectl" create -f - >/dev/null <<YAML
 apiVersion: coordination.k8s.io/v1
 kind: Lease
-metadata: {name: windlass-controller, namespace: default}
+metadata: {name: windlass-controller, namespace: $namespace}
 spec: {holderIdentity: somebody-else, leaseDurationSeconds: 10, leaseTransitions: 9}
 YAML
 within 60 eval "! kill -0 $three 2>/dev/null"

@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=sweep-kills
 . tests/e2e/cluster/jobs.sh
 kind=sw
 seed=${SOAK_SEED:-1} trials=50 kills=2

@@ -6,6 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/spec_defaults.sh
+namespace=trigger
 . tests/e2e/cluster/jobs.sh
 RANDOM=${SOAK_SEED:=$RANDOM}
 echo "# SOAK_SEED=$SOAK_SEED"
@@ -81,6 +82,9 @@ YAML
     check "run, trigger: the text of the trigger names the input" within 60 has_rows ready 1 c
     check "run, trigger: then it waits for another one" within 60 logged ready "Armed: waits until data/READY is written again"
     check "run, rerun: what is there is scored" within 60 has_rows fresh 1 x
+    # (Killed before that it would leave a summary of a success without one.)
+    is_whole() { [ -e "$(folders nightly)/result.json" ]; }
+    check "run, schedule: which is whole" within 60 is_whole
     # shellcheck disable=SC2046 # the shell that waits for it, and itself
     kill -9 "${runs[nightly]}" $(pgrep -P "${runs[nightly]}")
     wait "${runs[nightly]}" 2>/dev/null

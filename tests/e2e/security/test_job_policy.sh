@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=job-policy
 . tests/e2e/cluster/jobs.sh
 k() { "$kubectl" "$@"; }
 cases=tests/data/job-policy/cases.json
