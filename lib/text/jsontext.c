@@ -13,19 +13,20 @@ const char *jsontext_space(const char *at, const char *end) {
     return at;
 }
 
-/* Whether one of eight bytes is not plain: a borrow runs from such a byte into later ones only. */
-static bool has_odd(uint64_t bytes) {
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
-    uint64_t quotes = bytes ^ ones * '"', escapes = bytes ^ ones * '\\';
-    return ((bytes | (bytes - ones * ' ') | (quotes - ones) | (escapes - ones)) & highs) != 0;
+/* Whether one of these bytes is not plain. */
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+static bool has_odd(const char *at) {
+    sixteen bytes;
+    uint64_t halves[2];
+    memcpy(&bytes, at, sizeof bytes);
+    sixteen odd = (sixteen)((bytes < ' ') | (bytes > 0x7f) | (bytes == '"') | (bytes == '\\'));
+    memcpy(halves, &odd, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
 }
 
 const char *jsontext_plain(const char *at, const char *end) {
-    for (uint64_t bytes; (size_t)(end - at) >= sizeof bytes; at += sizeof bytes) {
-        memcpy(&bytes, at, sizeof bytes);
-        if (has_odd(bytes)) {
-            break;
-        }
+    while ((size_t)(end - at) >= sizeof(sixteen) && !has_odd(at)) {
+        at += sizeof(sixteen);
     }
     while (at < end && (unsigned char)(*at - ' ') < 0x80 - ' ' && *at != '"' && *at != '\\') {
         at++;

@@ -9,8 +9,8 @@ enum { JSONTEXT_DEPTH_MAX = 512 };
 
 /* Skips white space: the first other byte, or end. */
 const char *jsontext_space(const char *at, const char *end);
-/* Skips what a string has as it is: ASCII without control characters (DEL is none), quotes and
- * backslashes. */
+/* Skips what a string has as it is: ASCII without control characters (DEL counts as plain), quotes
+ * and backslashes. */
 const char *jsontext_plain(const char *at, const char *end);
 /* Skips the value that starts at `at`. NULL: not a value, nested deeper than JSONTEXT_DEPTH_MAX, or
  * not UTF-8. */

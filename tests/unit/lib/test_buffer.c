@@ -44,9 +44,28 @@ static void test_printf_drop_take(void) {
     CHECK_STR(nothing, "");
 }
 
+/* Short texts are made in a room of their own; it must not show, also of the buffer's own bytes. */
+static void test_printf_of_any_length(void) {
+    struct error err = {0};
+    struct buffer buffer;
+    buffer_init(&buffer, 10000);
+    for (size_t size = 0; size<2000; size += size> 250 && size < 260 ? 1 : 50) {
+        buffer_clear(&buffer);
+        CHECK_OK(buffer_printf(&buffer, &err, "%*s", (int)size, size ? "x" : ""), &err);
+        CHECK_INT(buffer.size, size);
+        CHECK(size == 0 || buffer.data[size - 1] == 'x');
+        CHECK_OK(buffer_printf(&buffer, &err, "%s.", buffer.data ? buffer.data : ""), &err);
+        CHECK_INT(buffer.size, 2 * size + 1);
+    }
+    CHECK_INT(buffer_printf(&buffer, &err, "%9999s", "x"), -1);
+    CHECK_INT(err.kind, ERROR_EXHAUSTED);
+    buffer_release(&buffer);
+}
+
 int main(void) {
     TEST(test_grows_to_the_maximum_and_no_further);
     TEST(test_huge_append_does_not_overflow);
     TEST(test_printf_drop_take);
+    TEST(test_printf_of_any_length);
     return TEST_END();
 }

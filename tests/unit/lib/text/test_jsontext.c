@@ -179,12 +179,12 @@ static void test_every_byte_is_escaped_so_that_it_comes_back(void) {
     buffer_release(&json);
 }
 
-/* At each place of a word of eight bytes, and behind it. */
+/* At each place of sixteen bytes, and behind them. */
 static void test_what_is_plain(void) {
     for (int byte = 0; byte < 256; byte++) {
         bool is_plain = byte >= ' ' && byte < 0x80 && byte != '"' && byte != '\\';
-        for (size_t at = 0; at < 19; at++) {
-            char text[19];
+        for (size_t at = 0; at < 35; at++) {
+            char text[35];
             memset(text, 'x', sizeof text);
             text[at] = (char)byte;
             size_t plain = (size_t)(jsontext_plain(text, text + sizeof text) - text);
