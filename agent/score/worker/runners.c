@@ -290,7 +290,6 @@ static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
             runner->head_waits = true;
             report_event(runner, lease->epoch, lease->lease, MESSAGE_WAITS);
         }
-        pthread_cond_signal(&runner->changed);
     }
 }
 
@@ -315,6 +314,12 @@ void runners_enqueue(struct runners *runners, int64_t epoch, const struct messag
         enqueue(runner, &given);
     }
     pthread_mutex_unlock(&runners->lock);
+    /* Now: hundreds that were woken before would wait for the lock next. */
+    for (size_t i = 0; i < count; i++) {
+        if (leases[i].slot >= 0 && leases[i].slot < runners->count) {
+            pthread_cond_signal(&runners->of[leases[i].slot].changed);
+        }
+    }
 }
 
 static void cancel(struct runner *runner, int64_t lease) {
