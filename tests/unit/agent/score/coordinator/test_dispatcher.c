@@ -133,8 +133,13 @@ static void house_open(struct house *house, const char *folder) {
                                                  .cell_errors_percent = -1}};
     CHECK_OK(journal_open(&journal, &house->prepared.journal, &err), &err);
     house->prepared.form = SINK_NOTHING;
-    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work", "secret",
-                                     &events,       house,       NULL, false};
+    struct server_options options = {.bind = "127.0.0.1:0",
+                                     .certificate_pem = certificate,
+                                     .key_pem = key,
+                                     .socket_path = "/work",
+                                     .token = "secret",
+                                     .events = &events,
+                                     .context = house};
     run_progress_init(&house->dispatcher.progress);
     CHECK_OK(server_open(&options, &house->dispatcher.server, &err), &err);
     dispatcher_start(&house->dispatcher, &house->prepared);
