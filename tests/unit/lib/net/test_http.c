@@ -168,7 +168,7 @@ static void house_open(struct house *house) {
     static const struct server_events events = {page, ignore_peer, ignore_text, ignore_peer};
     struct error err = {0};
     struct server_options options = {"127.0.0.1:0", certificate, key,  "/work", "secret",
-                                     &events,       NULL,        NULL, false};
+                                     &events,       NULL,        NULL, false,   0};
     CHECK_OK(server_open(&options, &house->server, &err), &err);
     pthread_create(&house->thread, NULL, serve, house);
 }

@@ -84,7 +84,7 @@ static void house_open(struct house *house, int port) {
     struct error err = {0};
     AUTO(text_freep) char *bind = x_printf("127.0.0.1:%d", port);
     struct server_options options = {bind,           certificate, key,        "/work", "secret",
-                                     &server_events, house,       READ_TOKEN, false};
+                                     &server_events, house,       READ_TOKEN, false,   0};
     CHECK_OK(server_open(&options, &house->server, &err), &err);
 }
 
@@ -459,9 +459,9 @@ static void test_what_cannot_listen_says_why(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         struct server *server = NULL;
-        struct server_options options = {rows[i].bind, certificate, rows[i].key,
-                                         "/work",      "secret",    &server_events,
-                                         &house,       NULL,        false};
+        struct server_options options = {
+            rows[i].bind,   certificate, rows[i].key, "/work", "secret",
+            &server_events, &house,      NULL,        false,   0};
         CHECK_INT(server_open(&options, &server, &err), -1);
         if (!strstr(err.text, rows[i].sentence)) {
             CHECK_STR(err.text, rows[i].sentence);
@@ -473,7 +473,7 @@ static void test_what_cannot_listen_says_why(void) {
     CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     struct server *server = NULL;
     struct server_options options = {"127.0.0.1:0",  certificate, other_key, "/work", "secret",
-                                     &server_events, &house,      NULL,      false};
+                                     &server_events, &house,      NULL,      false,   0};
     CHECK_INT(server_open(&options, &server, &err), -1);
     CHECK(strstr(err.text, "the certificate cannot be used with this private key: "));
     house_close(&house);

@@ -78,7 +78,7 @@ static void house_open(void) {
     AUTO(text_freep) char *key = NULL;
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     struct server_options options = {"127.0.0.1:0", certificate, key,  "/work", "secret",
-                                     &events,       NULL,        NULL, false};
+                                     &events,       NULL,        NULL, false,   0};
     CHECK_OK(server_open(&options, &house.server, &err), &err);
     house.stop = false;
     house.received = house.closed = 0;
