@@ -93,6 +93,33 @@ static void fuse(const struct cpu_device *cpu, struct schedule *schedule, struct
     }
 }
 
+// A gate whose product only a 1x1 convolution reads: that multiplies what it reads itself.
+static void move_gate(struct cpu_device *cpu, struct schedule *schedule, struct step *chain) {
+    int product = chain->outputs[0], full, gate;
+    struct step *user = schedule_only_user(schedule, product);
+    bool fits = user && user->kernel == &fast_conv && step_conv_takes_gate(user) &&
+                user->inputs[0] == product && chain_is_gate(schedule, chain, &full, &gate);
+    for (int i = 1; fits && i < user->input_count; i++) {
+        fits = user->inputs[i] != product;
+    }
+    if (!fits) {
+        return;
+    }
+    schedule->slots[product].place = PLACE_NONE;
+    user->inputs[0] = full;
+    step_conv_add_gate(cpu, schedule, user, gate);
+    chain->release(chain->state);
+    *chain = (struct step){0};
+}
+
+void conv_chain_gates(struct cpu_device *cpu, struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        if (schedule->steps[i].node && schedule->steps[i].kernel == &fast_chain) {
+            move_gate(cpu, schedule, &schedule->steps[i]);
+        }
+    }
+}
+
 void conv_chain_fuse(const struct cpu_device *cpu, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         if (schedule->steps[i].node && schedule->steps[i].kernel == &fast_chain) {

@@ -10,3 +10,7 @@
  * of the convolution or concatenation itself is never in memory. Call once, when both kinds of
  * steps are prepared. */
 void conv_chain_fuse(const struct cpu_device *cpu, struct schedule *schedule);
+/* Squeeze and excite: where only a 1x1 convolution reads the product of an activation and its gate,
+ * it multiplies what it reads. Call before conv_chain_fuse, when both kinds of steps are prepared.
+ */
+void conv_chain_gates(struct cpu_device *cpu, struct schedule *schedule);

@@ -154,6 +154,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         drop_packed(schedule, step);
     }
     attention_fuse(cpu, schedule);
+    conv_chain_gates(cpu, schedule);
     conv_chain_fuse(cpu, schedule);
     hold_constants(schedule);
     return device_fill_kernels(device, reference_kernels, schedule, err);

@@ -174,6 +174,31 @@ void chain_run_rows(const void *state, const struct chain_rows *rows) {
     }
 }
 
+/* ---- gates ----------------------------------------------------------------------------------- */
+
+bool chain_is_gate(const struct schedule *schedule, const struct step *step, int *ret_full,
+                   int *ret_gate) {
+    const struct chain *chain = step->state;
+    const struct shape *domain = &chain->domain;
+    const struct chain_instruction *product = &chain->instructions[0];
+    if (!chain->lanes || chain->instruction_count != 1 || product->op != CHAIN_MUL ||
+        chain->output_count != 1) {
+        return false;
+    }
+    const struct chain_value *a = &chain->values[product->in[0]];
+    const struct chain_value *b = &chain->values[product->in[1]];
+    const struct chain_value *full = shape_equal(&a->shape, domain) ? a : b;
+    const struct chain_value *gate = full == a ? b : a;
+    bool is_gate = full->kind == CHAIN_INPUT && gate->kind == CHAIN_INPUT && full->slot >= 0 &&
+                   gate->slot >= 0 && shape_equal(&full->shape, domain) &&
+                   gate->shape.rank == domain->rank && gate->shape.dims[0] == domain->dims[0] &&
+                   gate->shape.dims[1] == domain->dims[1] && shape_pixels(&gate->shape) == 1 &&
+                   schedule->slots[gate->slot].place != PLACE_CONSTANT;
+    *ret_full = full->slot;
+    *ret_gate = gate->slot;
+    return is_gate;
+}
+
 /* ---- pieces of another kernel's output ------------------------------------------------------- */
 
 static bool is_one_row(const struct chain *chain) {

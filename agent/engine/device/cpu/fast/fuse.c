@@ -236,7 +236,8 @@ static struct conv_step *conv_step_new(const struct vector_ops *ops,
         .source = {.weights = weights, .bias = bias, .transposed = shape.transposed},
         .low = -INFINITY,
         .high = INFINITY,
-        .add = -1};
+        .add = -1,
+        .gate = -1};
     return conv;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The step of a fast convolution: prepared once, run for each batch. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/engine/device/cpu/fast/dilated.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
@@ -83,6 +84,10 @@ static size_t place_copies(const struct vector_ops *ops, struct conv_step *state
         bytes +=
             conv_blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
     }
+    if (state->gate >= 0) {
+        state->gate_offset = bytes;
+        bytes += conv_affine_count(ops, s->n, s->channels_in) * sizeof(float);
+    }
     if (state->is_split) {
         state->plain_in = bytes;
         bytes += conv_blocked_count(ops, plain->n, s->channels_in, plain->in_h, plain->in_w) *
@@ -120,6 +125,27 @@ void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     conv_plan(&state->conv, threads, state->is_split || state->in_layout != 0,
               !state->is_split && state->in_layout & LAYOUT_AFFINE);
     step->scratch_bytes = place_copies(ops, state);
+}
+
+bool step_conv_takes_gate(const struct step *step) {
+    const struct conv_step *state = step->state;
+    return state->conv.flat && !state->normed && state->gate < 0;
+}
+
+// The input has to be loaded to windows then: these are parts of one long row.
+void step_conv_add_gate(struct cpu_device *cpu, struct schedule *schedule, struct step *step,
+                        int slot) {
+    struct conv_step *state = step->state;
+    state->gate = schedule_add_input(schedule, step, slot);
+    state->gate_layout = schedule->slots[slot].layout;
+    conv_release(&state->conv);
+    state->conv = conv_of(cpu, state, CONV_DIRECT, false);
+    struct conv_shape *s = &state->conv.shape;
+    s->in_w *= s->in_h;
+    s->out_w *= s->out_h;
+    s->in_h = s->out_h = 1;
+    conv_plan(&state->conv, threads_count(cpu->threads), true, true);
+    step->scratch_bytes = place_copies(cpu->vectors, state);
 }
 
 struct conversion {
@@ -173,6 +199,22 @@ static void run_split(const struct call *call, const struct conv_operand *in,
     dilated_join(&dilated, plain_out.data, out->data);
 }
 
+// The gate's numbers as scales, with zeros as shifts and for lanes beyond the channels.
+static float *scales_of(const struct call *call) {
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct conv_step *state = call->state;
+    const struct tensor *gate = call->inputs[state->gate];
+    float *affine = (float *)(void *)((char *)call->scratch + state->gate_offset);
+    size_t channels = (size_t)state->shape.channels_in;
+    size_t all = conv_affine_count(cpu->vectors, 1, state->shape.channels_in);
+    size_t step = state->gate_layout ? all / 2 : channels;
+    memset(affine, 0, all * (size_t)state->shape.n * sizeof *affine);
+    for (size_t n = 0; n < (size_t)state->shape.n; n++) {
+        memcpy(affine + n * all, (const float *)gate->data + n * step, channels * sizeof *affine);
+    }
+    return affine;
+}
+
 static int conv_step_run(const struct call *call, struct error *err UNUSED) {
     struct cpu_device *cpu = (struct cpu_device *)call->device;
     const struct conv_step *state = call->state;
@@ -194,6 +236,9 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
         add =
             (struct conv_operand){.data = (float *)(scratch + state->add_offset), .blocked = true};
         convert(cpu, &y->shape, &from, &add);
+    }
+    if (state->gate >= 0) {
+        in.affine = scales_of(call);
     }
     struct conv_operand made = out;
     if (state->out_offset != SIZE_MAX) {

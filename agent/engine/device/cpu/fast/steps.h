@@ -38,10 +38,13 @@ struct conv_step {
     float epsilon;
     float low, high; /* the result is clamped to [low, high] (relu, clip); infinities: it is not */
     int add; /* index, among the step's inputs, of a value that is added to the result; -1: none */
+    /* Index, among the step's inputs, of numbers [n, c, 1, 1] by which the channels of the input
+     * are multiplied when they are read; -1: none. */
+    int gate;
     struct conv_after *after; /* ../conv_chain.h, called with a struct call; owned; NULL: none */
     /* Set when the layouts are known. */
     struct conv conv;
-    int in_layout, add_layout, out_layout;
+    int in_layout, add_layout, out_layout, gate_layout;
     /* A dilated convolution that is computed as a plain one (dilated.h); where the input and the
      * output of that are in the step's scratch memory. */
     bool is_split;
@@ -50,6 +53,7 @@ struct conv_step {
     /* Where blocked copies of input, result and `add` are in the step's scratch memory; SIZE_MAX:
      * no copy is needed. */
     size_t in_offset, out_offset, add_offset;
+    size_t gate_offset; /* of the scales and shifts that `gate` gives */
 };
 
 /* An addition, or a relu or clip alone; the state of its step. */
@@ -126,6 +130,11 @@ void fuse_steps(const struct vector_ops *ops, struct schedule *schedule);
  * conv_step, which owns memory; the other states are freed with free. */
 void step_conv_free(void *state);
 void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+/* For a prepared convolution: whether its input may be multiplied by a gate; lets it be multiplied
+ * by this slot. The input is blocked and nothing is pending on it. */
+bool step_conv_takes_gate(const struct step *step);
+void step_conv_add_gate(struct cpu_device *cpu, struct schedule *schedule, struct step *step,
+                        int slot);
 void step_combine_prepare(struct schedule *schedule, struct step *step);
 void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void step_resize_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
