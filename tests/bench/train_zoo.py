@@ -4,6 +4,7 @@ PyTorch: the same weights, the same batch in every step, SGD with momentum, floa
     train_zoo.py peer FOLDER NAME STEPS LAYOUT                                  PyTorch, in a process of its own
 The networks have no dropout and no stochastic depth, so that both sides compute the same losses. What counts is processor
 time a step, which other programs on the machine disturb least; PyTorch's is that of the better of its memory formats."""
+import ctypes
 import json
 import os
 import re
@@ -114,11 +115,24 @@ def make(folder, name):
                       output_names=['y'], dynamic_axes={'x': {0: 'n'}, 'y': {0: 'n'}})
 
 
+def openblas_core():
+    """Of a processor that is newer than itself OpenBLAS knows nothing, and takes kernels of SSE3: this names better ones."""
+    with open('/proc/cpuinfo') as file:
+        flags = file.read().split()
+    return 'SKYLAKEX' if 'avx512vl' in flags else 'HASWELL' if 'avx2' in flags else 'PRESCOTT'
+
+
 def check_blas():
     """Debian's PyTorch takes any BLAS; with the reference one products are many times as slow."""
     with open('/proc/self/maps') as file:
-        if not re.search('openblas|blis|mkl_', file.read()):
-            raise SystemExit('train_zoo.py: PyTorch has the reference BLAS: OpenBLAS is expected (libopenblas0-pthread)')
+        found = re.search(r'/\S*(openblas|blis|mkl_)\S*', file.read())
+    if not found:
+        raise SystemExit('train_zoo.py: PyTorch has the reference BLAS: OpenBLAS is expected (libopenblas0-pthread)')
+    if found[1] == 'openblas':
+        name = ctypes.CDLL(found[0]).openblas_get_corename
+        name.restype = ctypes.c_char_p
+        if name().decode().upper() != os.environ['OPENBLAS_CORETYPE'].upper():
+            raise SystemExit(f"train_zoo.py: OpenBLAS has the kernels of {name().decode()}, {os.environ['OPENBLAS_CORETYPE']} is expected")
 
 
 def peer(name, steps, layout):
@@ -149,7 +163,8 @@ def one(folder, trainer, name, steps, rounds, threads):
                     folder, ZOO[name][1][0], steps + WARM, turn)
             else:
                 command = [sys.executable, __file__, 'peer', folder, name, str(steps + WARM), side]
-                environment = {'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads)}
+                environment = {'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads),
+                               'OPENBLAS_CORETYPE': os.environ.get('OPENBLAS_CORETYPE') or openblas_core()}
             wall, processor, losses[side] = watch(command, environment, steps)
             seen[side].append((processor, wall))
     median = {side: statistics.median(p for p, _ in turns) for side, turns in seen.items()}
