@@ -39,6 +39,10 @@ for name in "${!all[@]}"; do
 done
 check "a tied weight that the exporter has written transposed: trained as one" train folded data/folded.onnx folded
 check "and the log says so" grep -q "^tied weights, each trained as one .* (1): rows.weight; " "$work/log"
+check "numbers that the exporter has computed from parameters: trained" train sharp data/sharp.onnx sharp
+check "whole" said "4 of 4 tensors, 869 of 869 parameters are trained; frozen: none"
+check "the log names them" grep -q "^the exporter has computed these .* (2): onnx::Mul_[0-9]*, onnx::Mul_[0-9]*; " "$work/log"
+check "and both have moved, the formula's own number has not" moved sharp sharp
 whole() { said "26 of 26 tensors, 6683 of 6683 parameters are trained; frozen: none"; }
 check "copied layers of the recipe's export, with a transformer's dropout: trained" train copies data/copies.apart.onnx apart
 check "each of them apart" whole
@@ -66,7 +70,8 @@ if runtime=$(tests/onnxruntime.sh); then check "and ONNX Runtime gives the same 
 further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 195 of 195 parameters are trained; frozen: none"; }
 check "the result is trained further: what was a constant is not one of its weights" further
 check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches
-check "all ten, and four statistics are not" said "10 of 10 tensors, 795 of 795 parameters are trained; frozen: none"
+check "all ten" said "10 of 10 tensors, 795 of 795 parameters are trained; frozen: none"
+check "the log names the four statistics that are not" grep -q "^not trained, 4 statistics of norms.* (32 numbers): .*bn.running_mean" "$work/log"
 check "a norm that was frozen in a network in train(), and spectral norms: trained" train held data/held.onnx held
 held() { said "13 of 13 tensors, 931 of 931 parameters are trained; frozen: none"; }
 check "whole" held

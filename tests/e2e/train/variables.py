@@ -91,6 +91,14 @@ def networks():
         def forward(self, x):
             return self.head(self.layers(x.reshape(-1, 12, 24)).mean(1))
 
+    class Sharp(nn.Module):  # constant folding writes a formula of a parameter, and an element, as one number
+        def __init__(self):
+            super().__init__()
+            self.sharpness, self.shares, self.head = nn.Parameter(torch.tensor(0.3)), nn.Parameter(torch.randn(2)), nn.Linear(288, CLASSES)
+
+        def forward(self, x):
+            return self.head(torch.tanh(x.flatten(1) * self.shares[1])) * (self.sharpness + 1) / 2
+
     class Determinant(nn.Module):  # runs, and has no gradient
         def __init__(self):
             super().__init__()
@@ -150,7 +158,7 @@ def networks():
             x = torch.tanh(self.bn(self.b(torch.tanh(self.an(self.a(x)))))).mean((2, 3))
             return self.head(torch.tanh(self.old(torch.tanh(self.middle(x)))))
 
-    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant, Noise, Fused, Held)}
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Sharp, Copies, Determinant, Noise, Fused, Held)}
 
 
 def export(network, x, path, mode, folds=False):
@@ -179,7 +187,7 @@ def make(folder):
         if name == "copies":
             export(network.train(), x, base + ".apart.onnx", torch.onnx.TrainingMode.TRAINING)
         mode = torch.onnx.TrainingMode.PRESERVE if name in ("batches", "held") else torch.onnx.TrainingMode.EVAL
-        export(network.train(name == "held"), x, base + ".onnx", mode, name == "folded")
+        export(network.train(name == "held"), x, base + ".onnx", mode, name in ("folded", "sharp"))
         torch.nn.functional.cross_entropy(double(torch.tensor(x).double()), torch.tensor(y)).backward()
         os.makedirs(base + ".gradients")
         for parameter, value in double.named_parameters():

@@ -68,12 +68,13 @@ void aliases_note(struct forms_list *list, const char *name) {
 
 static bool is_computed(const struct value *value) {
     return value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&
-           value->name && exporter_constant_has_name(value->name) && shape_count(&value->shape) > 1;
+           value->name && exporter_constant_has_name(value->name) &&
+           (shape_count(&value->shape) > 1 || exporter_constant_is_folded(value->name));
 }
 
 static bool is_numbered(const struct graph *network, int value) {
     const char *name = value < 0 ? NULL : network->values[value].name;
-    return name && strncmp(name, "onnx::", 6) == 0;
+    return name && exporter_constant_is_folded(name);
 }
 
 /* PyTorch's exporter writes the weight of a Gemm or of a convolution as it is. One that it numbers

@@ -5,8 +5,14 @@
 
 #include <string.h>
 
+static const char folded[] = "onnx::";
+
+bool exporter_constant_is_folded(const char *name) {
+    return strncmp(name, folded, strlen(folded)) == 0;
+}
+
 bool exporter_constant_has_name(const char *name) {
-    static const char *const begins[] = {"/", "_", "val_", "const", "Const", "onnx::"};
+    static const char *const begins[] = {"/", "_", "val_", "const", "Const", folded};
     for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
         if (strncmp(name, begins[i], strlen(begins[i])) == 0) {
             return true;

@@ -134,8 +134,10 @@ static bool is_floating(const struct value *value) {
             value->type == TENSOR_BFLOAT16 || value->type == TENSOR_FLOAT64);
 }
 
+/* A parameter's, or that of a number computed from one: log_scale.exp(), p[0]. */
 static bool is_parameter_name(const char *name) {
-    return !exporter_constant_has_name(name) && strspn(name, "0123456789") < strlen(name);
+    return exporter_constant_is_folded(name) ||
+           (!exporter_constant_has_name(name) && strspn(name, "0123456789") < strlen(name));
 }
 
 static bool is_mask(const struct value *value) {

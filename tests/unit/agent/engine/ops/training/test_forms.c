@@ -342,7 +342,7 @@ static void test_identities(void) {
     }
 }
 
-/* What only the log can say: one folded tensor in two places, and one that is a formula. */
+/* What only the log can say: one folded tensor in two places, and two that are formulas. */
 static void test_computed(void) {
     struct fixture fixture;
     begin(&fixture, 13);
@@ -353,12 +353,16 @@ static void test_computed(void) {
     network->values[norm].name = "onnx::Div_9";
     int x = network_node(network, "MatMul", (int[]){fixture.x, both, -2}, NULL);
     x = network_node(network, "MatMul", (int[]){x, both, -2}, NULL);
-    network_output(network, network_node(network, "Div", (int[]){x, norm, -2}, NULL));
+    x = network_node(network, "Div", (int[]){x, norm, -2}, NULL);
+    int scale = network_constant(network, (struct shape){0}, 0.5f, 1);
+    network->values[scale].name = "onnx::Mul_11";
+    network_output(network, network_node(network, "Mul", (int[]){x, scale, -2}, NULL));
     CHECK_OK(normalize(&fixture), &fixture.err);
     CHECK_INT((int)fixture.forms.tied.count, 1);
     CHECK_STR(fixture.forms.tied.names[0], "onnx::MatMul_7");
-    CHECK_INT((int)fixture.forms.computed.count, 1);
+    CHECK_INT((int)fixture.forms.computed.count, 2);
     CHECK_STR(fixture.forms.computed.names[0], "onnx::Div_9");
+    CHECK_STR(fixture.forms.computed.names[1], "onnx::Mul_11");
     end(&fixture);
 }
 

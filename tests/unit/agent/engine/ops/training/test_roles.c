@@ -151,6 +151,7 @@ static void make_all_roles(struct network *network) {
     x = node(network, "Add", x, weight(network, "positions", row));
     x = node(network, "Mul", x, number(network, "layer.temperature"));
     x = node(network, "Mul", x, number(network, "onnx::Mul_12"));
+    x = node(network, "Mul", x, number(network, "val_3"));
     x = node(network, "Mul", x, literal(network, "/Constant_output_0", row));
     int mask = weight(network, "mask", row);
     ((float *)network->values[mask].constant.data)[1] = -INFINITY;
@@ -166,12 +167,19 @@ static void test_roles(void) {
     static const struct {
         const char *name;
         int role;
-    } rows[] = {{"norm.scale", ROLE_VARIABLE}, {"norm.shift", ROLE_VARIABLE},
-                {"norm.mean", ROLE_STATISTIC}, {"norm.variance", ROLE_STATISTIC},
-                {"positions", ROLE_VARIABLE},  {"layer.temperature", ROLE_VARIABLE},
-                {"onnx::Mul_12", ROLE_NUMBER}, {"/Constant_output_0", ROLE_LITERAL},
-                {"mask", ROLE_MASK},           {"low.limit", ROLE_VARIABLE},
-                {"pad.value", ROLE_SETTING},   {"unread", -1},
+    } rows[] = {{"norm.scale", ROLE_VARIABLE},
+                {"norm.shift", ROLE_VARIABLE},
+                {"norm.mean", ROLE_STATISTIC},
+                {"norm.variance", ROLE_STATISTIC},
+                {"positions", ROLE_VARIABLE},
+                {"layer.temperature", ROLE_VARIABLE},
+                {"onnx::Mul_12", ROLE_VARIABLE},
+                {"val_3", ROLE_NUMBER},
+                {"/Constant_output_0", ROLE_LITERAL},
+                {"mask", ROLE_MASK},
+                {"low.limit", ROLE_VARIABLE},
+                {"pad.value", ROLE_SETTING},
+                {"unread", -1},
                 {"head", ROLE_FROZEN}};
     struct network network;
     struct training_graph graph;
@@ -182,9 +190,9 @@ static void test_roles(void) {
         CHECK_INT(role_of(&network, &graph, rows[i].name), rows[i].role);
     }
     struct role_amount trained = roles_amount(&graph.roles, &network.graph, ROLE_VARIABLE);
-    CHECK_INT((int)trained.tensors, 5);
-    CHECK_INT((int)trained.elements, 3 * WIDTH + 2);
-    CHECK_INT((int)graph.variable_count, 5);
+    CHECK_INT((int)trained.tensors, 6);
+    CHECK_INT((int)trained.elements, 3 * WIDTH + 3);
+    CHECK_INT((int)graph.variable_count, 6);
     CHECK_INT((int)graph.norm_count, 1);
     training_graph_release(&graph);
     arena_release(&network.graph.arena);
