@@ -32,6 +32,7 @@ for i in $(seq 101 140); do
     ip -n "$net_prefix-3" addr add "10.77.0.$i/24" dev eth0
     addresses+=("10.77.0.$i")
 done
+mkfifo "$work/hold" # what keeps a flood's connections open
 make_certificate "$work"
 folder_of_files "$work/data/in" "$ITEMS"
 spec_schema crds/batchscore.yaml "$work/schema.json"
@@ -59,7 +60,9 @@ run() {
     pod coordinator coordinate -15
     sleep 1
     [ "$#" = 1 ] || {
-        sleep 1000 | nsenter --net="/run/netns/$net_prefix-3" -- python3 tests/e2e/security/flood.py 10.77.0.1:8443 "$COUNT" "${addresses[@]}" >"$work/flood.log" &
+        nsenter --net="/run/netns/$net_prefix-3" -- python3 tests/e2e/security/flood.py 10.77.0.1:8443 "$COUNT" "${addresses[@]}" \
+            <"$work/hold" >"$work/flood.log" &
+        exec 8>"$work/hold"
         sleep 1
     }
     pod first score 0
@@ -73,6 +76,7 @@ run() {
     done
     touch "$work/over"
     wait "$probing" "${pids[@]}"
+    exec 8>&-
     ip netns pids "$net_prefix-3" | xargs -r kill -9
     [ "$(jq .items.done "$work/out/summary.json")" = "$ITEMS" ] || { echo "strangers.sh: rows are missing" >&2; exit 1; }
     awk -v n="$ITEMS" -v s="$(scorer_seconds "$work")" -v kb="$last_kb" 'BEGIN { printf "%.0f %d\n", n / s, kb }' >>"$work/$1"
