@@ -3,6 +3,7 @@
 
     gitops.py tools FOLDER               Argo CD's check in Lua 5.1; kstatus by its rules (tests/kstatus.py); both over
                                          the statuses that the controller's plan writes (tests/data/plan), too
+    gitops.py workflows FOLDER           what docs/operate/workflows has, for test_gitops.sh
     gitops.py statuses FOLDER            writes each status to the BatchScore case-NUMBER of api-server.sh's server
     gitops.py helm NUMBERS CODE ANSWER   what helm --wait has answered for these cases with that exit code
     gitops.py flux FOLDER LIVES...       Flux's expressions in the CEL of crd-server.sh's server, over the cases, and over the
@@ -12,6 +13,8 @@ import json
 import re
 import subprocess
 import sys
+
+import yaml
 
 import crd_client
 from crd_client import DEFINITIONS, causes, check
@@ -90,6 +93,35 @@ def tools(folder):
         if found:
             wrong.append(f"{path}: {found}")
     check("what the controller writes is what they read", "\n".join(wrong) if planned else "it writes nothing")
+
+
+##### Argo Workflows, Tekton ######################################################################
+def first_conditions():
+    """Of all statuses that the plans of all kinds write: those whose first condition is not Succeeded. A selector of Argo
+    Workflows finds a condition by its place only."""
+    for path in sorted(glob.glob("tests/data/plan*/*.json")):
+        with open(path) as file:
+            status = json.load(file).get("want", {}).get("status") or {}
+        types = [one["type"] for one in status.get("conditions", [])]
+        if types[:1] not in ([], ["Succeeded"]):
+            yield f"{path}: {types}"
+
+
+def workflows(folder):
+    """Writes the manifests in docs/operate/workflows as FOLDER/TOOL-job.yaml, and Tekton's script as FOLDER/script."""
+    check("the first condition of a job is Succeeded", "\n".join(first_conditions()))
+    with open("docs/operate/workflows/argo.yaml") as file:
+        step = next(yaml.safe_load_all(file))["spec"]["templates"][1]["resource"]
+    check("Argo Workflows looks at it", differs((step["successCondition"], step["failureCondition"]),
+                                                ("status.conditions.0.status == True", "status.conditions.0.status == False")))
+    with open("docs/operate/workflows/tekton.yaml") as file:
+        task, pipeline = list(yaml.safe_load_all(file))[:2]
+    made = {"argo": step["manifest"], "tekton": pipeline["spec"]["tasks"][0]["params"][0]["value"]}
+    for tool, manifest in made.items():
+        with open(f"{folder}/{tool}-job.yaml", "w") as file:
+            file.write(re.sub(r"{{[a-z.]*}}|[$][(]params.day[)]", "2026-11-22", manifest))
+    with open(f"{folder}/script", "w") as file:
+        file.write(task["spec"]["steps"][0]["script"])
 
 
 ##### kstatus, in helm ############################################################################
@@ -193,5 +225,5 @@ def flux(folder, *lives):
         flux_lives(server, path)
 
 
-{"tools": tools, "statuses": statuses, "helm": helm, "flux": flux}[sys.argv[1]](*sys.argv[2:])
+{"tools": tools, "workflows": workflows, "statuses": statuses, "helm": helm, "flux": flux}[sys.argv[1]](*sys.argv[2:])
 sys.exit(crd_client.failures > 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How GitOps tools see a BatchScore (docs/operate/gitops.md), over the statuses of tests/data/gitops: Argo CD by
+# How GitOps tools and workflows see a BatchScore (docs/operate/gitops.md, pipelines.md), over the statuses of tests/data/gitops: Argo CD by
 # docs/operate/gitops/health.lua in Lua 5.1 with nothing but the language; kstatus by its rules (tests/kstatus.py)
 # and by its own code, which is in helm: helm upgrade --wait on a real API server; Flux's
 # healthCheckExprs of docs/operate/gitops/flux.yaml by the CEL of a real 1.36 server, also at each step of recorded lives
@@ -75,6 +75,12 @@ for word in "${words[@]}"; do
         has_seen_all && break
     done
     tools helm "$numbers" $code "$folder/answer"
+done
+##### Argo Workflows, Tekton ######################################################################
+# The server takes the jobs of docs/operate/workflows.
+tools workflows "$folder"
+for tool in argo tekton; do
+    check "the server takes the job of $tool.yaml" eval 'kubectl create --dry-run=server -f "$folder/$tool-job.yaml" >/dev/null'
 done
 tests/cluster/api-server.sh stop "$folder/old"
 
