@@ -52,7 +52,8 @@ struct run {
     json_t *object;  /* the manifest; after the start, the object as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
     json_t *secret_objects;
-    const json_t *earlier; /* borrowed; run_record.h */
+    const json_t *earlier;    /* borrowed; run_record.h */
+    const json_t *parameters; /* the same; resource_files.h */
     struct job_options kind_options;
     struct kind_set *kinds;
     struct run_children children;
@@ -229,7 +230,7 @@ static int start(struct run *run, struct error *err) {
                                  json_array_get(run->secret_objects, i), on_applied, run);
     }
     run->cluster->ops->write(run->cluster, CLUSTER_APPLY, run->object, on_applied, run);
-    AUTO(tree_freep) json_t *arguments = run_options_again(&run->options);
+    AUTO(tree_freep) json_t *arguments = run_options_again(&run->options, run->parameters);
     const struct run_record_facts facts = {.state_folder = run->state_folder,
                                            .owns_state = !run->options.state,
                                            .folders = run->folders,
@@ -517,11 +518,12 @@ static void print_error(void *context, const char *text, const char *lines) {
     *code = 2; /* also when it is missing or unreadable */
 }
 
-static int run_one(const struct run_options *options, const char *path, json_t *object_new,
-                   const json_t *earlier) {
+static int run_one(const struct run_options *options, const struct resource_file *file,
+                   json_t *object_new, const json_t *earlier) {
     struct run run = {.signal_fd = -1,
                       .options = *options,
-                      .file = x_strdup(path),
+                      .file = x_strdup(file->path),
+                      .parameters = file->parameters,
                       .object = object_new,
                       .earlier = earlier};
     int code = run_job(&run);
@@ -541,7 +543,7 @@ static int run_all(const struct run_options *options, struct resource_files *fil
         return run_steps(options, files, run_one);
     }
     for (size_t i = 0; i < files->count && code == 0; i++) {
-        code = run_one(options, files->at[i].path, TAKE(files->at[i].object), NULL);
+        code = run_one(options, &files->at[i], TAKE(files->at[i].object), NULL);
     }
     return code;
 }

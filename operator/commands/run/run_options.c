@@ -5,6 +5,7 @@
 #include "operator/kinds/kinds.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { WORKERS_MAX = 1024 };
 
@@ -93,13 +94,21 @@ static void add_number(json_t *list, const char *option, int64_t value) {
     }
 }
 
-json_t *run_options_again(const struct run_options *options) {
+/* word: NAME=VALUE of --set, which was checked. */
+static bool is_of(const json_t *parameters, const char *word) {
+    AUTO(text_freep) char *name = x_strndup(word, strcspn(word, "="));
+    return tree_find(parameters, "name", name) != NULL;
+}
+
+json_t *run_options_again(const struct run_options *options, const json_t *parameters) {
     json_t *list = json_array();
     for (size_t i = 0; i < options->volumes.count; i++) {
         add(list, "--volume", options->volumes.values[i]);
     }
     for (size_t i = 0; i < options->sets.count; i++) {
-        add(list, "--set", options->sets.values[i]);
+        if (is_of(parameters, options->sets.values[i])) {
+            add(list, "--set", options->sets.values[i]);
+        }
     }
     add(list, "--stores", options->stores);
     add(list, "--secrets", options->secrets);

@@ -16,6 +16,7 @@ struct run_options {
 /* 1: the help was printed. */
 NODISCARD int run_options_read(struct run_options *options, int argc, char **argv,
                                struct error *err);
-/* The words that start the same run again, without its manifest, its folder of logs and --restart:
- * an array of texts, owned. */
-json_t *run_options_again(const struct run_options *options);
+/* The words that start the same run again, without its manifest, its folder of logs, --restart, and
+ * the values of --set for parameters of other jobs: an array of texts, owned. parameters: those of
+ * the job; NULL: none. */
+json_t *run_options_again(const struct run_options *options, const json_t *parameters);

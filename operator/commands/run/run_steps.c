@@ -29,7 +29,7 @@ static int run_step(const struct run_options *options, struct run_graph *graph, 
         is_kept = !options->restart && !options->dry_run &&
                   run_graph_is_undisturbed(graph, index) &&
                   run_resume_is_done(&list, object, file->path, options, earlier);
-        code = is_kept ? 0 : run_one(options, file->path, json_incref(object), earlier);
+        code = is_kept ? 0 : run_one(options, file, json_incref(object), earlier);
     }
     if (is_kept) {
         fprintf(stderr, "windlass: %s has succeeded before, with the same spec and input\n", name);

@@ -106,7 +106,7 @@ check "an address in the spec: never kept" [ "$code $(kept)/ $(ended)" = "0 aa /
 cd "$work/mini" || exit 3
 sed -i 's#^spec:#spec:\n  parameters: [{name: day, value: monday}]#; s#path: d/aa#path: d/$(parameters.day)#; s#$(d)/aa/x#$(d)/$(parameters.day)/x#' aa.yaml
 step bb '  after: [{name: aa}]
-  parameters: [{name: day, value: monday}]
+  parameters: [{name: day, value: monday}, {name: second, value: "1"}]
 ' 'echo $(parameters.day) >$(d)/bb/day; cp $(after.aa.output)/x $(d)/bb/x'
 w check -f . --set days=friday
 check "--set of no parameter: refused, with the nearest" [ $code -eq 2 -a -n "$(grep 'no job of these files has that parameter.*did you mean day' "$work/all")" ]
@@ -114,9 +114,12 @@ w check -f . --set day=../friday
 check "--set to what leaves the volume: refused, with the field" [ $code -eq 2 -a -n "$(grep 'aa.yaml:.*spec.outputs\[0\].path: a path may not contain' "$work/all")" ]
 w check -f aa.yaml --set day=friday --show
 check "check --set --show: the manifest for a cluster has the value" [ "$code $(jq -r '.spec.parameters[0].value + " " + .spec.outputs[0].path' "$work/all")" = '0 friday d/$(parameters.day)' ]
-w run -f . --set day=friday
+w run -f . --set day=friday --set second=2
 check "run --set: both steps have it" [ "$code $(ended)$(cat d/bb/day d/friday/x | tr '\n' ' ')" = "0 aa bb friday 1 " ]
-w run -f . --set day=friday
+# The newest record of a job: the words that started it.
+words_of() { jq -rs --arg name "$1" 'map(select(.name == $name)) | max_by(.startMilliseconds).arguments | join(" ")' "$XDG_STATE_HOME"/windlass/runs/*.json; }
+check "a record has the values that its job has" [ "$(words_of aa)/$(words_of bb)" = "--set day=friday/--set day=friday --set second=2" ]
+w run -f . --set day=friday --set second=2
 check "run --set again: kept" [ "$code $(kept)" = "0 aa bb " ]
 w diff -f aa.yaml --set day=friday
 check "diff --set: the same as that run" [ $code -eq 0 ]
