@@ -34,6 +34,17 @@ static int finish(const struct train_request *request, const char *workers, cons
     return run_text_run_or_save(&run, request->save, ret_code, err);
 }
 
+/* What the network does not tell of its input: the trainer gives it bytes of pictures as 0 to 1. */
+static const char *range_of(const json_t *manifest) {
+    static const char *const pictures[] = {"folder", "idx", "cifar", "webdataset"};
+    const json_t *data = tree_get(manifest, "spec.trainer.data");
+    bool are_pictures = false;
+    for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
+        are_pictures |= json_object_get(json_object_get(data, "train"), pictures[i]) != NULL;
+    }
+    return are_pictures && !json_object_get(data, "normalize") ? " --range Unit" : "";
+}
+
 /* ---- one training --------------------------------------------------------------------------- */
 
 static int run_train(void *context, const struct option_list *words, int *ret_code,
@@ -51,7 +62,8 @@ static int run_train(void *context, const struct option_list *words, int *ret_co
         return -1;
     }
     if (!request->save && *ret_code == 0) {
-        printf("next: windlass score %s/model.onnx INPUT... -o DIR\n", request->output);
+        printf("next: windlass score %s/model.onnx INPUT... -o DIR%s\n", request->output,
+               range_of(made.object));
     }
     return 0;
 }

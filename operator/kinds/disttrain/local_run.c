@@ -80,9 +80,9 @@ static void print_success(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
     int64_t restarts = tree_integer(ending->status, "restarts.counted", 0) +
                        tree_integer(ending->status, "restarts.disrupted", 0);
-    printf("%s succeeded in %.1f s: %lld workers", ending->name,
-           (double)MAX(ending->elapsed_ms, 1) / 1000,
-           (long long)tree_integer(ending->spec, "workers", 1));
+    int64_t workers = tree_integer(ending->spec, "workers", 1);
+    printf("%s succeeded in %.1f s: %lld worker%s", ending->name,
+           (double)MAX(ending->elapsed_ms, 1) / 1000, (long long)workers, workers == 1 ? "" : "s");
     const char *accuracy = tree_text(ending->status, "accuracy", NULL);
     if (accuracy) {
         printf(", accuracy %s", accuracy);

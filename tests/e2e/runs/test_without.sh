@@ -39,7 +39,7 @@ told() { grep -qF -- "$1" said; }
 run train CNN digits -o model --epochs 1 --batch 20
 check "MNIST's files: trained: $(tail -n 3 said)" [ $code -eq 0 -a -s model/model.onnx ]
 check "the form is said, the test data found" told 'windlass: trains a new CNN (10 classes of [1, 28, 28]) on pictures and labels in MNIST'"'"'s form, 1 epoch of batches of 20, tested after each; model.onnx goes to model'
-check "what to do next is said" told 'next: windlass score model/model.onnx INPUT'
+check "what to do next is said, with the range of pictures" told 'next: windlass score model/model.onnx INPUT... -o DIR --range Unit'
 run train model/model.onnx digits -o again --epochs 1 --rate 0.01 --save job.yaml
 check "a model's training goes on: the manifest is saved, nothing runs" [ $code -eq 0 -a ! -e again/model.onnx ]
 check "with plain numbers" grep -q 'learningRate: 0.01' job.yaml
