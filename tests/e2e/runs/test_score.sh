@@ -96,6 +96,8 @@ check "a film becomes a film" [ "$(count_frames painted/film.mp4)" = 10 ]
 # Tables, texts and arrays.
 run trees/model/trees.onnx trees/rows -o scores/scores.csv
 check "which columns: asked for, with their names" refused 'patient, mean_radius'
+run trees/model/trees.onnx texts/packages.csv -o none
+check "a table with too few columns: it says so" refused '(too few): package, '
 run trees/model/trees.onnx trees/rows -o scores/scores.csv --key patient --labels trees/model/names.txt --top 1
 check "the columns besides the key are the network's" [ "$(wc -l <scores/scores.csv)" = 170 ]
 check "and the rows are those of the example" [ "$(head -n 2 scores/scores.csv | cut -d, -f1-3 | tail -n 1)" = P316,0,benign ]

@@ -110,10 +110,14 @@ static void set_columns(const struct kind_score *job, struct derived_missing *mi
     } else {
         AUTO(text_freep) char *shape = show_input(input);
         AUTO(text_freep) char *names = show_columns(there);
+        size_t count = json_array_size(there);
+        bool are_too_few = wanted > (int64_t)count;
+        AUTO(text_freep)
+        char *of = x_printf(", of %zu%s: %s", count, are_too_few ? " (too few)" : "", names);
         derived_missing_add(missing,
                             "--columns NAME,NAME,... (or --key NAME, which is none of them): which "
-                            "columns are its %s%s%s",
-                            shape, job->header ? ", of " : "", names);
+                            "columns are its %s%s",
+                            shape, job->header ? of : "");
     }
 }
 
