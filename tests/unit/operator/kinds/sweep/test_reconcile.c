@@ -307,36 +307,39 @@ static void test_trials_that_cannot_be_seen(void) {
     }
 }
 
-/* A refused change is reported as long as it is wanted. */
+/* A refused change is reported as long as it is wanted; that the cluster cannot be reached, when it
+ * lasts. */
 static void test_a_refused_change_is_noted(void) {
-    struct refusals kept = {0};
     AUTO(tree_freep)
     json_t *trial = json_pack("{s:s, s:{s:s}}", "kind", "DistTrain", "metadata", "name", "s-0001");
     static const struct {
-        enum error_kind kind; /* ERROR_NONE: success */
+        enum error_kind kind; /* ERROR_NONE: success, after a refusal */
+        int times;
         bool is_noted;
     } rows[] = {
-        {ERROR_CONFLICT, false}, /* deleted meanwhile */
-        {ERROR_NOT_FOUND, false}, {ERROR_DENIED, true}, {ERROR_UNAVAILABLE, false},
-        {ERROR_INVALID, true},    {ERROR_NONE, false},
+        {ERROR_CONFLICT, 9, false}, /* deleted meanwhile */
+        {ERROR_NOT_FOUND, 9, false},   {ERROR_DENIED, 1, true},      {ERROR_INVALID, 1, true},
+        {ERROR_UNAVAILABLE, 1, false}, {ERROR_UNAVAILABLE, 9, true}, {ERROR_NONE, 1, false},
     };
-    struct cache *cache = cache_new();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct error err = {0};
-        struct written written = {.verb = CLUSTER_APPLY, .object = trial};
-        if (rows[i].kind) {
-            error_set(&err, rows[i].kind, "because");
-            written.err = &err;
+        struct refusals kept = {0};
+        for (int k = -(rows[i].kind == ERROR_NONE); k < rows[i].times; k++) {
+            enum error_kind kind = k < 0 ? ERROR_DENIED : rows[i].kind;
+            struct error err = {0};
+            struct written written = {.verb = CLUSTER_APPLY, .object = trial};
+            if (kind) {
+                error_set(&err, kind, "because");
+                written.err = &err;
+            }
+            refusals_note_change(&kept, &written);
         }
-        refusals_note_change(&kept, &written);
         struct write_failures told = refusals_of(&kept);
         CHECK_INT(told.count, rows[i].is_noted);
         CHECK(!rows[i].is_noted ||
               write_failure_find(&told, (struct object_key){"DistTrain", "s-0001"}, true));
         free(told.at);
+        refusals_release(&kept);
     }
-    refusals_release(&kept);
-    cache_free(cache);
 }
 
 int main(void) {

@@ -150,6 +150,8 @@ static const struct {
     {"workers", FIGURES_MS - 100},
     {"itemsPerSecond", -1},
     {"secondsLeft", -1},
+    {"percent", FIGURES_MS - 100},
+    {"metrics", FIGURES_MS - 100},
     {"startTime", 900},
     {"completionTime", 900},
     {"after", 900},
