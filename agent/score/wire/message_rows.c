@@ -80,7 +80,7 @@ static bool read_rows(const char *at, const char *end, struct message *message) 
 }
 
 bool message_rows_read(const char *text, size_t size, struct message *ret_message) {
-    AUTO(message_release) struct message message = {.type = MESSAGE_RESULTS};
+    struct message message = {.type = MESSAGE_RESULTS};
     const char *at = text, *end = text + size;
     if (!skip(&at, end, start) || !skip_epoch(&at, end, &message.epoch) || !skip(&at, end, list) ||
         (at < end && *at == ']')) {
@@ -88,9 +88,10 @@ bool message_rows_read(const char *text, size_t size, struct message *ret_messag
     }
     message.texts = x_malloc(size + 1);
     if (!read_rows(at, end, &message)) {
+        free(message.results);
+        free(message.texts);
         return false;
     }
     *ret_message = message;
-    message = (struct message){0};
     return true;
 }
