@@ -11,7 +11,7 @@ windlass=$(realpath "${BUILD:-build}/windlass")
 work=$(mktemp -d)
 . tests/e2e/endpoint/lib.sh
 RANDOM=${SOAK_SEED:-1}
-kills=6 in_flight=8 count=900 latency=60 apart=60
+kills=6 in_flight=8 count=900 latency=120 apart=60
 if [ -n "${SOAK_ROUNDS:-}" ]; then
     count=$((SOAK_ROUNDS * 500)) in_flight=64 latency=20
     kills=$((count / 50000 > 6 ? count / 50000 : 6))
