@@ -3,7 +3,7 @@
 // loss, every gradient and the norms' statistics of small networks, in every instruction set of
 // this processor, with one thread and with three, which must agree bit for bit. SOAK_SEED and
 // SOAK_ROUNDS: other numbers, and how many draws (2).
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/training_step.h"
 #include "tests/seed.h"

@@ -34,7 +34,7 @@ static int finish(const struct train_request *request, const char *workers, cons
     return run_text_run_or_save(&run, request->save, ret_code, err);
 }
 
-/* What the network does not tell of its input: the trainer gives it bytes of pictures as 0 to 1. */
+/* The network has no range of its input: the trainer gives it bytes of pictures as 0 to 1. */
 static const char *range_of(const json_t *manifest) {
     static const char *const pictures[] = {"folder", "idx", "cifar", "webdataset"};
     const json_t *data = tree_get(manifest, "spec.trainer.data");

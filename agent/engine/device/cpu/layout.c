@@ -5,7 +5,7 @@
 #include "agent/engine/device/cpu/layout.h"
 
 #include "agent/engine/device/cpu/chain/chain.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
 #include "agent/engine/ops/table.h"
 

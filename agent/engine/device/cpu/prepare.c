@@ -4,7 +4,7 @@
 #include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/device/cpu/chain/chain.h"
 #include "agent/engine/device/cpu/conv_chain.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"

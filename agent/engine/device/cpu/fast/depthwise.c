@@ -8,7 +8,7 @@
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/conv_run.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/vector/vector_training.h"
 
 void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, int row, int rows,

@@ -3,6 +3,7 @@
 // activation after it; its gradient with the activation's, and the sum of two gradients, before it;
 // a product with the sum of its planes. Gradients of pools and depthwise convolutions get kernels.
 #include "agent/engine/device/cpu/fast/fuse.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 

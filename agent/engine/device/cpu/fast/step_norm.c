@@ -4,7 +4,7 @@
 // large enough. So the order of every sum does not depend on the number of threads.
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/vector/vector_training.h"
 
 #include <math.h>

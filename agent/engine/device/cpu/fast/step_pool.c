@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 #include "agent/engine/device/cpu/vector/vector_training.h"
 #include "agent/engine/device/cpu/vector/vector_window.h"
 

@@ -6,7 +6,7 @@
 
 #include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
-#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/steps_training.h"
 
 enum {
     PIECE = 256,   // numbers that are added in float
