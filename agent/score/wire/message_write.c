@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes messages: batches row by row, within the size of a message, and whole ones. */
 #include "agent/score/wire/message.h"
 
 #include "agent/score/wire/message_names.h"
