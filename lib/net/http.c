@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -276,6 +277,17 @@ int http_start(struct http *http, const struct http_request *request, struct htt
     return 0;
 }
 
+/* Behind such an error libcurl may keep a connection of HTTP/2 whose state is lost: what is asked
+ * on it next would wait for all its time. */
+static void cut_broken(struct http_call *call, CURLcode code) {
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    bool is_broken = code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_HTTP2;
+    if (is_broken && libcurl.easy_getinfo(call->curl, CURLINFO_ACTIVESOCKET, &fd) == CURLE_OK &&
+        fd != CURL_SOCKET_BAD) {
+        shutdown(fd, SHUT_RDWR);
+    }
+}
+
 /* Ends a call. It leaves the list first, because done may start and cancel others. */
 static void finish(struct http_call *call, CURLcode code) {
     struct error err = call->err;
@@ -286,6 +298,7 @@ static void finish(struct http_call *call, CURLcode code) {
     libcurl.easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
     libcurl.easy_getinfo(call->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
     libcurl.easy_getinfo(call->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    cut_broken(call, code);
     answer.status = (int)status;
     answer.retry_after_s = (int)MIN(MAX(retry_after_s, 0), INT_MAX);
     if (err.kind) {

@@ -20,6 +20,7 @@ trap cleanup EXIT
 # controllers see that namespace.
 shared_api() {
     local home=$WINDLASS_SHARED/api name
+    namespace=$namespace-$$ # (a script may run again)
     mkdir -p "$home" "$api"
     exec 7>"$WINDLASS_SHARED/api.lock"
     flock 7
