@@ -85,8 +85,12 @@ launch() {
         setsid env WINDLASS_CLUSTER="$folder" "$@" >>"$folder/log/$name.log" 2>&1 </dev/null &
         echo $! >"$folder/pids/$name.pid"
     )
-    for _ in $(seq 50); do running "$name" && return; sleep 0.01; done
-    return 0
+    # (On a busy machine it takes a while until it has its environment.)
+    for _ in $(seq 3000); do
+        running "$name" && return
+        kill -0 "$(cat "$folder/pids/$name.pid")" 2>/dev/null || return 0
+        sleep 0.01
+    done
 }
 finish() {
     local pid
