@@ -69,9 +69,10 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# The one-node cluster (tests/cluster/own.sh), and those that any number use at a time: Azurite (tests/azurite/own.sh) and
-# an API server (tests/e2e/cluster/jobs.sh). The first script that needs one starts it, and it ends with the run. A nested run
-# shares nothing. (Scripts that change more of an API server than their namespace have one of their own.)
+# The one-node cluster (tests/cluster/own.sh), an API server (tests/e2e/cluster/jobs.sh), and Azurite (tests/azurite/own.sh),
+# which any number use at a time. The first script that needs one starts it, and it ends with the run; the API server with the
+# last of its scripts, since idle it takes a fiftieth of a processor. A nested run shares nothing. (Scripts that change more of
+# an API server than their namespace have one of their own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
@@ -79,6 +80,7 @@ if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
 fi
 server_of() { # PROGRAM: the server that it shares, and "last" if it ends the server
     case $1 in tests/e2e/*) ;; *) return ;; esac
+    ! grep -qx 'namespace=[a-z-]*' "$1" || ! grep -q '^\. tests/e2e/cluster/jobs\.sh' "$1" || { echo api; return; }
     grep -q '^\. tests/cluster/own\.sh' "$1" || return
     echo cluster "$(! grep -q '^tests/cluster/down\.sh' "$1" || echo last)"
 }
@@ -218,7 +220,14 @@ end_one() { # waits for one of the lanes
     code=$?
     [ $code -ne 124 ] || kill -- "-$pid" 2>/dev/null
     count "${lane_program[$pid]% *}" "$logs/$pid" $code $((SECONDS - lane_start[$pid]))
-    unset "busy[${lane_program[$pid]#* }]" "lane_program[$pid]"
+    local server=${lane_program[$pid]#* }
+    unset "busy[$server]" "lane_program[$pid]"
+    [ "$server" != api ] || [[ " ${line[*]} " == *" api "* ]] || end_api
+}
+end_api() {
+    [ -n "$shared" ] || return 0
+    tests/cluster/api-server.sh stop "$shared/api" >/dev/null 2>&1
+    rm -rf "$shared/api"
 }
 start_lane() { # program, server
     set -m
