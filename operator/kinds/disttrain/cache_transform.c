@@ -5,7 +5,11 @@
 #include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { ANNOTATION_MAX = 64 << 10 };
 
 const char *disttrain_sweep(const json_t *object) {
     const json_t *owners = tree_get(object, "metadata.ownerReferences");
@@ -20,10 +24,46 @@ const char *disttrain_sweep(const json_t *object) {
     return NULL;
 }
 
-/* Without its annotation its values are known by its program's environment (sweep/trial.h). */
+bool disttrain_trial_annotation(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
+    const char *text = owned_annotation(trial, ANNOTATION_TRIAL);
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *said = NULL;
+    if (!text || tree_parse(text, strlen(text), ANNOTATION_MAX, &said, &ignored) < 0) {
+        return false;
+    }
+    json_t *values = json_object_get(said, "values");
+    *ret_index = tree_integer(said, "index", -1);
+    if (*ret_index < 0 || !json_is_object(values)) {
+        return false;
+    }
+    *ret_values = json_incref(values);
+    return true;
+}
+
+/* The number in "NAME-0007" and "NAME-0007-b"; -1: there is none. */
+static int64_t number_in(const char *name) {
+    const char *end = name + strlen(name);
+    if (end - name > 2 && end[-2] == '-') {
+        end -= 2;
+    }
+    while (end > name && end[-1] != '-') {
+        end--;
+    }
+    return end > name && isdigit((unsigned char)*end) ? strtoll(end, NULL, 10) : -1;
+}
+
+static bool says_which(const json_t *trial) {
+    AUTO(tree_freep) json_t *values = NULL;
+    int64_t index = -1;
+    return disttrain_trial_annotation(trial, &index, &values) &&
+           index == number_in(tree_text(trial, "metadata.name", ""));
+}
+
+/* If somebody took its annotation off, or wrote something else there, its values are known by its
+ * program's environment (sweep/trial.h). */
 static void keep_values(json_t *kept, const json_t *trial) {
     static const char *const values[] = {"environment", NULL};
-    if (!owned_annotation(trial, ANNOTATION_TRIAL)) {
+    if (disttrain_sweep(trial) && !says_which(trial)) {
         object_copy(tree_ensure_object(kept, "spec"), json_object_get(trial, "spec"), values);
     }
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MAX = 128, UID_SHOWN = 8, ANNOTATION_MAX = 64 << 10 };
+enum { POINTS_MAX = 128, UID_SHOWN = 8 };
 
 static char *name_of(const char *sweep, int64_t index, int tried) {
     AUTO(text_freep) char *prefix = owned_prefix(sweep, SWEEP_PREFIX_MAX);
@@ -168,21 +168,15 @@ static bool read_stripped(const json_t *trial, const struct space *space, int64_
 }
 
 static bool read_annotation(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
-    const char *text = owned_annotation(trial, ANNOTATION_TRIAL);
     const char *sweep = disttrain_sweep(trial);
-    struct error ignored = {0};
-    AUTO(tree_freep) json_t *said = NULL;
-    if (!text || tree_parse(text, strlen(text), ANNOTATION_MAX, &said, &ignored) < 0) {
-        return false;
-    }
-    int64_t index = tree_integer(said, "index", -1);
-    json_t *values = json_object_get(said, "values");
-    if (index < 0 || index >= SWEEP_TRIALS_MAX || !json_is_object(values) ||
+    AUTO(tree_freep) json_t *values = NULL;
+    int64_t index = -1;
+    if (!disttrain_trial_annotation(trial, &index, &values) || index >= SWEEP_TRIALS_MAX ||
         (sweep && !trial_is_named(sweep, index, tree_text(trial, "metadata.name", "")))) {
         return false;
     }
     *ret_index = index;
-    *ret_values = json_incref(values);
+    *ret_values = TAKE(values);
     return true;
 }
 

@@ -3,6 +3,7 @@
  * annotation. */
 #include "operator/kinds/sweep/trial_row.h"
 
+#include "operator/kinds/disttrain/cache_transform.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -68,8 +69,29 @@ static void test_has_a_bound(void) {
     CHECK_INT(strlen(row.alike), TRIAL_ALIKE_MAX - 1);
 }
 
+/* A finished trial as the API server has it, and as it is in the cache. */
+static json_t *as_finished(json_t *trial, int observed) {
+    json_object_set_new(json_object_get(trial, "metadata"), "generation", json_integer(observed));
+    json_object_set_new(json_object_get(trial, "status"), "conditions",
+                        json_pack("[{s:s, s:s}]", "type", "Succeeded", "status", "True"));
+    json_t *kept = disttrain_transform(trial);
+    json_object_set(json_object_get(kept, "metadata"), "name", tree_get(trial, "metadata.name"));
+    return kept;
+}
+
+static void check_row(const json_t *trial, const struct space *space, int64_t index) {
+    AUTO(trial_row_release) struct trial_row row = {0};
+    CHECK_INT(trial_row_read(trial, space, "loss", &row), index >= 0);
+    CHECK_INT(row.name ? row.index : -1, index);
+    if (index >= 0) {
+        AUTO(text_freep) char *values = tree_canonical(row.values);
+        CHECK_STR(values, "{\"A\":\"5\"}");
+        CHECK(row.best > 0.4 && row.best < 0.6);
+    }
+}
+
 /* Each row: what somebody left of the annotation, and the trial: with its owner and its name it is
- * known, once it has begun. */
+ * known, once it has begun; also when it has ended. */
 static void test_without_its_annotation(void) {
     static const char parameters[] = "[{\"name\": \"A\", \"randint\": {\"upper\": 7}}, "
                                      "{\"name\": \"B\", \"choice\": [\"x\", \"y\"]}]";
@@ -81,7 +103,9 @@ static void test_without_its_annotation(void) {
         {NULL, "Sweep", "s-0003", 1, 3},
         {NULL, "Sweep", "s-0003-c", 1, 3},
         {"nonsense", "Sweep", "s-0003", 1, 3},
-        {"{'index': 7, 'values': {}}", "Sweep", "s-0003", 1, 3},
+        {"{\"index\": 7, \"values\": {}}", "Sweep", "s-0003", 1, 3},
+        {"{\"index\": 7, \"values\": {}}", "Sweep", "s-0003-c", 1, 3},
+        {"{\"index\": 3, \"values\": 5}", "Sweep", "s-0003", 1, 3},
         {NULL, "Sweep", "s-0003", -1, -1}, /* it has not begun, and does not */
         {NULL, "Sweep", "s-3", 1, -1},
         {NULL, "Sweep", "s-0003-cc", 1, -1},
@@ -94,7 +118,6 @@ static void test_without_its_annotation(void) {
     struct error err = {0};
     CHECK_OK(space_read(json, &space, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO(trial_row_release) struct trial_row row = {0};
         AUTO(tree_freep)
         json_t *trial = json_pack(
             "{s:{s:s, s:{s:s*}, s:[{s:s, s:s, s:b}]}, s:{s:{s:s, s:s}}, s:{s:i, s:{s:s}}}",
@@ -102,13 +125,9 @@ static void test_without_its_annotation(void) {
             rows[i].annotation, "ownerReferences", "kind", rows[i].owner, "name", "s", "controller",
             1, "spec", "environment", "PARAM_A", "5", "OTHER", "6", "status", "observedGeneration",
             rows[i].observed, "objective", "best", "0.5");
-        CHECK_INT(trial_row_read(trial, &space, "loss", &row), rows[i].index >= 0);
-        CHECK_INT(row.name ? row.index : -1, rows[i].index);
-        if (rows[i].index >= 0) {
-            AUTO(text_freep) char *values = tree_canonical(row.values);
-            CHECK_STR(values, "{\"A\":\"5\"}");
-            CHECK(row.best > 0.4 && row.best < 0.6);
-        }
+        check_row(trial, &space, rows[i].index);
+        AUTO(tree_freep) json_t *kept = as_finished(trial, rows[i].observed);
+        check_row(kept, &space, rows[i].index);
     }
 }
 
