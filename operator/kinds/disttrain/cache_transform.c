@@ -11,13 +11,19 @@
 
 enum { ANNOTATION_MAX = 64 << 10 };
 
+/* In the cache only the controller is kept, without saying that it is, and without its group. */
+static bool is_sweep(const json_t *owner) {
+    const char *version = tree_text(owner, "apiVersion", NULL);
+    return strcmp(tree_text(owner, "kind", ""), "Sweep") == 0 &&
+           tree_bool(owner, "controller", !version) &&
+           (!version || text_starts(version, "windlass.dev/"));
+}
+
 const char *disttrain_sweep(const json_t *object) {
     const json_t *owners = tree_get(object, "metadata.ownerReferences");
     for (size_t i = 0; i < json_array_size(owners); i++) {
         const json_t *owner = json_array_get(owners, i);
-        /* (In the cache only the controller is kept, without saying that it is.) */
-        if (tree_bool(owner, "controller", json_array_size(owners) == 1) &&
-            strcmp(tree_text(owner, "kind", ""), "Sweep") == 0) {
+        if (is_sweep(owner)) {
             return tree_text(owner, "name", NULL);
         }
     }

@@ -11,7 +11,8 @@
 json_t *disttrain_transform(const json_t *object);
 
 /* The name of the Sweep that it is a trial of, as its controller among the owners says; borrowed.
- * NULL: it is not a trial. Anybody may remove the annotation; the cluster keeps the owner. */
+ * NULL: it is not a trial. Anybody may remove the annotation; the cluster keeps the owner.
+ * An object from the cache has owners without apiVersion, where a Sweep of any group counts. */
 const char *disttrain_sweep(const json_t *object);
 /* Reads its ANNOTATION_TRIAL. False: it has none, or one without an index of at least 0 and an
  * object of values. Anybody may write another trial's index there. values: owned. */

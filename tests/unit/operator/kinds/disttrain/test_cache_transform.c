@@ -2,6 +2,7 @@
 /* The kept fields of a DistTrain that has ended: few, but of a trial those that its Sweep needs. */
 #include "operator/kinds/disttrain/cache_transform.h"
 
+#include "tests/parse_json.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -72,6 +73,29 @@ static void its_output_stays(void) {
     }
 }
 
+/* Each row: an owner, as the API server or the cache has it. */
+static void whose_trial_it_is(void) {
+    static const struct {
+        const char *owner;
+        bool is_trial;
+    } rows[] = {
+        {"{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'Sweep', 'controller': true}", true},
+        {"{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'Sweep', 'controller': false}", false},
+        {"{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'Sweep'}", false},
+        {"{'apiVersion': 'example.com/v1', 'kind': 'Sweep', 'controller': true}", false},
+        {"{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'BatchScore', 'controller': true}", false},
+        {"{'kind': 'Sweep'}", true},
+        {"{'kind': 'Other'}", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_t *owner = parse(rows[i].owner);
+        json_object_set_new(owner, "name", json_string("s"));
+        AUTO(tree_freep)
+        json_t *object = json_pack("{s:{s:[o]}}", "metadata", "ownerReferences", owner);
+        CHECK_STR(disttrain_sweep(object) ?: "none", rows[i].is_trial ? "s" : "none");
+    }
+}
+
 /* While it runs its whole status is needed. */
 static void under_way(void) {
     AUTO(tree_freep) json_t *object = job(true, "Unknown");
@@ -84,6 +108,7 @@ static void under_way(void) {
 int main(void) {
     TEST(what_stays);
     TEST(its_output_stays);
+    TEST(whose_trial_it_is);
     TEST(under_way);
     return TEST_END();
 }
