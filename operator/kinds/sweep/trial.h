@@ -25,8 +25,9 @@ json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *trai
                         const json_t *values);
 
 /* Which trial it is: by its annotation; or, if it has begun and somebody took the annotation off or
- * wrote something else there, by its owner and name, and by its program's environment. (One that
- * has not begun does not begin then, owned_is_stripped.) False: neither says so. values: owned. */
+ * made it unreadable or another trial's, by its owner and name, and by its program's environment.
+ * Other values under the right index are believed. (One that has not begun does not begin without
+ * the annotation, owned_is_stripped.) False: neither says so. values: owned. */
 bool trial_read(const json_t *trial, const struct space *space, int64_t *ret_index,
                 json_t **ret_values);
 
