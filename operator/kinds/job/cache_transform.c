@@ -206,7 +206,8 @@ static json_t *keep_service(const json_t *service) {
     static const char *const fields[] = {"clusterIP", "ports", "selector", NULL};
     json_t *spec = cache_transform_pick(json_object_get(service, "spec"), fields);
     if (strcmp(tree_text(service, "spec.type", "ClusterIP"), "ClusterIP") != 0) {
-        static const char *const changed[] = {"type", "externalName", NULL}; /* by somebody */
+        static const char *const changed[] = {"type", "externalName", "loadBalancerSourceRanges",
+                                              NULL}; /* by somebody */
         object_copy(spec, json_object_get(service, "spec"), changed);
     }
     return json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(service), "spec", spec);

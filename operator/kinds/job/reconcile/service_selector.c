@@ -27,12 +27,16 @@ static json_t *find_difference(const json_t *has, json_t *wanted_new) {
     return wanted_new;
 }
 
-/* One port, with the name that we give it, to where the pods listen. */
+/* One port, with the name that we give it, to where the pods listen: where the Service said when
+ * they were made, JOB_PORT. On one machine each Service has another port (operator/local/). */
 static bool is_port_right(const json_t *service) {
     const json_t *ports = tree_get(service, "spec.ports"), *port = json_array_get(ports, 0);
+    bool is_local = strcmp(tree_text(service, "spec.clusterIP", ""), "127.0.0.1") == 0;
+    int64_t number = tree_integer(port, "port", -1);
     return !port ||
            (json_array_size(ports) == 1 && strcmp(tree_text(port, "name", ""), "work") == 0 &&
-            tree_integer(port, "port", -1) == tree_integer(port, "targetPort", -2));
+            strcmp(tree_text(port, "protocol", "TCP"), "TCP") == 0 &&
+            (number == JOB_PORT || is_local) && number == tree_integer(port, "targetPort", -2));
 }
 
 /* The members of its spec that are to be changed, as for a merge patch; owned. NULL: it is right.
@@ -49,7 +53,9 @@ static json_t *find_wrong(const json_t *service, const char *job, const struct o
         json_object_set_new(spec, "selector", selector);
     }
     if (!has_type) {
-        json_object_update_new(spec, json_pack("{s:s, s:n}", "type", "ClusterIP", "externalName"));
+        /* Without the members that the API server refuses beside that type. */
+        json_object_update_new(spec, json_pack("{s:s, s:n, s:n}", "type", "ClusterIP",
+                                               "externalName", "loadBalancerSourceRanges"));
     }
     if (!has_type || !has_port) { /* without the ports of nodes */
         json_object_set_new(spec, "ports", owned_service_ports());
