@@ -80,23 +80,34 @@ done
 # The server takes the jobs of docs/operate/workflows, and Tekton's script ends as the job does.
 tools workflows "$folder"
 check "the server takes the job of argo.yaml" eval 'kubectl create -f "$folder/argo-job.yaml" >/dev/null'
-# script_ends STATUS: its exit code, and what it says, when the job's condition Succeeded becomes that. The status is
-# written when the script has asked once.
+# becomes STATUS JOB: its condition Succeeded.
+becomes() {
+    kubectl get batchscore "$2" -o json | jq --arg status "$1" '.status.conditions = [{type: "Succeeded", status: $status, reason: "Failed",
+        message: "mini-batch 3 failed 3 times", lastTransitionTime: "2026-11-21T04:00:05Z"}]' |
+        kubectl replace --raw "/apis/windlass.dev/v1beta1/namespaces/default/batchscores/$2/status" -f -
+}
+# script_ends COMMAND...: its exit code, and what it says, when that has been done with its job, whose name is added.
 script_ends() {
-    local pid job path=/apis/windlass.dev/v1beta1/namespaces/default/batchscores
+    local pid job
     rm -f "$folder/result"
     MANIFEST=$(<"$folder/tekton-job.yaml") RESULT=$folder/result PATH=$folder/path:$PATH sh "$folder/script" 2>"$folder/script-said" &
     pid=$!
-    until_true 60 test -s "$folder/result" || return
-    job=$(<"$folder/result") job=${job#*/}
-    kubectl get batchscore "$job" -o json | jq --arg status "$1" '.status.conditions = [{type: "Succeeded", status: $status, reason: "Failed",
-        message: "mini-batch 3 failed 3 times", lastTransitionTime: "2026-11-21T04:00:05Z"}]' | kubectl replace --raw "$path/$job/status" -f - >/dev/null || return
+    if ! until_true 60 test -s "$folder/result" || ! { job=$(<"$folder/result") && "$@" "${job#*/}" >/dev/null; }; then
+        kill $pid
+        wait $pid
+        return 1
+    fi
     wait $pid
 }
-script_succeeds() { script_ends True && [ ! -s "$folder/script-said" ]; }
-script_fails() { ! script_ends False && grep -qxE 'batchscore.windlass.dev/score-[a-z0-9]+ failed: mini-batch 3 failed 3 times' "$folder/script-said"; }
+script_succeeds() { script_ends becomes True && [ ! -s "$folder/script-said" ]; }
+script_fails() {
+    local said=$1
+    shift
+    ! script_ends "$@" && grep -qxE "batchscore.windlass.dev/score-[a-z0-9]+ $said" "$folder/script-said"
+}
 check "Tekton's script succeeds with the job" script_succeeds
-check "and fails with it, with the job's message" script_fails
+check "and fails with it, with the job's message" script_fails 'failed: mini-batch 3 failed 3 times' becomes False
+check "and when it is deleted" script_fails 'was deleted' kubectl delete batchscore
 tests/cluster/api-server.sh stop "$folder/old"
 
 ##### Flux #######################################################################################
