@@ -6,10 +6,12 @@
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_MAX_BYTES = 64 << 20 }; /* of a row of JSON Lines */
@@ -28,32 +30,34 @@ static bool is_request(const char *line, size_t size) {
            json_is_object(json_object_get(tree, "body"));
 }
 
-/* Of what has been read; NULL: it has none that is not empty, or its end has not come yet. */
-static const char *first_line(const struct buffer *text, bool is_all, size_t *ret_size) {
-    const char *line = text->data + strspn(text->data, " \t\r\n");
-    const char *end = strchr(line, '\n');
-    *ret_size = end ? (size_t)(end - line) : strlen(line);
-    return *line && (end || is_all) ? line : NULL;
+/* The first line that is not empty, without blanks before it and without its end. False: there is
+ * none, it is too long, or the file is no text. */
+static bool read_first_line(int fd, struct buffer *line) {
+    char piece[(64 << 10) + 1];
+    struct error full = {0};
+    for (ssize_t got; (got = read(fd, piece, sizeof piece - 1)) > 0;) {
+        piece[got] = 0;
+        const char *from = line->size > 0 ? piece : piece + strspn(piece, " \t\r\n");
+        size_t size = strcspn(from, "\n");
+        bool is_text = from[size] || from + size == piece + got;
+        if (!is_text || buffer_append(line, from, size, &full) < 0) {
+            return false;
+        }
+        if (from[size]) {
+            return true;
+        }
+    }
+    return line->size > 0;
 }
 
 bool batch_manifest_is_of(const char *path) {
-    char piece[64 << 10];
-    struct error full = {0};
-    FILE *file = fopen(path, "re");
-    AUTO(buffer_release) struct buffer text;
-    buffer_init(&text, LINE_MAX_BYTES);
-    const char *line = NULL;
-    size_t size = 0;
-    for (size_t got = 1; file && got > 0 && !line;) {
-        got = fread(piece, 1, sizeof piece, file);
-        line = buffer_append(&text, piece, got, &full) == 0 ? first_line(&text, got == 0, &size)
-                                                            : NULL;
-        got = full.kind || memchr(piece, 0, got) ? 0 : got;
-    }
-    if (file) {
-        fclose(file);
-    }
-    return line && is_request(line, size);
+    struct stat info;
+    /* Who opens a pipe waits for its writer, or takes the writer's reader away. */
+    bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    AUTO(fd_closep) int fd = is_file ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    AUTO(buffer_release) struct buffer line;
+    buffer_init(&line, LINE_MAX_BYTES);
+    return fd >= 0 && read_first_line(fd, &line) && is_request(line.data, line.size);
 }
 
 /* "llm/token": a Secret and its key. */

@@ -9,8 +9,8 @@ struct batch_manifest {
     const char *concurrency, *key; /* key: "SECRET/KEY"; NULL: the default, none */
 };
 
-/* True: the first line of this file, not counting empty ones, is a request: an object with
- * custom_id and body. Reads no more than that line. */
+/* True: path is a regular file whose first line, not counting empty ones, is a request: an object
+ * with custom_id and body. Keeps no more than that line, of at most 64 MiB, in memory. */
 bool batch_manifest_is_of(const char *path);
 /* *ret_text, *ret_folder (NULL: not wanted): the manifest, and the folder that its volume "work"
  * is; the caller owns both. INVALID: the file cannot be read, the key has another form, or the
