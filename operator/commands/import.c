@@ -91,7 +91,7 @@ int import_command(int argc, char **argv) {
             "  Kubernetes        Job with completionMode: Indexed\n"
             "  Azure ML          parallel step of a pipeline, batch deployment, ParallelRunConfig\n"
             "  Azure Batch AI    job.json\n"
-            "  OpenAI            batch file of requests (JSON Lines)\n"
+            "  OpenAI            batch file of requests (JSON Lines), not from standard input\n"
             "Comments in it say what is left to do and what has no counterpart. Values of\n"
             "Secrets are not copied; the comments say which to create. Variables are, so look for\n"
             "keys and passwords in them.",

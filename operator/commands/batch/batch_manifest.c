@@ -94,10 +94,12 @@ int batch_manifest_make(const struct batch_manifest *batch, const char *path, ch
                               .url = batch->url,
                               .output = batch->output ? batch->output : answers,
                               .concurrency = batch->concurrency};
-    if (split_key(key, &made, err) < 0 ||
-        kinds_having(takes_batches)->batch(&made, &text, err) < 0 ||
-        resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
+    if (split_key(key, &made, err) < 0) {
         return -1;
+    }
+    if (kinds_having(takes_batches)->batch(&made, &text, err) < 0 ||
+        resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
+        return error_context(err, "%s", path);
     }
     if (ret_folder) {
         *ret_folder = x_strdup(*found ? found : "/");

@@ -251,6 +251,8 @@ check "--print prints a manifest that is valid" "$windlass" check -f "$work/prin
 check "windlass import makes the same manifest of it" diff <(grep -v '^#' "$work/imported.yaml") \
     <(grep -v '^#' "$work/printed.yaml" | sed 's#http://llm:8000/v1#http://NAME-THE-SERVER#')
 check "and says what it lacks" grep -q '^#   spec.scorer.endpoint.url: ' "$work/imported.yaml"
+"$windlass" import "$work/My Requests.jsonl" --name A_b >"$work/batch.said" 2>&1
+check "an error names the file" grep -qF "$work/My Requests.jsonl: the manifest of it" "$work/batch.said"
 "$windlass" batch "$work/none.jsonl" --url http://llm >"$work/batch.said" 2>&1
 check "a file that is not there: usage" [ $? = 2 ]
 verify_outputs "$work/data"
