@@ -39,7 +39,7 @@ struct server_connection {
     struct server_peer *peer; /* after the upgrade */
     char *body;               /* before it: the rest of the answer */
     size_t body_size;
-    struct server_asked *asked; /* a POST, which is answered when its body is complete */
+    struct server_asked *asked; /* until it is answered: a POST when its body is complete */
 };
 
 struct server {

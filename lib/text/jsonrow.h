@@ -1,6 +1,7 @@
 /* jsonrow.h: reads a list of JSON from left to right, without a tree: for lines and messages that
  * come by the million. The first value that is not what is asked for makes the row bad, and all
- * later ones are 0, "" or NULL. Accepts what jansson does (JSON_ALLOW_NUL). Pure. */
+ * later ones are 0, "" or NULL. Accepts what jansson does (JSON_ALLOW_NUL), down to
+ * JSONTEXT_DEPTH_MAX levels (jsontext.h). Pure. */
 #pragma once
 
 #include "lib/base.h"

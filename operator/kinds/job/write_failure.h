@@ -16,8 +16,8 @@ enum write_failure_why {
 
 struct write_failure {
     struct object_key object;
-    bool is_change;   /* an existing object could not be changed; otherwise it could not be made, */
-    bool is_deletion; /* or deleted */
+    bool is_change;   /* an existing object could not be changed */
+    bool is_deletion; /* it could not be deleted; neither of the two: it could not be made */
     enum write_failure_why why;
     bool is_passing; /* the server or a webhook failed: an outage, and no answer about the object */
     const char *text; /* the cluster's words */
