@@ -31,7 +31,7 @@ static bool is_request(const char *line, size_t size) {
 }
 
 /* The first line that is not empty, without blanks before it and without its end. False: there is
- * none, it is too long, or the file is no text. */
+ * none, it is too long, or the file is not text. */
 static bool read_first_line(int fd, struct buffer *line) {
     char piece[(64 << 10) + 1];
     struct error full = {0};
