@@ -55,6 +55,12 @@ int64_t jsonrow_integer(struct jsonrow *row) {
     return row->is_bad ? 0 : value;
 }
 
+int64_t jsonrow_number(struct jsonrow *row, int64_t most) {
+    int64_t value = jsonrow_integer(row);
+    row->is_bad = row->is_bad || value < 0 || value > most;
+    return row->is_bad ? 0 : value;
+}
+
 /* Four hexadecimal digits; -1: they are not. */
 static int hex4(const char *at, const char *end) {
     int code = 0;

@@ -19,6 +19,8 @@ void jsonrow_begin(struct jsonrow *row, const char *text, const char *end, char 
 /* The first byte of the next value, which is not taken; ']': there is none. */
 char jsonrow_peek(struct jsonrow *row);
 int64_t jsonrow_integer(struct jsonrow *row);
+/* An integer from 0 to `most`. */
+int64_t jsonrow_number(struct jsonrow *row, int64_t most);
 /* Without escapes, and with a NUL behind it, in row->room, which goes on behind that. */
 const char *jsonrow_text(struct jsonrow *row, size_t *ret_size);
 /* Any list or object; the caller owns it. */

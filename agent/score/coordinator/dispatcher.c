@@ -7,6 +7,7 @@
 #include "lib/log.h"
 #include "lib/time/clock.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,9 @@ static void replace_namesake(struct dispatcher *dispatcher, const struct connect
  * output: the job ends. */
 static bool is_alike(struct dispatcher *dispatcher, const struct connection *connection) {
     struct error err = {0};
+    static_assert(sizeof connection->program == SCORED_BY_BYTES_MAX + 1 &&
+                      sizeof((struct message *)0)->program == sizeof connection->program,
+                  "a program's version and SHA-256 fit wherever they are kept");
     int result = scored_by_check(connection->program, connection->name, &err) < 0
                      ? -1
                      : run_file_check_worker(dispatcher->prepared->files, connection->files,

@@ -370,12 +370,6 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     return 0;
 }
 
-static int64_t take_number(struct jsonrow *row, int64_t most) {
-    int64_t value = jsonrow_integer(row);
-    row->is_bad = row->is_bad || value < 0 || value > most;
-    return row->is_bad ? 0 : value;
-}
-
 static const char *take_text(struct jsonrow *row, size_t max, size_t *ret_size) {
     const char *text = jsonrow_text(row, ret_size);
     row->is_bad = row->is_bad || *ret_size > max;
@@ -395,7 +389,7 @@ static void take_place(struct jsonrow *row, struct commit_record *record) {
     const char *place = take_text(row, 1, &size);
     if (*place == 'o') {
         record->place = COMMIT_OBJECT;
-        record->size_bytes = take_number(row, INT64_MAX);
+        record->size_bytes = jsonrow_number(row, INT64_MAX);
         record->crc = take_crc(row);
     } else if (*place == 't') {
         record->place = COMMIT_TEXT;
@@ -416,19 +410,19 @@ static void take_failures(struct jsonrow *row, struct commit_record *record) {
     }
     record->failures = failures;
     if (isdigit((unsigned char)jsonrow_peek(row))) {
-        record->failures_bytes = take_number(row, INT64_MAX);
+        record->failures_bytes = jsonrow_number(row, INT64_MAX);
         record->failures_crc = take_crc(row);
         row->is_bad = row->is_bad || record->failures_bytes == 0;
     }
 }
 
 static void take_scored(struct jsonrow *row, const json_t *workers, struct commit_record *record) {
-    record->lease = take_number(row, INT64_MAX);
-    record->try = (int)take_number(row, TRY_MAX);
-    int64_t worker = take_number(row, (int64_t)json_array_size(workers) - 1);
+    record->lease = jsonrow_number(row, INT64_MAX);
+    record->try = (int)jsonrow_number(row, TRY_MAX);
+    int64_t worker = jsonrow_number(row, (int64_t)json_array_size(workers) - 1);
     record->worker = json_string_value(json_array_get(workers, (size_t)worker));
-    record->start_ms = take_number(row, INT64_MAX);
-    record->took_ms = take_number(row, INT64_MAX);
+    record->start_ms = jsonrow_number(row, INT64_MAX);
+    record->took_ms = jsonrow_number(row, INT64_MAX);
 }
 
 /* An absent fault means an error. */
@@ -458,11 +452,11 @@ static void read_record(struct jsonrow *row, const json_t *workers, struct commi
     }
     enum commit_record_type type = (enum commit_record_type)(found - letters);
     record->type = type;
-    record->first = type == COMMIT_END ? 0 : take_number(row, INT64_MAX / 2);
-    record->cells = take_number(row, INT64_MAX / 2);
+    record->first = type == COMMIT_END ? 0 : jsonrow_number(row, INT64_MAX / 2);
+    record->cells = jsonrow_number(row, INT64_MAX / 2);
     if (commit_is_try(type) || type == COMMIT_END) {
-        record->items = take_number(row, INT64_MAX);
-        record->failed = take_number(row, record->items);
+        record->items = jsonrow_number(row, INT64_MAX);
+        record->failed = jsonrow_number(row, record->items);
     }
     if (commit_is_try(type)) {
         take_scored(row, workers, record);

@@ -26,12 +26,6 @@ static bool skip_epoch(const char **at, const char *end, int64_t *ret_epoch) {
     return *at > first && (*first != '0' || *at == first + 1) && epoch <= MESSAGE_NUMBER_MAX;
 }
 
-static int64_t take_number(struct jsonrow *row, int64_t most) {
-    int64_t value = jsonrow_integer(row);
-    row->is_bad = row->is_bad || value < 0 || value > most;
-    return value;
-}
-
 static bool is_letter(struct jsonrow *row, char letter) {
     size_t size = 0;
     const char *text = jsonrow_text(row, &size);
@@ -44,10 +38,10 @@ static bool read_done(struct jsonrow *row, struct message_result *result) {
     if (!is_letter(row, 'd')) {
         return false;
     }
-    result->lease = take_number(row, INT64_MAX);
-    result->items = take_number(row, MESSAGE_NUMBER_MAX);
-    result->failed = take_number(row, result->items);
-    result->took_us = take_number(row, MESSAGE_NUMBER_MAX);
+    result->lease = jsonrow_number(row, INT64_MAX);
+    result->items = jsonrow_number(row, MESSAGE_NUMBER_MAX);
+    result->failed = jsonrow_number(row, result->items);
+    result->took_us = jsonrow_number(row, MESSAGE_NUMBER_MAX);
     const char *place = jsonrow_text(row, &size);
     if (row->is_bad || size != 1 || (*place != 't' && *place != 'n')) {
         return false;

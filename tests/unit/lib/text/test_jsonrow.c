@@ -135,9 +135,26 @@ static void test_a_bad_row_stays_bad(void) {
     }
 }
 
+static void test_numbers_have_limits(void) {
+    static const struct {
+        const char *list;
+        int64_t most;
+        bool is_good;
+    } cases[] = {{"[7]", 7, true}, {"[8]", 7, false}, {"[0]", 0, true}, {"[-1]", 7, false}};
+    char room[8];
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct jsonrow row;
+        const char *list = cases[i].list;
+        jsonrow_begin(&row, list, list + strlen(list), room);
+        CHECK_INT(jsonrow_number(&row, cases[i].most), cases[i].is_good ? cases[i].most : 0);
+        CHECK_INT(!row.is_bad, cases[i].is_good);
+    }
+}
+
 int main(void) {
     TEST(test_jansson_says_the_same);
     TEST(test_a_list);
     TEST(test_a_bad_row_stays_bad);
+    TEST(test_numbers_have_limits);
     return TEST_END();
 }
