@@ -137,7 +137,11 @@ static void note_also(struct objective *objective, const struct metric *metric) 
     }
 }
 
+/* Names that begin with "windlass." are ours: no program has misspelt its metric that way. */
 static void note_other(struct objective *objective, const char *name) {
+    if (text_starts(name, "windlass.")) {
+        return;
+    }
     objective->other_reports++;
     for (size_t i = 0; i < objective->other_count; i++) {
         if (strcmp(objective->others[i], name) == 0) {

@@ -50,7 +50,7 @@ static void figures_and_curve(void) {
 static void of_others_the_names(void) {
     struct objective objective;
     objective_init(&objective, &accuracy);
-    objective_read(&objective, 1, "0 acc 1 1\n0 loss 1 1\n0 acc 1 2\n");
+    objective_read(&objective, 1, "0 acc 1 1\n0 loss 1 1\n0 windlass.percent 5 2\n0 acc 1 2\n");
     check(&objective,
           "{\"objective\":{\"otherReports\":3,\"others\":[\"acc\",\"loss\"],\"reports\":0}}");
     for (int i = 0; i < 40; i++) {
