@@ -326,6 +326,18 @@ static void set_torch(const struct launch_context *context, struct launch_variab
                         table->rows[0].address);
 }
 
+/* Whether an entry of such a list, between commas, is that address. */
+static bool has_entry(const char *list, const char *address) {
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += strspn(at, ", ");
+        size_t size = strcspn(at, ", ");
+        if (size == strlen(address) && strncmp(at, address, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Programs that go through a proxy would look for the agent there, too. */
 static void pass_proxies(struct launch_variables *variables) {
     static const char *const proxies[] = {"http_proxy", "https_proxy", "all_proxy",
@@ -339,7 +351,7 @@ static void pass_proxies(struct launch_variables *variables) {
         const char *list = launch_variable(variables, names[i]);
         AUTO(text_freep) char *longer = list ? x_printf("%s,127.0.0.1", list) : NULL;
         has_list |= list != NULL;
-        if (longer && strcmp(list, "*") != 0 && !strstr(list, "127.0.0.1")) {
+        if (longer && strcmp(list, "*") != 0 && !has_entry(list, "127.0.0.1")) {
             launch_variable_set(variables, names[i], "%s", longer);
         }
     }
@@ -370,7 +382,9 @@ static void set_status(const struct launch_context *context, struct launch_varia
 static void set_gang(const struct launch_context *context, enum launch_role role,
                      struct launch_variables *variables) {
     set_hosts(context, variables);
-    pass_proxies(variables);
+    if (context->status.url) {
+        pass_proxies(variables);
+    }
     if (context->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
         set_mpi(context, variables);
         set_preload(context, variables);

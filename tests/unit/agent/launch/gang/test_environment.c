@@ -212,32 +212,6 @@ static void test_where_to_post_a_status(void) {
     CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
 }
 
-/* Behind a proxy this machine is reached without it; all processes have the same list. */
-static void test_no_proxy_for_this_machine(void) {
-    static const struct {
-        const char *base[4], *name, *wanted;
-    } cases[] = {
-        {{"https_proxy=http://p", NULL}, "no_proxy", "127.0.0.1"},
-        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc,127.0.0.1"},
-        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "no_proxy", "(none)"},
-        {{"http_proxy=http://p", "no_proxy=127.0.0.1,a", NULL}, "no_proxy", "127.0.0.1,a"},
-        {{"http_proxy=http://p", "no_proxy=*", NULL}, "no_proxy", "*"},
-        {{"NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct launch_context context = {.pod_environment = cases[i].base,
-                                         .table = &table,
-                                         .launcher = GANG_LAUNCHER_MPI,
-                                         .slot = -1,
-                                         .job = "j",
-                                         .worker = "j-0",
-                                         .bin = "/windlass/bin",
-                                         .run = "/windlass/run"};
-        CHECK_STR(of(&context, LAUNCH_PROCESS, cases[i].name), cases[i].wanted);
-        CHECK_STR(of(&context, LAUNCH_COMMAND, cases[i].name), cases[i].wanted);
-    }
-}
-
 /* Member 0's environment before any process of it is chosen. */
 static struct launch_context world_of_mpi(const char *const *base) {
     return (struct launch_context){.pod_environment = base,
@@ -248,6 +222,31 @@ static struct launch_context world_of_mpi(const char *const *base) {
                                    .worker = "j-0",
                                    .bin = "/windlass/bin",
                                    .run = "/windlass/run"};
+}
+
+/* Behind a proxy this machine is reached without it; all processes have the same list. */
+static void test_no_proxy_for_this_machine(void) {
+    static const struct {
+        const char *base[4], *name, *wanted;
+    } cases[] = {
+        {{"https_proxy=http://p", NULL}, "no_proxy", "127.0.0.1"},
+        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc,127.0.0.1"},
+        {{"HTTPS_PROXY=http://p", "NO_PROXY=.svc", NULL}, "no_proxy", "(none)"},
+        {{"http_proxy=http://p", "no_proxy=127.0.0.1,a", NULL}, "no_proxy", "127.0.0.1,a"},
+        {{"http_proxy=http://p", "no_proxy=a, 127.0.0.1", NULL}, "no_proxy", "a, 127.0.0.1"},
+        {{"http_proxy=http://p", "no_proxy=127.0.0.10", NULL}, "no_proxy", "127.0.0.10,127.0.0.1"},
+        {{"http_proxy=http://p", "no_proxy=*", NULL}, "no_proxy", "*"},
+        {{"NO_PROXY=.svc", NULL}, "NO_PROXY", ".svc"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct launch_context context = world_of_mpi(cases[i].base);
+        context.status.url = "https://127.0.0.1:1/status";
+        CHECK_STR(of(&context, LAUNCH_PROCESS, cases[i].name), cases[i].wanted);
+        CHECK_STR(of(&context, LAUNCH_COMMAND, cases[i].name), cases[i].wanted);
+    }
+    /* Without the agent's server there is nothing to reach. */
+    struct launch_context context = world_of_mpi(cases[0].base);
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "no_proxy"), "(none)");
 }
 
 static char *expand(const struct launch_context *context, enum launch_role role, char *const *words,
