@@ -152,6 +152,14 @@ void member_prepare(struct member *member) {
     }
 }
 
+/* The text of an error of one of spec.environment names that field itself. */
+static void fail_start(struct member *member, const struct error *err) {
+    int code = err->kind == ERROR_INVALID ? GANG_CODE_NOT_FOUND : 1;
+    bool has_field = text_starts(err->text, "spec.environment.");
+    member_fail(member, code, has_field ? err->text : "spec.command", has_field ? "" : err->text);
+    process_group_kill(member->group);
+}
+
 void member_start_round(struct member *member, int64_t round) {
     const struct launch_job *job = member->job;
     struct error err = {0};
@@ -166,9 +174,7 @@ void member_start_round(struct member *member, int64_t round) {
                    : is_one ? gang_table_place(&member->table, job->index)
                             : gang_table_rank(&member->table, job->index, slot);
         if (member_start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
-            member_fail(member, err.kind == ERROR_INVALID ? GANG_CODE_NOT_FOUND : 1, "spec.command",
-                        err.text);
-            process_group_kill(member->group);
+            fail_start(member, &err);
             return;
         }
     }
