@@ -86,7 +86,14 @@ static void add_line(struct buffer *lines, const char *name, double value, int64
     }
 }
 
-static void add_metrics(struct buffer *lines, const json_t *metrics, int64_t step) {
+static bool is_repeated(const json_t *metric, const json_t *before) {
+    const json_t *earlier = tree_find(before, "name", tree_text(metric, "name", ""));
+    return earlier && strcmp(tree_text(earlier, "value", ""), tree_text(metric, "value", "")) == 0;
+}
+
+/* before: NULL: all of them are new. */
+static void add_metrics(struct buffer *lines, const json_t *metrics, const json_t *before,
+                        int64_t step) {
     static const char *const others[] = {"current_step", "step",        "current_epoch",
                                          "epoch",        "total_steps", "total_epochs"};
     double epoch = 0, value = 0;
@@ -100,10 +107,15 @@ static void add_metrics(struct buffer *lines, const json_t *metrics, int64_t ste
         for (size_t k = 0; k < ARRAY_LEN(others); k++) {
             is_own &= strcmp(name, others[k]) != 0;
         }
-        if (is_own && read_value(metric, &value)) {
+        if (is_own && !is_repeated(metric, before) && read_value(metric, &value)) {
             add_line(lines, name, value, step);
         }
     }
+}
+
+void status_report_forget(struct status_report_before *before) {
+    json_decref(before->metrics);
+    *before = STATUS_REPORT_NOTHING;
 }
 
 int status_report_read(const char *body, size_t size, struct status_report_before *before,
@@ -116,7 +128,7 @@ int status_report_read(const char *body, size_t size, struct status_report_befor
         return -1;
     }
     const json_t *status = json_object_get(tree, "trainerStatus");
-    const json_t *metrics = json_object_get(status, "metrics");
+    json_t *metrics = json_object_get(status, "metrics");
     if (!json_is_object(tree) || (status && !json_is_object(status) && !json_is_null(status))) {
         return error_set(err, ERROR_INVALID, "%s is not an object",
                          json_is_object(tree) ? "trainerStatus" : "the body");
@@ -136,7 +148,9 @@ int status_report_read(const char *body, size_t size, struct status_report_befor
     if (left_s >= 0) {
         add_line(&lines, "windlass.secondsLeft", (double)left_s, before->step);
     }
-    add_metrics(&lines, metrics, before->step);
+    add_metrics(&lines, metrics, is_further ? before->metrics : NULL, before->step);
+    json_decref(before->metrics);
+    before->metrics = json_incref(metrics);
     *ret_lines = buffer_take(&lines, NULL);
     return 0;
 }

@@ -135,7 +135,7 @@ static int listen_and_write(struct status_server *server, struct error *err) {
 int status_server_open(const char *folder, const char *socket, struct status_server **ret_server,
                        struct error *err) {
     struct status_server *server = x_calloc(1, sizeof *server);
-    server->before = (struct status_report_before){-1, -1};
+    server->before = STATUS_REPORT_NOTHING;
     server->socket = x_strdup(socket);
     server->token_path = file_join(folder, "status-token");
     server->authority_path = file_join(folder, "status-ca.crt");
@@ -169,6 +169,7 @@ void status_server_free(struct status_server *server) {
         pthread_join(server->thread, NULL);
     }
     server_free(server->server);
+    status_report_forget(&server->before);
     unlink(server->token_path);
     unlink(server->authority_path);
     secret_forget(&server->authorization);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static struct status_report_before before;
+static struct status_report_before before = {-1, -1, NULL};
 
 /* The lines, or "" with the message in *err. */
 static char *read_body(const char *body, struct error *err) {
@@ -41,7 +41,7 @@ static void test_lines(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err;
-        before = (struct status_report_before){-1, -1};
+        status_report_forget(&before);
         AUTO(text_freep) char *lines = read_body(rows[i].body, &err);
         CHECK_STR(err.text, "");
         CHECK_STR(lines, rows[i].lines);
@@ -69,7 +69,9 @@ static void test_what_is_refused(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err;
-        before = (struct status_report_before){5, 7};
+        status_report_forget(&before);
+        before.percent = 5;
+        before.step = 7;
         AUTO(text_freep) char *lines = read_body(rows[i].body, &err);
         CHECK(err.kind == ERROR_INVALID);
         CHECK(text_starts(err.text, rows[i].message));
@@ -107,7 +109,35 @@ static void test_the_step_of_before(void) {
         {"{\"trainerStatus\": {\"progressPercentage\": 0, \"metrics\": [" METRIC("loss", "3") "]}}",
          "0 windlass.percent 0 -1\n0 loss 3 -1\n"},
     };
-    before = (struct status_report_before){-1, -1};
+    status_report_forget(&before);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err;
+        AUTO(text_freep) char *lines = read_body(rows[i].body, &err);
+        CHECK_STR(lines, rows[i].lines);
+    }
+}
+
+/* What was logged last is posted again until something else is. */
+static void test_what_is_repeated(void) {
+    static const struct {
+        const char *body, *lines;
+    } rows[] = {
+        {METRICS(METRIC("eval_loss", "0.5") "," METRIC("step", "2")), "0 eval_loss 0.5 2\n"},
+        {METRICS(METRIC("eval_loss", "0.5") "," METRIC("step", "3")), ""},
+        {METRICS(METRIC("step", "4") "," METRIC("eval_loss", "0.5") "," METRIC("loss", "1")),
+         "0 loss 1 4\n"},
+        {METRICS(METRIC("eval_loss", "0.50") "," METRIC("loss", "1")), "0 eval_loss 0.5 4\n"},
+        {"{\"trainerStatus\": {\"metrics\": 1}}", ""},
+        {METRICS(METRIC("loss", "1")), ""},
+        {METRICS(METRIC("eval_loss", "0.50")), "0 eval_loss 0.5 4\n"},
+        {"{\"trainerStatus\": {\"progressPercentage\": 9, \"metrics\": [" METRIC("eval_loss",
+                                                                                 "0.50") "]}}",
+         "0 windlass.percent 9 4\n"},
+        {"{\"trainerStatus\": {\"progressPercentage\": 0, \"metrics\": [" METRIC("eval_loss",
+                                                                                 "0.50") "]}}",
+         "0 windlass.percent 0 -1\n0 eval_loss 0.5 -1\n"},
+    };
+    status_report_forget(&before);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err;
         AUTO(text_freep) char *lines = read_body(rows[i].body, &err);
@@ -119,5 +149,7 @@ int main(void) {
     TEST(test_lines);
     TEST(test_what_is_refused);
     TEST(test_the_step_of_before);
+    TEST(test_what_is_repeated);
+    status_report_forget(&before);
     return TEST_END();
 }
