@@ -326,6 +326,7 @@ void member_serve_requests(struct member *member) {
             forward_start(member, &request);
             break;
         case AGENT_REQUEST_REPORT:
+        case AGENT_REQUEST_POSTED:
             take_reports(member, &request);
             break;
         case AGENT_REQUEST_WAITS:

@@ -21,7 +21,7 @@ enum { CLIENTS_MAX = 2048, HEAD_MAX = 300, RANKS_MAX = 1 << 20 };
 /* A client sends KIND, its arguments separated by spaces, newline, text, NUL; it receives CODE,
  * newline, text, and the end of the stream. */
 static const char *const kinds[] = {"start",   "alive",  "variables", "exited",
-                                    "missing", "report", "waits"};
+                                    "missing", "report", "posted",    "waits"};
 static_assert(ARRAY_LEN(kinds) == AGENT_REQUEST_KINDS, "a name for each kind");
 
 struct client {
@@ -134,6 +134,7 @@ static bool read_head(char *head, struct agent_request *request) {
         request->host = space;
         return space != NULL;
     case AGENT_REQUEST_REPORT:
+    case AGENT_REQUEST_POSTED:
     case AGENT_REQUEST_WAITS:
         return space &&
                sscanf(space, "%d%n %" SCNd64 "%n", &request->rank, &used, &request->round, &used) >=
@@ -260,14 +261,26 @@ int64_t agent_socket_own_round(void) {
     return MAX(round, 0);
 }
 
+/* 0: no limit. */
+static int timeout_of(enum agent_request_kind kind) {
+    switch (kind) {
+    case AGENT_REQUEST_START:
+    case AGENT_REQUEST_REPORT:
+        return 0;
+    case AGENT_REQUEST_ALIVE:
+        return AGENT_SOCKET_ALIVE_TIMEOUT_MS;
+    case AGENT_REQUEST_POSTED:
+        return AGENT_SOCKET_POSTED_TIMEOUT_MS;
+    default:
+        return AGENT_SOCKET_TIMEOUT_MS;
+    }
+}
+
 int agent_socket_ask(const char *path, const struct agent_request *request, int *ret_code,
                      char **ret_text, struct error *err) {
     struct sockaddr_un address;
     bool is_start = request->kind == AGENT_REQUEST_START;
-    bool waits = is_start || request->kind == AGENT_REQUEST_REPORT;
-    int timeout_ms = request->kind == AGENT_REQUEST_ALIVE ? AGENT_SOCKET_ALIVE_TIMEOUT_MS
-                                                          : AGENT_SOCKET_TIMEOUT_MS;
-    struct timeval timeout = {.tv_sec = waits ? 0 : timeout_ms / 1000}; /* 0: no limit */
+    struct timeval timeout = {.tv_sec = timeout_of(request->kind) / 1000};
     char numbers[AGENT_SOCKET_LAUNCH_MAX + 64] = "";
     if (!path) {
         return error_set(err, ERROR_INVALID,
@@ -279,7 +292,8 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     } else if (request->kind == AGENT_REQUEST_VARIABLES && *request->launch) {
         snprintf(numbers, sizeof numbers, "%d %d %s", request->rank, request->size,
                  request->launch);
-    } else if (request->kind == AGENT_REQUEST_REPORT || request->kind == AGENT_REQUEST_WAITS) {
+    } else if (request->kind == AGENT_REQUEST_REPORT || request->kind == AGENT_REQUEST_POSTED ||
+               request->kind == AGENT_REQUEST_WAITS) {
         snprintf(numbers, sizeof numbers, "%d %" PRId64, request->rank, request->round);
     }
     const char *arguments = is_start ? request->host : numbers;

@@ -12,9 +12,10 @@ enum {
     AGENT_SOCKET_LINE_MAX = 256 << 10,   /* bytes of a request's text */
     AGENT_SOCKET_LAUNCH_MAX = 64,        /* bytes, NUL included */
     AGENT_SOCKET_ANSWER_MAX = 128 << 10, /* bytes; instead of a longer answer an error is sent */
-    /* How long a client waits for an answer to ALIVE, and to other requests. START waits until the
-     * program has ended, and REPORT until there is room: both without a limit. */
+    /* How long a client waits for an answer to ALIVE, to POSTED, and to other requests. START waits
+     * until the program has ended, and REPORT until there is room: both without a limit. */
     AGENT_SOCKET_ALIVE_TIMEOUT_MS = 4000,
+    AGENT_SOCKET_POSTED_TIMEOUT_MS = 5000,
     AGENT_SOCKET_TIMEOUT_MS = 60000,
 };
 
@@ -27,6 +28,8 @@ enum agent_request_kind {
                                 end of its output */
     AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
     AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command), round; text: metric.h's lines */
+    AGENT_REQUEST_POSTED,    /* the same of a status that was posted (status_server.h); text: may be
+                                "": it counts as progress */
     AGENT_REQUEST_WAITS, /* rank, round; text: what keeps it from storing its result; "": nothing
                             any more */
     AGENT_REQUEST_KINDS
@@ -39,7 +42,7 @@ struct agent_request {
     pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
     int rank, code;
     int size;           /* of the rank's launch (gang_proof.h); 0: unknown */
-    int64_t round;      /* REPORT: in which the client was started; 0: unknown */
+    int64_t round;      /* REPORT, POSTED: in which the client was started; 0: unknown */
     bool was_signalled; /* a signal from outside of its process group asked it to end */
     /* The launch that the rank belongs to: letters, digits and . _ - @ */
     char launch[AGENT_SOCKET_LAUNCH_MAX];

@@ -43,12 +43,18 @@ static struct server_page refuse(int code, const char *reason, const char *messa
     return (struct server_page){.body = tree_compact(status), .status = code};
 }
 
-/* The agent takes the lines as reports of rank 0 (member_requests.c). */
+/* The agent takes the lines as reports of rank 0 (member_requests.c). TIMEOUT: it has them, but the
+ * link to the hub is full. */
 static int hand_on(const struct status_server *server, const char *lines, struct error *err) {
-    const struct agent_request request = {.kind = AGENT_REQUEST_REPORT, .text = lines};
+    const struct agent_request request = {.kind = AGENT_REQUEST_POSTED, .text = lines};
     AUTO(text_freep) char *words = NULL;
     int code = 0;
-    return *lines ? agent_socket_ask(server->socket, &request, &code, &words, err) : 0;
+    if (agent_socket_ask(server->socket, &request, &code, &words, err) < 0) {
+        return err->kind == ERROR_TIMEOUT ? error_set(err, ERROR_TIMEOUT, "the hub is away") : -1;
+    }
+    return code == 0 ? 0
+                     : error_set(err, ERROR_UNAVAILABLE,
+                                 "the agent of this pod has not taken it: %s", words);
 }
 
 static struct server_page take(struct status_server *server, const struct server_request *request) {
@@ -59,6 +65,9 @@ static struct server_page take(struct status_server *server, const struct server
         return refuse(422, "Invalid", err.text);
     }
     if (hand_on(server, lines, &err) < 0) {
+        if (err.kind != ERROR_TIMEOUT) { /* what is posted again is new */
+            status_report_forget(&server->before);
+        }
         return refuse(503, "ServiceUnavailable", err.text);
     }
     return (struct server_page){.body = x_strndup(body, request->body_size)};
@@ -99,9 +108,11 @@ static int write_own(const char *path, const char *text, struct error *err) {
     AUTO(fd_closep)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     size_t size = strlen(text);
-    return fd < 0 || write(fd, text, size) != (ssize_t)size
-               ? error_from_errno(err, errno, "%s", path)
-               : 0;
+    ssize_t written = fd < 0 ? -1 : write(fd, text, size);
+    if (written == (ssize_t)size) {
+        return 0;
+    }
+    return error_from_errno(err, written < 0 ? errno : ENOSPC, "%s", path);
 }
 
 static int listen_and_write(struct status_server *server, struct error *err) {

@@ -7,7 +7,7 @@
  * controller writes status.trainerStatus. Here it posts to the agent of its own pod:
  *
  *     program -- POST, HTTPS, 127.0.0.1 --> this server, a thread of the agent
- *                                            |  REPORT (agent_socket.h), lines of status_report.h
+ *                                            |  POSTED (agent_socket.h), lines of status_report.h
  *                                            v
  *                                           member -> hub -> GET /progress -> the job's status
  *
@@ -20,7 +20,8 @@
  * KUBEFLOW_TRAINER_STATUS_… The token is random, in a file that only the pod's user reads: loopback
  * is shared with other users by `windlass run`, and by pods with hostNetwork. Answers: 200 with
  * what was read; 403: not the token; 404: another path; 405: not a POST; 422: names the field; 503:
- * the agent ends. Bodies beyond STATUS_REPORT_BODY_MAX are not read. */
+ * the agent ends, or the hub is away for 5 s: then the post counts once it is back. Bodies beyond
+ * STATUS_REPORT_BODY_MAX are not read. */
 #pragma once
 
 #include "lib/error.h"

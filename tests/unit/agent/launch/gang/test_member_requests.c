@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Requests of a pod's programs while the link to the hub is full, over a real socket: what rank 0
- * waits for is replaced by what it has said last, which is sent once there is room. */
+/* Requests of a pod's programs over a real socket. While the link to the hub is full, what rank 0
+ * waits for is replaced by what it has said last, which is sent once there is room. A posted status
+ * is progress. */
 #include "agent/launch/gang/member_state.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
@@ -37,6 +38,7 @@ static void hear(void *context, const char *text) {
 }
 
 struct asked {
+    enum agent_request_kind kind;
     const char *text;
     atomic_bool is_done;
     int result, code;
@@ -44,8 +46,7 @@ struct asked {
 
 static void *ask(void *context) {
     struct asked *asked = context;
-    const struct agent_request request = {
-        .kind = AGENT_REQUEST_WAITS, .round = 3, .text = asked->text};
+    const struct agent_request request = {.kind = asked->kind, .round = 3, .text = asked->text};
     AUTO(text_freep) char *answer = NULL;
     struct error err = {0};
     asked->result = agent_socket_ask(path, &request, &asked->code, &answer, &err);
@@ -54,8 +55,8 @@ static void *ask(void *context) {
 }
 
 /* The program has its answer when this returns. */
-static void say(struct member *member, const char *text) {
-    struct asked asked = {.text = text, .result = -1};
+static void say(struct member *member, enum agent_request_kind kind, const char *text) {
+    struct asked asked = {.kind = kind, .text = text, .result = -1};
     int64_t until_ms = clock_monotonic_ms() + ANSWER_MS;
     pthread_t thread;
     if (pthread_create(&thread, NULL, ask, &asked) != 0) {
@@ -82,7 +83,7 @@ static void what_was_said_last_is_sent(void) {
     member.link = link_new(hear, &heard);
     CHECK_OK(agent_socket_open(path, &member.requests, &err), &err);
     link_resume(member.link, 0);
-    say(&member, "no room");
+    say(&member, AGENT_REQUEST_WAITS, "no room");
     CHECK_INT(heard.count, 1);
     CHECK_STR(heard.last, "no room");
     for (int i = 0; i < 8 && !link_is_full(member.link); i++) {
@@ -90,8 +91,8 @@ static void what_was_said_last_is_sent(void) {
                   &(struct gang_message){.type = GANG_MESSAGE_REPORTS, .round = 3, .line = line});
     }
     CHECK(link_is_full(member.link));
-    say(&member, "no such folder");
-    say(&member, "");
+    say(&member, AGENT_REQUEST_WAITS, "no such folder");
+    say(&member, AGENT_REQUEST_WAITS, "");
     CHECK_INT(heard.count, 1);
     const struct gang_message all = {.type = GANG_MESSAGE_ACK, .ack = INT64_MAX};
     CHECK(!link_received(member.link, &all));
@@ -105,6 +106,20 @@ static void what_was_said_last_is_sent(void) {
     link_free(member.link);
 }
 
+/* A post without a line is one, too. */
+static void what_is_posted_is_progress(void) {
+    struct error err = {0};
+    const struct launch_job job = {.objective.name = "loss", .pattern = ""};
+    struct member member = {.round = 3, .active_rank = -1, .job = &job};
+    member.reports_end = &member.reports;
+    CHECK_OK(agent_socket_open(path, &member.requests, &err), &err);
+    say(&member, AGENT_REQUEST_POSTED, "");
+    CHECK_INT(member.active_rank, 0);
+    CHECK(!member.reports);
+    agent_socket_free(member.requests);
+    member_requests_free(&member);
+}
+
 int main(void) {
     char template[] = "/tmp/test_member_requests-XXXXXX";
     struct error ignored = {0};
@@ -115,6 +130,7 @@ int main(void) {
     }
     path = file_join(folder, "agent");
     TEST(what_was_said_last_is_sent);
+    TEST(what_is_posted_is_progress);
     (void)!file_remove_tree(folder, &ignored);
     free(path);
     return TEST_END();
