@@ -369,9 +369,14 @@ static void set_status(const struct launch_context *context, struct launch_varia
         AUTO(text_freep) char *url = x_printf("%s_URL", families[i]);
         is_users |= launch_variable(variables, url) != NULL;
     }
-    for (size_t i = 0; i < ARRAY_LEN(families) && place->url && !is_users; i++) {
+    if (!place->url || is_users) {
+        return;
+    }
+    AUTO(text_freep)
+    char *url = x_printf("%s/%lld", place->url, (long long)context->table->round);
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
         const char *const rows[][2] = {
-            {"URL", place->url}, {"TOKEN", place->token}, {"CA_CERT", place->authority}};
+            {"URL", url}, {"TOKEN", place->token}, {"CA_CERT", place->authority}};
         for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
             AUTO(text_freep) char *name = x_printf("%s_%s", families[i], rows[k][0]);
             launch_variable_set(variables, name, "%s", rows[k][1]);

@@ -27,6 +27,7 @@ struct status_server {
     char *authorization; /* "Bearer TOKEN" */
     char *url, *token_path, *authority_path;
     struct status_report_before before;
+    int64_t round; /* the newest that was posted, of which `before` is; 0: none yet */
     pthread_t thread;
     bool has_thread;
     atomic_bool is_leaving;
@@ -45,8 +46,10 @@ static struct server_page refuse(int code, const char *reason, const char *messa
 
 /* The agent takes the lines as reports of rank 0 (member_requests.c). TIMEOUT: it has them, but the
  * link to the hub is full. */
-static int hand_on(const struct status_server *server, const char *lines, struct error *err) {
-    const struct agent_request request = {.kind = AGENT_REQUEST_POSTED, .text = lines};
+static int hand_on(const struct status_server *server, int64_t round, const char *lines,
+                   struct error *err) {
+    const struct agent_request request = {
+        .kind = AGENT_REQUEST_POSTED, .round = round, .text = lines};
     AUTO(text_freep) char *words = NULL;
     int code = 0;
     if (agent_socket_ask(server->socket, &request, &code, &words, err) < 0) {
@@ -57,14 +60,22 @@ static int hand_on(const struct status_server *server, const char *lines, struct
                                  "the agent of this pod has not taken it: %s", words);
 }
 
-static struct server_page take(struct status_server *server, const struct server_request *request) {
+static struct server_page take(struct status_server *server, int64_t round,
+                               const struct server_request *request) {
     struct error err = {0};
     AUTO(text_freep) char *lines = NULL;
     const char *body = request->body ? request->body : "";
+    if (round < server->round) {
+        return refuse(410, "Gone", "the round in which this program was started has ended");
+    }
+    if (round > server->round) {
+        status_report_forget(&server->before);
+        server->round = round;
+    }
     if (status_report_read(body, request->body_size, &server->before, &lines, &err) < 0) {
         return refuse(422, "Invalid", err.text);
     }
-    if (hand_on(server, lines, &err) < 0) {
+    if (hand_on(server, round, lines, &err) < 0) {
         if (err.kind != ERROR_TIMEOUT) { /* what is posted again is new */
             status_report_forget(&server->before);
         }
@@ -73,17 +84,27 @@ static struct server_page take(struct status_server *server, const struct server
     return (struct server_page){.body = x_strndup(body, request->body_size)};
 }
 
+/* PATH/ROUND; 0: another path. */
+static int64_t round_of(const char *path) {
+    static const char prefix[] = "/status/";
+    const char *digits = text_starts(path, prefix) ? path + strlen(prefix) : "";
+    bool is_number = *digits >= '1' && *digits <= '9' && !digits[strspn(digits, "0123456789")];
+    long long round = is_number && strlen(digits) <= 18 ? strtoll(digits, NULL, 10) : 0;
+    return round;
+}
+
 static struct server_page page(void *context, const struct server_request *request) {
     struct status_server *server = context;
     const char *shown = request->authorization ? request->authorization : "";
-    if (strcmp(request->path, "/status") != 0) {
+    int64_t round = round_of(request->path);
+    if (round == 0) {
         return refuse(404, "NotFound", "Not found");
     }
     if (!request->is_post) {
         return refuse(405, "MethodNotAllowed", "a status is posted");
     }
     return digest_equal(shown, server->authorization)
-               ? take(server, request)
+               ? take(server, round, request)
                : refuse(403, "Forbidden",
                         "the token is not the one in the file $KUBEFLOW_TRAINER_SERVER_TOKEN");
 }

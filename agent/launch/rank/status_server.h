@@ -19,9 +19,10 @@
  * (environment.h; the two latter are paths), and by the names of before Trainer 2.2's release,
  * KUBEFLOW_TRAINER_STATUS_… The token is random, in a file that only the pod's user reads: loopback
  * is shared with other users by `windlass run`, and by pods with hostNetwork. Answers: 200 with
- * what was read; 403: not the token; 404: another path; 405: not a POST; 422: names the field; 503:
- * the agent ends, or the hub is away for 5 s: then the post counts once it is back. Bodies beyond
- * STATUS_REPORT_BODY_MAX are not read. */
+ * what was read; 403: not the token; 404: another path or no round; 405: not a POST; 410: of a
+ * round before one that has posted; 422: names the field; 503: the agent ends, or the hub is away
+ * for 5 s: then the post counts once it is back. Bodies beyond STATUS_REPORT_BODY_MAX are not read.
+ */
 #pragma once
 
 #include "lib/error.h"
@@ -30,8 +31,9 @@ struct status_server;
 
 /* What programs need; paths and texts are the server's. */
 struct status_server_place {
-    const char *url;       /* https://127.0.0.1:PORT/status */
-    const char *token;     /* the path of a file with the token, mode 0600, ... */
+    const char *url;   /* https://127.0.0.1:PORT/status; programs get URL/ROUND, so that posts of
+                          one that has outlived its round do not count in the next */
+    const char *token; /* the path of a file with the token, mode 0600, ... */
     const char *authority; /* ... and with the certificate that clients trust, PEM */
 };
 

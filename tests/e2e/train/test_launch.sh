@@ -177,7 +177,7 @@ ask "${own[@]}" -d '{}' "$url"
 ask "${own[@]}" -d '{"trainerStatus": {"progressPercentage": 101}}' "$url"; jq -r .message "$out/answer"
 ask "${own[@]}" -d '{"trainerStatus": ' "$url"
 ask -H "Authorization: Bearer wrong" -d '{}' "$url"; ask -d '{}' "$url"
-ask "${own[@]}" "$url"; ask "${own[@]}" -d '{}' "${url%status}other"
+ask "${own[@]}" "$url"; ask "${own[@]}" -d '{}' "${url%/*}"
 head -c 70000 /dev/zero | ask "${own[@]}" --data-binary @- "$url"
 until [ -s "$out/url" ]; do sleep 0.05; done
 ask -k --connect-timeout 5 "$(sed 's/127.0.0.1/10.77.0.1/' "$out/url")"

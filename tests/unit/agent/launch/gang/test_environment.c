@@ -201,7 +201,7 @@ static void test_where_to_post_a_status(void) {
     CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
     context.status = (struct status_server_place){"https://127.0.0.1:1/status", "/token", "/ca"};
     CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_URL"),
-              "https://127.0.0.1:1/status");
+              "https://127.0.0.1:1/status/2097157");
     CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_SERVER_TOKEN"), "/token");
     CHECK_STR(of(&context, LAUNCH_PROCESS, "KUBEFLOW_TRAINER_STATUS_CA_CERT"), "/ca");
     CHECK_STR(of(&context, LAUNCH_COMMAND, "KUBEFLOW_TRAINER_SERVER_URL"), "(none)");
