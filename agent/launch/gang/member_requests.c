@@ -236,12 +236,30 @@ static void program_missing(struct member *member, const struct agent_request *r
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-/* Filters the lines that are metrics, in the form of metric.h. The caller frees. */
-static char *read_reports(struct member *member, const char *lines, bool counts) {
+/* The objective has one source, or a report would count twice: what the user has named, a pattern
+ * or a file; else posts, as soon as there is one in this round; else the lines that look like it.
+ */
+static bool is_for_hub(struct member *member, const struct agent_request *request,
+                       const struct metric *metric) {
+    const struct launch_job *job = member->job;
+    bool is_posted = request->kind == AGENT_REQUEST_POSTED;
+    if ((job->pattern && *job->pattern) || job->metrics_file) {
+        return !is_posted;
+    }
+    if (strcmp(metric->name, job->objective.name) != 0) {
+        return true;
+    }
+    member->posted_round = is_posted ? member->round : member->posted_round;
+    return is_posted || member->posted_round != member->round;
+}
+
+/* Filters the lines that are metrics, in the form of metric.h, for the hub; the status gets all.
+ * The caller frees. */
+static char *read_reports(struct member *member, const struct agent_request *request, bool counts) {
     AUTO(buffer_release) struct buffer text;
     struct error err = {0};
     buffer_init(&text, REPORTS_MAX);
-    for (const char *at = lines; *at;) {
+    for (const char *at = request->text; *at;) {
         size_t size = strcspn(at, "\n");
         AUTO(text_freep) char *line = x_strndup(at, size);
         struct metric metric;
@@ -249,7 +267,8 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
         if (counts && metric_read(line, &metric)) {
             metric_write(&metric, written);
             latest_metrics_report(&member->latest, &metric);
-            if (buffer_printf(&text, &err, "%s\n", written) < 0) {
+            if (is_for_hub(member, request, &metric) &&
+                buffer_printf(&text, &err, "%s\n", written) < 0) {
                 break; /* cannot happen: the size of a metric is limited */
             }
         }
@@ -264,7 +283,7 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
 static void take_reports(struct member *member, const struct agent_request *request) {
     bool is_late = request->round && request->round != member->round;
     AUTO(text_freep)
-    char *lines = read_reports(member, request->text, request->rank <= 0 && !is_late);
+    char *lines = read_reports(member, request, request->rank <= 0 && !is_late);
     member->active_rank = member->round && !is_late ? MAX(request->rank, 0) : member->active_rank;
     if (!*lines || !member->round || !member->job->objective.name[0]) {
         agent_socket_answer(member->requests, request->id, 0, "");

@@ -91,6 +91,7 @@ struct member {
     int active_rank;  /* a rank that reported a metric since the last heartbeat; -1: none */
     int64_t activity; /* counts those heartbeats */
     struct member_report *reports, **reports_end;
+    int64_t posted_round;                    /* in which the objective was posted last; 0: never */
     char waits[GANG_MESSAGE_DETAIL_MAX + 1]; /* the newest of WAITS, not sent yet, ... */
     int64_t waits_round;                     /* ... and its round; 0: it was sent */
 

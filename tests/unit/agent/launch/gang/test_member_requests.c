@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of a pod's programs over a real socket. While the link to the hub is full, what rank 0
  * waits for is replaced by what it has said last, which is sent once there is room. A posted status
- * is progress. */
+ * is progress, and the objective has one source. */
 #include "agent/launch/gang/member_state.h"
+#include "lib/buffer.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
@@ -120,6 +121,50 @@ static void what_is_posted_is_progress(void) {
     member_requests_free(&member);
 }
 
+static void hear_reports(void *context, const char *text) {
+    struct gang_message message;
+    struct error err = {0};
+    if (gang_message_read(text, strlen(text), &message, &err) < 0) {
+        CHECK(!"a message that cannot be read");
+        return;
+    }
+    if (message.type == GANG_MESSAGE_REPORTS) {
+        CHECK_OK(buffer_printf(context, &err, "%s", message.line), &err);
+    }
+    gang_message_release(&message);
+}
+
+/* What goes to the hub of a line that is printed, a post, and a line again. */
+static void check_source(const char *pattern, char *file, const char *wanted) {
+    static const char printed[] = "0 loss 3 -1\n0 acc 1 -1\n", posted[] = "0 loss 2 7\n0 lr 1 7\n";
+    struct error err = {0};
+    const struct launch_job job = {
+        .objective.name = "loss", .pattern = pattern, .metrics_file = file};
+    struct member member = {.round = 3, .active_rank = -1, .job = &job};
+    AUTO(buffer_release) struct buffer heard;
+    buffer_init(&heard, 1 << 10);
+    member.reports_end = &member.reports;
+    member.link = link_new(hear_reports, &heard);
+    link_resume(member.link, 0);
+    CHECK_OK(agent_socket_open(path, &member.requests, &err), &err);
+    say(&member, AGENT_REQUEST_REPORT, printed);
+    say(&member, AGENT_REQUEST_POSTED, posted);
+    say(&member, AGENT_REQUEST_REPORT, printed);
+    CHECK_STR(heard.data, wanted);
+    AUTO(text_freep) char *latest = latest_metrics_write(&member.latest);
+    CHECK(strstr(latest, "windlass.metrics.lr 1 ") != NULL);
+    agent_socket_free(member.requests);
+    member_requests_free(&member);
+    link_free(member.link);
+}
+
+static void the_objective_has_one_source(void) {
+    char file[] = "/metrics";
+    check_source("", NULL, "0 loss 3 -1\n0 acc 1 -1\n0 loss 2 7\n0 lr 1 7\n0 acc 1 -1\n");
+    check_source("(loss)=(.*)", NULL, "0 loss 3 -1\n0 acc 1 -1\n0 loss 3 -1\n0 acc 1 -1\n");
+    check_source(NULL, file, "0 loss 3 -1\n0 acc 1 -1\n0 loss 3 -1\n0 acc 1 -1\n");
+}
+
 int main(void) {
     char template[] = "/tmp/test_member_requests-XXXXXX";
     struct error ignored = {0};
@@ -131,6 +176,7 @@ int main(void) {
     path = file_join(folder, "agent");
     TEST(what_was_said_last_is_sent);
     TEST(what_is_posted_is_progress);
+    TEST(the_objective_has_one_source);
     (void)!file_remove_tree(folder, &ignored);
     free(path);
     return TEST_END();
