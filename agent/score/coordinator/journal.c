@@ -123,6 +123,7 @@ static int claim(struct journal *journal, const struct journal_options *options,
         commit_open(options->output, &identity, restore, journal, &journal->log, err) < 0) {
         return -1;
     }
+    commit_name_programs(journal->log, journal->programs);
     journal->epoch = commit_epoch(journal->log);
     if (journal->epoch > LEDGER_EPOCH_MAX) {
         return error_set(err, ERROR_EXHAUSTED,
@@ -188,6 +189,7 @@ int journal_begin(struct journal *journal, const char *restart, int64_t keeps, s
         return -1;
     }
     scored_by_see(&journal->programs, generation, &head, &record);
+    commit_name_programs(journal->log, journal->programs);
     ledger_number_leases(journal->ledger, journal->epoch);
     return 0;
 }

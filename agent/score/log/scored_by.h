@@ -1,5 +1,6 @@
-/* scored_by.h: which builds of this program have scored a run. The head of each commit names those
- * of the workers that had joined (commit_format.h), so that a later coordinator knows them, too.
+/* scored_by.h: which builds of this program were the workers of a run, whether or not each had a
+ * result. The head of each commit with results names those of all workers that had joined, under
+ * earlier coordinators, too (commit_format.h), so that a later coordinator knows them.
  * An image's tag may lead to another build while a job runs; workers of another version are
  * refused (docs/results.md). For one thread. */
 #pragma once

@@ -255,14 +255,30 @@ static void test_records_that_begin_nothing_are_refused(void) {
 static void score_by(struct journal *journal, const char *program) {
     int64_t lease = 0;
     struct error err = {0};
-    (void)scored_by_add(&journal->programs, program);
-    commit_name_programs(journal->log, journal->programs);
+    if (scored_by_add(&journal->programs, program)) { /* as the dispatcher does */
+        commit_name_programs(journal->log, journal->programs);
+    }
     score(journal, &lease);
     CHECK_OK(store_all(journal, &err), &err);
 }
 
 /* Who has made what counts is known to each coordinator after, and to a generation that keeps it.
  */
+static int note_named(void *context, const struct commit_head *head,
+                      const struct commit_record *record UNUSED, struct error *err UNUSED) {
+    *(size_t *)context = json_array_size(head->programs);
+    return 0;
+}
+
+/* How many programs the last commit with a record names. */
+static size_t last_named(struct store *output, const struct job *job) {
+    struct commit_identity identity = {.run = job->run, .uid = job->uid, .job = job->name};
+    struct error err = {0};
+    size_t count = 0;
+    CHECK_OK(commit_scan(output, &identity, note_named, &count, &err), &err);
+    return count;
+}
+
 static void test_programs_are_remembered(void) {
     AUTO(store_freep) struct store *output = open_output("out/programs");
     struct job job = job_of(RUN, "u-1");
@@ -284,6 +300,7 @@ static void test_programs_are_remembered(void) {
         score_by(&journal, rows[i].program);
         CHECK_INT(json_array_size(journal.programs), rows[i].count);
         journal_release(&journal);
+        CHECK_INT(last_named(output, &job), rows[i].count);
     }
     CHECK_OK(open_journal(output, &job, false, &journal, &err), &err);
     AUTO(tree_freep) json_t *told = scored_by_json(journal.programs);
