@@ -286,7 +286,7 @@ int summary_write_all(struct summary *summary, struct store *output, struct comm
     char *builds =
         summary->prepared ? scored_by_describe(summary->prepared->journal.programs) : NULL;
     if (builds) {
-        run_progress_lose_also(summary->progress, "one build", builds);
+        run_progress_lose_also(summary->progress, "a single build of Windlass", builds);
     }
     if (write_report(summary, output, log, &facts, &report_err) < 0) {
         log_event(LOG_ERROR, "%s", report_err.text);

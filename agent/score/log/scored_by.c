@@ -91,7 +91,7 @@ char *scored_by_describe(const json_t *programs) {
         free(text);
         text = longer;
     }
-    char *whole = x_printf("%s; name images by digest", text);
+    char *whole = x_printf("%s; if its nodes are alike, name images by digest", text);
     free(text);
     return whole;
 }
