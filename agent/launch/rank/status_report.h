@@ -11,7 +11,7 @@
  * that are not numbers and invalid names (metric.h) are left out.
  *
  * Hugging Face's callback posts every 5 s all that was logged last, so a metric whose value has the
- * text that it had in the post before is no report again, and is left out, too. */
+ * text that it had in the post before does not count as a report, and is left out, too. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"

@@ -127,8 +127,7 @@ static int claim(struct journal *journal, const struct journal_options *options,
     journal->epoch = commit_epoch(journal->log);
     if (journal->epoch > LEDGER_EPOCH_MAX) {
         return error_set(err, ERROR_EXHAUSTED,
-                         "spec.output.path: this run has more than %d commits: choose another "
-                         "output",
+                         "spec.output.path: this run has over %d commits: choose another output",
                          LEDGER_EPOCH_MAX);
     }
     if (generation->number > 0) {
@@ -170,10 +169,9 @@ int journal_begin(struct journal *journal, const char *restart, int64_t keeps, s
                                    .first = generation->number + 1,
                                    .text = text,
                                    .text_size = strlen(text)};
-    struct commit_head head = {.uid = journal->job->uid,
-                               .job = journal->job->name,
-                               .number = commit_next_number(journal->log),
-                               .epoch = journal->epoch};
+    struct commit_head head = {
+        .uid = journal->job->uid, .job = journal->job->name, .epoch = journal->epoch};
+    head.number = commit_next_number(journal->log);
     if (add(journal, &record, -1, err) < 0) {
         return -1;
     }
