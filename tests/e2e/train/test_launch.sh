@@ -177,7 +177,7 @@ ask "${own[@]}" -d '{}' "$url"
 ask "${own[@]}" -d '{"trainerStatus": {"progressPercentage": 101}}' "$url"; jq -r .message "$out/answer"
 ask "${own[@]}" -d '{"trainerStatus": ' "$url"
 ask -H "Authorization: Bearer wrong" -d '{}' "$url"; ask -d '{}' "$url"
-ask "${own[@]}" "$url"; ask "${own[@]}" -d '{}' "${url%/*}"
+ask "${own[@]}" "$url"; ask "${own[@]}" -d '{}' "${url%/*}"; ask "${own[@]}" -d '{}' "${url%/*}/1"
 head -c 70000 /dev/zero | ask "${own[@]}" --data-binary @- "$url"
 until [ -s "$out/url" ]; do sleep 0.05; done
 ask -k --connect-timeout 5 "$(sed 's/127.0.0.1/10.77.0.1/' "$out/url")"
@@ -196,8 +196,8 @@ posted() {
         [ "$(said . | jq -cS .metrics)" = '{"eval_loss":"0.5","grad_norm":"0.5","learning_rate":"5e-05","tokens/s":"9000"}' ]
 }
 check "Hugging Face's posts are the job's status and its objective" posted
-refused() { [ "$(xargs <"$out/pod-1-1.out")" = "200 200 422 trainerStatus.progressPercentage is not a whole number from 0 to 100 422 403 403 405 404 000 000 600" ]; }
-check "curl: another token, path, method, wrong and long bodies, and another pod's agent are refused" refused
+refused() { [ "$(xargs <"$out/pod-1-1.out")" = "200 200 422 trainerStatus.progressPercentage is not a whole number from 0 to 100 422 403 403 405 404 410 000 000 600" ]; }
+check "curl: another token, path, method, an earlier round, wrong and long bodies, and another pod's agent are refused" refused
 show
 
 ##### what fails ##################################################################################
