@@ -21,6 +21,9 @@ struct search {
     bool *statistic; /* of a batch normalization */
     bool *weight;    /* an operator reads it as its weight */
     bool *formula;   /* ones or zeros of a norm without scale and shift */
+    bool *rooted;    /* a Sqrt or Reciprocal reads it */
+    bool *number;    /* an exponent, or the epsilon under a root: simplifiers make initializers of
+                        these, which keep names like that of a folded parameter */
     bool has_initializers;
 };
 
@@ -86,6 +89,12 @@ static bool is_weight_port(const struct search *search, const struct node *node,
     }
 }
 
+/* Nodes are visited from the last to the first: readers come before what they read. */
+static bool is_number_port(const struct search *search, const struct node *node, int input) {
+    return (node->op->id == OP_POW && input == 1) ||
+           (node->op->id == OP_ADD && search->rooted[node->outputs[0]]);
+}
+
 /* ---- the walk from the outputs to the constants ---- */
 
 static void visit_input(struct search *search, const struct node *node, int input, bool matters,
@@ -97,11 +106,13 @@ static void visit_input(struct search *search, const struct node *node, int inpu
     search->used[value] = true;
     search->matters[value] |= matters && !gradient_is_setting(node, input);
     search->reached[value] |= is_reached && gradient_carries(node, input);
+    search->rooted[value] |= node->op->id == OP_SQRT || node->op->id == OP_RECIPROCAL;
     int constant = roles_constant_of(search->network, search->makers, value);
     if (constant >= 0) {
         search->statistic[constant] |= is_statistic_port(node, input);
         search->weight[constant] |= is_weight_port(search, node, input);
         search->formula[constant] |= exporter_constant_fills_norm(search->network, node, input);
+        search->number[constant] |= is_number_port(search, node, input);
     }
 }
 
@@ -134,10 +145,13 @@ static bool is_floating(const struct value *value) {
             value->type == TENSOR_BFLOAT16 || value->type == TENSOR_FLOAT64);
 }
 
-/* A parameter's, or that of a number computed from one: log_scale.exp(), p[0]. */
-static bool is_parameter_name(const char *name) {
-    return exporter_constant_is_folded(name) ||
-           (!exporter_constant_has_name(name) && strspn(name, "0123456789") < strlen(name));
+/* By its name a parameter, or computed from one: log_scale.exp(), p[0]. */
+static bool is_parameter(const struct search *search, int index) {
+    const char *name = search->network->values[index].name;
+    if (exporter_constant_is_folded(name)) {
+        return !search->number[index];
+    }
+    return !exporter_constant_has_name(name) && strspn(name, "0123456789") < strlen(name);
 }
 
 static bool is_mask(const struct value *value) {
@@ -172,7 +186,7 @@ static enum role role_of(const struct search *search, int index) {
     if (is_literal || (search->formula[index] && search->has_initializers)) {
         return ROLE_LITERAL;
     }
-    if (is_one && !is_weight && (value->is_literal || !is_parameter_name(value->name))) {
+    if (is_one && !is_weight && (value->is_literal || !is_parameter(search, index))) {
         return ROLE_NUMBER;
     }
     if (is_frozen(search->options, value->name)) {
@@ -284,8 +298,8 @@ int roles_find(const struct role_options *options, struct arena *arena, struct r
     struct roles roles = {0};
     struct arena scratch = {0};
     size_t values = options->network->value_count;
-    bool **const lists[] = {&search.used,      &search.matters, &search.reached,
-                            &search.statistic, &search.weight,  &search.formula};
+    bool **const lists[] = {&search.used,   &search.matters, &search.reached, &search.statistic,
+                            &search.weight, &search.formula, &search.rooted,  &search.number};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         *lists[i] = arena_array(&scratch, values, sizeof **lists[i]);
     }

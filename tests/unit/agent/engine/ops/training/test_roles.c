@@ -198,6 +198,29 @@ static void test_roles(void) {
     arena_release(&network.graph.arena);
 }
 
+/* Simplifiers turn Constant nodes into initializers: the numbers of x / sqrt(mean(x^2) + e) are
+ * none that a parameter was computed into. */
+static void test_numbers_of_simplified_files(void) {
+    static const char *const roots[] = {"Sqrt", "Reciprocal", "Neg"};
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        int x = begin(&network);
+        x = node(&network, "Mul", x, weight(&network, "w", row));
+        int square = node(&network, "Pow", x, number(&network, "onnx::Pow_3"));
+        int base = node(&network, "Add", number(&network, "onnx::Add_5"), square);
+        x = node(&network, "Div", x, node(&network, roots[i], base, -2));
+        network_output(&network, node(&network, "Mul", x, number(&network, "onnx::Mul_12")));
+        CHECK_OK(build(&network, NULL, &graph, &err), &err);
+        CHECK_INT(role_of(&network, &graph, "onnx::Pow_3"), ROLE_NUMBER);
+        CHECK_INT(role_of(&network, &graph, "onnx::Add_5"), i < 2 ? ROLE_NUMBER : ROLE_VARIABLE);
+        CHECK_INT(role_of(&network, &graph, "onnx::Mul_12"), ROLE_VARIABLE);
+        training_graph_release(&graph);
+        arena_release(&network.graph.arena);
+    }
+}
+
 /* A file without initializers has its weights in Constant nodes. */
 static void test_only_literals(void) {
     struct network network;
@@ -533,6 +556,7 @@ static void test_shared(void) {
 int main(void) {
     TEST(test_every_way_to_the_loss);
     TEST(test_roles);
+    TEST(test_numbers_of_simplified_files);
     TEST(test_only_literals);
     TEST(test_norms);
     TEST(test_formulas_bring_no_weights);
