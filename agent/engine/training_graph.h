@@ -17,8 +17,7 @@ enum role {
                        ones and zeros that an exporter has put where a norm without them has scale
                        and shift. (If no initializer has more than one number these are weights.) */
     ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
-                       exporter: an epsilon, an exponent. (Not "onnx::Mul_12", from a parameter,
-                       unless it is an exponent of Pow or what is added under a root.) */
+                       exporter; or an exponent or epsilon. (Not "onnx::Mul_12", of a parameter.) */
     ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */
     ROLE_SETTING,   /* only read as an operator's setting: limits of Clip, scales of Resize, the
                        padded number; or only its shape is read */
