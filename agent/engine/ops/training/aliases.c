@@ -130,9 +130,11 @@ static void note_computed(const struct graph *network, const struct value *value
         }
     }
     for (size_t v = 0; v < network->value_count; v++) {
-        bool may_tie = reads[v] > 1 && is_computed(&values[v]) && !is_plain(&values[v]);
-        if (may_tie && direct_reads(network, (int)v) > 1) {
-            aliases_note(&forms->tied, values[v].name);
+        bool is_shared =
+            reads[v] > 1 && is_computed(&values[v]) && direct_reads(network, (int)v) > 1;
+        bool is_one = is_shared && shape_count(&values[v].shape) == 1;
+        if (is_one || (is_shared && !is_plain(&values[v]))) {
+            aliases_note(is_one ? &forms->computed : &forms->tied, values[v].name);
         }
     }
 }

@@ -342,8 +342,9 @@ static void test_identities(void) {
     }
 }
 
-/* What only the log can say: one folded tensor in two places, and two that are formulas. */
-static void test_computed(void) {
+/* What only the log can say: one folded tensor in two places, and two that are formulas. readers:
+ * of a single number, of which it says the same, however many there are. */
+static void check_computed(int readers) {
     struct fixture fixture;
     begin(&fixture, 13);
     struct network *network = &fixture.network;
@@ -356,7 +357,10 @@ static void test_computed(void) {
     x = network_node(network, "Div", (int[]){x, norm, -2}, NULL);
     int scale = network_constant(network, (struct shape){0}, 0.5f, 1);
     network->values[scale].name = "onnx::Mul_11";
-    network_output(network, network_node(network, "Mul", (int[]){x, scale, -2}, NULL));
+    for (int i = 0; i < readers; i++) {
+        x = network_node(network, "Mul", (int[]){x, scale, -2}, NULL);
+    }
+    network_output(network, x);
     CHECK_OK(normalize(&fixture), &fixture.err);
     CHECK_INT((int)fixture.forms.tied.count, 1);
     CHECK_STR(fixture.forms.tied.names[0], "onnx::MatMul_7");
@@ -364,6 +368,11 @@ static void test_computed(void) {
     CHECK_STR(fixture.forms.computed.names[0], "onnx::Div_9");
     CHECK_STR(fixture.forms.computed.names[1], "onnx::Mul_11");
     end(&fixture);
+}
+
+static void test_computed(void) {
+    check_computed(1);
+    check_computed(2);
 }
 
 /* A weight that the exporter has numbered is a formula where it writes others as they are. */
