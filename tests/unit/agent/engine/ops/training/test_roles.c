@@ -198,8 +198,7 @@ static void test_roles(void) {
     arena_release(&network.graph.arena);
 }
 
-/* Simplifiers turn Constant nodes into initializers: the numbers of x / sqrt(mean(x^2) + e) are
- * none that a parameter was computed into. */
+/* Simplifiers turn Constant nodes into initializers, as 2 and e of x / sqrt(x^2 + e). */
 static void test_numbers_of_simplified_files(void) {
     static const char *const roots[] = {"Sqrt", "Reciprocal", "Neg"};
     for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
