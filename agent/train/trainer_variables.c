@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 600 };
+enum { NAMES_BYTES = 600, NAMED_MAX = 4 };
 
 #define EXPORT "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False"
 
@@ -55,7 +55,7 @@ static void count(const struct trainer *trainer, struct role_amount *ret_trained
 static void print_list(const struct trainer *trainer, const char *what, const char *advice,
                        const struct forms_list *list) {
     char names[NAMES_BYTES] = "";
-    size_t used = 0, named = MIN(list->count, ARRAY_LEN(list->names));
+    size_t used = 0, named = MIN(list->count, NAMED_MAX);
     for (size_t i = 0; i < named; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%.80s", i ? ", " : "",
                                  list->names[i]);
@@ -68,8 +68,32 @@ static void print_list(const struct trainer *trainer, const char *what, const ch
     }
 }
 
+static bool is_trained(const struct trainer *trainer, const char *name) {
+    const struct roles *roles = &trainer->graph.roles;
+    for (size_t i = 0; i < roles->count; i++) {
+        if (strcmp(trainer->network->values[roles->constants[i].value].name, name) == 0) {
+            return roles->constants[i].role == ROLE_VARIABLE;
+        }
+    }
+    return false;
+}
+
+/* Without those that model.freeze names, masks and settings. */
+static struct forms_list trained_of(const struct trainer *trainer, const struct forms_list *list) {
+    size_t named = MIN(list->count, ARRAY_LEN(list->names));
+    struct forms_list trained = {.count = 0};
+    for (size_t i = 0; i < named; i++) {
+        if (is_trained(trainer, list->names[i])) {
+            trained.names[trained.count++] = list->names[i];
+        }
+    }
+    trained.count += list->count - named;
+    return trained;
+}
+
 void trainer_say_forms(const struct trainer *trainer) {
     const struct forms *forms = &trainer->forms;
+    const struct forms_list computed = trained_of(trainer, &forms->computed);
     if (forms->norms + forms->dropouts + forms->outputs > 0) {
         trainer_say(trainer,
                     "the network was exported for training; it is trained, and written, in the "
@@ -95,7 +119,7 @@ void trainer_say_forms(const struct trainer *trainer) {
                "the exporter has computed these from parameters, and they are trained as "
                "weights of their own",
                "if one is a formula of a parameter (a norm, a sum), export with " EXPORT,
-               &forms->computed);
+               &computed);
 }
 
 void trainer_send_variables(const struct trainer *trainer) {

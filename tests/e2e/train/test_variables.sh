@@ -43,6 +43,8 @@ check "numbers that the exporter has computed from parameters: trained" train sh
 check "whole" said "4 of 4 tensors, 869 of 869 parameters are trained; frozen: none"
 check "the log names them" grep -q "^the exporter has computed these .* (2): onnx::Mul_[0-9]*, onnx::Mul_[0-9]*; " "$work/log"
 check "and both have moved, the formula's own number has not" moved sharp sharp
+check "frozen numbers of the exporter" train sharp data/sharp.onnx frozen '["onnx::Mul_*"]'
+check "are not called trained" eval '! grep -q "^the exporter has computed these" "$work/log"'
 whole() { said "26 of 26 tensors, 6683 of 6683 parameters are trained; frozen: none"; }
 check "copied layers of the recipe's export, with a transformer's dropout: trained" train copies data/copies.apart.onnx apart
 check "each of them apart" whole
