@@ -16,8 +16,8 @@ enum role {
     ROLE_LITERAL,   /* of a Constant node: written into the formula; a buffer; frozen statistics;
                        ones and zeros that an exporter has put where a norm without them has scale
                        and shift. (If no initializer has more than one number these are weights.) */
-    ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
-                       exporter; or an exponent or epsilon. (Not "onnx::Mul_12", of a parameter.) */
+    ROLE_NUMBER,    /* one number, named by an exporter, that no operator reads as its weight; an
+                       exponent or epsilon. Not "onnx::Mul_12", of a parameter or buffer. */
     ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */
     ROLE_SETTING,   /* only read as an operator's setting: limits of Clip, scales of Resize, the
                        padded number; or only its shape is read */

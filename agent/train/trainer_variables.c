@@ -116,9 +116,10 @@ void trainer_say_forms(const struct trainer *trainer) {
                "export with all of them in train()",
                &forms->kept);
     print_list(trainer,
-               "the exporter has computed these from parameters, and they are trained as "
-               "weights of their own",
-               "if one is a formula of a parameter (a norm, a sum), export with " EXPORT,
+               "the exporter has computed these, each from a parameter or a buffer (the file does "
+               "not say which), and they are trained as weights of their own",
+               "name a buffer in model.freeze; if one is a formula of a parameter (a norm, a sum), "
+               "export with " EXPORT,
                &computed);
 }
 
