@@ -41,7 +41,7 @@ check "a tied weight that the exporter has written transposed: trained as one" t
 check "and the log says so" grep -q "^tied weights, each trained as one .* (1): rows.weight; " "$work/log"
 check "numbers that the exporter has computed from parameters: trained" train sharp data/sharp.onnx sharp
 check "whole" said "4 of 4 tensors, 869 of 869 parameters are trained; frozen: none"
-check "the log names them" grep -q "^the exporter has computed these .* (2): onnx::Mul_[0-9]*, onnx::Mul_[0-9]*; " "$work/log"
+check "the log names them" grep -q "^the exporter has computed these, .* (2): onnx::Mul_[0-9]*, onnx::Mul_[0-9]*; " "$work/log"
 check "and both have moved, the formula's own number has not" moved sharp sharp
 check "frozen numbers of the exporter" train sharp data/sharp.onnx frozen '["onnx::Mul_*"]'
 check "are not called trained" eval '! grep -q "^the exporter has computed these" "$work/log"'
