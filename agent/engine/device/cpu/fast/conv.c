@@ -208,7 +208,7 @@ static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int 
     unit->thread = thread;
     unit->window = run->scratch + (size_t)thread * conv->thread_floats;
     unit->line = unit->window + conv->window_floats;
-    unit->matrices = unit->line + (size_t)(conv->shape.in_w * conv->ops->block);
+    unit->matrices = unit->line + conv->line_floats;
 }
 
 static void run_unit(void *context, int index, int thread) {

@@ -90,7 +90,8 @@ struct conv {
     ptrdiff_t *runs;           /* of all phases; owned */
     struct conv_phase *phases; /* conv_run.h; owned */
     bool far;                  /* the weights are larger than the cache: prefetch them */
-    size_t window_floats, thread_floats; /* per thread: its window; all its scratch */
+    /* Per thread: its window; a row of the input that is not blocked; all its scratch. */
+    size_t window_floats, line_floats, thread_floats;
     size_t scratch_bytes;
 };
 

@@ -393,7 +393,8 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
         plan_units(conv);
     }
     // A row-major source row is converted to blocks here.
-    conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
+    conv->line_floats = in_blocked ? 0 : (size_t)s->in_w * (size_t)b;
+    conv->thread_floats += conv->window_floats + conv->line_floats;
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
     plan_runs(conv);
     conv->far = conv->weights->count >= FAR_FLOATS;
