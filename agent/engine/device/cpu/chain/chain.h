@@ -55,8 +55,9 @@ struct chain_piece {
  * float32 of the full shape, and reads the slot only as one of the full shape. */
 bool chain_has_pieces(const struct schedule *schedule, const struct step *step, int slot);
 void chain_run_piece(const void *state, const struct chain_piece *piece);
-/* Whether the prepared chain only multiplies a blocked value by one computed number for each sample
- * and channel, as in squeeze and excite: sets their slots. */
+/* Whether the chain, whose layouts are chosen and which is prepared, only multiplies a blocked
+ * value by one computed number for each sample and channel, as in squeeze and excite: sets their
+ * slots. */
 bool chain_is_gate(const struct schedule *schedule, const struct step *step, int *ret_full,
                    int *ret_gate);
 void chain_free(void *state);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The step of a fast convolution: prepared once, run for each batch. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,14 +133,17 @@ bool step_conv_takes_gate(const struct step *step) {
     return state->conv.flat && !state->normed && state->gate < 0;
 }
 
-// The input has to be loaded to windows then: these are parts of one long row.
+// The input has to be loaded to windows then: these are parts of one long row. The weights are
+// those in the cache: their constant may have been dropped since they were packed.
 void step_conv_add_gate(struct cpu_device *cpu, struct schedule *schedule, struct step *step,
                         int slot) {
     struct conv_step *state = step->state;
     state->gate = schedule_add_input(schedule, step, slot);
-    state->gate_layout = schedule->slots[slot].layout;
+    const struct conv_weights *weights = state->conv.weights;
     conv_release(&state->conv);
     state->conv = conv_of(cpu, state, CONV_DIRECT, false);
+    assert(state->conv.weights == weights);
+    (void)weights;
     struct conv_shape *s = &state->conv.shape;
     s->in_w *= s->in_h;
     s->out_w *= s->out_h;
@@ -199,7 +203,8 @@ static void run_split(const struct call *call, const struct conv_operand *in,
     dilated_join(&dilated, plain_out.data, out->data);
 }
 
-// The gate's numbers as scales, with zeros as shifts and for lanes beyond the channels.
+// The gate's numbers as scales, with zeros as shifts and for lanes beyond the channels. The gate is
+// blocked, or its channels fill whole blocks (chain_blocks_fit).
 static float *scales_of(const struct call *call) {
     const struct cpu_device *cpu = (const struct cpu_device *)call->device;
     const struct conv_step *state = call->state;
@@ -207,10 +212,10 @@ static float *scales_of(const struct call *call) {
     float *affine = (float *)(void *)((char *)call->scratch + state->gate_offset);
     size_t channels = (size_t)state->shape.channels_in;
     size_t all = conv_affine_count(cpu->vectors, 1, state->shape.channels_in);
-    size_t step = state->gate_layout ? all / 2 : channels;
     memset(affine, 0, all * (size_t)state->shape.n * sizeof *affine);
     for (size_t n = 0; n < (size_t)state->shape.n; n++) {
-        memcpy(affine + n * all, (const float *)gate->data + n * step, channels * sizeof *affine);
+        memcpy(affine + n * all, (const float *)gate->data + n * (all / 2),
+               channels * sizeof *affine);
     }
     return affine;
 }

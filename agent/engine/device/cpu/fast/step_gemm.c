@@ -104,7 +104,7 @@ static struct step *take_bias(struct schedule *schedule, struct step *step, int6
                               int *ret_bias) {
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
     *ret_bias = -1;
-    if (!user || user->kernel || user->node->op->id != OP_ADD || step->input_count > 2 ||
+    if (!step_is_op(user, OP_ADD) || step->input_count > 2 ||
         node_number(step->node, "beta", 1) != 1) { // of a Gemm without a row of its own
         return step;
     }
@@ -134,8 +134,7 @@ static struct step *take_norm(struct schedule *schedule, struct step *step, int6
 static struct step *take_bounds(struct schedule *schedule, struct step *step) {
     struct gemm_step *gemm = step->state;
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
-    bool bounds = user && user->node && !user->kernel &&
-                  (user->node->op->id == OP_RELU || user->node->op->id == OP_CLIP) &&
+    bool bounds = (step_is_op(user, OP_RELU) || step_is_op(user, OP_CLIP)) &&
                   fuse_bounds(schedule, user, &gemm->low, &gemm->high);
     return bounds ? schedule_absorb(schedule, step, user) : step;
 }

@@ -44,7 +44,7 @@ struct conv_step {
     struct conv_after *after; /* ../conv_chain.h, called with a struct call; owned; NULL: none */
     /* Set when the layouts are known. */
     struct conv conv;
-    int in_layout, add_layout, out_layout, gate_layout;
+    int in_layout, add_layout, out_layout;
     /* A dilated convolution that is computed as a plain one (dilated.h); where the input and the
      * output of that are in the step's scratch memory. */
     bool is_split;
