@@ -1,5 +1,5 @@
-/* exporter_constant.h: constants that an exporter has added, which are none of the program that was
- * exported. */
+/* exporter_constant.h: constants that the exported program does not have as such: an exporter has
+ * added them, or computed them from its parameters and buffers. */
 #pragma once
 
 #include "agent/engine/graph.h"

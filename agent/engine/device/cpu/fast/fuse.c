@@ -296,7 +296,8 @@ static struct step *absorb_users(const struct vector_ops *ops, struct schedule *
 }
 
 // Fuses SiLU or HardSwish of a 1x1 convolution's result and the depthwise convolution that reads
-// that; returns their step. NULL: others follow.
+// that; returns their step. NULL: there is no such activation, no such convolution follows it, or
+// others read one of the two values; nothing is fused then.
 static struct step *take_activated(const struct vector_ops *ops, struct schedule *schedule,
                                    struct step *step) {
     struct conv_step *conv = step->state;

@@ -1,5 +1,5 @@
-/* fuse.h: what fuse.c and fuse_training.c ask about slots, nodes and windows before they fuse
- * steps. */
+/* fuse.h: what fuse.c, fuse_training.c and step_gemm.c ask about slots, nodes and windows before
+ * they fuse steps. */
 #pragma once
 
 #include "agent/engine/device/cpu/fast/steps.h"

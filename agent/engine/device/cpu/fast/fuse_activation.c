@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds SiLU and HardSwish, as one node and as exporters write them, among the steps that read a
-// value.
+// The steps that read a value, the other operand of a sum or product, and SiLU and HardSwish of a
+// value, as one node and as exporters write them.
 #include <math.h>
 
 #include "agent/engine/device/cpu/fast/fuse.h"
