@@ -352,7 +352,8 @@ static void dense(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){2, {size.n, size.w}});
     int w = network_constant(net, (struct shape){2, {150, size.w}}, 0.5F, 0);
     int bias = network_constant(net, (struct shape){1, {150}}, 0.5F, 0);
-    x = network_node(net, "Gemm", (int[]){x, w, bias, -2}, ATTRIBUTES(INT("transB", 1)));
+    x = network_node(net, "Gemm", (int[]){x, w, bias, -2},
+                     ATTRIBUTES(INT("transB", 1), NUM("alpha", 0.5F), NUM("beta", 3)));
     x = op(net, "Relu", batch_norm(net, x, 150));
     int low = network_constant(net, (struct shape){0, {0}}, 0, -0.5F);
     int high = network_constant(net, (struct shape){0, {0}}, 0, 2);
