@@ -115,24 +115,34 @@ def make(folder, name):
                       output_names=['y'], dynamic_axes={'x': {0: 'n'}, 'y': {0: 'n'}})
 
 
-def openblas_core():
-    """Of a processor that is newer than itself OpenBLAS knows nothing, and takes kernels of SSE3: this names better ones."""
-    with open('/proc/cpuinfo') as file:
-        flags = file.read().split()
-    return 'SKYLAKEX' if 'avx512vl' in flags else 'HASWELL' if 'avx2' in flags else 'PRESCOTT'
-
-
-def check_blas():
-    """Debian's PyTorch takes any BLAS; with the reference one products are many times as slow."""
+def blas_kernels():
+    """Which kernels this process's OpenBLAS has; None: it has MKL or BLIS. Debian's PyTorch takes any BLAS; with the reference
+    one products are many times as slow."""
     with open('/proc/self/maps') as file:
         found = re.search(r'/\S*(openblas|blis|mkl_)\S*', file.read())
     if not found:
         raise SystemExit('train_zoo.py: PyTorch has the reference BLAS: OpenBLAS is expected (libopenblas0-pthread)')
-    if found[1] == 'openblas':
-        name = ctypes.CDLL(found[0]).openblas_get_corename
-        name.restype = ctypes.c_char_p
-        if name().decode().upper() != os.environ['OPENBLAS_CORETYPE'].upper():
-            raise SystemExit(f"train_zoo.py: OpenBLAS has the kernels of {name().decode()}, {os.environ['OPENBLAS_CORETYPE']} is expected")
+    if found[1] != 'openblas':
+        return None
+    name = ctypes.CDLL(found[0]).openblas_get_corename
+    name.restype = ctypes.c_char_p
+    return name().decode()
+
+
+def better_kernels(kernels):
+    """Of a processor that is newer than itself OpenBLAS knows nothing, and takes old kernels: which ones to name to it then;
+    None: it, or OPENBLAS_CORETYPE, has chosen well."""
+    if os.environ.get('OPENBLAS_CORETYPE') or kernels not in ('Prescott', 'Core2', 'Generic'):
+        return None
+    with open('/proc/cpuinfo') as file:
+        flags = file.read().split()
+    return 'SkylakeX' if 'avx512vl' in flags else 'Haswell' if 'avx2' in flags else None
+
+
+def check_blas():
+    kernels, wanted = blas_kernels(), os.environ.get('OPENBLAS_CORETYPE')
+    if kernels and wanted and kernels.upper() != wanted.upper():
+        raise SystemExit(f'train_zoo.py: OpenBLAS has the kernels of {kernels}, {wanted} is expected')
 
 
 def peer(name, steps, layout):
@@ -163,8 +173,7 @@ def one(folder, trainer, name, steps, rounds, threads):
                     folder, ZOO[name][1][0], steps + WARM, turn)
             else:
                 command = [sys.executable, __file__, 'peer', folder, name, str(steps + WARM), side]
-                environment = {'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads),
-                               'OPENBLAS_CORETYPE': os.environ.get('OPENBLAS_CORETYPE') or openblas_core()}
+                environment = {'OMP_NUM_THREADS': str(threads), 'OPENBLAS_NUM_THREADS': str(threads)}
             wall, processor, losses[side] = watch(command, environment, steps)
             seen[side].append((processor, wall))
     median = {side: statistics.median(p for p, _ in turns) for side, turns in seen.items()}
@@ -174,8 +183,11 @@ def one(folder, trainer, name, steps, rounds, threads):
 
 
 def measure(folder, trainer, out, steps, rounds, threads, *names):
+    found = blas_kernels()
+    better = better_kernels(found)
+    os.environ.update({'OPENBLAS_CORETYPE': better} if better else {})  # of the peers
     result = {'command': 'tests/bench/train_zoo.sh', 'threads': threads, 'steps': steps, 'rounds': rounds,
-              'load': os.getloadavg()[0], 'networks': {}}
+              'load': os.getloadavg()[0], 'openblas_kernels': better or found, 'networks': {}}
     print('| network | batch | windlass, s | PyTorch, s | its format | ratio |\n|---|---|---|---|---|---|')
     for name in names or ZOO:
         row = result['networks'][name] = one(os.path.join(folder, name.replace(' ', '-')), trainer, name, steps, rounds, threads)

@@ -3,7 +3,7 @@
 # nine networks that people train (tests/bench/train_zoo.py). Goal: in the mean 1.2 times as fast, none slower.
 #   STEPS=6 ROUNDS=3 THREADS=1, and names of networks as arguments
 # PyTorch has OpenBLAS: with Debian's reference BLAS, which it takes where no other is installed, products are many times as slow.
-# On a processor that OpenBLAS does not know it takes kernels of SSE3: OPENBLAS_CORETYPE names others (default: by the processor).
+# On a processor that OpenBLAS does not know it takes old kernels: better ones are named to it then. OPENBLAS_CORETYPE names others.
 # Prints a table, writes build/bench/train_zoo.json.
 set -eu
 cd "$(dirname "$0")/../.."
