@@ -9,7 +9,8 @@
  * path of a module, "block.0.scale", or a plain number, which was a parameter's in old files. */
 bool exporter_constant_has_name(const char *name);
 /* "onnx::MatMul_22": PyTorch's exporter has computed it, and from a parameter or buffer: what it
- * computes of a formula's numbers alone is a Constant node. */
+ * computes of a formula's numbers alone is a Constant node. (A simplifier of files may have made an
+ * initializer of that, which keeps such a name: roles.c asks what reads it.) */
 bool exporter_constant_is_folded(const char *name);
 /* Ones or zeros (any one number) that stand where a norm has scale and shift, because the module
  * has none: GroupNorm is exported as InstanceNormalization of these. */
