@@ -9,6 +9,11 @@ int http_curl_open(struct error *err UNUSED) {
     return 0;
 }
 
+/* (libcurl's own answer would call libraries that the shim has not, for their versions.) */
+bool http_curl_has_our_tls(void) {
+    return true;
+}
+
 /* Debian's libcurl supports SSH and calls these at its start and end. The shim has no SSH library:
  * the other names of libssh2 are undefined (SHIM_UNUSED in the Makefile). */
 int libssh2_init(int flags);

@@ -10,7 +10,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,16 +122,8 @@ static CURLcode on_tls(CURL *curl UNUSED, void *context, void *own UNUSED) {
     return CURLE_OK;
 }
 
-static bool has_our_tls;
-
-static void look_at_tls(void) {
-    has_our_tls = tls_limit_fits(libcurl.version_info(CURLVERSION_NOW)->ssl_version);
-}
-
 static bool set_limit(CURL *curl) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, look_at_tls);
-    return !has_our_tls || !LIBCURL_SET(curl, CURLOPT_SSL_CTX_FUNCTION, on_tls);
+    return !http_curl_has_our_tls() || !LIBCURL_SET(curl, CURLOPT_SSL_CTX_FUNCTION, on_tls);
 }
 
 static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {

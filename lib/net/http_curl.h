@@ -39,6 +39,8 @@ extern struct http_curl { LIBCURL_CALLS(LIBCURL_MEMBER) } libcurl;
 
 /* Opens the library once for all, any thread, before any other call. UNSUPPORTED: it is missing. */
 NODISCARD int http_curl_open(struct error *err);
+/* Whether its SSL_CTX is one of this program's OpenSSL. When it is open. */
+bool http_curl_has_our_tls(void);
 
 /* libcurl.easy_setopt of a constant option and a value of its kind, which the option's number says:
  * as with the macros of libcurl's header an int in the place of a long does not compile. */
