@@ -9,7 +9,7 @@ int http_curl_open(struct error *err UNUSED) {
     return 0;
 }
 
-/* (libcurl's own answer would call libraries that the shim has not, for their versions.) */
+/* (curl_version_info would call libraries that the shim does not have, for their versions.) */
 bool http_curl_has_our_tls(void) {
     return true;
 }
