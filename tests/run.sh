@@ -69,10 +69,10 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# The one-node cluster (tests/cluster/own.sh), an API server (tests/e2e/cluster/jobs.sh), and Azurite (tests/azurite/own.sh),
-# which any number use at a time. The first script that needs one starts it, and it ends with the run; the API server with the
-# last of its scripts, since idle it takes a fiftieth of a processor. A nested run shares nothing. (Scripts that change more of
-# an API server than their namespace have one of their own.)
+# The one-node cluster (tests/cluster/own.sh) and an API server (tests/e2e/cluster/jobs.sh), each for one script at a time, and
+# Azurite (tests/azurite/own.sh), which any number use at a time. The first script that needs one starts it, and it ends with
+# the run; the API server with the last of its scripts, since idle it takes a fiftieth of a processor. A nested run shares
+# nothing. (Scripts that change more of an API server than their namespace have one of their own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared

@@ -89,8 +89,7 @@ static int64_t round_of(const char *path) {
     static const char prefix[] = "/status/";
     const char *digits = text_starts(path, prefix) ? path + strlen(prefix) : "";
     bool is_number = *digits >= '1' && *digits <= '9' && !digits[strspn(digits, "0123456789")];
-    long long round = is_number && strlen(digits) <= 18 ? strtoll(digits, NULL, 10) : 0;
-    return round;
+    return is_number && strlen(digits) <= 18 ? strtoll(digits, NULL, 10) : 0;
 }
 
 static struct server_page page(void *context, const struct server_request *request) {
