@@ -21,7 +21,7 @@ test: deps-test servers
 endif
 # The tests that every change must pass. Unit tests (with the golden files) mostly wait: several lanes a processor.
 # The emulated card computes each CUDA kernel on the CPU, a third of the time of all: `make test` has it.
-LANES := $(shell expr 2 '*' $$(nproc))
+LANES := $(shell expr 4 '*' $$(nproc))
 check: all unit-programs
 	@BUILD=$(BUILD) tests/run.sh --lanes $(LANES) $(LINT) $(filter-out $(BUILD)/emulated/%,$(UNIT_PROGRAMS))
 # The real API servers, built once per machine: about 15 minutes, with lines of progress; Azurite and Ceph.
