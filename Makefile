@@ -72,7 +72,7 @@ ALL_LDFLAGS = -pie $(HARDEN_LINK) -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
 # Inner loops write their locals themselves: zeros before would cost up to a tenth of a network's time.
 INNER_LOOPS := $(if $(SANITIZE),,-ftrivial-auto-var-init=uninitialized)
-CFLAGS_agent_engine_device_cpu_ml_ml_forest := $(INNER_LOOPS)
+CFLAGS_agent_engine_device_cpu_ml_ml_forest := -O3 $(INNER_LOOPS)
 # Nor do these begin with zeros: each has rooms for some hundred pixels, of which small activations use few.
 CFLAGS_agent_engine_device_cpu_fast_depthwise := $(INNER_LOOPS)
 CFLAGS_agent_engine_device_cpu_fast_step_combine := $(INNER_LOOPS)
