@@ -10,7 +10,7 @@
 
 enum {
     LANES = 8,          /* concurrent walks */
-    TILE = 128,         /* rows that are processed while a tree is in the first-level cache */
+    TILE = 256,         /* rows that are processed while a tree is in a near cache */
     TILE_COLUMNS = 512, /* with more columns a tile would not fit into a near cache */
     TARGETS_MAX = 1024, /* with more, a tile's sums would not fit either */
     TREES_GRAIN = 1024, /* for few rows: fewer trees are done before a second thread has woken up */
