@@ -16,7 +16,7 @@ int file_read_stream(int fd, const char *name, size_t bytes_max, char **ret_data
                      struct error *err) {
     AUTO(buffer_release) struct buffer data;
     buffer_init(&data, bytes_max);
-    char chunk[65536];
+    NOT_ZEROED char chunk[65536];
     for (;;) {
         ssize_t got = read(fd, chunk, sizeof chunk);
         if (got < 0 && errno == EINTR) {

@@ -199,7 +199,7 @@ static int path_folder_get(struct store *base, const char *name, struct buffer *
     if (open_object(base, name, &spec_path, &fd, &info, err) < 0) {
         return -1;
     }
-    char chunk[65536];
+    NOT_ZEROED char chunk[65536];
     for (int64_t offset = 0;;) {
         ssize_t got = read_at(fd, chunk, sizeof chunk, offset);
         if (got < 0) {

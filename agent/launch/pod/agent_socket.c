@@ -97,7 +97,7 @@ static void accept_all(struct agent_socket *socket) {
 /* False: the client has disconnected, or has sent too much. */
 static bool receive_from(struct client *client) {
     struct error err = {0};
-    char data[16 << 10];
+    NOT_ZEROED char data[16 << 10];
     for (;;) {
         ssize_t got = read(client->fd, data, sizeof data);
         if (got < 0 && errno == EINTR) {

@@ -83,7 +83,7 @@ static size_t print_element(const struct tensor *tensor, int64_t index, char *re
 /* A list of `count` elements from `first`. */
 static int add_list(struct row_text *row, const struct tensor *tensor, int64_t first, int64_t count,
                     struct error *err) {
-    char text[PIECE * NUMBER_BYTES];
+    NOT_ZEROED char text[PIECE * NUMBER_BYTES];
     size_t used = 0;
     text[used++] = '[';
     for (int64_t i = 0; i < count; i++) {

@@ -119,7 +119,7 @@ static void on_body(struct command *command, const char *bytes, size_t size) {
 
 /* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line that is too long. */
 static int read_stdout(struct command *command, struct error *err) {
-    char data[READ_BYTES];
+    NOT_ZEROED char data[READ_BYTES];
     ssize_t got = read(command->process.out, data, sizeof data);
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
@@ -152,7 +152,7 @@ static int read_stdout(struct command *command, struct error *err) {
 
 /* Like read_stdout. */
 static int read_stderr(struct command *command) {
-    char data[READ_BYTES];
+    NOT_ZEROED char data[READ_BYTES];
     ssize_t got = read(command->process.errors, data, sizeof data);
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;

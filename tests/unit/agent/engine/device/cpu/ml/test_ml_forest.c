@@ -109,7 +109,7 @@ static void check_rows(const struct ml_trees *trees, const struct forest *forest
 }
 
 static void test_the_same_bits(void) {
-    static const int64_t rows[] = {1, 2, 7, 8, 9, 63, 128, 129, 300};
+    static const int64_t rows[] = {1, 2, 7, 8, 9, 63, 256, 257, 600};
     static const int32_t columns[] = {1, 6, 40, 700};
     static const enum tensor_type types[] = {TENSOR_FLOAT32, TENSOR_INT64, TENSOR_INT32};
     state = test_seed(1);
