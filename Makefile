@@ -227,7 +227,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 # Compares with libswscale.
 $(BUILD)/tests/unit/agent/data/image/test_yuv: private LIBS_AGENT += -lswscale
 # Tests of the agent that fill defaults in as windlass does (tests/agent_defaults.h).
-$(addprefix $(BUILD)/tests/unit/agent/train/,test_optimizer test_rate dataset/test_augment dataset/test_dataset dataset/test_loader dataset/test_webdataset dataset/test_data_table dataset/test_data_text): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
+$(addprefix $(BUILD)/tests/unit/agent/train/,optimizer/test_optimizer optimizer/test_rate dataset/test_augment dataset/test_dataset dataset/test_loader dataset/test_webdataset dataset/test_data_table dataset/test_data_text): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
 # Tests of MPI: the suite for every comm, and benchmarks.

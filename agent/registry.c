@@ -6,7 +6,7 @@
 #include "agent/data/kinds/npy_input.h"
 #include "agent/data/kinds/table.h"
 #include "agent/data/kinds/video.h"
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/scorer.h"
 
 const struct media *const media_kinds[] = {&video_media, &files_media, &table_media, &npy_media,
                                            NULL};

@@ -1,8 +1,8 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c,
- * _evaluate.c. Parts of this header: trainer_device.h (memory of the device, gradients, sums over
- * ranks), trainer_heads.h (losses), trainer_kept.h with _keep.c (checkpoints), _result.c and
- * _best.c (the best network). */
+ * _evaluate.c. Parts of this header: trainer_device.h (memory of the device), _gradients.h
+ * (accumulation, clipping), _norms.h (batch normalization over ranks), _heads.h (losses), _kept.h
+ * with _keep.c (checkpoints), _result.c and _best.c (the best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -10,14 +10,16 @@
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
-#include "agent/train/optimizer.h"
-#include "agent/train/rate.h"
+#include "agent/train/optimizer/optimizer.h"
+#include "agent/train/optimizer/rate.h"
 #include "agent/train/record/metrics_log.h"
 #include "agent/train/record/timeline.h"
 #include "agent/train/trainer.h"
 #include "agent/train/trainer_device.h"
+#include "agent/train/trainer_gradients.h"
 #include "agent/train/trainer_heads.h"
 #include "agent/train/trainer_kept.h"
+#include "agent/train/trainer_norms.h"
 
 #define RESULT_MODEL "model.onnx" /* in the output */
 

@@ -4,7 +4,7 @@
  * libavcodec (200 MB). */
 #include "agent/comm/comm.h"
 #include "agent/data/image/image.h"
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/scorer.h"
 
 #include <stddef.h>
 

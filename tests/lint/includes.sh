@@ -66,10 +66,12 @@ agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h li
 agent/score/report      agent/score/report/ agent/score/log/ agent/data/decoder/decoder.h agent/data/image/ agent/store/ lib/
 agent/score/feed        agent/score/feed/ agent/data/ agent/store/ agent/engine/* lib/
 agent/score/post        agent/score/post/ agent/data/ agent/store/ agent/engine/* lib/
-agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
-agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/request_metrics.h agent/score/worker/scorer.h agent/score/worker/code_files.h agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
-agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
+agent/score/scorer      agent/score/scorer/ agent/score/log/ agent/data/ agent/store/ lib/
+agent/score/worker      agent/score/worker/ agent/score/scorer/ agent/score/feed/ agent/score/post/post.h agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
+agent/score/endpoint    agent/score/endpoint/ agent/serve/ agent/launch/pod/port.h agent/score/wire/request_metrics.h agent/score/scorer/ agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
+agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/scorer/scorer.h agent/score/endpoint/answer.h agent/score/endpoint/form.h agent/score/endpoint/request.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h agent/result/result_file.h lib/
+agent/train/optimizer   agent/train/optimizer/ agent/train/dataset/fields.h agent/engine/* lib/
 agent/train/loss        agent/train/loss/ agent/train/dataset/fields.h agent/engine/* lib/
 agent/train/record      agent/train/record/ agent/store/ lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
@@ -165,7 +167,7 @@ agent/engine/onnx/tensor_proto.c: for windlass-agent model, whose user names the
 agent/score/coordinator/prepared.c: whether the output is inside the input, compared only
 agent/score/coordinator/trigger_watcher.c: whether the output is inside the input, compared only
 agent/score/endpoint/own_server.c: a folder of the pod, not a volume
-agent/score/worker/code_files.c: links in a circle, compared only
+agent/score/scorer/code_files.c: links in a circle, compared only
 agent/store/local_file.c: copies in a folder of our own; of volumes only for programs and messages
 agent/store/moving_paths.c: where links lead, as a path of the volume that is opened anew
 agent/store/path.c: the root of a volume, and kernels without openat2

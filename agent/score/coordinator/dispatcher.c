@@ -3,7 +3,7 @@
 
 #include "agent/score/coordinator/retired.h"
 #include "agent/score/log/run_file.h"
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/scorer.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
 

@@ -6,7 +6,7 @@
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/endpoint/form.h"
 #include "agent/score/log/run_file.h"
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/scorer.h"
 #include "agent/store/path.h"
 #include "agent/store/path_lock.h"
 #include "lib/file.h"

@@ -2,7 +2,7 @@
 #include "agent/score/endpoint/own_server.h"
 
 #include "agent/launch/pod/port.h"
-#include "agent/score/worker/code_files.h"
+#include "agent/score/scorer/code_files.h"
 #include "agent/serve/presence.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_state.h"

@@ -8,8 +8,8 @@
 #include "agent/score/endpoint/pool.h"
 #include "agent/score/endpoint/turn_room.h"
 #include "agent/score/endpoint/unique.h"
-#include "agent/score/worker/code_files.h"
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/code_files.h"
+#include "agent/score/scorer/scorer.h"
 #include "lib/net/tls_identity.h"
 #include "lib/secret.h"
 #include "lib/text/jsontext.h"
@@ -262,7 +262,7 @@ static void fail(struct outcome *outcome, const char *format, ...) {
     outcome->has_failed = true;
 }
 
-/* What an answer that is of no use is refused for, without the key, which it may repeat. */
+/* Why an answer is refused, without the key, which it may repeat. */
 static void explain_unfit(struct scorer *scorer, const struct pool_ask *ask, struct error *err) {
     const char *secret = scorer->shared->setting.secret;
     const struct endpoint_reply reply = {ask->status, ask->answer, ask->answer_size};

@@ -64,7 +64,7 @@ static void on_noise(struct command *command, const char *text, size_t size) {
     command_output_noise(&command->output, text, size, clock_monotonic_ms());
 }
 
-/* The request of that id whose answer is not whole. NULL: there is none. */
+/* The request of that id whose answer is not complete. NULL: there is none. */
 static struct pending_request *find_open(struct command *command, int64_t id) {
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
         struct pending_request *asked = &command->asked[i];

@@ -3,14 +3,15 @@
  * results of a mini-batch (docs/scorers.md). */
 #include "agent/data/input/fingerprint.h"
 #include "agent/score/log/run_file.h"
-#include "agent/score/worker/code_files.h"
+#include "agent/score/scorer/code_files.h"
+#include "agent/score/scorer/scorer.h"
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/python_module.h"
-#include "agent/score/worker/scorer.h"
 #include "lib/environment.h"
 #include "lib/text/jsontext.h"
 #include "lib/time/clock.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ enum {
     WAIT_STEP_MS = 50,
     WORDS_MAX = 64,
 };
+static_assert((int)COMMAND_BACK_OFF_MAX_MS <= (int)SCORER_START_DELAY_MAX_MS,
+              "scorer_wait_ms covers it");
 
 /* An item of the lease: sent to the program, or failed before that. */
 struct question {

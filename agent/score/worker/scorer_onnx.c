@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scores with our engine: small pictures of one size, slices of arrays, rows of a table, or texts
  * go through the network together. The network stays loaded between leases. */
-#include "agent/score/worker/scorer.h"
+#include "agent/score/scorer/scorer.h"
 
 #include "agent/data/input/fingerprint.h"
 #include "agent/engine/model.h"

@@ -4,9 +4,9 @@
 
 #include "agent/data/input/sink.h"
 #include "agent/job.h"
+#include "agent/score/scorer/scorer.h"
 #include "agent/score/wire/message.h"
 #include "agent/score/worker/publisher.h"
-#include "agent/score/worker/scorer.h"
 
 #include <stdatomic.h>
 

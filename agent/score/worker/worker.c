@@ -3,10 +3,10 @@
 
 #include "agent/launch/pod/notice.h"
 #include "agent/score/log/scored_by.h"
+#include "agent/score/scorer/scorer.h"
 #include "agent/score/wire/volume_watch.h"
 #include "agent/score/worker/ask_paths.h"
 #include "agent/score/worker/runners.h"
-#include "agent/score/worker/scorer.h"
 #include "lib/log.h"
 #include "lib/net/socket.h"
 #include "lib/text/usage_error.h"
@@ -47,7 +47,7 @@ struct worker {
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
     int64_t finished;          /* leases, as far as they are reported */
-    json_t *metrics;           /* that was sent last; NULL: none */
+    json_t *metrics;           /* as sent last; NULL: none were */
     int64_t tally_ms;
     int64_t left_finished, left_ms; /* what the termination message says, and its time */
     char last_words[512];           /* why it ends; "": for no fault */

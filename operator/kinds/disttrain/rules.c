@@ -272,7 +272,7 @@ static double number(const json_t *json) {
     return strtod(json_string_value(json) ? json_string_value(json) : "0", NULL);
 }
 
-/* The agent's bounds (agent/train/optimizer.c, rate.c, augment.c). */
+/* The agent's bounds (agent/train/optimizer/optimizer.c, rate.c, augment.c). */
 static int check_numbers(const json_t *spec, struct error *err) {
     static const struct {
         const char *field; /* a number, or a list of numbers */

@@ -4,7 +4,7 @@
  * what it was given. */
 #include "agent/score/endpoint/own_server.h"
 
-#include "agent/score/worker/code_files.h"
+#include "agent/score/scorer/code_files.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"

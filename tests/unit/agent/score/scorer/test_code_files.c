@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The code of a program in a volume: which files count, and what a change of them is. */
-#include "agent/score/worker/code_files.h"
+#include "agent/score/scorer/code_files.h"
 
 #include "lib/digest.h"
 #include "lib/file.h"

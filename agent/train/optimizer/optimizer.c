@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/optimizer.h"
+#include "agent/train/optimizer/optimizer.h"
 
 #include "agent/engine/training.h"
-#include "agent/train/optimizer_settings.h"
+#include "agent/train/optimizer/optimizer_settings.h"
 
 #include <assert.h>
 #include <math.h>

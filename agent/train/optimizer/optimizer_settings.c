@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/optimizer_settings.h"
+#include "agent/train/optimizer/optimizer_settings.h"
 
 #include "agent/train/dataset/fields.h"
 
@@ -86,7 +86,7 @@ static int read_optional(const json_t *spec, struct optimizer_settings *settings
                : read_patterns(spec, settings, err);
 }
 
-/* Fields that exclude each other. */
+/* Fields that cannot be combined. */
 static int check(const struct optimizer_settings *settings, struct error *err) {
     enum optimizer_kind kind = settings->kind;
     if (settings->nesterov && (kind != OPTIMIZER_SGD || settings->momentum == 0)) {

@@ -10,6 +10,9 @@
 
 struct scorer; /* defined by each kind */
 
+/* The longest delay before a program of the user that ended soon is started again. */
+enum { SCORER_START_DELAY_MAX_MS = 30000 };
+
 /* Receives a line of a program's output, without its newline; any bytes, not NUL-terminated. */
 typedef void scorer_log_line(void *context, const char *line, size_t size);
 
@@ -102,7 +105,7 @@ struct scorer_kind {
 };
 
 extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> network -> postprocess */
-extern const struct scorer_kind scorer_command; /* a user's program (command.h) */
+extern const struct scorer_kind scorer_command; /* a user's program (worker/command.h) */
 extern const struct scorer_kind scorer_endpoint;       /* a model server (endpoint/pool.h) */
 extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
 

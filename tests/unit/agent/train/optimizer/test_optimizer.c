@@ -2,7 +2,7 @@
 /* Each optimizer follows its formulas, calculated here in double precision, over 200 steps. */
 #include "agent/engine/device/kernel.h"
 #include "agent/train/dataset/order.h"
-#include "agent/train/optimizer.h"
+#include "agent/train/optimizer/optimizer.h"
 #include "tests/agent_defaults.h"
 #include "tests/test.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/scorer.h"
-
-#include "agent/score/worker/command.h"
+#include "agent/score/scorer/scorer.h"
 
 int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
     for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {
@@ -35,7 +33,7 @@ int64_t scorer_init_ms(const json_t *spec) {
 /* The delay before a restart of a short-lived program, plus the wait for an answer that is no
  * longer wanted. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms) {
-    return COMMAND_BACK_OFF_MAX_MS + scorer_init_ms(spec) + timeout_ms;
+    return SCORER_START_DELAY_MAX_MS + scorer_init_ms(spec) + timeout_ms;
 }
 
 int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/rate.h"
+#include "agent/train/optimizer/rate.h"
 #include "tests/agent_defaults.h"
 #include "tests/test.h"
 

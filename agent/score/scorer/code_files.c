@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/code_files.h"
+#include "agent/score/scorer/code_files.h"
 
 #include "agent/store/path.h"
 #include "agent/store/stored_file.h"

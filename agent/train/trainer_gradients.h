@@ -1,0 +1,30 @@
+/* trainer_gradients.h: all gradients of a step as one vector: gradient accumulation (their sum over
+ * the parts of a step) and clipping by their norm (clipNorm; optimizer.c scales by it, and applies
+ * clipValue). A part of trainer_state.h, used by the same files only. */
+#pragma once
+
+#include "agent/engine/graph.h"
+
+struct trainer;
+struct training;
+
+/* A graph over the vector, prepared when it is first used. */
+struct block_pass {
+    struct graph graph;
+    struct training *training; /* NULL: not yet */
+};
+
+/* All gradients as one vector: the buckets' memory up to the piggybacked scalars. */
+struct gradient_block {
+    struct block_pass norm, sum;
+    float *kept; /* device memory: the sum of the parts of a step so far; NULL: one part */
+};
+
+/* For a step of several parts (gradientAccumulationSteps), after each of them:
+ * after the last, `gradients` holds the sum of all, otherwise `kept` does. */
+NODISCARD int trainer_sum_part(struct trainer *trainer, bool is_first, bool is_last,
+                               struct error *err);
+/* After the sums over the ranks: computes the norm, from which optimizer_scale sets the factor of
+ * clipNorm. FAILED, on all ranks: the norm is not finite. */
+NODISCARD int trainer_clip(struct trainer *trainer, struct error *err);
+void trainer_free_block(struct trainer *trainer);
