@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/text/picture_name.h"
 
-#include "lib/base.h"
+#include "lib/text/file_type.h"
 
-#include <string.h>
-#include <strings.h>
+static bool is_read(const struct file_type *type) {
+    return type && type->use == FILE_TYPE_READ;
+}
 
 bool picture_name_is_ending(const char *ending) {
-    static const char *const endings[] = {"jpg", "jpeg", "png"};
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        if (strcasecmp(ending, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return is_read(file_type_of_ending(ending));
 }
 
 bool picture_name_is_known(const char *name) {
-    const char *slash = strrchr(name, '/');
-    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
-    return dot && dot > base && picture_name_is_ending(dot + 1);
+    return is_read(file_type_of_name(name));
 }

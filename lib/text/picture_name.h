@@ -1,5 +1,6 @@
 /* picture_name.h: whether a file is a picture that Windlass reads, by the ending of its name: .jpg,
- * .jpeg or .png, in any case. What its bytes are is agent/data/image/image.h. Pure. */
+ * .jpeg or .png, in any case (file_type.c has the table). What its bytes are is
+ * agent/data/image/image.h. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/image/image.h"
 
+#include "lib/text/file_type.h"
+
 #include <assert.h>
 #include <string.h>
 
+static_assert((int)IMAGE_SNIFF_BYTES >= (int)FILE_TYPE_SNIFF_BYTES, "enough for every format");
+
 static const struct image_codec *find(const void *bytes, size_t size) {
-    for (const struct image_codec *const *codec = image_codecs; *codec; codec++) {
-        if (size >= (*codec)->magic_size &&
-            memcmp(bytes, (*codec)->magic, (*codec)->magic_size) == 0) {
+    const struct file_type *type = file_type_of_bytes(bytes, size);
+    for (const struct image_codec *const *codec = image_codecs; type && *codec; codec++) {
+        if (type->media_type && strcmp((*codec)->media_type, type->media_type) == 0) {
             return *codec;
         }
     }
@@ -17,6 +21,11 @@ static const struct image_codec *find(const void *bytes, size_t size) {
 enum image_format image_sniff(const void *bytes, size_t size) {
     const struct image_codec *codec = find(bytes, size);
     return codec ? codec->format : IMAGE_UNKNOWN;
+}
+
+bool image_read_size(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height) {
+    const struct image_codec *codec = find(bytes, size);
+    return codec && codec->read_size(bytes, size, ret_width, ret_height);
 }
 
 int image_decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {

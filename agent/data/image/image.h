@@ -8,7 +8,7 @@
 
 enum {
     IMAGE_BYTES_MAX = 512 << 20, /* maximum of a file */
-    IMAGE_SNIFF_BYTES = 16,      /* enough to recognise the format */
+    IMAGE_SNIFF_BYTES = 16,      /* enough to recognise the format (file_type.h needs fewer) */
     IMAGE_JPEG_QUALITY = 92,
 };
 
@@ -18,9 +18,10 @@ enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
  * (agent/shim/registry.c stays empty). README.md in this folder lists all places. */
 struct image_codec {
     enum image_format format;
-    const char *magic; /* the first bytes of such a file */
-    size_t magic_size;
-    /* Contracts: image_decode, image_decode_mask (NULL: not for masks), image_encode. */
+    const char *media_type; /* of a row of lib/text/file_type.c, which has the first bytes */
+    /* Contracts: image_read_size, image_decode, image_decode_mask (NULL: not for masks),
+     * image_encode. */
+    bool (*read_size)(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height);
     int (*decode)(const void *bytes, size_t size, struct picture *ret_picture, struct error *err);
     int (*decode_mask)(const void *bytes, size_t size, struct picture *ret_picture,
                        struct error *err);
@@ -35,6 +36,11 @@ extern const struct image_codec *const image_codecs[]; /* a registry.c; ends wit
 /* The format by the first bytes, of which IMAGE_SNIFF_BYTES are enough; IMAGE_UNKNOWN: none of
  * ours. */
 enum image_format image_sniff(const void *bytes, size_t size);
+
+/* Width and height in pixels, as the head of the file has them, without decoding it; nothing is
+ * checked against a maximum. False: another format, a damaged head, or a JPEG that jpeg_outline.h
+ * does not read (CMYK, lossless). Never fails, for any bytes. */
+bool image_read_size(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height);
 
 /* The caller releases *ret_picture. INVALID: another format, damaged, truncated, or larger than
  * picture.h allows. Errors do not name the file; the caller adds it. Any thread. */

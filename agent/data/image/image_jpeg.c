@@ -2,6 +2,7 @@
 /* JPEG by libjpeg-turbo: the codec's row. */
 #include "agent/data/image/exif.h"
 #include "agent/data/image/image.h"
+#include "agent/data/image/jpeg_outline.h"
 #include "agent/data/image/jpeg_tidy.h"
 
 #include <stdlib.h>
@@ -127,10 +128,20 @@ static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *re
     return 0;
 }
 
+static bool read_size(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height) {
+    struct jpeg_outline outline;
+    if (!jpeg_outline_read(bytes, size, &outline)) {
+        return false;
+    }
+    *ret_width = outline.width;
+    *ret_height = outline.height;
+    return true;
+}
+
 const struct image_codec image_jpeg = {
     .format = IMAGE_JPEG,
-    .magic = "\xFF\xD8\xFF",
-    .magic_size = 3,
+    .media_type = "image/jpeg",
+    .read_size = read_size,
     .decode = decode,
     .encode = encode,
 };

@@ -155,10 +155,26 @@ static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *re
     return 0;
 }
 
+static int64_t read_number(const uint8_t *bytes) {
+    return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+/* The first chunk is IHDR: after signature, length and name it begins with width and height. */
+static bool read_size(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height) {
+    enum { WIDTH_AT = 16, HEIGHT_AT = 20, END = 24 };
+    const uint8_t *head = bytes;
+    if (size < END) {
+        return false;
+    }
+    *ret_width = read_number(head + WIDTH_AT);
+    *ret_height = read_number(head + HEIGHT_AT);
+    return true;
+}
+
 const struct image_codec image_png = {
     .format = IMAGE_PNG,
-    .magic = "\x89PNG\r\n\x1A\n",
-    .magic_size = 8,
+    .media_type = "image/png",
+    .read_size = read_size,
     .decode = decode,
     .decode_mask = decode_mask,
     .encode = encode,

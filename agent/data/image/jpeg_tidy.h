@@ -1,4 +1,4 @@
-/* jpeg_tidy.h: JPEG files of which libjpeg warns though their pictures are whole. */
+/* jpeg_tidy.h: JPEG files about which libjpeg warns although their pictures are complete. */
 #pragma once
 
 #include "lib/base.h"

@@ -6,6 +6,7 @@
 #include "agent/score/endpoint/body_template.h"
 #include "agent/score/endpoint/select.h"
 #include "lib/text/base64.h"
+#include "lib/text/file_type.h"
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
 
@@ -41,25 +42,9 @@ int endpoint_form_read(const json_t *spec, struct endpoint_form *ret_form, struc
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* By its first bytes. */
 static const char *type_of(const char *data, size_t size) {
-    static const struct {
-        const char *magic;
-        size_t size;
-        const char *type;
-    } rows[] = {{"\xFF\xD8\xFF", 3, "image/jpeg"}, {"\x89PNG", 4, "image/png"},
-                {"GIF8", 4, "image/gif"},          {"%PDF", 4, "application/pdf"},
-                {"OggS", 4, "audio/ogg"},          {"ID3", 3, "audio/mpeg"},
-                {"fLaC", 4, "audio/flac"}};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (size >= rows[i].size && memcmp(data, rows[i].magic, rows[i].size) == 0) {
-            return rows[i].type;
-        }
-    }
-    bool is_riff = size >= 12 && memcmp(data, "RIFF", 4) == 0;
-    return is_riff && memcmp(data + 8, "WEBP", 4) == 0   ? "image/webp"
-           : is_riff && memcmp(data + 8, "WAVE", 4) == 0 ? "audio/wav"
-                                                         : "application/octet-stream";
+    const struct file_type *type = file_type_of_bytes(data, size);
+    return type ? type->media_type : "application/octet-stream";
 }
 
 static int read_file(const json_t *template, const struct item *item, json_t **ret_values,

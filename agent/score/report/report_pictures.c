@@ -3,7 +3,6 @@
 
 #include "agent/data/decoder/decoder.h"
 #include "agent/data/image/image.h"
-#include "agent/data/image/jpeg_outline.h"
 #include "agent/data/image/scale.h"
 #include "lib/text/base64.h"
 #include "lib/text/picture_name.h"
@@ -17,41 +16,14 @@ enum {
     NAMES_MAX = 64,  /* inputs that are looked at */
     PROBE_MS = 2000, /* then a silent storage is left out */
     DECODE_S = 2,    /* for one picture, of processor time and without a word */
-    PNG_SIZE_AT = 16,
-    PNG_SIZE_END = 24,
 };
 
 /* ---- one copy ---- */
 
-static int64_t read_number(const uint8_t *bytes) {
-    return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
-}
-
 /* Before it is decoded: its size is in its head. */
 static bool is_of_usual_size(const struct buffer *file) {
-    const uint8_t *bytes = (const uint8_t *)file->data;
-    struct jpeg_outline outline;
     int64_t width = 0, height = 0;
-    if (file->size < IMAGE_SNIFF_BYTES) {
-        return false;
-    }
-    switch (image_sniff(bytes, file->size)) {
-    case IMAGE_JPEG:
-        if (!jpeg_outline_read(bytes, file->size, &outline)) {
-            return false;
-        }
-        width = outline.width;
-        height = outline.height;
-        break;
-    case IMAGE_PNG:
-        if (file->size < PNG_SIZE_END) {
-            return false;
-        }
-        width = read_number(bytes + PNG_SIZE_AT);
-        height = read_number(bytes + PNG_SIZE_AT + 4);
-        break;
-    case IMAGE_UNKNOWN:
-    default:
+    if (!image_read_size(file->data, file->size, &width, &height)) {
         return false;
     }
     return width > 0 && height > 0 && width <= MEDIA_SIDE_MAX && height <= MEDIA_SIDE_MAX &&

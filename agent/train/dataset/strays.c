@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/dataset/strays.h"
 
+#include "lib/text/file_type.h"
 #include "lib/text/utf8.h"
 
 #include <stdio.h>
@@ -32,19 +33,15 @@ void strays_add_left_out(void *strays, const char *name) {
 }
 
 void strays_add_ending(struct strays *left, const char *name) {
-    static const char *const pictures[] = {".gif", ".webp", ".bmp",  ".tif",  ".tiff",
-                                           ".ppm", ".avif", ".heic", ".jfif", ".jxl"};
     const char *slash = strrchr(name, '/'), *file = slash ? slash + 1 : name;
     const char *dot = strrchr(file, '.');
     char ending[ENDING_MAX + 1], reason[STRAYS_REASON_MAX];
-    bool is_picture = false;
     snprintf(ending, sizeof ending, "%s", dot ? dot : "");
     for (char *at = ending; *at; at++) {
         *at = (char)(*at >= 'A' && *at <= 'Z' ? *at + 32 : *at);
     }
-    for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
-        is_picture |= strcmp(ending, pictures[i]) == 0;
-    }
+    const struct file_type *type = dot ? file_type_of_ending(dot + 1) : NULL;
+    bool is_picture = type && (type->use == FILE_TYPE_PICTURE || type->use == FILE_TYPE_SHOWN);
     if (*ending) {
         snprintf(reason, sizeof reason, "%s%s", ending,
                  is_picture ? ", which is not read: make them JPEG or PNG" : "");

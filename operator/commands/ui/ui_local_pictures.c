@@ -3,6 +3,7 @@
 
 #include "lib/digest.h"
 #include "lib/file.h"
+#include "lib/text/file_type.h"
 #include "lib/time/clock.h"
 #include "operator/commands/ui/ui_text.h"
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,6 @@ enum {
     DEPTH_MAX = 4,      /* folders in the input's folder */
     BYTES_MAX = 8 << 20,
     TOKEN_DIGITS = 24,
-    SNIFF_BYTES = 12,
     KEPT_MAX = 8, /* runs whose pictures are known */
     KEPT_MS = 30000,
     MISSES_MAX = 100, /* inputs without an output that is a picture, before the search ends */
@@ -43,14 +42,8 @@ static void names_release(struct names *names) {
 }
 
 static bool has_ending(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp", ".gif"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < ARRAY_LEN(endings); i++) {
-        if (strcasecmp(dot, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    const struct file_type *type = file_type_of_name(name);
+    return type && type->use >= FILE_TYPE_SHOWN;
 }
 
 /* fd: of the folder, which this call closes; prefix: its name and "/", or "". */
@@ -282,16 +275,10 @@ static int open_one(const json_t *pairs, const struct folders *folders, const ch
     return -1;
 }
 
-/* By its first bytes, as browsers know it; NULL: none that is shown. A name proves nothing. */
+/* By its first bytes; NULL: none that a browser shows. */
 static const char *type_of(const char *bytes, size_t size) {
-    if (size < SNIFF_BYTES) {
-        return NULL;
-    }
-    return memcmp(bytes, "\xFF\xD8\xFF", 3) == 0                                ? "image/jpeg"
-           : memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0                         ? "image/png"
-           : memcmp(bytes, "GIF8", 4) == 0                                      ? "image/gif"
-           : memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0 ? "image/webp"
-                                                                                : NULL;
+    const struct file_type *type = file_type_of_bytes(bytes, size);
+    return type && type->use >= FILE_TYPE_SHOWN ? type->media_type : NULL;
 }
 
 int ui_local_picture(json_t *kept, const struct run_item *item, const char *token,

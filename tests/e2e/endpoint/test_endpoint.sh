@@ -144,7 +144,7 @@ check "a template over a table, what is selected beside its columns" diff "$out/
 7,"Is it {good}? so ""good""",12\r
 8,Is it {good}? bad {x},12\r'
 mkdir -p "$work/data/pictures"
-printf '\x89PNG....' >"$work/data/pictures/a.png"
+printf '\x89PNG\r\n\x1a\n....' >"$work/data/pictures/a.png"
 printf 'GIF89a' >"$work/data/pictures/b.gif"
 job files "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{data}'}]}}, response: {select: {seen: /choices/0/message/content}}" \
     '{files: {path: data/pictures}}'

@@ -100,6 +100,12 @@ static void there_and_back(void) {
             fill(&before);
             CHECK_OK(image_encode(&before, format, &bytes, &size, &err), &err);
             CHECK_INT(image_sniff(bytes, size), format);
+            int64_t width = 0, height = 0;
+            CHECK(image_read_size(bytes, size, &width, &height));
+            CHECK_INT(width, before.width);
+            CHECK_INT(height, before.height);
+            CHECK(!image_read_size(bytes, IMAGE_SNIFF_BYTES, &width, &height));
+            CHECK(!image_read_size("GIF89a......", 12, &width, &height));
             CHECK_OK(image_decode(bytes, size, &after, &err), &err);
             CHECK_INT(after.width, before.width);
             CHECK_INT(after.height, before.height);
@@ -309,7 +315,8 @@ static void cut_jpegs_are_refused(void) {
     }
 }
 
-/* What libjpeg warns of in a header and goes on: the picture is whole, and damage behind is seen.
+/* What libjpeg warns of in a header and goes on: the picture is complete, and damage behind is
+ * seen.
  */
 static void odd_headers_hide_no_damage(void) {
     static const char adobe[] = "\xFF\xEE\0\x0E"
@@ -352,8 +359,8 @@ static void odd_headers_hide_no_damage(void) {
     picture_release(&picture);
 }
 
-/* Of a progressive JPEG whose scans come in a wrong order the picture may be whole, as here, where
- * the first scan comes twice; libjpeg warns of it as of damage, so it counts as that. */
+/* Of a progressive JPEG whose scans come in a wrong order the picture may be complete, as here,
+ * where the first scan comes twice; libjpeg warns of it as of damage, so it counts as that. */
 static void scans_out_of_order_are_refused(void) {
     struct error err = {0};
     struct picture picture, seen = {0};
