@@ -24,6 +24,10 @@ enum {
     WORDS_COUNT_MAX = 4096,
     PATHS_MAX = 256,
     NAMES_MAX = 4096,
+    SLOTS_MAX = 64, /* of a worker */
+    GPUS_MAX = 1024,
+    DAY_S = 86400,
+    EVALUATIONS_MAX = 1000000,
     GRACE_S = 30,  /* Kubernetes' default */
     ENDING_S = 10, /* the part of it for programs that do not end by themselves */
     /* Ranks of a trainer exit by themselves when they receive nothing for hangSeconds, and get
@@ -53,19 +57,48 @@ static int read_number(const char *name, int64_t least, int64_t most, int64_t *r
 
 /* ---- the spec ------------------------------------------------------------------------------- */
 
-static int read_bounded(const json_t *spec, const char *path, int64_t most, struct error *err) {
-    int64_t value = tree_integer(spec, path, -1);
-    if (!tree_get(spec, path)) {
-        error_set(err, ERROR_INVALID, "the environment variable WINDLASS_SPEC: %s is missing",
-                  path);
-        return 0;
+/* A field of the spec with a whole number. */
+struct bound {
+    const char *path;
+    int least, most;
+    int *to;
+};
+
+static int read_bounded(const json_t *spec, const struct bound *bound, struct error *err) {
+    const json_t *field = tree_get(spec, bound->path);
+    if (!field) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_SPEC: %s is missing", bound->path);
     }
-    if (value < 0 || value > most) {
-        error_set(err, ERROR_INVALID, "spec.%s is %lld, expected 0 to %lld", path, (long long)value,
-                  (long long)most);
-        return 0;
+    json_int_t value = json_integer_value(field);
+    if (!json_is_integer(field) || value < bound->least || value > bound->most) {
+        return error_set(err, ERROR_INVALID, "spec.%s: expected a whole number from %d to %d",
+                         bound->path, bound->least, bound->most);
     }
-    return (int)value;
+    *bound->to = (int)value;
+    return 0;
+}
+
+/* The length of a list, which may be missing. */
+static int count_list(const json_t *list, const char *field, size_t most, size_t *ret_count,
+                      struct error *err) {
+    size_t count = json_array_size(list);
+    if (count > most) {
+        return error_set(err, ERROR_INVALID, "spec.%s: %zu entries, expected at most %zu", field,
+                         count, most);
+    }
+    *ret_count = count;
+    return 0;
+}
+
+static int read_each(const json_t *spec, const struct bound *bounds, size_t count,
+                     struct error *err) {
+    for (size_t i = 0; i < count; i++) {
+        if (read_bounded(spec, &bounds[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static bool is_among(const char *const *names, const char *name) {
@@ -82,9 +115,13 @@ static const char *look_up(void *context, const char *name) {
     return text_starts(name, "WINDLASS_") || is_among(job->secrets, name) ? NULL : getenv(name);
 }
 
-static const char **read_names(const json_t *spec, const char *field) {
+static int read_names(const json_t *spec, const char *field, const char ***ret_names,
+                      struct error *err) {
     const json_t *list = json_object_get(spec, field);
-    size_t count = MIN(json_array_size(list), NAMES_MAX), used = 0;
+    size_t count = 0, used = 0;
+    if (count_list(list, field, NAMES_MAX, &count, err) < 0) {
+        return -1;
+    }
     const char **names = x_calloc(count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++) {
         const char *name = json_string_value(json_array_get(list, i));
@@ -92,7 +129,8 @@ static const char **read_names(const json_t *spec, const char *field) {
             names[used++] = name;
         }
     }
-    return names;
+    *ret_names = names;
+    return 0;
 }
 
 struct own_name {
@@ -100,7 +138,8 @@ struct own_name {
     const char *name;
 };
 
-/* A variable that refers to itself means the image's value, which is not known here. */
+/* A variable that refers to itself refers to the value set in the image, which is not known here.
+ */
 static const char *look_up_other(void *context, const char *name) {
     const struct own_name *own = context;
     return strcmp(name, own->name) == 0 ? NULL : look_up(own->job, name);
@@ -124,10 +163,13 @@ static int check_environment(struct launch_job *job, struct error *err) {
 static int read_words(struct launch_job *job, const char *field, char ***ret_words,
                       struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
-    size_t count = json_array_size(list);
-    char **words = x_calloc(MIN(count, WORDS_COUNT_MAX) + 1, sizeof *words);
+    size_t count = 0;
+    if (count_list(list, field, WORDS_COUNT_MAX, &count, err) < 0) {
+        return -1;
+    }
+    char **words = x_calloc(count + 1, sizeof *words);
     int result = 0;
-    for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
+    for (size_t i = 0; i < count && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
         AUTO(text_freep) char *expanded = NULL;
         result = word ? variables_expand(word, look_up, job, &expanded, err)
@@ -154,8 +196,11 @@ static size_t path_length(const char *path) {
 static int read_paths(struct launch_job *job, const char *field, struct launch_path **ret_paths,
                       size_t *ret_count, struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
-    size_t count = MIN(json_array_size(list), PATHS_MAX);
+    size_t count = 0;
     bool is_input = strcmp(field, "inputs") == 0;
+    if (count_list(list, field, PATHS_MAX, &count, err) < 0) {
+        return -1;
+    }
     *ret_paths = x_calloc(count + 1, sizeof **ret_paths);
     if (!is_input) {
         job->result_outputs = x_calloc(count + 1, sizeof *job->result_outputs);
@@ -281,7 +326,11 @@ static int find_file(struct launch_job *job, const char *text, struct error *err
 
 /* The further objectives of a Sweep. */
 static int read_also(const json_t *also, struct objective_options *objective, struct error *err) {
-    for (size_t i = 0; i < MIN(json_array_size(also), (size_t)OBJECTIVE_ALSO_MAX); i++) {
+    size_t count = 0;
+    if (count_list(also, "metrics.also", OBJECTIVE_ALSO_MAX, &count, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
         const char *name = json_string_value(json_array_get(also, i));
         if (!name || !metric_is_name(name)) {
             return error_set(err, ERROR_INVALID, "spec.metrics.also[%zu] is not a metric's name",
@@ -307,12 +356,20 @@ static int read_metrics(struct launch_job *job, struct error *err) {
     }
     snprintf(job->objective.name, sizeof job->objective.name, "%s", name);
     job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;
-    job->objective.interval = read_bounded(job->spec, "metrics.evaluationInterval", 1000000, err);
-    job->objective.delay = read_bounded(job->spec, "metrics.delayEvaluation", 1000000, err);
+    int interval = 0, delay = 0;
+    const struct bound bounds[] = {
+        {"metrics.evaluationInterval", 0, EVALUATIONS_MAX, &interval},
+        {"metrics.delayEvaluation", 0, EVALUATIONS_MAX, &delay},
+    };
     job->saved_objective = getenv("WINDLASS_OBJECTIVE");
-    if (read_also(json_object_get(metrics, "also"), &job->objective, err) < 0 || err->kind ||
-        job->is_trainer) {
-        return err->kind ? -1 : 0;
+    if (read_each(job->spec, bounds, ARRAY_LEN(bounds), err) < 0 ||
+        read_also(json_object_get(metrics, "also"), &job->objective, err) < 0) {
+        return -1;
+    }
+    job->objective.interval = interval;
+    job->objective.delay = delay;
+    if (job->is_trainer) {
+        return 0;
     }
     job->pattern = pattern ? pattern : file ? NULL : METRIC_PATTERN_NONE;
     if (pattern && pattern_new(job->pattern, METRIC_GROUPS_MIN, &tried, err) < 0) {
@@ -320,6 +377,33 @@ static int read_metrics(struct launch_job *job, struct error *err) {
     }
     pattern_free(tried);
     return file ? find_file(job, file, err) : 0;
+}
+
+static int read_bounds(struct launch_job *job, struct error *err) {
+    struct gang_options *gang = &job->gang;
+    int backoff_s = 0, wait_s = 0, hang_s = 0;
+    const struct bound bounds[] = {
+        {"workers", 1, GANG_MEMBERS_MAX, &gang->workers},
+        {"minWorkers", 1, GANG_MEMBERS_MAX, &gang->min_workers},
+        {"slotsPerWorker", 1, SLOTS_MAX, &gang->slots},
+        {"restart.maxRestarts", 0, INT_MAX, &gang->max_restarts},
+        {"restart.backoffSeconds", 0, DAY_S, &backoff_s},
+        {"restart.waitSeconds", 0, DAY_S, &wait_s},
+        {"restart.hangSeconds", 0, 10 * DAY_S, &hang_s},
+        {"gpus", 0, GPUS_MAX, &job->gpus},
+    };
+    if (read_each(job->spec, bounds, ARRAY_LEN(bounds), err) < 0) {
+        return -1;
+    }
+    if (gang->min_workers > gang->workers) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.minWorkers: expected at most spec.workers, which is %d",
+                         gang->workers);
+    }
+    gang->backoff_ms = 1000LL * backoff_s;
+    gang->gather_timeout_ms = 1000LL * wait_s;
+    gang->hang_ms = 1000LL * hang_s;
+    return 0;
 }
 
 static int read_spec(struct launch_job *job, struct error *err) {
@@ -334,21 +418,9 @@ static int read_spec(struct launch_job *job, struct error *err) {
     job->uid = getenv("WINDLASS_UID");
     const json_t *spec = job->spec;
     struct gang_options *gang = &job->gang;
-    gang->workers = read_bounded(spec, "workers", GANG_MEMBERS_MAX, err);
-    gang->min_workers = read_bounded(spec, "minWorkers", gang->workers, err);
-    gang->slots = read_bounded(spec, "slotsPerWorker", 64, err);
-    gang->max_restarts = read_bounded(spec, "restart.maxRestarts", INT_MAX, err);
-    gang->backoff_ms = 1000LL * read_bounded(spec, "restart.backoffSeconds", 86400, err);
-    gang->gather_timeout_ms = 1000LL * read_bounded(spec, "restart.waitSeconds", 86400, err);
-    gang->hang_ms = 1000LL * read_bounded(spec, "restart.hangSeconds", 864000, err);
-    job->gpus = read_bounded(spec, "gpus", 1024, err);
-    if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
-        error_set(err, ERROR_INVALID,
-                  "spec.workers, minWorkers and slotsPerWorker must be at least 1");
-    }
-    job->environment = read_names(spec, "environment");
-    job->secrets = read_names(spec, "secrets");
-    if (err->kind || read_paths(job, "inputs", &job->inputs, &job->input_count, err) < 0 ||
+    if (read_bounds(job, err) < 0 || read_names(spec, "environment", &job->environment, err) < 0 ||
+        read_names(spec, "secrets", &job->secrets, err) < 0 ||
+        read_paths(job, "inputs", &job->inputs, &job->input_count, err) < 0 ||
         read_paths(job, "outputs", &job->outputs, &job->output_count, err) < 0 ||
         check_environment(job, err) < 0 || read_command(job, err) < 0 ||
         read_words(job, "prepare", &job->prepare, err) < 0) {
@@ -429,7 +501,7 @@ static int read_pod(struct launch_job *job, struct error *err) {
         return -1;
     }
     int64_t grace_s = GRACE_S;
-    if (getenv("WINDLASS_GRACE") && read_number("WINDLASS_GRACE", 1, 86400, &grace_s, err) < 0) {
+    if (getenv("WINDLASS_GRACE") && read_number("WINDLASS_GRACE", 1, DAY_S, &grace_s, err) < 0) {
         return -1;
     }
     job->grace_s = (int)grace_s;

@@ -48,8 +48,8 @@ struct launch_job {
                             NULL: they are not read */
     char *metrics_file;  /* a path; NULL: none */
     /* Names of variables, NULL-ended, borrowed from spec. environment: the user's, in which $NAME
-     * is replaced. secrets: only ranks get them; they are replaced in no text, and mpirun does not
-     * have them. */
+     * is replaced. secrets: only ranks get them; no text has their values, and mpirun does not have
+     * them. */
     const char **environment, **secrets;
 };
 
