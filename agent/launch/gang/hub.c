@@ -487,10 +487,29 @@ static void restore_reports(struct hub *hub, const struct hub_options *options) 
     latest_metrics_read(&hub->latest, tree_text(end, "metrics", ""));
 }
 
-int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err) {
+/* All but the thread, which has ended or was never started. */
+static void release(struct hub *hub) {
+    for (int i = 0; hub->members && i < hub->options.gang.workers; i++) {
+        link_free(hub->members[i].link);
+    }
+    server_free(hub->server);
+    gang_free(hub->gang);
+    objective_release(&hub->objective);
+    objective_release(&hub->command_objective);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub->progress);
+    free(hub->members);
+    result_check_free(hub->check);
+    checkpoint_search_free(hub->look);
+    free(hub->result_path);
+    result_origin_free(hub->origin);
+    free(hub->run);
+    free(hub);
+}
+
+static int open_server(struct hub *hub, const struct hub_options *options, struct error *err) {
     static const struct server_events events = {
         .page = page, .opened = opened, .received = received, .closed = closed};
-    struct hub *hub = x_calloc(1, sizeof *hub);
     struct server_options server = {.bind = options->bind,
                                     .certificate_pem = options->certificate_pem,
                                     .key_pem = options->key_pem,
@@ -499,23 +518,14 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
                                     .read_token = options->read_token,
                                     .events = &events,
                                     .context = hub};
-    hub->options = *options;
-    if (port_host(options->bind, hub->address, err) < 0 ||
-        server_open(&server, &hub->server, err) < 0) {
-        free(hub);
-        return -1;
-    }
-    hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
-    hub->result_path = x_strdup(options->result_path);
-    hub->origin = result_origin_hold(options->origin);
-    hub->run = x_strdup(options->run);
-    hub->options.result_path = hub->options.run = NULL;
-    objective_init(&hub->objective, &options->objective);
-    objective_init(&hub->command_objective, &options->objective);
+    return port_host(options->bind, hub->address, err) < 0
+               ? -1
+               : server_open(&server, &hub->server, err);
+}
+
+/* What an earlier hub has left: its reports, and how the gang ended. */
+static void restore(struct hub *hub, const struct hub_options *options) {
     restore_reports(hub, options);
-    hub->options.token = hub->options.pod = hub->options.saved_objective = NULL;
-    hub->options.read_token = NULL;
-    snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
     if (options->ended) {
         const json_t *proof = json_object_get(options->ended->end, "proof");
         int by = gang_proof_by_named(tree_text(proof, "by", ""));
@@ -524,26 +534,43 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         hub->options.gang.ended.count = tree_integer(proof, "count", 0);
         hub->has_run = true;
     }
-    hub->gang = gang_new(&hub->options.gang);
-    hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
-    for (int i = 0; i < options->gang.workers; i++) {
+}
+
+static void make_members(struct hub *hub) {
+    hub->members = x_calloc((size_t)hub->options.gang.workers, sizeof *hub->members);
+    for (int i = 0; i < hub->options.gang.workers; i++) {
         hub->members[i].hub = hub;
     }
+}
+
+int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err) {
+    struct hub *hub = x_calloc(1, sizeof *hub);
     AUTO(text_freep) char *name = digest_random(16);
     snprintf(hub->name, sizeof hub->name, "%s", name);
+    snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
     pthread_mutex_init(&hub->lock, NULL);
+    hub->options = *options;
+    hub->result_path = x_strdup(options->result_path);
+    hub->origin = result_origin_hold(options->origin);
+    hub->run = x_strdup(options->run);
+    /* The caller's texts, which may be gone later. */
+    hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
+    hub->options.result_path = hub->options.run = NULL;
+    hub->options.token = hub->options.pod = hub->options.saved_objective = NULL;
+    hub->options.read_token = NULL;
+    objective_init(&hub->objective, &options->objective);
+    objective_init(&hub->command_objective, &options->objective);
+    if (open_server(hub, options, err) < 0) {
+        release(hub);
+        return -1;
+    }
+    restore(hub, options);
+    hub->gang = gang_new(&hub->options.gang);
+    make_members(hub);
     write_progress(hub);
     atomic_store(&hub->looped_ms, clock_monotonic_ms());
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
-        server_free(hub->server);
-        gang_free(hub->gang);
-        objective_release(&hub->objective);
-        objective_release(&hub->command_objective);
-        free(hub->members);
-        free(hub->result_path);
-        result_origin_free(hub->origin);
-        free(hub->run);
-        free(hub);
+        release(hub);
         return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
     }
     *ret_hub = hub;
@@ -569,20 +596,5 @@ void hub_free(struct hub *hub) {
     atomic_store(&hub->is_leaving, true);
     server_wake(hub->server);
     pthread_join(hub->thread, NULL);
-    for (int i = 0; i < hub->options.gang.workers; i++) {
-        link_free(hub->members[i].link);
-    }
-    server_free(hub->server);
-    gang_free(hub->gang);
-    objective_release(&hub->objective);
-    objective_release(&hub->command_objective);
-    pthread_mutex_destroy(&hub->lock);
-    free(hub->progress);
-    free(hub->members);
-    result_check_free(hub->check);
-    checkpoint_search_free(hub->look);
-    free(hub->result_path);
-    result_origin_free(hub->origin);
-    free(hub->run);
-    free(hub);
+    release(hub);
 }
