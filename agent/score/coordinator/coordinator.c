@@ -148,8 +148,8 @@ static int await_task(struct coordinator *coordinator, struct error *err) {
 }
 
 static int run_to_end(struct coordinator *coordinator,
-                      int (*run)(struct coordinator *coordinator, struct error *err),
-                      struct error *err) {
+                   int (*run)(struct coordinator *coordinator, struct error *err),
+                   struct error *err) {
     coordinator->task = (struct background_task){
         .coordinator = coordinator, .run = run, .server = coordinator->dispatcher.server};
     return background_task_start(&coordinator->task, err) < 0 ? -1 : await_task(coordinator, err);
@@ -474,11 +474,9 @@ static void repeat_ending(const struct job *job, json_t *words, const char *why)
     summary_leave_message(words, /* kept= */ 0);
 }
 
-static int report_finished(const struct coordinator *coordinator) {
-    json_t *words = coordinator->finished;
-    json_object_set_new(words, "message", json_string(rerun_finished_words(coordinator->job)));
-    json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
-    repeat_ending(coordinator->job, words, "nothing to do: this run has already ended");
+static int repeat_finished(struct coordinator *coordinator, const char *why) {
+    coordinator->is_told = tree_bool(coordinator->finished, "report", false);
+    repeat_ending(coordinator->job, coordinator->finished, why);
     return 0;
 }
 
@@ -486,10 +484,11 @@ static int run(struct coordinator *coordinator, struct error *err) {
     if (list_phase(coordinator, err) < 0) {
         return -1;
     }
-    coordinator->finished = rerun_recall(&coordinator->prepared, coordinator->job);
-    if (coordinator->finished) {
-        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        return report_finished(coordinator);
+    json_t *words = rerun_recall(&coordinator->prepared, coordinator->job);
+    if ((coordinator->finished = words)) {
+        json_object_set_new(words, "message", json_string(rerun_finished_words(coordinator->job)));
+        json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
+        return repeat_finished(coordinator, "nothing to do: this run has already ended");
     }
     coordinator->prepared.is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
     rerun_note_rows(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
@@ -500,10 +499,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         }
     }
     if (coordinator->finished) {
-        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        repeat_ending(coordinator->job, coordinator->finished,
-                      "another coordinator has finished it");
-        return 0;
+        return repeat_finished(coordinator, "another coordinator has finished it");
     }
     return coordinator->prepared.is_foreign ? run_on_journal(coordinator, check_input_again, err)
                                             : 0;
@@ -528,6 +524,45 @@ static void on_hang(void *context, const struct error *why) {
     _exit(3);
 }
 
+static int open_server(struct coordinator *coordinator, const struct job *job, struct error *err) {
+    struct server_options options = {.bind = job->bind,
+                                     .certificate_pem = job->certificate_pem,
+                                     .key_pem = job->key_pem,
+                                     .socket_path = "/work",
+                                     .token = job->token,
+                                     .read_token = job->read_token,
+                                     .events = &events,
+                                     .context = coordinator};
+    return server_open(&options, &coordinator->dispatcher.server, err);
+}
+
+/* Returns the exit code. job: as the pod has it; the coordinator's own may have other paths. */
+static int run_job(struct coordinator *coordinator, const struct job *job, struct error *err) {
+    log_event(LOG_INFO, "job %s: listening on %s", job->name, job->bind);
+    int result = run(coordinator, err);
+    bool is_busy = background_task_is_running(&coordinator->task);
+    if (err->kind == ERROR_CANCELLED && !is_busy) {
+        save_accepted(coordinator);
+    }
+    if (!coordinator->finished || result < 0) {
+        conclude(coordinator, err);
+        result = err->kind ? -1 : 0;
+    }
+    if (err->kind != ERROR_CANCELLED) {
+        dismiss_workers(coordinator);
+    }
+    if (is_busy) { /* its thread still uses the journal and more of what release frees */
+        _exit(exit_code_of(err, coordinator->is_listed));
+    }
+    if (result == 0 && coordinator->is_told) {
+        bool was_killed = coordinator->dispatcher.losses > 0 || coordinator->dispatcher.gone ||
+                          journal_of(coordinator)->epoch > 0;
+        background_service_tidy(coordinator->dispatcher.server, job, coordinator->prepared.output,
+                                was_killed);
+    }
+    return exit_code_of(err, coordinator->is_listed);
+}
+
 int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
@@ -538,14 +573,6 @@ int coordinator_run(const struct job *job) {
                                       .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),
                                       .started_wall_ms = clock_wall_ms()};
-    struct server_options options = {.bind = job->bind,
-                                     .certificate_pem = job->certificate_pem,
-                                     .key_pem = job->key_pem,
-                                     .socket_path = "/work",
-                                     .token = job->token,
-                                     .read_token = job->read_token,
-                                     .events = &events,
-                                     .context = &coordinator};
     struct volume_watch_options watched = {.job = job,
                                            .every_ms = WATCH_MS,
                                            .timeout_ms = HANGS_MS,
@@ -554,46 +581,20 @@ int coordinator_run(const struct job *job) {
     struct volume_watch *volumes = NULL;
     run_progress_init(&coordinator.dispatcher.progress);
     coordinator.dispatcher.progress.prices = tree_get(job->spec, "scorer.endpoint.cost");
-    struct server **server = &coordinator.dispatcher.server;
-    if (server_open(&options, server, &err) == 0 &&
-        (words = background_service_look_back(*server, job, &code, &err))) {
+    if (open_server(&coordinator, job, &err) == 0 &&
+        (words = background_service_look_back(coordinator.dispatcher.server, job, &code, &err))) {
         bool is_told = tree_bool(words, "report", false);
         repeat_ending(job, words, "an earlier coordinator has ended it");
         if (code == 0 && is_told) {
-            background_service_tidy_ended(*server, job);
+            background_service_tidy_ended(coordinator.dispatcher.server, job);
         }
-        release(&coordinator);
-        return code;
-    }
-    if (err.kind || volume_watch_start(&watched, &volumes, &err) < 0) {
+    } else if (err.kind || volume_watch_start(&watched, &volumes, &err) < 0) {
         conclude(&coordinator, &err);
-        volume_watch_free(volumes);
-        release(&coordinator);
-        return error_exit_code(&err);
-    }
-    log_event(LOG_INFO, "job %s: listening on %s", job->name, job->bind);
-    int result = run(&coordinator, &err);
-    bool is_busy = background_task_is_running(&coordinator.task);
-    if (err.kind == ERROR_CANCELLED && !is_busy) {
-        save_accepted(&coordinator);
-    }
-    if (!coordinator.finished || result < 0) {
-        conclude(&coordinator, &err);
-        result = err.kind ? -1 : 0;
-    }
-    if (err.kind != ERROR_CANCELLED) {
-        dismiss_workers(&coordinator);
-    }
-    if (is_busy) { /* a thread is still using the journal and other objects that release would
-                      free */
-        _exit(exit_code_of(&err, coordinator.is_listed));
-    }
-    if (result == 0 && coordinator.is_told) {
-        bool was_killed = coordinator.dispatcher.losses > 0 || coordinator.dispatcher.gone ||
-                          journal_of(&coordinator)->epoch > 0;
-        background_service_tidy(*server, job, coordinator.prepared.output, was_killed);
+        code = error_exit_code(&err);
+    } else {
+        code = run_job(&coordinator, job, &err);
     }
     volume_watch_free(volumes);
     release(&coordinator);
-    return exit_code_of(&err, coordinator.is_listed);
+    return code;
 }
