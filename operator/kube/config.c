@@ -39,22 +39,22 @@ void config_freep(struct config **config) {
 static const char *const file_fields[] = {"certificate-authority", "client-certificate",
                                           "client-key", "tokenFile"};
 
-static void make_whole(json_t *object, const char *field, const char *folder) {
+static void make_absolute(json_t *object, const char *field, const char *folder) {
     const char *path = json_string_value(json_object_get(object, field));
     if (path && *path && *path != '/') {
-        AUTO(text_freep) char *whole = file_join(folder, path);
-        json_object_set_new(object, field, json_string(whole));
+        AUTO(text_freep) char *absolute = file_join(folder, path);
+        json_object_set_new(object, field, json_string(absolute));
     }
 }
 
-static void make_files_whole(json_t *body, const char *folder) {
+static void make_files_absolute(json_t *body, const char *folder) {
     for (size_t i = 0; i < ARRAY_LEN(file_fields); i++) {
-        make_whole(body, file_fields[i], folder);
+        make_absolute(body, file_fields[i], folder);
     }
     json_t *exec = json_object_get(body, "exec");
     const char *command = tree_text(exec, "command", "");
     if (strchr(command, '/')) { /* a command without a slash is searched in the PATH */
-        make_whole(exec, "command", folder);
+        make_absolute(exec, "command", folder);
     }
 }
 
@@ -74,10 +74,10 @@ static int merge_list(json_t *merged, const json_t *tree, const char *list, cons
         const char *name = tree_text(entry, "name", NULL);
         json_t *body = json_object_get(entry, one);
         if (!name) {
-            return error_set(err, ERROR_INVALID, "%s[%zu].name: expected text", list, i);
+            return error_set(err, ERROR_INVALID, "%s[%zu].name: expected a string", list, i);
         }
         if (json_is_object(body) && !json_object_get(into, name)) {
-            make_files_whole(body, folder);
+            make_files_absolute(body, folder);
             json_object_set(into, name, body);
         }
     }
@@ -165,7 +165,7 @@ static int take_cluster(struct config *config, const json_t *cluster, struct err
     config->is_insecure = json_is_true(json_object_get(cluster, "insecure-skip-tls-verify"));
     if (config->is_insecure && config->authorities_pem) {
         return error_set(err, ERROR_INVALID,
-                         "insecure-skip-tls-verify and certificate-authority exclude each other");
+                         "insecure-skip-tls-verify and certificate-authority cannot be combined");
     }
     return 0;
 }

@@ -43,6 +43,10 @@ def fault(message):
         return "two numbers: say what is expected"
     if re.search(r"which (?:is|are) not (?:read|supported|done)|, which is not$", message):
         return "say it as \"...; NAME is not supported\""
+    if re.search(rf"\bhas the value {NUMBER}$", message):
+        return "say which values are expected"
+    if re.search(r"\b(?:exclude each other$|leads? to something\b)|, (?!at most|only)[^,;:]* (?:is|are) read$", message):
+        return "say what is expected"
     if re.search(r"[.!]$", message) and not message.endswith(("...", "spec.")):
         return "ends with a mark"
     if re.search(r"\b(?:sorry|please|oops|illegal)\b", message, re.I):
@@ -52,7 +56,7 @@ def fault(message):
 
 # This check can fail: of these it refuses those that end with a star.
 for sample in ("index %lld of %lld*", "node %s: length %lld of %lld*", "has %zu bytes, at most %d are supported", "is encrypted, which is not read*", "no such file.*",
-               "illegal name*", "%lld of %lld files are there"):
+               "illegal name*", "attribute %s has the value %lld*", "type 0x%02x, 0x08 (bytes) is read*", "%s leads to something other than text*", "%lld of %lld files are there"):
     assert bool(fault(sample.rstrip("*"))) == sample.endswith("*"), sample
 for path in source.files((".c", ".h", ".inc")):
     text = open(path, encoding="utf-8").read()

@@ -198,7 +198,7 @@ static int fill_node(struct build *build, const struct node_parts *parts, struct
             }
             if (*name && index < 0) {
                 return error_set(err, ERROR_INVALID,
-                                 "input \"%.64s\" is made by no earlier node (nodes must be in "
+                                 "input \"%.64s\" is not made by an earlier node (nodes must be in "
                                  "order, without cycles)",
                                  name);
             }

@@ -20,7 +20,7 @@ static int read_number(const json_t *value, const char *field, int64_t minimum, 
                        int64_t *ret_value, struct error *err) {
     if (!json_is_integer(value) || json_integer_value(value) < minimum ||
         json_integer_value(value) > maximum) {
-        return error_set(err, ERROR_INVALID, "%s is not an integer of %lld to %lld", field,
+        return error_set(err, ERROR_INVALID, "%s: expected an integer of %lld to %lld", field,
                          (long long)minimum, (long long)maximum);
     }
     *ret_value = json_integer_value(value);
@@ -42,7 +42,7 @@ static int read_name(const json_t *tree, char name[static MESSAGE_NAME_MAX + 1],
     if (length == 0 || length > MESSAGE_NAME_MAX || strspn(text, allowed) != length ||
         *text == '.') {
         return error_set(err, ERROR_INVALID,
-                         "worker is not a name of 1 to %d letters, digits, '-', '.' and '_'",
+                         "worker: expected a name of 1 to %d letters, digits, '-', '.' and '_'",
                          MESSAGE_NAME_MAX);
     }
     memcpy(name, text, length + 1);
@@ -53,13 +53,13 @@ static int read_files(const json_t *tree, struct message *message, struct error 
     const char *field;
     json_t *digest, *files = json_object_get(tree, "files");
     if (files && (!json_is_object(files) || json_object_size(files) > MESSAGE_FILES_MAX)) {
-        return error_set(err, ERROR_INVALID, "files is not an object with up to %d members",
+        return error_set(err, ERROR_INVALID, "files: expected an object of at most %d members",
                          MESSAGE_FILES_MAX);
     }
     json_object_foreach(files, field, digest) {
         const char *text = json_string_value(digest);
         if (!text || strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64) {
-            return error_set(err, ERROR_INVALID, "files.%.100s is not a SHA-256 in hex", field);
+            return error_set(err, ERROR_INVALID, "files.%.100s: expected a SHA-256 in hex", field);
         }
     }
     message->files = files;
@@ -68,15 +68,14 @@ static int read_files(const json_t *tree, struct message *message, struct error 
 
 static int read_paths(const json_t *tree, struct message *message, struct error *err) {
     const char *path;
-    json_t *led, *paths = json_object_get(tree, "paths");
+    json_t *target, *paths = json_object_get(tree, "paths");
     if (!json_is_object(paths) || json_object_size(paths) > MESSAGE_PATHS_MAX) {
-        return error_set(err, ERROR_INVALID, "paths is not an object with up to %d members",
+        return error_set(err, ERROR_INVALID, "paths: expected an object of at most %d members",
                          MESSAGE_PATHS_MAX);
     }
-    json_object_foreach(paths, path, led) {
-        if (!json_is_string(led)) {
-            return error_set(err, ERROR_INVALID, "paths: %.100s leads to something other than text",
-                             path);
+    json_object_foreach(paths, path, target) {
+        if (!json_is_string(target)) {
+            return error_set(err, ERROR_INVALID, "paths.%.100s: expected a string", path);
         }
     }
     message->paths = paths;
@@ -87,7 +86,7 @@ static int read_text(const json_t *tree, const char *field, struct message *mess
                      struct error *err) {
     const char *text = json_string_value(json_object_get(tree, field));
     if (!text) {
-        return error_set(err, ERROR_INVALID, "%s is not a string", field);
+        return error_set(err, ERROR_INVALID, "%s: expected a string", field);
     }
     struct error line = {0}; /* an error's text is one clean, bounded line */
     error_set(&line, ERROR_FAILED, "%s", text);
@@ -119,7 +118,7 @@ static int read_program(const json_t *tree, struct message *message, struct erro
     snprintf(message->program, sizeof message->program, "%s", text);
     return strspn(message->program, allowed) == strlen(text)
                ? 0
-               : error_set(err, ERROR_INVALID, "program is not a version and a SHA-256");
+               : error_set(err, ERROR_INVALID, "program: expected a version and a SHA-256");
 }
 
 static int read_hello(const json_t *tree, struct message *message, struct error *err) {
@@ -154,7 +153,7 @@ static int read_lease(const json_t *row, struct message_lease *lease, struct err
     }
     const json_t *work = json_array_get(row, ARRAY_LEN(columns));
     if (!json_is_object(work) && !json_is_array(work)) {
-        return error_set(err, ERROR_INVALID, "work is neither an object nor a list");
+        return error_set(err, ERROR_INVALID, "work: expected an object or a list");
     }
     *lease = (struct message_lease){.lease = values[0],
                                     .slot = (int)values[1],
@@ -168,7 +167,7 @@ static int read_lease(const json_t *row, struct message_lease *lease, struct err
 static int read_string(const json_t *value, const char *field, const char **ret_text,
                        size_t *ret_size, struct error *err) {
     if (!json_is_string(value)) {
-        return error_set(err, ERROR_INVALID, "%s is not a string", field);
+        return error_set(err, ERROR_INVALID, "%s: expected a string", field);
     }
     *ret_text = json_string_value(value);
     *ret_size = json_string_length(value);
@@ -193,7 +192,7 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
         fault++;
     }
     if (fault == MESSAGE_FAULT_COUNT) {
-        return error_set(err, ERROR_INVALID, "a fault is not one of scorer, machine, back, input");
+        return error_set(err, ERROR_INVALID, "fault: expected scorer, machine, back or input");
     }
     result->is_fault = true;
     result->fault = (enum message_fault)fault;
@@ -210,7 +209,7 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
 static int read_crc(const json_t *value, uint32_t *ret_crc, struct error *err) {
     const char *crc = json_string_value(value);
     if (!crc || strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8) {
-        return error_set(err, ERROR_INVALID, "crc is not 8 hexadecimal digits");
+        return error_set(err, ERROR_INVALID, "crc: expected 8 hexadecimal digits");
     }
     *ret_crc = (uint32_t)strtoul(crc, NULL, 16);
     return 0;
@@ -237,7 +236,8 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
     *ret_next = 6;
     return place && strcmp(place, "n") == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "place: expected \"o\", \"t\" or \"n\"");
+               : error_set(err, ERROR_INVALID,
+                           "place: expected \"o\", \"t\" or \"n\" (docs/wire.md)");
 }
 
 /* After the place: nothing; failures; or failures, size, crc. `said` may follow the last two. */
@@ -245,7 +245,7 @@ static int read_failures(const json_t *row, size_t next, struct message_result *
                          struct error *err) {
     result->failures = json_array_get(row, next);
     if (result->failures && !json_is_array(result->failures)) {
-        return error_set(err, ERROR_INVALID, "failures is not a list");
+        return error_set(err, ERROR_INVALID, "failures: expected a list");
     }
     next++;
     if (json_is_integer(json_array_get(row, next))) {
@@ -277,7 +277,8 @@ static int read_done(const json_t *row, struct message_result *result, struct er
 static int read_result(const json_t *row, struct message_result *result, struct error *err) {
     const char *letter = json_string_value(json_array_get(row, 0));
     if (!letter || strlen(letter) != 1 || !strchr("dpfwb", *letter)) {
-        return error_set(err, ERROR_INVALID, "a result does not begin with one of d, p, f, w, b");
+        return error_set(err, ERROR_INVALID,
+                         "expected a result that begins with d, p, f, w or b (docs/wire.md)");
     }
     *result = (struct message_result){.event = *letter == 'w'   ? MESSAGE_WAITS
                                                : *letter == 'b' ? MESSAGE_BEGINS
@@ -309,14 +310,14 @@ static int read_batch(const json_t *tree, struct message *message, struct error 
         return -1;
     }
     if (!json_is_array(rows)) {
-        return error_set(err, ERROR_INVALID, "%s is not a list", field);
+        return error_set(err, ERROR_INVALID, "%s: expected a list", field);
     }
     if (is_lease && read_workers(tree, &message->workers, err) < 0) {
         return -1;
     }
     message->metrics = is_result ? json_object_get(tree, "requests") : NULL;
     if (message->metrics && !request_metrics_is_json(message->metrics)) {
-        return error_set(err, ERROR_INVALID, "requests has no counts of at least 0");
+        return error_set(err, ERROR_INVALID, "requests: expected counts >= 0");
     }
     message->count = json_array_size(rows);
     size_t size = is_lease    ? sizeof *message->leases
@@ -367,8 +368,8 @@ static int read_fields(const json_t *tree, struct message *message, struct error
     default:
         return error_set(
             err, ERROR_INVALID,
-            "type is not one of hello, results, published, leaving, leases, committed, "
-            "cancel, done, refused, paths");
+            "type: expected hello, results, published, leaving, leases, committed, cancel, done, "
+            "refused or paths");
     }
 }
 
@@ -381,7 +382,7 @@ int message_parse(const char *text, size_t size, struct message *ret_message, st
         return -1;
     }
     if (!json_is_object(message.tree)) {
-        return error_set(err, ERROR_INVALID, "a message is not a JSON object");
+        return error_set(err, ERROR_INVALID, "expected a JSON object");
     }
     if (read_fields(message.tree, &message, err) < 0) {
         return -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Both files are held in memory completely: a .gz cannot be read from its middle, and data sets in
- * this format are small. */
+/* Data sets in the IDX format (MNIST): one file of images, one of labels. Both are kept in memory
+ * completely: a .gz cannot be read from its middle, and data sets in this format are small. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/data/source/gzip.h"
@@ -51,12 +51,12 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     }
     if (bytes[2] != TYPE_BYTES) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "its elements are of type 0x%02x, 0x08 (unsigned bytes) is read",
+                         "its elements are of type 0x%02x, expected 0x08 (unsigned bytes)",
                          bytes[2]);
     }
     idx.rank = bytes[3];
     if (idx.rank < 1 || idx.rank > IDX_RANK_MAX) {
-        return error_set(err, ERROR_INVALID, "has %d axes, 1 to %d are expected", idx.rank,
+        return error_set(err, ERROR_INVALID, "has %d axes, expected 1 to %d", idx.rank,
                          IDX_RANK_MAX);
     }
     idx.head_bytes = HEAD_BYTES + 4 * (size_t)idx.rank;
@@ -143,7 +143,7 @@ static int match(struct idx_set *set, struct error *err) {
     const struct idx *images = &set->images_head, *labels = &set->labels_head;
     if (labels->rank != 1 || images->rank < 2) {
         return error_set(err, ERROR_INVALID,
-                         "images have %d axes and labels %d: 2 or more, and 1 are expected",
+                         "images have %d axes, expected 2 or more; labels have %d, expected 1",
                          images->rank, labels->rank);
     }
     if (labels->dims[0] != images->dims[0]) {

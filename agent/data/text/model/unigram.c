@@ -129,8 +129,9 @@ static int unigram_encode(const struct text_model *base, const char *data, size_
     reverse(ways, size);
     for (size_t at = 0; at < size && result == 0; at = (size_t)ways[at].start) {
         if (ways[at].id < 0) {
-            result = error_set(err, ERROR_INVALID,
-                               "a character is in no token, and the model's unk_id is null");
+            result =
+                error_set(err, ERROR_INVALID,
+                          "no token has a character of the text, and the model's unk_id is null");
         }
     }
     if (result == 0) {

@@ -42,7 +42,7 @@ static bool has_more_characters(const char *data, size_t size, size_t most) {
     return count > most;
 }
 
-/* A token and the word are whole characters, so the bytes of a match are, too. */
+/* A token and the word are complete characters, so the bytes of a match are, too. */
 static int wordpiece_encode(const struct text_model *base, const char *data, size_t size,
                             struct text_ids *ids, struct error *err UNUSED) {
     const struct wordpiece *model = (const struct wordpiece *)base;

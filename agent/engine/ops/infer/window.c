@@ -9,8 +9,8 @@
 /* With larger numbers, products of sizes, strides and dilations could overflow. */
 static const int64_t extent_max = (int64_t)1 << 31;
 
-/* Reads the last `rank` entries of `to` from an attribute; `count` per dimension is 1 or 2
- * (pads). */
+/* Reads the last `rank` entries of `to` from an attribute, which has one number per spatial axis;
+ * without the attribute they stay. */
 static int read_extents(const struct node *node, const char *name, int rank, int64_t low,
                         int64_t *to, struct error *err) {
     size_t count;
@@ -24,8 +24,9 @@ static int read_extents(const struct node *node, const char *name, int rank, int
     }
     for (int i = 0; i < rank; i++) {
         if (values[i] < low || values[i] > extent_max) {
-            return error_set(err, ERROR_INVALID, "attribute \"%s\" has the value %lld", name,
-                             (long long)values[i]);
+            return error_set(err, ERROR_INVALID,
+                             "attribute \"%s\" has the value %lld, expected %lld to %lld", name,
+                             (long long)values[i], (long long)low, (long long)extent_max);
         }
         to[WINDOW_RANK - rank + i] = values[i];
     }
@@ -65,8 +66,11 @@ static int read_window(const struct node *node, const struct shape *x, const int
         window->kernel[i] = kernel && i >= skip ? kernel[i - skip] : 1;
         window->stride[i] = window->dilation[i] = 1;
         if (window->in[i] > extent_max || window->kernel[i] < 1 || window->kernel[i] > extent_max) {
-            return error_set(err, ERROR_INVALID, "a spatial size of %lld or a kernel of %lld",
-                             (long long)window->in[i], (long long)window->kernel[i]);
+            return error_set(err, ERROR_INVALID,
+                             "spatial axis %d: %lld pixels and a kernel of %lld, expected at most "
+                             "%lld, and a kernel of 1 or more",
+                             i - skip, (long long)window->in[i], (long long)window->kernel[i],
+                             (long long)extent_max);
         }
     }
     int64_t named[WINDOW_RANK];
@@ -88,8 +92,9 @@ static int read_window(const struct node *node, const struct shape *x, const int
     memcpy(window->kernel, named, sizeof named);
     for (int i = 0; i < WINDOW_RANK; i++) {
         if (window->kernel[i] * window->dilation[i] > extent_max) {
-            return error_set(err, ERROR_INVALID, "a dilated kernel of %lld",
-                             (long long)(window->kernel[i] * window->dilation[i]));
+            return error_set(
+                err, ERROR_INVALID, "kernel times dilation is %lld, expected at most %lld",
+                (long long)(window->kernel[i] * window->dilation[i]), (long long)extent_max);
         }
     }
     return 0;
@@ -105,7 +110,7 @@ static void set_same_pads(struct window *window, int i, int64_t total, bool is_l
     window->pad_end[i] = total - window->pad_begin[i];
 }
 
-/* Output sizes for windows that read (convolution, pools). */
+/* Output sizes of convolutions and pools. */
 static int fit_output(const struct node *node, struct window *window, struct error *err) {
     const char *mode = node_text(node, "auto_pad", "NOTSET");
     bool is_same = strncmp(mode, "SAME", 4) == 0, is_ceil = node_integer(node, "ceil_mode", 0);
@@ -144,9 +149,9 @@ static int check_channels(const struct fact *const *inputs, int64_t groups, int6
     if (groups < 1 || groups > extent_max || per_group > extent_max || per_group * groups != c ||
         m % groups != 0) {
         return error_set(err, ERROR_INVALID,
-                         "%lld channels, %lld groups and weights for %lld in a group and %lld "
-                         "outputs are incompatible",
-                         (long long)c, (long long)groups, (long long)per_group, (long long)m);
+                         "the input has %lld channels; the weights expect %lld in each of %lld "
+                         "groups, and make %lld outputs, which the groups must divide",
+                         (long long)c, (long long)per_group, (long long)groups, (long long)m);
     }
     return 0;
 }
@@ -193,7 +198,9 @@ int window_of_conv_transpose(const struct node *node, const struct fact *const *
     int64_t groups = window->groups, c = inputs[0]->shape.dims[1];
     if (groups < 1 || w->dims[0] != c || c % groups != 0 || w->dims[1] > extent_max ||
         groups > extent_max) {
-        return error_set(err, ERROR_INVALID, "%lld channels, weights for %lld, %lld groups",
+        return error_set(err, ERROR_INVALID,
+                         "the input has %lld channels; the weights expect %lld in %lld groups, "
+                         "which must divide them",
                          (long long)c, (long long)w->dims[0], (long long)groups);
     }
     const char *mode = node_text(node, "auto_pad", "NOTSET");

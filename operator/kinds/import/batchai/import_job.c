@@ -77,7 +77,7 @@ static void add_folder(struct import *import, const char *field, const char *id,
     AUTO(text_freep)
     char *name = x_printf("AZ_BATCHAI_%s_%s", is_input ? "INPUT" : "OUTPUT", id);
     set_variable(import, name, path);
-    import_note(import, "environment", "%s is in nothing that was mounted; it stays as it was",
+    import_note(import, "environment", "%s is not in anything that was mounted; it stays as it was",
                 name);
 }
 
@@ -150,7 +150,7 @@ static void take_logs(struct import *import) {
         json_object_set_new(import->spec, "logs", json_pack("{s:s}", "path", place));
     } else if (path) {
         import_leave_out(import,
-                         "stdOutErrPathPrefix: %s is in nothing that was mounted; the pods "
+                         "stdOutErrPathPrefix: %s is not in anything that was mounted; the pods "
                          "have the logs",
                          path);
     }

@@ -59,7 +59,7 @@ static void test_what_is_refused(void) {
         {"server: 'https://h', certificate-authority: none.crt", "", NULL,
          "F: cluster k: certificate-authority: cannot open /folder/none.crt"},
         {"server: 'https://h', certificate-authority-data: Q0E=, insecure-skip-tls-verify: true",
-         "", NULL, "exclude each other"},
+         "", NULL, "cannot be combined"},
         {server, "client-key-data: S0VZ", NULL,
          "F: user u: client-certificate and client-key belong together: client-certificate is "
          "missing"},

@@ -164,7 +164,7 @@ static void scores_are_summed(void) {
         {SCORES "\"unk_id\":0,\"byte_fallback\":true}", "a\u00e8b", "1 0 2"},
         {SCORES "\"unk_id\":null}", "b", "2"},
         {SCORES "\"unk_id\":null}", "\u00e9",
-         "a character is in no token, and the model's unk_id is null"},
+         "no token has a character of the text, and the model's unk_id is null"},
         {SCORES "\"unk_id\":7}", "b", "model: unk_id: expected a whole number of 0 to 6"},
         {"{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}", "a",
          "model: vocab[0]: expected [TOKEN, SCORE]"},

@@ -120,7 +120,7 @@ static void test_broken_graphs(void) {
     add_node(&cycle, (struct node_fields){.op = "Relu", .input = "a", .output = "b"});
     add_value(&cycle, 11, "x", 1, NULL, 0);
     add_value(&cycle, 12, "b", 1, NULL, 0);
-    check_refused(make_model(cycle, 13), ERROR_INVALID, "\"b\" is made by no earlier node");
+    check_refused(make_model(cycle, 13), ERROR_INVALID, "\"b\" is not made by an earlier node");
     add_node(&twice, (struct node_fields){.op = "Relu", .input = "x", .output = "y"});
     check_refused(make_model(twice, 13), ERROR_INVALID, "two values are named \"y\"");
     add_node(&missing, (struct node_fields){.op = "Add", .input = "x", .output = "y"});
