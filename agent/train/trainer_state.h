@@ -1,8 +1,6 @@
-/* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
- * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c,
- * _evaluate.c. Parts of this header: trainer_device.h (memory of the device), _gradients.h
- * (accumulation, clipping), _norms.h (batch normalization over ranks), _heads.h (losses), _kept.h
- * with _keep.c (checkpoints), _result.c and _best.c (the best network). */
+/* trainer_state.h: shared by the files of the trainer, and used by them only. Parts of this header:
+ * trainer_device.h (memory of the device), _gradients.h (accumulation, clipping), _norms.h (batch
+ * normalization over ranks), _heads.h (losses), _kept.h (checkpoints, the best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"

@@ -148,8 +148,8 @@ static int await_task(struct coordinator *coordinator, struct error *err) {
 }
 
 static int run_to_end(struct coordinator *coordinator,
-                   int (*run)(struct coordinator *coordinator, struct error *err),
-                   struct error *err) {
+                      int (*run)(struct coordinator *coordinator, struct error *err),
+                      struct error *err) {
     coordinator->task = (struct background_task){
         .coordinator = coordinator, .run = run, .server = coordinator->dispatcher.server};
     return background_task_start(&coordinator->task, err) < 0 ? -1 : await_task(coordinator, err);
