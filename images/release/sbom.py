@@ -99,7 +99,7 @@ def owners(paths):
     """The packages that these files are of. dpkg knows a file by the path in its package: with or without /usr."""
     names = {path: [name.replace("/usr", "", times) for name in (path, os.path.realpath(path)) for times in (0, 1)] for path in paths}
     asked = sorted({name for each in names.values() for name in each})
-    # (Of the names that are in no package it complains, and its exit code is 1.)
+    # (It complains about names that no package has, and its exit code is 1.)
     found = subprocess.run(["dpkg-query", "-S"] + asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     package = {}
     for line in found.splitlines():

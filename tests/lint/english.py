@@ -47,6 +47,13 @@ SOURCES = [  # not in the scripts of tests/, which have such names
     ("somebody else", r"\bperhaps of somebody else\b", '"one of another module is ignored"'),
     ("who comes", r"\bwho comes (?!from\b)", '"a newcomer", "later callers"'),
     ("way", r"\bin each other's way\b", '"conflict"'),
+    ("whole", r"\b(?:is|are|was|were|be|been|not|neither|yet) whole\b(?! numbers?\b)", '"is complete", "is intact"; of numbers "an integer"'),
+    ("leads to|led to", r"\b(?:leads?|led) to (?:something|no|none)\b", '"expected X", "is not X"'),
+    ("exclude each", r"\bexclude each other\b", '"cannot be combined"'),
+    ("should", r"\bshould (?:this|that|it|they|he) (?:be|have|not)\b(?!\?)", '"if"'),
+    (" no use| no interest", r"\bof no (?:use|interest)\b", '"useless", "does not help", "does not matter"'),
+    (" no ", r"\b(?:is|are|be|can be|has|made|replaced) (?:in|part of|by|for|before|after) no (?!longer|more|less|other|particular)\w+", '"is not in any X", "no X has it"'),
+    (" no digit| no letter| no word", r"\b(?:before|after) no (?:digit|letter|word|byte)\b", '"that no X follows"'),
     ("is none|are none", r"(?<!there )(?-i:\b(?:is|are) none\b)(?! of)", '"is not one", "has no X"'),
 ]
 REFUSED = [(words.split("|"), re.compile(pattern, re.I), instead) for words, pattern, instead in PATTERNS + SOURCES]
