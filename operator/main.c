@@ -40,7 +40,7 @@ static const struct command {
      train_without_manifest},
     {"sweep", "repeat a training with other values of some fields", train_many_without_manifest},
     {"batch", "send a file of requests to a model server", batch_command},
-    {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
+    {"verify", "check that an output is complete, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},
     {"list", "list the runs of this machine, or the jobs of a cluster", job_list_command},
     {"status", "show the progress of jobs, and why pods do not run", status_command},

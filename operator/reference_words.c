@@ -39,7 +39,7 @@ static void put_bounds(struct buffer *text, const json_t *schema) {
         put_number(text, ", at least ", min, "");
         put_number(text, ", at most ", max, "");
     }
-    if (min && schema_is_decimal(schema)) { /* the length of its text is of no interest */
+    if (min && schema_is_decimal(schema)) { /* the length of its text does not matter */
         return;
     }
     put_number(text, ", at most ", json_object_get(schema, "maxLength"), " characters");

@@ -2,6 +2,7 @@
  * the C library's clock_gettime. Include it in one file of a program. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

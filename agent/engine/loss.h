@@ -1,6 +1,6 @@
 /* loss.h: what losses read of scores, labels and targets, in training and over test data: their
- * shapes, and connectionist temporal classification. Implemented in
- * ops/ctc.c and ops/infer/loss.c. Pure; shapes as training_graph.h has them. */
+ * shapes, and connectionist temporal classification. Implemented in ops/ctc.c and ops/infer/loss.c.
+ * Pure; shapes as training_graph.h has them. */
 #pragma once
 
 #include "agent/engine/tensor.h"

@@ -29,7 +29,7 @@ NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_resu
                                 struct error *err);
 
 /* INVALID: a parsed result is that of another kind of job. What one kind has made is not for
- * another one to replace: neither would be whole. A trainer and a command are two kinds. kind:
+ * another one to replace: neither would be complete. A trainer and a command are two kinds. kind:
  * RESULT_BATCHSCORE, RESULT_SWEEP, RESULT_TRAINER or RESULT_COMMAND. path: of the output, for
  * people. */
 NODISCARD int result_file_check_kind(const json_t *result, const char *kind, const char *path,

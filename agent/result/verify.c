@@ -18,7 +18,7 @@ struct verification {
     const struct verify_options *options;
     struct verify_report report;
     struct sorter *sorter;
-    int64_t files, bytes; /* that result.json names */
+    int64_t files, bytes; /* named by result.json */
     /* while the sorted keys are read: */
     char last[STORE_NAME_MAX + 1];
     int last_named;

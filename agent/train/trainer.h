@@ -35,7 +35,7 @@ struct train_job {
 };
 
 /* OUT/.windlass/RUN/finished/ has a record of the result (finished.h), written last. A training
- * that has come to its end, and whose result is whole, is not made again.
+ * that has come to its end, and whose result is complete, is not made again.
  * The result is the network of the last epoch or, if metrics.objective is a metric that trainers
  * report, of the best one. If the store fails, writing it is retried for five minutes.
  * INVALID, UNSUPPORTED: spec, model or data, by name; or the output belongs to another job.

@@ -113,10 +113,10 @@ static int discard_ownerless(const struct trainer *trainer, struct error *err) {
     return discard_files(trainer, err) < 0 ? -1 : store_remove(trainer->store, RESULT_NAME, err);
 }
 
-/* Whose result.json is there: never that of another kind of job, which would not be whole without.
- * Without an owner, .windlass was deleted: then it still says whose results are there. What is not
- * a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a training's
- * results away. */
+/* Whose result.json is there: never that of another kind of job, which would not be complete
+ * without. Without an owner, .windlass was deleted: then it still says whose results are there.
+ * What is not a result.json of ours (nor one of its size: INVALID) says nothing. A restart throws a
+ * training's results away. */
 static int check_result(const struct trainer *trainer, bool has_owner, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *result = NULL;

@@ -132,7 +132,7 @@ static void describe(const struct trainer *trainer, struct finished *finished) {
     clock_format(clock_wall_ms(), finished->at);
 }
 
-/* The result is whole when the record is stored, and not before. */
+/* The result is complete when the record is stored, and not before. */
 static int put_record(struct trainer *trainer, const struct finished *finished, struct error *err) {
     return check_newest(trainer, err) < 0
                ? -1
@@ -189,9 +189,9 @@ static bool is_finished_already(struct trainer *trainer) {
         trainer_say(trainer, "%s", err.text);
         return false;
     }
-    trainer_say(trainer, "this training came to its end at %s: %s/%s (SHA-256 %.16s...) is whole",
-                before.at, store_path(trainer->store), before.objects[0].name,
-                before.objects[0].sha256);
+    trainer_say(
+        trainer, "this training came to its end at %s: %s/%s (SHA-256 %.16s...) is complete",
+        before.at, store_path(trainer->store), before.objects[0].name, before.objects[0].sha256);
     return true;
 }
 

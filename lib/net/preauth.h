@@ -1,11 +1,10 @@
 /* preauth.h: which of a server's connections may stay that have not shown the server's token yet,
  * as sshd's MaxStartups and PerSourceMaxStartups: PREAUTH_MAX in all, PREAUTH_SOURCE_MAX of one
  * address, PREAUTH_NETWORK_MAX of one IPv6 network. A full table makes room for a newcomer by
- * closing the oldest connection of the address that holds the most; if each
- * address holds one young connection, one of them is closed at random. So a newcomer is always
- * admitted, also during a flood from many addresses, and most likely shows the token before it is
- * closed itself. Pure: the caller passes time and chance, and accepts and closes
- * connections. One thread at a time. */
+ * closing the oldest connection of the address that holds the most; if each address holds one young
+ * connection, one of them is closed at random. So a newcomer is always admitted, also during a
+ * flood from many addresses, and most likely shows the token before it is closed itself. Pure: the
+ * caller passes time and chance, and accepts and closes connections. One thread at a time. */
 #pragma once
 
 #include <stdbool.h>

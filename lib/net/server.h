@@ -1,9 +1,9 @@
 /* server.h: a server of pages (GET, and POST if it is wanted) and one WebSocket path over HTTPS
  * (libwebsockets, TLS 1.3 only), or of pages alone over plain HTTP. One thread calls all functions
  * but server_wake; events come from server_service. Text messages only. A peer that does not answer
- * a ping within SERVER_PING_S
- * + SERVER_SILENCE_S is closed. Connections without a token, those that read pages too, are
- * limited as lib/net/preauth.h says, and never take the place of those with it. */
+ * a ping within SERVER_PING_S + SERVER_SILENCE_S is closed. Connections without a token, those that
+ * read pages too, are limited as lib/net/preauth.h says, and never take the place of those with
+ * it. */
 #pragma once
 
 #include "lib/contract.h"

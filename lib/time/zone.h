@@ -9,10 +9,11 @@
 struct zone;
 
 /* Reads a zone from $TZDIR or, if that is not set, from ZONEINFO_FOLDER: "Europe/Berlin"; "UTC"
- * needs no file. INVALID: unknown zone, or a corrupt file. */
+ * needs no file. INVALID: unknown zone, or a corrupt file. The caller frees it with zone_free. */
 #define ZONEINFO_FOLDER "/usr/share/zoneinfo"
 NODISCARD int zone_open(const char *name, struct zone **ret_zone, struct error *err);
-/* Parses the bytes of a TZif file of version 2 or later. INVALID. */
+/* Parses the bytes of a TZif file of version 2 or later. INVALID: corrupt, or of version 1. The
+ * caller frees it with zone_free. */
 NODISCARD int zone_parse(const void *data, size_t size, struct zone **ret_zone, struct error *err);
 void zone_free(struct zone *zone); /* accepts NULL */
 

@@ -39,7 +39,7 @@ struct kind {
      */
     const struct owned_kind *owned;
     /* Its definition, for the defaults of resources from a server whose definition is older
-     * (cache.h); NULL: resources are whole. */
+     * (cache.h); NULL: no resource lacks any. */
     const struct schema *schema;
     /* What the cache keeps of its resources and of the objects that they own; NULL: everything. */
     cache_transform *transform;

@@ -17,7 +17,7 @@ enum {
     OTHERS = POLLER_PER_SECOND - POLLER_PRIORITY_PER_SECOND,
     TURNS = POLLER_PRIORITY_PER_SECOND / OTHERS, /* requests with priority per other request */
 };
-static_assert(TURNS * OTHERS == POLLER_PRIORITY_PER_SECOND, "turns are whole");
+static_assert(TURNS * OTHERS == POLLER_PRIORITY_PER_SECOND, "an integer");
 
 /* With priority, and without. */
 enum rank { RANK_FIRST, RANK_OTHER, RANK_COUNT };

@@ -9,7 +9,7 @@ struct reconcile {
     const char *kind, *namespace, *name; /* of the resource */
     const json_t *object; /* the resource as last seen; NULL: deleted, free what is kept about it */
     const void *options;  /* the kind's (struct kind) */
-    const struct schema *schema;   /* the kind's; NULL: resources are whole */
+    const struct schema *schema;   /* the kind's; NULL: resources lack no defaults */
     struct cache *cache;           /* to read the objects that the resource owns */
     int64_t wall_ms, monotonic_ms; /* the time of this pass */
     /* Not 0: the namespace has many writes under way. Status updates that only report counters or
@@ -30,7 +30,7 @@ struct reconcile {
     struct queries *queries; /* of reconcile_list and reconcile_find */
     struct retry_pace *pace;
     size_t kind_index;               /* in the controller's table */
-    const struct kind *const *kinds; /* that table; ends with NULL */
+    const struct kind *const *kinds; /* the controller's table; ends with NULL */
     struct awaited *awaited;
     bool is_polling, is_retry, is_waiting; /* private */
 };

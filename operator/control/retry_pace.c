@@ -22,9 +22,9 @@ enum stage {
     STAGE_TRIES,
 };
 
-/* Turns after a success. When such a turn was of no use, there is none for a while. */
+/* Turns after a success. When such a turn did not help, there is none for a while. */
 struct ramp {
-    int more;     /* that are open */
+    int more;     /* number that is open */
     int failures; /* of them, in a row */
     int64_t closed_until_ms;
     bool is_woken; /* something was deleted: one turn, as soon as it is not closed */

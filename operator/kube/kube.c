@@ -250,7 +250,7 @@ static bool is_overloaded(const struct client_answer *answer) {
 
 /* A webhook fails, a kind's conversion, or etcd is full: repeating at once cures it seldom, and the
  * controller has a longer wait for each object. What nothing asks again is lost with its last try,
- * so it gets several, unless the server says that they are of no use. */
+ * so it gets several, unless the server says that they are useless. */
 static bool is_lasting(const struct write *write, const struct client_answer *answer) {
     const char *says = answer->err ? answer->err->text : "";
     return answer->status == 500 && !answer->retry_after_s &&

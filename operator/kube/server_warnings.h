@@ -7,7 +7,7 @@
 enum {
     SERVER_WARNINGS_MAX = 256, /* texts that are remembered; further ones are dropped */
     SERVER_WARNING_TEXT_MAX = 512,
-    SERVER_WARNINGS_OF_ANSWER = 32, /* that are looked at */
+    SERVER_WARNINGS_OF_ANSWER = 32, /* looked at in one answer */
 };
 
 struct server_warnings {

@@ -392,7 +392,7 @@ static const struct row {
     {"activated pairs", activated, {{2, 9, 31}, {1, 61, 57}, {1, 2, 2}}},
     {"dilated", dilated, {{1, 19, 31}, {2, 14, 17}, {1, 9, 13}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
-    // Several blocks of rows, and pieces of k that are and are not whole runs.
+    // Several blocks of rows, and pieces of k of one run, of several, and of parts of runs.
     {"products of many rows", products, {{2, 90, 800}, {1, 168, 384}, {1, 300, 1000}}},
     {"transformer layer", transformer_layer, {{1, 1, 40}, {2, 33, 7}, {3, 5, 40}}},
     {"dense", dense, {{1, 1, 1100}, {290, 1, 1100}, {57, 1, 512}}},

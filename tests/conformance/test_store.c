@@ -157,7 +157,7 @@ __attribute__((noreturn)) static void write_until_killed(int round, int told_fd)
     }
 }
 
-/* Whenever a writer is killed, the existing objects are whole. */
+/* Whenever a writer is killed, the existing objects are complete. */
 static void killed_writers(void) {
     struct error err = {0};
     uint64_t state = test_seed(7);

@@ -288,7 +288,7 @@ static void begin(struct peer *peer, char *head, const char *body) {
     push(peer);
 }
 
-/* Takes the request that has come, if it is whole. */
+/* Takes the request that has come, if it is complete. */
 static void look(struct peer *peer) {
     peer->in[peer->in_size] = 0;
     char *end = strstr(peer->in, "\r\n\r\n");

@@ -65,8 +65,7 @@ static void write_all(const char *data, size_t size, unsigned choice) {
     json_t *types = choice & 4 ? json_pack("{s:s,s:s}", "a", choice & 8 ? "Number" : "Vector", "b",
                                            choice & 8 ? "Integer" : "Boolean")
                                : NULL;
-    row_columns_init(&reading.columns, NULL, types);
-    reading.columns.are_of_network = choice & 16;
+    row_columns_init(&reading.columns, NULL, types, choice & 16);
     each(data, size, see, &reading, &ignored);
     row_columns_end(&reading.columns);
     row_cells_init(&reading.cells, &reading.columns);

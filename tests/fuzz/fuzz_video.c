@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A few kilobytes as a video file: checks whether it is whole, and lists its frames. */
+/* A few kilobytes as a video file: checks whether it is complete, and lists its frames. */
 #include "agent/data/video/video_index.h"
 #include "lib/file.h"
 

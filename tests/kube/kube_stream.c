@@ -342,7 +342,7 @@ static void test_a_server_that_is_away(void) {
 
 /* 500 things are listed in two pages. Between two pages some are changed, and etcd is compacted.
  * Returns whether the list was begun anew because of it: on a busy machine the stall between the
- * pages may be over first, and then the list was whole. */
+ * pages may be over first, and then the list was complete. */
 static bool list_while_compacting(struct things *writer) {
     enum { COUNT = 500, CHANGED = 20 }; /* few: the client waits for an answer for a limited time */
     struct things reader;

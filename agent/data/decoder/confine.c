@@ -69,7 +69,7 @@ static const int allowed[] = {
     __NR_uname,
 };
 
-/* Of no use to a decoder at all: a process that calls one does not decode any more. All others fail
+/* A decoder never needs these: a process that calls one does not decode any more. All others fail
  * with EPERM.
  */
 static const int deadly[] = {

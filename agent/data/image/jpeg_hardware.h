@@ -1,6 +1,6 @@
 /* jpeg_hardware.h: decodes JPEG files with nvJPEG, loaded at run time (nvjpeg_library.h), in
  * workers that have GPUs (hardware.h). libjpeg-turbo decodes all other files: those that are not
- * whole grey or YCbCr pictures of 8 bits (jpeg_outline.h), those with more than
+ * complete grey or YCbCr pictures of 8 bits (jpeg_outline.h), those with more than
  * JPEG_HARDWARE_PIXELS, and every file for which nvJPEG reports an error, so that error messages
  * are always libjpeg-turbo's.
  *

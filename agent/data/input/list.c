@@ -48,7 +48,7 @@ struct list {
     pthread_cond_t changed; /* signals `stops` */
     struct listing_progress told;
     /* the caller's */
-    int64_t lines; /* that list_turn has returned */
+    int64_t lines; /* number that list_turn has returned */
     bool is_complete, has_failed;
     struct cached_page held[PAGES_HELD];
     uint64_t uses;

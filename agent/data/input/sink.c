@@ -39,7 +39,8 @@ int sink_open(const json_t *spec, const struct media *media, const json_t *work,
     struct sink *sink = x_calloc(1, sizeof *sink);
     *sink = (struct sink){.form = sink_read_form(spec, media), .media = media, .staged = staged};
     buffer_init(&sink->line, LINE_BYTES_MAX);
-    row_columns_init(&sink->types, NULL, tree_get(spec, "output.types"));
+    row_columns_init(&sink->types, NULL, tree_get(spec, "output.types"),
+                     /* are_of_network= */ false);
     row_cells_init(&sink->cells, &sink->types);
     bool is_medias = sink->form == SINK_PARTS || sink->form == SINK_PACKS;
     if (is_medias && media->writer_open(spec, work, staged, &sink->writer, err) < 0) {

@@ -26,7 +26,7 @@ struct row_reader {
     struct column_memory memory;
     struct cursor *cursors;
     size_t count;
-    size_t group; /* that the cursors are in; SIZE_MAX: none */
+    size_t group; /* the cursors are in it; SIZE_MAX: in none */
     int64_t at;   /* row of the file that the cursors are at */
     int64_t next, end;
     bool is_broken; /* the rest of the group: why is in `fault` */

@@ -88,7 +88,7 @@ static int set_no_pack(const struct part *part, struct error *err) {
     return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
 }
 
-/* Reads the end first, in which most indices are whole: on az:// each read is a request. */
+/* Reads the end first, in which most indices are complete: on az:// each read is a request. */
 static int read_index(const struct part *part, json_t **ret_index, int64_t *ret_end,
                       struct error *err) {
     int64_t room = MIN(part->size_bytes, (int64_t)END_BYTES);

@@ -18,7 +18,7 @@ struct part {
  * its first cell has the place, the others have cells = 0. */
 struct part_place {
     int64_t epoch, lease, size_bytes;
-    int64_t cells; /* that the part covers; 0: no part begins at this cell */
+    int64_t cells; /* number in the part; 0: no part begins at this cell */
     uint32_t crc;
     bool is_there;   /* committed, as an object */
     bool is_partial; /* some of its items have failed */

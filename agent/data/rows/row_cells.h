@@ -24,7 +24,7 @@ struct row_cells {
     bool *nulls;
     size_t elements, room;
     json_t *texts; /* private: strings that had escapes */
-    int64_t rows;  /* that were read; -1: only checks */
+    int64_t rows;  /* number read so far; -1: only checks */
 };
 
 /* columns: with their types; must outlive the cells. */

@@ -99,10 +99,11 @@ static void give_types(struct row_columns *columns, const json_t *types) {
     }
 }
 
-void row_columns_init(struct row_columns *columns, const json_t *heads, const json_t *types) {
+void row_columns_init(struct row_columns *columns, const json_t *heads, const json_t *types,
+                      bool are_of_network) {
     size_t i;
     json_t *name;
-    *columns = (struct row_columns){0};
+    *columns = (struct row_columns){.are_of_network = are_of_network};
     json_array_foreach(heads, i, name) {
         if (!has_column(columns, json_string_value(name))) {
             add_named(columns, json_string_value(name))->is_head = true;

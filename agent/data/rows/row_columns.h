@@ -16,15 +16,15 @@ enum row_type {
     ROW_NUMBER,  /* double */
     ROW_TEXT,
     ROW_JSON,
-    ROW_INTEGERS, /* a list, whose elements may be null */
-    ROW_NUMBERS,
-    ROW_FLOATS, /* the same; a float holds each number (row_number.h) */
+    ROW_INTEGERS, /* a list of int64, whose elements may be null */
+    ROW_NUMBERS,  /* a list of doubles; the same */
+    ROW_FLOATS,   /* a list of floats, which hold each number without loss (row_number.h) */
     ROW_TYPE_COUNT
 };
 
 struct row_column {
     char *name;    /* UTF-8; owned */
-    char *spelled; /* the same as a JSON string; owned */
+    char *spelled; /* the name as rows have it: a quoted JSON string; owned */
     enum row_type type;
     bool is_given; /* by spec.output.types: values are converted, or refused */
     bool is_head;  /* a key or a column of the input */
@@ -40,14 +40,15 @@ struct row_column {
 struct row_columns {
     struct row_column *columns;
     size_t count, room;
-    int64_t rows; /* that were seen */
-    /* Numbers are those of a network, so 0.1 is a float (row_number.h); set it after
-     * row_columns_init. */
-    bool are_of_network;
+    int64_t rows;        /* number seen so far */
+    bool are_of_network; /* row_columns_init */
 };
 
-/* types: spec.output.types, name -> type; may be NULL. heads: a list of names, which come first. */
-void row_columns_init(struct row_columns *columns, const json_t *heads, const json_t *types);
+/* heads: a list of names, which come first; may be NULL. types: spec.output.types, name -> type;
+ * may be NULL. Both are copied. are_of_network: the numbers of other columns than the heads come
+ * from a network, so 0.1 is a float (row_number.h). */
+void row_columns_init(struct row_columns *columns, const json_t *heads, const json_t *types,
+                      bool are_of_network);
 void row_columns_release(struct row_columns *columns); /* for AUTO, too */
 /* Looks at the next row. INVALID names the row, counted from 1, and the column: not a JSON object,
  * a member twice, a name with a NUL; EXHAUSTED: too many columns. */

@@ -80,7 +80,8 @@ struct row_heads *row_heads_new(const json_t *spec) {
     heads->is_loose = strcmp(tree_text(spec, "input.table.format", ""), "JSONLines") == 0;
     buffer_init(&heads->lines, LINES_MAX_BYTES);
     heads->cells = x_calloc(1, sizeof *heads->cells);
-    row_columns_init(&heads->types, NULL, tree_get(spec, "output.types"));
+    row_columns_init(&heads->types, NULL, tree_get(spec, "output.types"),
+                     /* are_of_network= */ false);
     row_cells_init(heads->cells, &heads->types);
     return heads;
 }

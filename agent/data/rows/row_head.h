@@ -17,7 +17,7 @@
 /* An item. */
 struct row_place {
     const char *name; /* its display name */
-    const char *file; /* that it is, or that has its row; NULL: it is a frame of a video */
+    const char *file; /* the item itself, or the file with its row; NULL: a frame of a video */
     int64_t row;      /* the row's number in the file, -1: not known; of a video the frame's */
     const char *json; /* of a table: the row; else NULL */
     size_t json_size;

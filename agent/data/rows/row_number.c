@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    DIGITS_MAX = 19, /* that an uint64 holds */
+    DIGITS_MAX = 19, /* a uint64 holds as many */
     POWER_MAX = 22,  /* of ten that a double holds exactly */
     FLOAT_DIGITS = 9,
     TEXT_MAX = 400, /* of a number that is read without allocating */

@@ -36,9 +36,9 @@ static int make_form(const json_t *spec, const struct rows_form *form, const str
     AUTO(tree_freep) json_t *heads = row_heads_names(spec);
     struct rows_numbers numbers = {0};
     struct rows_form_options options = {.columns = &columns, .take = take, .context = out};
-    row_columns_init(&columns, heads, tree_get(spec, "output.types"));
+    row_columns_init(&columns, heads, tree_get(spec, "output.types"),
+                     tree_get(spec, "scorer.onnx") != NULL);
     row_cells_init(&cells, &columns);
-    columns.are_of_network = tree_get(spec, "scorer.onnx");
     if (row_columns_see(&columns, row->data, row->size, err) < 0) {
         return -1;
     }

@@ -19,7 +19,7 @@ struct row_parser_options {
     enum split_format format;
     const char *header; /* the header's row as row_parser_header found it; NULL: none. Copied */
     size_t header_size;
-    size_t row_bytes_max; /* ROW_BYTES_MAX */
+    size_t row_bytes_max; /* the longest row in bytes, at most ROW_BYTES_MAX */
 };
 
 struct row_parser;

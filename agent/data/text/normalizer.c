@@ -380,7 +380,7 @@ static int add_prepend(struct normalizer *normalizer, const json_t *tree, struct
 static const struct {
     const char *type;
     int (*add)(struct normalizer *normalizer, const json_t *tree, struct error *err);
-    struct step step; /* that of a type without settings */
+    struct step step; /* of a type without settings */
 } kinds[] = {
     {"BertNormalizer", add_bert, {0}},
     {"NFC", NULL, {.run = run_form, .is_composed = true}},

@@ -19,7 +19,7 @@ NODISCARD int passage_text_append(struct passage_text *text, const char *data, s
 
 struct passage_piece {
     uint32_t start, end; /* bytes of the text */
-    int32_t token;       /* that of an added token; -1: text */
+    int32_t token;       /* id of an added token; -1: text */
     bool is_first;       /* it begins where the text as given begins */
 };
 struct passage_pieces {

@@ -402,7 +402,7 @@ static int add_byte_level(struct pre_tokenizer *pre_tokenizer, const json_t *tre
 static const struct {
     const char *type;
     int (*add)(struct pre_tokenizer *pre_tokenizer, const json_t *tree, struct error *err);
-    struct step step; /* that of a type without settings */
+    struct step step; /* of a type without settings */
 } kinds[] = {
     {"BertPreTokenizer", NULL, {.cut = cut_bert}},
     {"Whitespace", NULL, {.cut = cut_words}},

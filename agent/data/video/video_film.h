@@ -29,7 +29,7 @@ struct video_film_files {
 /* A cell (part.h, struct part_place). */
 struct video_film_part {
     int64_t size_bytes;
-    int32_t cells;     /* that the part covers; 0: no part begins at this cell */
+    int32_t cells;     /* number in the part; 0: no part begins at this cell */
     int32_t is_failed; /* the mini-batch has failed, so it has no part */
 };
 

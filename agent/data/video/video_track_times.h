@@ -10,7 +10,7 @@ struct video_track_times {
     int64_t raw;      /* the last packet's dts, as in the input */
     int64_t end;      /* and its end in the output, before the origin is subtracted */
     int64_t shift;    /* what is added to this section's times */
-    int64_t sections; /* that began so far */
+    int64_t sections; /* number that began so far */
 };
 
 /* Gives a packet the times that it has in the output, before the origin is subtracted. base: of the

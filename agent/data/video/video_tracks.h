@@ -26,7 +26,7 @@ struct video_tracks {
     unsigned count;
     bool is_bare; /* no chapters, too */
     json_t *lost; /* what the film will lack: [{"what": "subtitles 1 (ass, eng)", "why": ...}] */
-    int unnamed;  /* that have no row of their own in `lost` */
+    int unnamed;  /* number without a row of their own in `lost` */
 };
 
 /* file: open. INVALID: not even the pictures fit a container. */

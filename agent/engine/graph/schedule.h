@@ -3,8 +3,7 @@
  * cycle: schedule_new (orders the nodes, removes those whose results are unused or already known,
  * and lets nodes that only change a shape share the bytes of their input: views) -> a device's
  * `prepare` chooses kernels and may fuse steps or give values private layouts -> schedule_place
- * assigns places in one block of memory, reusing it by lifetime
- * -> runs. */
+ * assigns places in one block of memory, reusing it by lifetime -> runs. */
 #pragma once
 
 #include "agent/engine/graph.h"

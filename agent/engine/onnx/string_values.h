@@ -2,9 +2,9 @@
  * the file is read: string inputs, the categories of OneHotEncoder, keys and values of
  * LabelEncoder, labels of classifiers, constants. A list of strings stays in the node, and a list
  * of numbers, which the kernels read, is added. Nodes may move strings (Concat, Reshape,
- * ArrayFeatureExtractor,
- * ...) and these encoders may look them up; a model with any other node that reads strings is
- * refused, and the error names the operator. Used by graph_proto.c and engine/run/session.c. */
+ * ArrayFeatureExtractor and others), and these encoders may look them up; a model with any other
+ * node that reads strings is refused, and the error names the operator. Used by graph_proto.c and
+ * engine/run/session.c. */
 #pragma once
 
 #include "agent/engine/graph.h"

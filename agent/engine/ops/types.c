@@ -36,12 +36,12 @@ static int type_of_microsoft(const struct node *node, const enum tensor_type *in
                              enum tensor_type *ret_type, struct error *err) {
     bool is_quantized = node->input_count > 7 && node->inputs[7] >= 0;
     switch (node->op->id) {
-    case OP_MS_QATTENTION: /* that of the bias, as the next that of a scale */
-    case OP_MS_MATMUL_INTEGER_TO_FLOAT:
+    case OP_MS_QATTENTION:              /* of the bias */
+    case OP_MS_MATMUL_INTEGER_TO_FLOAT: /* of a scale */
         *ret_type = inputs[2];
         return 0;
     case OP_MS_DEQUANTIZE_LINEAR:
-    case OP_MS_QLINEAR_CONCAT: /* that of the result's zero point */
+    case OP_MS_QLINEAR_CONCAT: /* of the result's zero point */
         *ret_type = inputs[1];
         return 0;
     case OP_MS_QLINEAR_WHERE:

@@ -20,7 +20,7 @@ enum { FEW = 2, MANY = 3 };
 struct trace {
     const struct graph *network;
     struct fact *few, *many; /* by value: at these batch sizes, or both at the only one */
-    int64_t only;            /* that one; 0: there are several */
+    int64_t only;            /* the only one; 0: there are several */
     struct place *places;
 };
 

@@ -22,7 +22,7 @@ enum gang_event_kind {
     GANG_EVENT_RANK_STARTED, /* a rank of mpirun, or a proxy, starts there (gang_proof.h) */
     GANG_EVENT_RANK_ENDED,   /* it has ended */
     GANG_EVENT_SPAWNED,     /* a command of that member was passed on to another one (ssh, rsh.h) */
-    GANG_EVENT_SPAWN_ENDED, /* that other one has reported its end; it reports ranks before */
+    GANG_EVENT_SPAWN_ENDED, /* the other member has reported its end, after its ranks' */
     GANG_EVENT_CHECKED,     /* the hub has checked the stored result (CHECK); index: 0 */
 };
 

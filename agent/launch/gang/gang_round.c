@@ -189,7 +189,7 @@ static void conclude_command(struct gang *gang, int64_t now_ms) {
     }
 }
 
-/* The stored result is not whole. In RUNNING the failure leads to STOPPING. */
+/* The stored result is not complete. In RUNNING the failure leads to STOPPING. */
 static void fail_check(struct gang *gang, const char *detail, int64_t now_ms) {
     struct gang_failure why = {.cause = GANG_CAUSE_APP, .index = 0, .rank = 0, .code = -1};
     enter(gang, GANG_STATE_RUNNING, now_ms);

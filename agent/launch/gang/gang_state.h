@@ -40,7 +40,7 @@ struct gang {
     int64_t since_ms;         /* of the state */
     int64_t first_call_ms;    /* of gang_advance; -1: not yet called */
     int64_t round;            /* the last one that was configured; 0: none */
-    bool is_resumed;          /* that round ended under an earlier hub (gang_options.ended) */
+    bool is_resumed;          /* the round ended under an earlier hub (gang_options.ended) */
     int64_t quorum_since_ms;  /* GATHERING: since when min_workers are usable; -1: they are not */
     int64_t backoff_until_ms; /* BACKOFF */
     int64_t notice_until_ms;  /* RUNNING: STOP follows then; -1: no member is leaving */

@@ -71,7 +71,7 @@ static void make_links(const struct launch_job *job) {
 }
 
 /* A training refuses the output of another kind of job itself, but its logs would be there by then,
- * and that job's output not whole any more. */
+ * and that job's output not complete any more. */
 static int check_trainers_output(const struct launch_job *job, struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
     struct error why = {0};

@@ -17,7 +17,7 @@
 #include "agent/store/store.h"
 #include "lib/tree.h"
 
-enum { ENDED_BYTES_MAX = 4 << 20, ENDED_ATTEMPTS_MAX = 64 /* that a successor closes */ };
+enum { ENDED_BYTES_MAX = 4 << 20, ENDED_ATTEMPTS_MAX = 64 /* closed by a successor */ };
 
 /* Whose records, and where; texts are borrowed. */
 struct ended_place {
@@ -44,7 +44,7 @@ NODISCARD int ended_read(const struct ended_place *place, int64_t attempt, const
 /* Stores that the ranks of place->attempt have ended. CONFLICT: a successor has closed it. */
 NODISCARD int ended_put(const struct ended_place *place, const struct ended *ended,
                         struct error *err);
-/* What the ranks of that attempt left is not whole: another round may follow. */
+/* What the ranks of that attempt left is not complete: another round may follow. */
 NODISCARD int ended_withdraw(const struct ended_place *place, int64_t attempt, struct error *err);
 
 /* For a hub that starts. The first attempt removes records of earlier jobs. A later one gets the

@@ -32,7 +32,7 @@ struct exits {
 };
 
 struct gang_proof {
-    struct launch launches[GANG_LAUNCHES_MAX]; /* that are not whole, the oldest first */
+    struct launch launches[GANG_LAUNCHES_MAX]; /* incomplete ones, the oldest first */
     int count;
     int64_t ranks;     /* of all launches */
     int64_t moment;    /* the number of reports */

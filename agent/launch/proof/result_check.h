@@ -16,7 +16,7 @@ struct result_check_options {
     char **outputs;           /* of a command: VOLUME/path, NULL-ended */
     json_t *end_new;          /* struct ended's; taken over */
     struct ended_place ended; /* where to store it; path NULL: nowhere */
-    int64_t ended_attempt;    /* that has it stored already; 0: none */
+    int64_t ended_attempt;    /* has stored it already; 0: none has */
     struct result_origin *origin; /* for result.json; NULL: it is not written. Held by the check */
     int64_t timeout_ms; /* for a storage that fails for a passing reason; 0: five minutes */
 };

@@ -11,9 +11,9 @@
  * still be scored again. INVALID as for assemble. */
 NODISCARD int assemble_begin(struct prepared_job *prepared, struct error *err);
 /* is_whole: false for a failed job; rows and files are then made, but no video. Not for reruns that
- * succeed (outputs.h). outputs: receives
- * the spec paths; may be NULL. ret_parts: of a video, for journal_void_broken; the caller frees its
- * places with free. INVALID: results are missing; journal_void_broken voids these. */
+ * succeed (outputs.h). outputs: receives the spec paths; may be NULL. ret_parts: of a video, for
+ * journal_void_broken; the caller frees its places with free. INVALID: results are missing;
+ * journal_void_broken voids these. */
 NODISCARD int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
                        struct parts *ret_parts, json_t *outputs, struct error *err);
 

@@ -114,7 +114,7 @@ static int make(struct prepared_job *prepared, const struct job *job, const stru
 }
 
 /* They were complete when this coordinator began, and are made once more: what says that they are
- * whole goes first, unless another coordinator has said so since. */
+ * complete goes first, unless another coordinator has said so since. */
 static int begin_again(const struct prepared_job *prepared, const struct job *job,
                        struct error *err) {
     AUTO(tree_freep) json_t *words = rerun_recall(prepared, job);

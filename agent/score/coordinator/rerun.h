@@ -41,7 +41,8 @@ NODISCARD int rerun_find_list(struct prepared_job *prepared, const struct job *j
 NODISCARD int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *run,
                            struct error *err);
 /* Claims the run, and begins a generation if that was decided. From here on the output does not say
- * that it is whole, unless it is. UNAVAILABLE: another job has begun one meanwhile; decide again.
+ * that it is complete, unless it is. UNAVAILABLE: another job has begun one meanwhile; decide
+ * again.
  */
 NODISCARD int rerun_open(struct prepared_job *prepared, const struct job *job,
                          const struct journal_options *options, const json_t *run,

@@ -26,7 +26,7 @@ NODISCARD int stale_remove_result(struct store *output, bool all, struct error *
 NODISCARD int stale_record_strangers(struct prepared_job *prepared, const struct job *job,
                                      struct error *err);
 /* Of an output that has a .windlass. INVALID: another kind of job has written its result.json there
- * since: neither is whole. */
+ * since: neither is complete. */
 NODISCARD int stale_check_kind(const struct prepared_job *prepared, const struct job *job,
                                struct error *err);
 /* For a coordinator that continues a claimed run: sets has_strangers by what the first one noted.

@@ -33,7 +33,7 @@ struct pool {
     struct http *http;
     struct backends servers;
     struct budget requests, tokens;
-    int budget_sharers;      /* that the two are for */
+    int budget_sharers;      /* workers that share the two budgets */
     bool has_begun;          /* a request has come */
     struct ask_list queue;   /* to be sent, in order */
     struct pool_ask *later;  /* to be sent at due_ms; in that order */

@@ -16,7 +16,7 @@ struct endpoint_setting {
     int tries;
     int64_t timeout_ms, ready_ms;
     char *secret;          /* an API key, owned; NULL: none */
-    const char *header;    /* that it is sent in; NULL: Authorization: Bearer */
+    const char *header;    /* has the key; NULL: Authorization: Bearer */
     const char *authority; /* PEM: who has certified https servers; NULL: this machine's */
     const char *certificate_pem, *certificate_key_pem; /* ours, borrowed; NULL: none */
     const char *proxy;                                 /* NULL: none */

@@ -10,8 +10,9 @@
 
 enum { LATE_LEASES = 4096 /* maximum of revoked leases whose results are still accepted */ };
 
-/* Slots with room for a lease, by the number of their leases: none, one, more. Slots with a lease:
- * running it, or waiting. */
+/* A slot with room for another lease is in the list of its number of leases: IDLE (none), ONE or
+ * MORE. A slot with a lease is, by LINK_RUNNING, also in RUNNING (the head's clock runs) or WAITING
+ * (it is stopped: ledger.h). */
 enum slot_list { LIST_IDLE, LIST_ONE, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
 enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT };
 
@@ -23,27 +24,32 @@ struct queued_lease {
     int32_t twin;         /* index, or -1 */
     int32_t chain; /* the next lease in its hash bucket; of a free element: the next free one */
     int32_t previous, next; /* in its slot's queue; of a late one: by age */
-    int32_t older, newer;   /* neighbours in the list of leases that may get a twin, by age */
+    int32_t older, newer;   /* neighbours in the list of leases without a twin, by age: candidates
+                               for a second run */
     int64_t granted_ms;
-    bool is_second, is_late; /* is_second: the second run of its cells */
-    bool has_no_twin;        /* has no twin: it is in the list of older and newer */
-    bool is_last_chance;     /* its twin has ended badly, and it gets no other: its own end decides
-                         whether     the cells are tried again */
-    int losses;              /* of several cells: how many machines of its twins were lost */
+    bool is_second;      /* a second (speculative) run of its cells */
+    bool is_late;        /* revoked; its result is still accepted */
+    bool has_no_twin;    /* not paired: it is linked by older and newer */
+    bool is_last_chance; /* its twin has failed, and it gets no other: its own end decides whether
+                            the cells are tried again */
+    int losses;          /* of a lease of several cells: how many of its twins ended because their
+                            worker or its storage was lost */
 };
 
 struct ledger_slot {
     int worker, number; /* number: the slot's within the worker */
     bool is_present;
-    int32_t head, tail;    /* indices of leases, or -1 */
-    int held;              /* leases in the queue */
-    int64_t started_ms;    /* when the lease became the head, or its worker finally was ready for
-                              it */
-    int64_t waits_ms;      /* since when its worker is or was not ready for it; -1: it was ready */
-    bool has_waited;       /* the worker also delayed the previous head, which has ended */
-    int64_t stuck_lease;   /* the slot gets no work until the worker reports this lease; -1: none */
-    double busy_us, ended; /* averages of its last leases */
-    int list[LINK_COUNT];  /* the list the link belongs to, or -1 */
+    int32_t head, tail;  /* indices of leases, or -1 */
+    int held;            /* leases in the queue */
+    int64_t started_ms;  /* when the lease became the head, or its worker finally was ready for
+                            it */
+    int64_t waits_ms;    /* since when its worker is or was not ready for it; -1: it was ready */
+    bool has_waited;     /* the worker also delayed the previous head, which has ended */
+    int64_t stuck_lease; /* the slot gets no work until the worker reports this lease; -1: none */
+    /* Its last leases: the sum of their durations, and their number. Both are halved when the
+     * number reaches a maximum (slots_measure), so that older leases count less. */
+    double busy_us, ended;
+    int list[LINK_COUNT]; /* the list the link belongs to, or -1 */
     int previous[LINK_COUNT], next[LINK_COUNT];
 };
 

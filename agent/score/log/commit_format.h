@@ -102,7 +102,7 @@ struct commit_object {
     json_t *tree; /* of the head; owned */
 };
 
-/* The text must be whole. head: its texts are borrowed from *ret_tree, which the caller frees.
+/* The text must be complete. head: its texts are borrowed from *ret_tree, which the caller frees.
  * INVALID: not the head of a commit; UNSUPPORTED: another version. */
 NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head *ret_head,
                                json_t **ret_tree, struct error *err);

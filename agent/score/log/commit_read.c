@@ -118,7 +118,7 @@ static void read_ahead(struct commit_reader *reader) {
     store_peek(reader->store, ahead->objects, (size_t)count);
 }
 
-/* The next commit, if it was read ahead and is whole. */
+/* The next commit, if it was read ahead and is complete. */
 static bool take_ahead(struct commit_reader *reader, struct buffer *text) {
     struct commit_ahead *ahead = &reader->ahead;
     struct error ignored = {0};

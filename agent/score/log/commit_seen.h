@@ -1,6 +1,6 @@
 /* commit_seen.h: the commits that a look at a log has read (commit_scan), so that who claims the
- * log next (commit_open) does not read them again. A commit that is whole never changes. Memory is
- * bounded: commits that have no room are read again. */
+ * log next (commit_open) does not read them again. A commit that is complete never changes. Memory
+ * is bounded: commits that have no room are read again. */
 #pragma once
 
 #include "lib/buffer.h"

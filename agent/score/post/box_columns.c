@@ -132,7 +132,7 @@ bool box_columns_are_final(const struct box_columns *columns) {
 struct view {
     const float *data;
     int64_t rows, columns, row_step, column_step;
-    enum box_columns_axis axis; /* of the columns; OPEN: the others are of no use */
+    enum box_columns_axis axis; /* of the columns; OPEN: the others do not matter */
 };
 
 static bool is_wide(const struct box_columns *columns, int64_t width) {

@@ -58,7 +58,7 @@ NODISCARD int post_check(const struct post *post, struct error *err);
  * call. INVALID: they do not fit the type, or several do, with their names. */
 NODISCARD int post_take(struct post *post, const struct tensor *outputs, int64_t items,
                         struct error *err);
-/* The result of item `index` of the run. The caller releases it. FAILED: the network's values are
- * of no use. */
+/* The result of item `index` of the run. The caller releases it. FAILED: the network's values
+ * cannot be a result. */
 NODISCARD int post_make(const struct post *post, int64_t index, const struct post_item *item,
                         struct post_result *ret_result, struct error *err);

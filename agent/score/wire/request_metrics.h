@@ -19,7 +19,7 @@ enum request_metrics_count {
     REQUESTS_TOKENS_IN,
     REQUESTS_TOKENS_CACHED, /* of those in */
     REQUESTS_TOKENS_OUT,
-    REQUESTS_GPU_SECONDS, /* that the worker has had its GPUs, all together */
+    REQUESTS_GPU_SECONDS, /* for which the worker has had its GPUs, summed */
     REQUESTS_COUNTS
 };
 

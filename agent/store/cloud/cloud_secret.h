@@ -8,7 +8,7 @@
 /* The credentials of one request; what the fields mean is the service's. */
 struct cloud_grant {
     int kind;           /* of the service's kinds */
-    char *name;         /* that goes with the secret, such as a key's; NULL: none */
+    char *name;         /* belongs to the secret, such as a key's id; NULL: none */
     char *bytes;        /* the secret itself */
     size_t size;        /* of bytes */
     char *session;      /* a second secret, sent with each request; NULL: none */

@@ -51,7 +51,7 @@ struct cloud_upload {
     struct cloud_piece slots[CLOUD_UPLOAD_SLOTS];
     struct cloud_piece *filling;
     size_t filled;
-    int64_t pieces; /* that were sent */
+    int64_t pieces; /* number sent so far */
     bool has_begun; /* the service's begin was called */
     FILE *spool;    /* a file that gets the pieces, which are then not sent; NULL: none */
     void *own;      /* the service's */

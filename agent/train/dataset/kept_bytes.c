@@ -7,7 +7,7 @@
 
 struct kept_bytes {
     int64_t count;
-    atomic_int_fast64_t memory_bytes; /* that are still free */
+    atomic_int_fast64_t memory_bytes; /* still free */
     _Atomic(struct kept_one *) all[];
 };
 

@@ -12,7 +12,7 @@
 #include "operator/commands/remote.h"
 
 enum {
-    LIVE_JOBS_MAX = 16,         /* that are asked at a time; further ones keep their status */
+    LIVE_JOBS_MAX = 16,         /* asked at a time; further ones keep their status */
     LIVE_WAIT_MS = 2000,        /* for all answers together */
     LIVE_ANSWER_MAX = 64 << 10, /* bytes of one */
     LIVE_AGAIN_MS = 30000,      /* after a missing right */

@@ -26,7 +26,7 @@ char *job_plan_find_message(const struct pod_phase *phase) {
     while (start > phase->message && start[-1] != '\n') {
         start--;
     }
-    if (start < end && *start != '{') { /* truncated JSON is of no use to people */
+    if (start < end && *start != '{') { /* truncated JSON does not help people */
         return x_strndup(start, (size_t)(end - start));
     }
     return NULL;

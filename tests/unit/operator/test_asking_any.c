@@ -12,7 +12,7 @@
 enum {
     BEGIN_S = 120,   /* in which a job may ask for more */
     TROUBLE_S = 480, /* until then */
-    MENDED_S = 300,  /* after that the job is whole again */
+    MENDED_S = 300,  /* after that the job is complete again */
     DELETED_S = 150, /* somebody deletes all pods, once */
     SUSPENDED_S = 240,
     RESUMED_S = 330,

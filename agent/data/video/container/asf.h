@@ -15,5 +15,5 @@ bool asf_read(struct video_source *source, struct asf *ret_asf);
 
 uint64_t asf_number(const uint8_t *bytes, int count); /* the lowest byte comes first */
 
-/* Whether an index of the film begins here and is whole. */
+/* Whether an index of the film begins here and is complete. */
 bool asf_is_index(struct video_source *source, int64_t at);

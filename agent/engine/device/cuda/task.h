@@ -13,7 +13,7 @@ struct task_operand {
     void *data; /* while the task runs: the elements in `layout` */
     enum tensor_type type;
     struct shape shape;
-    enum gpu_layout layout; /* that the kernel reads or writes */
+    enum gpu_layout layout; /* as the kernel reads or writes it */
     bool is_absent;
     bool is_converted; /* the value has the other layout: data is a copy in scratch memory ... */
     size_t offset;     /* ... at this place */

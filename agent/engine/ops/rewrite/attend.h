@@ -48,7 +48,7 @@ void attend_compute(struct expansion *expansion, const struct attention *a,
 
 struct rotary {
     int x;          /* [images, heads, length, size] or [images, length, heads, size] */
-    int cos, sin;   /* that broadcast to half of x's last axis */
+    int cos, sin;   /* broadcast to half of x's last axis */
     int64_t turned; /* numbers of each head that are turned; 0: all */
     bool is_interleaved;
 };

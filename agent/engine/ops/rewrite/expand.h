@@ -13,7 +13,7 @@
 struct expansion {
     struct builder builder;
     const struct graph *from;
-    const struct node *node;   /* that is expanded */
+    const struct node *node;   /* the one to expand */
     struct value_facts *facts; /* expand_facts.c: of the first values; owned */
     size_t fact_count, fact_room, facts_of_nodes;
     int64_t constant_elements, weight_elements; /* expand_quantized.c */
@@ -92,9 +92,8 @@ expand_rule expand_swish, expand_swiglu, expand_ms_gelu, expand_skip_norm, expan
 /* UNSUPPORTED: something reads the mask of a Dropout before opset 10. */
 expand_rule expand_old_dropout;
 
-/* expand_attention.c, expand_rotary.c, expand_ms_attention.c,
- * expand_group_query.c. UNSUPPORTED: a form that is not
- * built, or that depends on a number of dimensions that is not known. */
+/* expand_attention.c, expand_rotary.c, expand_ms_attention.c, expand_group_query.c. UNSUPPORTED: a
+ * form that is not built, or that depends on a number of dimensions that is not known. */
 expand_rule expand_attention, expand_rotary, expand_ms_attention, expand_multi_head_attention,
     expand_group_query;
 /* The norm by the mean square, over the last axis. */

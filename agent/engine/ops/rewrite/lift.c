@@ -11,7 +11,7 @@
 struct lifting {
     struct builder builder;
     const struct graph *from;
-    const struct node *node; /* that is lifted */
+    const struct node *node; /* the one to lift */
     int *images;             /* of the values of `from`: the image; -1: none (yet) */
     bool *is_made;           /* whether a node computes the image, not the signal */
     int *readers;            /* of the values of `from` */

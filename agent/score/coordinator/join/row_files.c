@@ -271,8 +271,8 @@ static int each_row(struct making *making,
 static int make_form(struct making *making, struct error *err) {
     const json_t *spec = making->job->spec;
     AUTO(tree_freep) json_t *heads = row_heads_names(spec);
-    row_columns_init(&making->columns, heads, tree_get(spec, "output.types"));
-    making->columns.are_of_network = tree_get(spec, "scorer.onnx");
+    row_columns_init(&making->columns, heads, tree_get(spec, "output.types"),
+                     tree_get(spec, "scorer.onnx") != NULL);
     if (each_row(making, scan_row, err) < 0) {
         return -1;
     }

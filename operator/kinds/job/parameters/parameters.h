@@ -1,7 +1,7 @@
 /* parameters.h: spec.parameters: values that a manifest names once, that `--set` changes, and that
- * stand for $(parameters.NAME) in the texts of the spec. A value of a series (from) is known when a
- * run starts. A Sweep's parameters are those that it varies; there --set chooses one value. Pure.
- */
+ * replace $(parameters.NAME) in the texts of the spec. A value with `from` is known only when a run
+ * of a series (docs/glossary.md) starts: its time, its date, or the path that changed. A Sweep's
+ * parameters are those that it varies; there --set chooses one value. Pure. */
 #pragma once
 
 #include "lib/error.h"
@@ -9,8 +9,8 @@
 
 /* What a run of a series begins with. */
 struct parameters_run {
-    int64_t time_ms;
-    const char *path; /* VOLUME/path that changed, or an address; NULL: none did */
+    int64_t time_ms;  /* of its start, wall clock: milliseconds since 1970 UTC */
+    const char *path; /* what changed: VOLUME/path, or az:// or s3:// address; NULL: nothing did */
 };
 
 /* Refuses references to parameters that the spec does not have, those in fields that take none, and
@@ -24,8 +24,9 @@ json_t *parameters_fill(const json_t *object);
 NODISCARD int parameters_fill_run(json_t *object, const struct parameters_run *run,
                                   struct error *err);
 
-/* --set NAME=VALUE: changes the parameter of the manifest, before it is checked. Those of a Sweep
- * that can no longer be active are taken out. False: the job has no such parameter. */
+/* --set NAME=VALUE: changes the parameter of the manifest, before it is checked. Of a Sweep,
+ * conditional parameters (`when`) that this value rules out are removed. False: the job has no
+ * parameter of that name. */
 bool parameters_set(json_t *object, const char *name, const char *value);
 /* Refuses what is not NAME=VALUE, and values that no parameter takes. *ret_name: owned; *ret_value:
  * borrowed from `text`. */

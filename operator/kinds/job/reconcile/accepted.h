@@ -9,7 +9,7 @@
 enum {
     ACCEPTED_FIELDS_MAX = 256,
     ACCEPTED_SLOTS = 2, /* names that a revision may be stored under: this many are there at most */
-    ACCEPTED_NAMES = 3, /* that one may have: the last one is an older controller's */
+    ACCEPTED_NAMES = 3, /* names of a revision; the last one is an older controller's */
 };
 
 /* NAME-UID8-1 and NAME-UID8-2, which are this job's alone; and NAME-UID8-HASH8. Owned. */

@@ -5,9 +5,9 @@
 
 #include "lib/tree.h"
 
-/* Of one time in a job's status; zero at first. */
+/* About one time in a job's status; zero at first. */
 struct clock_set {
-    int64_t since_ms; /* that time; 0: there is none */
+    int64_t since_ms; /* the time itself; 0: none */
     int64_t ahead_ms; /* of the wall clock to the monotonic one, when it was written */
     int64_t last_ms;  /* the same in the last pass */
     bool is_known;    /* there was one */

@@ -430,7 +430,7 @@ void pin_add(struct reconcile *request, struct pin *pin, const char *first, json
     } else if (pin->store == PIN_REPLACE) {
         reconcile_write(request, CLUSTER_DELETE, TAKE(pin->holder));
         pin->store = PIN_REPLACING;
-        status_write_requeue(request, REPLACED_MS); /* a deletion leads to no pass by itself */
+        status_write_requeue(request, REPLACED_MS); /* a deletion causes no pass by itself */
     }
 }
 

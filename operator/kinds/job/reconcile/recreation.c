@@ -9,7 +9,7 @@
 
 enum { LOSSES, LAST_MS, NOT_BEFORE_MS };
 enum {
-    SERVICES_SOON = 2, /* that are made anew soon */
+    SERVICES_SOON = 2, /* made anew soon */
     SERVICE_PAUSE_MS = 60000,
     SERVICE_PAUSE_MAX_MS = 180000,
 };

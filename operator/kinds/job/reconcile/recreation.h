@@ -25,7 +25,7 @@ struct recreation {
     int64_t resumed_ms;    /* the last of them */
     int64_t not_before_ms; /* of all pods */
     bool had_service;
-    struct retry_delay_repeat services; /* that were made anew */
+    struct retry_delay_repeat services; /* made anew */
 };
 
 void recreation_release(struct recreation *recreation);

@@ -321,7 +321,7 @@ static void test_a_certificate_is_renewed(void) {
     CHECK_INT(server_renew(house.server, other, key, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "the certificate cannot be used with this private key: "));
-    /* What is behind the first one is sent along, so it must be whole. */
+    /* What is behind the first one is sent along, so it must be complete. */
     AUTO(text_freep)
     char *damaged =
         x_printf("%s-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", other);

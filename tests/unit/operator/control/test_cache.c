@@ -264,7 +264,7 @@ static void only_what_is_used_is_kept(void) {
     struct cache *cache = cache_new();
     cache_watch(cache, "v1", "Pod", (struct cache_rules){.transform = keep_little});
     json_t *pod = version(1, "one");
-    json_object_set_new(pod, "spec", json_pack("{s:s}", "secret", "of no use"));
+    json_object_set_new(pod, "spec", json_pack("{s:s}", "secret", "not kept"));
     tell(cache, CLUSTER_APPLIED, pod);
     tell(cache, CLUSTER_APPLIED,
          json_pack("{s:s, s:{s:s}}", "kind", "Secret", "metadata", "name", "s"));

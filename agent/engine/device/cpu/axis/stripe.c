@@ -3,7 +3,7 @@
 
 static int64_t stripe_columns(const struct around *around) {
     int64_t columns = AXIS_STRIPE_FLOATS / MAX(around->size, 1);
-    return MIN(MAX(columns, 32), AXIS_COLUMNS_MAX);
+    return MIN(MAX(columns, AXIS_COLUMNS_MIN), AXIS_COLUMNS_MAX);
 }
 
 static int64_t stripes_of_row(const struct around *around) {

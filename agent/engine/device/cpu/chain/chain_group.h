@@ -25,7 +25,7 @@ struct group_slot {
     struct step *producer; /* NULL: it is an input or a constant */
     int readers;           /* how many steps read it from memory */
     size_t last_reader;    /* the index of the last step that reads it, also through a view */
-    bool has_others;       /* a reader can be part of no chain */
+    bool has_others;       /* a reader cannot be part of a chain */
 };
 
 struct grouping {

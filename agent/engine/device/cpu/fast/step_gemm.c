@@ -203,7 +203,7 @@ struct product {
     const float *a; /* rows, `a_row` apart */
     size_t a_row;
     float *out, *copy, *rooms;
-    int first, rows; /* that are computed now */
+    int first, rows; /* computed now */
 };
 
 // A job for the pair of blocks of columns that begins at `column`, from row `k` of the weights on.

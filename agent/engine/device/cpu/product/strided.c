@@ -7,7 +7,7 @@
 #include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/table.h"
 
-enum { MOVES_MAX = 16 /* that are followed; more are left to their kernels */ };
+enum { MOVES_MAX = 16 /* followed at most; more are left to their kernels */ };
 
 static void adjacent(const struct shape *shape, int64_t *strides) {
     int64_t step = 1;

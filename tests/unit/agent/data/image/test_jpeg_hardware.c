@@ -198,7 +198,7 @@ static void test_what_goes_wrong_is_the_processors(void) {
 /* A picture is not accepted without the processor's result; its fault does not disable nvJPEG. */
 static void test_a_broken_first_picture_proves_nothing(void) {
     struct file good = make(TJSAMP_420, TJPF_RGB, 0), bad = make(TJSAMP_420, TJPF_RGB, 0);
-    memset(bad.bytes + bad.size / 2, 0x7F, bad.size / 4); /* the markers are whole */
+    memset(bad.bytes + bad.size / 2, 0x7F, bad.size / 4); /* the markers are complete */
     struct picture none = {0};
     struct error err = {0};
     CHECK_INT(image_decode(bad.bytes, bad.size, &none, &err), -1);

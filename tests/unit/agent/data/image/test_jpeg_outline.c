@@ -47,7 +47,7 @@ static void test_sound_pictures(void) {
     }
 }
 
-/* A file cut anywhere is not whole; copies have the exact size, so that ASan sees reads past the
+/* A file cut anywhere is not complete; copies have the exact size, so that ASan sees reads past the
  * end. */
 static void test_what_is_cut_off(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -85,7 +85,7 @@ static void test_what_is_the_processors(void) {
         {0xC0, 11, 0x11},               /* luma has fewer samples than ... */
         {0xC0, 14, 0x22},               /* ... and one kind of chroma more than the other */
         {0xDA, 1, 0xDC},                /* the height comes late */
-        {0xDA, 4, 2},                   /* a component is in no scan */
+        {0xDA, 4, 2},                   /* no scan has a component */
     };
     struct jpeg_outline seen;
     unsigned long size = 0;

@@ -51,7 +51,7 @@ static void test_the_narrowest_type(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         AUTO(row_columns_release) struct row_columns columns;
-        row_columns_init(&columns, NULL, NULL);
+        row_columns_init(&columns, NULL, NULL, false);
         CHECK_OK(see_all(&columns, rows[i].rows, &err), &err);
         CHECK_INT(columns.count, 1);
         if (columns.columns[0].type != rows[i].type) {
@@ -66,7 +66,7 @@ static void test_order_and_names(void) {
     AUTO(tree_freep) json_t *heads = parse("[\"file\",\"row\"]");
     AUTO(tree_freep) json_t *types = parse("{\"price\":\"Number\"}");
     AUTO(row_columns_release) struct row_columns columns;
-    row_columns_init(&columns, heads, types);
+    row_columns_init(&columns, heads, types, false);
     CHECK_OK(see_all(&columns,
                      ROWS("{\"file\":\"a\",\"row\":0,\"b\":1}",
                           "{\"row\":1,\"f\\u0069le\":\"a\",\"a\":1,\"b\":2}"),
@@ -94,7 +94,7 @@ static void test_rows_that_are_none(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         AUTO(row_columns_release) struct row_columns columns;
-        row_columns_init(&columns, NULL, NULL);
+        row_columns_init(&columns, NULL, NULL, false);
         CHECK_INT(see_all(&columns, ROWS("{}", rows[i][0]), &err), -1);
         CHECK_STR(err.text, rows[i][1]);
     }
@@ -103,7 +103,7 @@ static void test_rows_that_are_none(void) {
 static void test_too_many_columns(void) {
     struct error err = {0};
     AUTO(row_columns_release) struct row_columns columns;
-    row_columns_init(&columns, NULL, NULL);
+    row_columns_init(&columns, NULL, NULL, false);
     int result = 0;
     for (int i = 0; i <= ROW_COLUMNS_MAX && result == 0; i++) {
         AUTO(text_freep) char *row = x_printf("{\"c%d\":1}", i);
@@ -119,7 +119,7 @@ static void test_values(void) {
         "\"j\":{\"k\": 1},\"n\":null}";
     AUTO(row_columns_release) struct row_columns columns;
     AUTO(row_cells_release) struct row_cells cells;
-    row_columns_init(&columns, NULL, NULL);
+    row_columns_init(&columns, NULL, NULL, false);
     CHECK_OK(see_all(&columns, ROWS(row, "{}"), &err), &err);
     row_cells_init(&cells, &columns);
     CHECK_OK(row_cells_read(&cells, row, strlen(row), &err), &err);
@@ -146,7 +146,7 @@ static void check_given(const char *type, const char *value, const char *wanted)
     AUTO(row_columns_release) struct row_columns columns;
     AUTO(row_cells_release) struct row_cells cells;
     char seen[512] = "null";
-    row_columns_init(&columns, NULL, types);
+    row_columns_init(&columns, NULL, types, false);
     CHECK_OK(see_all(&columns, ROWS(row), &err), &err);
     row_cells_init(&cells, &columns);
     int result = row_cells_read(&cells, row, strlen(row), &err);
@@ -208,7 +208,7 @@ static void test_a_row_is_checked_by_its_types(void) {
     AUTO(tree_freep) json_t *types = parse("{\"a\": \"Number\", \"b\": \"Integer\"}");
     AUTO(row_columns_release) struct row_columns columns;
     AUTO(row_cells_release) struct row_cells cells;
-    row_columns_init(&columns, NULL, types);
+    row_columns_init(&columns, NULL, types, false);
     row_cells_init(&cells, &columns);
     static const char *const good[] = {"{}", "{\"x\":[1,\"y\"],\"a\":\"3.5\",\"b\":7}",
                                        "{\"b\":null,\"a\":\"\",\"z\":{}}"};

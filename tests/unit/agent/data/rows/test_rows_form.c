@@ -40,7 +40,7 @@ static int make(const struct rows_form *form, struct rows_form_options options, 
                 const char *const *rows, struct buffer *out, struct error *err) {
     AUTO(tree_freep) json_t *names = parse(heads);
     AUTO(row_columns_release) struct row_columns columns;
-    row_columns_init(&columns, names, NULL);
+    row_columns_init(&columns, names, NULL, false);
     for (size_t i = 0; rows[i]; i++) {
         CHECK_OK(row_columns_see(&columns, rows[i], strlen(rows[i]), err), err);
     }

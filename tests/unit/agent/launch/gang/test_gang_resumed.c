@@ -49,7 +49,7 @@ static void a_successor_goes_on_with_the_check(void) {
     }
 }
 
-/* ... unless a training's result is not whole: then a round of its own follows. */
+/* ... unless a training's result is not complete: then a round of its own follows. */
 static void a_successor_finds_a_wrong_result(void) {
     const struct gang_options options = {
         .workers = WORKERS,

@@ -26,7 +26,7 @@ static void record(int64_t generation, int64_t round, const char *run) {
     CHECK_OK(finished_put(store, ".windlass/" RUN "/", &made, &err), &err);
 }
 
-/* Waits for the end. The error is empty if the result is whole. */
+/* Waits for the end. The error is empty if the result is complete. */
 static struct error check(const char *path, int64_t round) {
     const struct result_check_options options = {
         .path = path, .run = RUN, .round = round, .timeout_ms = 1};

@@ -262,7 +262,7 @@ static void test_files_are_listed_in_the_inputs_order(void) {
     CHECK_INT(tree_integer(list, "files", 0), CELLS);
     CHECK_INT(tree_integer(list, "fileBytes", 0), sum.files_bytes);
     CHECK_STR(tree_text(list, "sha256", ""), sum.hash.sha256);
-    /* A list that cannot be whole is not written; the packs that are gone are named. */
+    /* A list that cannot be complete is not written; the packs that are gone are named. */
     CHECK_OK(store_remove(output, OUTPUT_LINES_NAME, &err), &err);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
     tree_freep(&list);

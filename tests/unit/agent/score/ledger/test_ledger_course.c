@@ -126,7 +126,7 @@ static void test_a_last_try_that_is_good_in_part_counts(void) {
     int64_t now_ms = 2 * LEDGER_SLOW_MS;
     struct ledger_lease second = grant(ledger, now_ms, b, 0);
     CHECK_INT(finish(ledger, &first, 100, 1, now_ms),
-              LEDGER_RETRY); /* the other one may be whole */
+              LEDGER_RETRY); /* the other one may be complete */
     now_ms += 2 * LEDGER_SLOW_MS;
     struct ledger_lease third = grant(ledger, now_ms, a, 0);
     CHECK_INT(third.try, 2);

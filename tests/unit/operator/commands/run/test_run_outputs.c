@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether what a run has left is whole, by names and sizes. */
+/* Whether what a run has left is complete, by names and sizes. */
 #include "operator/commands/run/run_outputs.h"
 
 #include "lib/file.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Films of streams as ffmpeg writes them are whole; wherever they are cut, it is found, unless the
- * cut is exactly between two of their units. */
+/* Films of streams as ffmpeg writes them are complete; wherever they are cut, it is found, unless
+ * the cut is exactly between two of their units. */
 #include "agent/data/video/container/asf.h"
 #include "agent/data/video/container/container.h"
 #include "agent/data/video/container/stream_end.h"
@@ -15,7 +15,7 @@
 static const struct kind {
     const char *name, *command;
     const char *format; /* libav's demuxer */
-    int64_t unit;       /* cuts at multiples of it are not found; 1: all are; 0: it is whole */
+    int64_t unit;       /* cuts at multiples of it are not found; 1: all are; 0: it is complete */
 } kinds[] = {
     {"e-plain.ts", LIVE "mpegts $OUT", "mpegts", 188},
     {"e-disc.m2ts", LIVE "mpegts -mpegts_m2ts_mode 1 $OUT", "mpegts", 192},
