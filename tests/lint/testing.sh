@@ -15,7 +15,7 @@ for name in $(comm -13 <(echo "$named") <(echo "$wanted")); do
     echo "not ok docs/testing does not name $name"
     bad=1
 done
-for script in $(grep -l 'tests/e2e/lib.sh' tests/e2e/*/test_*.sh); do
+for script in $(grep -lE '^\. .*/lib\.sh' tests/e2e/*/test_*.sh); do
     tail -n 1 "$script" | grep -qE '^(builtin )?exit ' || { echo "not ok $script does not end by exit"; bad=1; }
 done
 [ $bad -eq 0 ] && echo "ok testing"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Jobs of other systems that `windlass import` made run on this machine: an indexed Job, whose indices are tried again and
 # counted, a batch deployment of Azure ML with an entry script that knows nothing of Windlass, and an Experiment of Katib.
-. "$(dirname "$0")/../lib.sh"
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
 windlass=${BUILD:-build}/windlass
 built "$windlass" "${BUILD:-build}/windlass-agent" || { echo "not ok test_import: cannot be built"; exit 1; }
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -48,3 +49,4 @@ imported experiment -e 's#command: \[python3, mnist.py, \(.*\)\]#command: [sh, -
     -e 's/maxTrialCount: 12/maxTrialCount: 2/' -e '/metricsCollectorSpec/d'
 run experiment || fail "the experiment failed"
 echo "ok test_import"
+exit 0 # verifies what the jobs have made
