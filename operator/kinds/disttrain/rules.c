@@ -7,6 +7,7 @@
 #include "operator/kinds/disttrain/spec.h"
 
 #include "lib/text/pattern.h"
+#include "operator/kinds/disttrain/own_names.h"
 #include "operator/kinds/job/after/after_reference.h"
 #include "operator/kinds/job/own_variables.h"
 #include "operator/kinds/job/parameters/parameters.h"
@@ -515,7 +516,7 @@ static int check_all(const json_t *object, struct error *err) {
     return check_folders(spec, "inputs", false, err) < 0 ||
                    check_folders(spec, "outputs", true, err) < 0
                ? -1
-           : job_check_environment(spec, "environment", err) < 0
+           : job_check_environment(spec, "environment", err) < 0 || own_names_check(spec, err) < 0
                ? -1
                : after_reference_check(object, err);
 }

@@ -8,14 +8,26 @@
 #define PREFIX "WINDLASS_"
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* The first name in the text, without its $ and bracket; NULL: none. */
-static const char *find(const char *text, const char *allowed) {
+static bool is_listed(const char *const *names, const char *name, size_t length) {
+    for (; *names; names++) {
+        if (strlen(*names) == length && strncmp(*names, name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first name in the text, without its $ and bracket; NULL: none. Where names are replaced,
+ * ${NAME%x} is for a shell. In $(NAME) names of volumes may have dashes. */
+static const char *find(const char *text, const char *const *allowed) {
     for (const char *at = text; (at = strchr(at, '$')); at += 1 + (at[1] == '$')) {
-        const char *name = at + 1 + (at[1] == '(' || at[1] == '{');
-        size_t length = strspn(name, NAME_CHARACTERS);
-        bool is_allowed =
-            allowed && length == strlen(allowed) && strncmp(name, allowed, length) == 0;
-        if (text_starts(name, PREFIX) && !is_allowed) {
+        char closing = at[1] == '(' ? ')' : at[1] == '{' ? '}' : 0;
+        const char *name = at + 1 + (closing != 0);
+        size_t length = strspn(name, closing == ')' ? NAME_CHARACTERS "-" : NAME_CHARACTERS);
+        bool is_whole = !closing || name[length] == closing;
+        bool is_left =
+            is_whole ? allowed && is_listed(allowed, name, length) : allowed && closing == '}';
+        if (text_starts(name, PREFIX) && !is_left) {
             return name;
         }
     }
@@ -45,7 +57,7 @@ static bool is_shell(const char *word) {
     return false;
 }
 
-int own_variables_check_command(const json_t *spec, const char *field, const char *allowed,
+int own_variables_check_command(const json_t *spec, const char *field, const char *const *allowed,
                                 struct error *err) {
     const json_t *words = tree_get(spec, field);
     bool has_shell = false, has_option = false; /* before this word */
@@ -64,7 +76,7 @@ int own_variables_check_command(const json_t *spec, const char *field, const cha
     return 0;
 }
 
-static int check_tree(const json_t *tree, const char *field, const char *allowed,
+static int check_tree(const json_t *tree, const char *field, const char *const *allowed,
                       struct error *err) {
     const char *key, *text = json_string_value(tree), *name = text ? find(text, allowed) : NULL;
     json_t *child;
@@ -85,7 +97,7 @@ static int check_tree(const json_t *tree, const char *field, const char *allowed
     return 0;
 }
 
-int own_variables_check_tree(const json_t *spec, const char *field, const char *allowed,
+int own_variables_check_tree(const json_t *spec, const char *field, const char *const *allowed,
                              struct error *err) {
     return check_tree(tree_get(spec, field), field, allowed, err);
 }

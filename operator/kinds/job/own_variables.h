@@ -9,9 +9,9 @@
 /* field: "output.path", below spec. */
 NODISCARD int own_variables_check_path(const char *field, const char *path, struct error *err);
 /* Words of a command. Those that a shell reads (sh -c WORD) may have them: its environment has some
- * of them. allowed: a name that is replaced; NULL: none. */
+ * of them. allowed: the names that are replaced, a list that ends with NULL; NULL: none. */
 NODISCARD int own_variables_check_command(const json_t *spec, const char *field,
-                                          const char *allowed, struct error *err);
+                                          const char *const *allowed, struct error *err);
 /* All texts of a tree: values of variables, arguments. */
-NODISCARD int own_variables_check_tree(const json_t *spec, const char *field, const char *allowed,
-                                       struct error *err);
+NODISCARD int own_variables_check_tree(const json_t *spec, const char *field,
+                                       const char *const *allowed, struct error *err);

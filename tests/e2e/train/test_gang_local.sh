@@ -69,10 +69,9 @@ mpi_words_unknown() {
     local code
     manifest unknown 1 <<'Y'
 command: [mpirun, -np, "1", touch, $WINDLASS_OUTPUT_OTHER]
-restart: {maxRestarts: 3}
 Y
     run unknown
-    [ $code -eq 1 ] && says unknown 'spec.command: \[4\]: \$WINDLASS_OUTPUT_OTHER has no value where this command starts'
+    [ $code -eq 2 ] && says unknown 'spec.command\[4\]: \$WINDLASS_OUTPUT_OTHER is not replaced there'
 }
 ddp() {
     local code

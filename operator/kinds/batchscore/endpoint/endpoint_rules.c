@@ -68,7 +68,7 @@ static int check_server(const json_t *spec, struct error *err) {
         return job_refuse(err, FIELD ".server.resources",
                           "nvidia.com/gpu is set by workers.gpus; take it out of resources");
     }
-    static const char port[] = "WINDLASS_PORT";
+    static const char *const port[] = {"WINDLASS_PORT", NULL};
     return job_check_environment(spec, FIELD ".server.environment", err) < 0 ||
                    own_variables_check_command(spec, FIELD ".server.command", port, err) < 0
                ? -1

@@ -6,6 +6,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 #include "tests/load_resource.h"
+#include "tests/parse_json.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -292,6 +293,52 @@ static void test_no_input_is_in_a_store(void) {
                         "VOLUME/path/in/it)");
 }
 
+/* $WINDLASS_ names that have no value where the agent starts a program. */
+static void test_own_names(void) {
+    static const struct {
+        const char *field, *value, *launcher;
+        const char *refused; /* NULL: accepted */
+    } rows[] = {
+        {"command", "['x', '$WINDLASS_INPUT_A/$WINDLASS_JOB', '$(WINDLASS_OUTPUT_B)']", "MPI",
+         NULL},
+        {"command", "['x', '$WINDLASS_OUTPUT_A']", "MPI",
+         "spec.command[1]: $WINDLASS_OUTPUT_A is not replaced there; a program can read it from "
+         "its environment, or start it with: sh -c"},
+        {"command", "['x', '$WINDLASS_OUTPUT_BB']", "MPI",
+         "spec.command[1]: $WINDLASS_OUTPUT_BB is"},
+        {"command", "['bash', '-c', '$WINDLASS_OUTPUT_A', '$WINDLASS_OUTPUT_A']", "MPI", NULL},
+        {"command", "['x', '${WINDLASS_RANK}']", "MPI", "spec.command[1]: $WINDLASS_RANK is"},
+        {"command", "['x', '$WINDLASS_RANK', '$WINDLASS_INDEX']", "None", NULL},
+        {"command", "['x', '$WINDLASS_RANK', '$WINDLASS_WORKER']", "Torchrun", NULL},
+        {"command", "['x', '$WINDLASS_WORLD', '$WINDLASS_HOSTS', '$WINDLASS_ROUND']", "MPI", NULL},
+        {"command", "['x', '$WINDLASS_TOKEN']", "None", "spec.command[1]: $WINDLASS_TOKEN is"},
+        {"command", "['x', '$WINDLASS_PATTERN']", "None", "spec.command[1]: $WINDLASS_PATTERN is"},
+        {"prepare", "['x', '$WINDLASS_INDEX', '$WINDLASS_OUTPUT_B']", "MPI", NULL},
+        {"prepare", "['x', '$WINDLASS_RANK']", "None", "spec.prepare[1]: $WINDLASS_RANK is"},
+        {"environment", "{'OUT': '$WINDLASS_OUTPUT_B/x', 'R': '${WINDLASS_HOSTS%%,*}'}", "MPI",
+         NULL},
+        {"environment", "{'OUT': 'y $WINDLASS_OUTPUT/x'}", "MPI",
+         "spec.environment: $WINDLASS_OUTPUT is not replaced there: y $WINDLASS_OUTPUT/x"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
+        json_t *spec = json_object_get(object, "spec");
+        json_object_set_new(spec, rows[i].field, parse(rows[i].value));
+        json_object_set_new(spec, "launcher", json_string(rows[i].launcher));
+        json_object_set_new(spec, "volumes",
+                            parse("[{'name': 'a', 'persistentVolumeClaim': {'claimName': 'a'}}]"));
+        json_object_set_new(spec, "inputs", parse("[{'id': 'A', 'path': 'a/in'}]"));
+        json_object_set_new(spec, "outputs", parse("[{'id': 'B', 'path': 'a/out'}]"));
+        int result = disttrain_check(object, &err);
+        if ((result < 0) != (rows[i].refused != NULL) ||
+            (result < 0 && !text_starts(err.text, rows[i].refused))) {
+            printf("# row %zu: %s\n", i, err.text);
+            test_failures++;
+        }
+    }
+}
+
 int main(void) {
     TEST(test_defaults);
     TEST(test_trainer_image);
@@ -303,5 +350,6 @@ int main(void) {
     TEST(test_passwd);
     TEST(test_who_finishes_asks_for_no_devices);
     TEST(test_no_input_is_in_a_store);
+    TEST(test_own_names);
     return TEST_END();
 }

@@ -20,12 +20,18 @@ static void test_which_words_are_refused(void) {
         {"['bash', '$WINDLASS_JOB', '-c']", "spec.c[1]: $WINDLASS_JOB is not"},
         {"['bash', '--rc', '$WINDLASS_JOB']", "spec.c[2]: $WINDLASS_JOB is not"},
         {"['python3', '-c', '$WINDLASS_JOB']", "spec.c[2]: $WINDLASS_JOB is not"},
+        {"['vllm', '$(WINDLASS_PORT']", "spec.c[1]: $WINDLASS_PORT is not replaced there"},
+        {"['vllm', '$(WINDLASS_PORT-1)']", "spec.c[1]: $WINDLASS_PORT is not replaced there"},
+        {"['vllm', '$WINDLASS_PORT-1', '${WINDLASS_OTHER_PORT}']",
+         "spec.c[2]: $WINDLASS_OTHER_PORT is not"},
+        {"['vllm', '${WINDLASS_JOB%x}']", NULL}, /* a shell's */
         {"[]", NULL},
     };
+    static const char *const allowed[] = {"WINDLASS_PORT", "WINDLASS_TWO", NULL};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         AUTO(tree_freep) json_t *spec = json_pack("{s:o}", "c", parse(rows[i].words));
-        int result = own_variables_check_command(spec, "c", "WINDLASS_PORT", &err);
+        int result = own_variables_check_command(spec, "c", allowed, &err);
         if ((result < 0) != (rows[i].refused != NULL) ||
             (result < 0 && !text_starts(err.text, rows[i].refused))) {
             printf("# row %zu: %s\n", i, err.text);
