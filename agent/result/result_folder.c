@@ -164,6 +164,9 @@ static int on_file(void *context, const char *name, const struct store_info *inf
     if (is_left_out(listing, name)) {
         return 0;
     }
+    if (info && info->is_beyond) { /* its files are of this folder, and could not be named */
+        return error_set(err, ERROR_INVALID, "%s", info->fault);
+    }
     if (info && info->is_folder) { /* its files are not of this folder */
         return 0;
     }

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,8 +22,10 @@ enum { BUDGET_BYTES = 16 << 20, BUDGET_BYTES_MIN = 64 << 10 };
 struct listing {
     const struct store *store;
     bool wants_infos, wants_all; /* all: also what is left out */
+    const char *after;           /* of the caller; NULL: all */
     store_each *each;
     void *context;
+    char beyond[STORE_NAME_MAX + 1]; /* the last name that was cut */
 };
 
 enum key_kind { KEY_PLAIN, KEY_LINK, KEY_LEFT_OUT };
@@ -164,6 +167,24 @@ static int read_pass(const struct listing *listing, struct keys *keys, DIR *entr
     return 0;
 }
 
+/* A file whose name is too long, or a folder below which all names have too many parts. */
+static int pass_beyond(struct listing *listing, const char *name, struct error *err) {
+    struct error why = {0};
+    bool is_long = strlen(name) > STORE_NAME_MAX;
+    AUTO(text_freep) char *cut = x_strndup(name, store_shown_size(name));
+    if (strcmp(cut, listing->beyond) == 0 || (listing->after && strcmp(cut, listing->after) <= 0)) {
+        return 0;
+    }
+    snprintf(listing->beyond, sizeof listing->beyond, "%s", cut);
+    (void)!error_set(&why, ERROR_INVALID,
+                     is_long
+                         ? "%s/%.80s...: a name that begins so is longer than %d bytes"
+                         : "%s/%.80s...: what is in this folder has names of more than %d parts",
+                     listing->store->path, cut, is_long ? STORE_NAME_MAX : STORE_DEPTH_MAX);
+    const struct store_info info = {.fault = why.text, .is_beyond = true};
+    return listing->each(listing->context, cut, &info, err);
+}
+
 static int pass_left_out(const struct listing *listing, const char *name, struct error *err) {
     size_t length = strlen(name);
     const struct store_info info = {.is_left_out = true, .is_folder = name[length - 1] == '/'};
@@ -236,21 +257,22 @@ struct level {
     const char *folder; /* its name: "" or with a slash at its end */
     const char *from;   /* below it, only names after this one are listed */
     size_t budget;      /* bytes of memory */
-    int depth;          /* 1: the folder that the caller named */
+    int depth;          /* parts of the names in it; 1: the store's own folder */
 };
 
-static int list_folder(const struct listing *listing, const struct level *level, struct error *err);
+static int list_folder(struct listing *listing, const struct level *level, struct error *err);
 
 /* Lists an entry of a folder. 0: continue; 1: stop; -1. key: from read_pass. */
-static int list_entry(const struct listing *listing, const struct level *level, const char *key,
+static int list_entry(struct listing *listing, const struct level *level, const char *key,
                       struct error *err) {
     AUTO(text_freep) char *name = x_printf("%s%s", level->folder, key);
     size_t length = strlen(key);
-    if (strlen(name) > STORE_NAME_MAX) {
-        return error_set(err, ERROR_INVALID, "%s/%.80s...: a name of more than %d bytes",
-                         listing->store->path, name, STORE_NAME_MAX);
+    bool is_too_deep = level->depth == STORE_DEPTH_MAX && key[length - 1] == '/';
+    bool is_hidden = key[length + 1] == KEY_LEFT_OUT;
+    if (!is_hidden && (strlen(name) > STORE_NAME_MAX || is_too_deep)) {
+        return pass_beyond(listing, name, err);
     }
-    if (key[length + 1] == KEY_LEFT_OUT) {
+    if (is_hidden) {
         return pass_left_out(listing, name, err);
     }
     if (key[length - 1] != '/') {
@@ -262,10 +284,6 @@ static int list_entry(const struct listing *listing, const struct level *level, 
         return is_file > 0
                    ? listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err)
                    : is_file;
-    }
-    if (level->depth == STORE_DEPTH_MAX) {
-        return error_set(err, ERROR_INVALID, "%s has folders more than %d deep",
-                         listing->store->path, STORE_DEPTH_MAX);
     }
     AUTO(text_freep) char *last = x_strndup(key, length - 1);
     int fd = openat(level->fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -286,8 +304,7 @@ static int list_entry(const struct listing *listing, const struct level *level, 
 }
 
 /* Closes the level's descriptor. */
-static int list_folder(const struct listing *listing, const struct level *level,
-                       struct error *err) {
+static int list_folder(struct listing *listing, const struct level *level, struct error *err) {
     DIR *entries = fdopendir(level->fd);
     if (!entries) {
         int errno_value = errno;
@@ -337,8 +354,13 @@ static int list_below(struct listing *listing, const char *prefix, const char *a
         close(fd);
         return 0; /* a file has nothing below it */
     }
+    listing->after = after;
     const char *from = after && text_starts(after, prefix) ? after + strlen(prefix) : "";
-    const struct level top = {fd, prefix, from, BUDGET_BYTES, 1};
+    int depth = 1;
+    for (const char *at = prefix; *at; at++) {
+        depth += *at == '/';
+    }
+    const struct level top = {fd, prefix, from, BUDGET_BYTES, depth};
     return list_folder(listing, &top, err) < 0 ? -1 : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "agent/store/store_ops.h"
 #include "lib/digest.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -40,6 +41,15 @@ struct store_abilities store_features(const struct store *store) {
 }
 
 /* ---- what every kind relies on -------------------------------------------------------------- */
+
+size_t store_shown_size(const char *name) {
+    size_t size = strnlen(name, STORE_NAME_MAX + 1);
+    if (size > STORE_NAME_MAX) {
+        size = utf8_valid_size(name, STORE_NAME_MAX);
+        size = size > STORE_NAME_MAX - 4 ? size : STORE_NAME_MAX;
+    }
+    return size;
+}
 
 static int check_name(const struct store *store, const char *name, struct error *err) {
     int depth = 0;

@@ -73,6 +73,65 @@ static void other_things_are_no_objects(void) {
     check_list("k/", "k/link", 0, "k/real ");
 }
 
+/* Makes a file in the folder NAME, count times in itself, below "b/". */
+static void make_deep(const char *name, int count) {
+    AUTO(text_freep) char *path = file_join(folder, "b");
+    (void)mkdir(path, 0777);
+    for (int i = 0; i < count; i++) {
+        char *below = file_join(path, name);
+        free(path);
+        path = below;
+        CHECK_INT(mkdir(path, 0777), 0);
+    }
+    AUTO(text_freep) char *file = file_join(path, "file.txt");
+    FILE *made = fopen(file, "w");
+    CHECK(made && fclose(made) == 0);
+}
+
+/* Appends "SIZE of FIRST " of a name, with ! behind those that have a fault. */
+static int note_beyond(void *context, const char *name, const struct store_info *info,
+                       struct error *err UNUSED) {
+    char *told = context;
+    size_t size = strlen(told);
+    bool has_fault = info && info->fault;
+    CHECK(has_fault == (info && info->is_beyond));
+    snprintf(told + size, 1024 - size, "%zu of %.3s%s ", strlen(name), name, has_fault ? "!" : "");
+    if (has_fault) {
+        snprintf(told + 1024, 1024, "%s", info->fault);
+        snprintf(told + 2048, 4096, "%s", name);
+    }
+    return 0;
+}
+
+/* Names that no call takes are told once, cut, and what is behind them is listed. */
+static void names_beyond_the_limits(void) {
+    struct error err = {0};
+    char told[2048 + 4096] = "", wide[201];
+    memset(wide, 'w', sizeof wide - 1);
+    wide[200] = 0;
+    make_deep(wide, 11);
+    CHECK_OK(put("b/z", "x", STORE_REPLACE, &err), &err);
+    CHECK_OK(store_list_all(store, "b/", NULL, note_beyond, told, &err), &err);
+    CHECK_STR(told, "2048 of b/w! 3 of b/z ");
+    CHECK(strstr(told + 1024, "storetest/in/b/www") == told + 1024);
+    CHECK(text_ends(told + 1024, "...: a name that begins so is longer than 2048 bytes"));
+    AUTO(text_freep) char *cut = x_strdup(told + 2048);
+    told[0] = 0; /* one that continues does not tell it again */
+    CHECK_OK(store_list_all(store, "b/", cut, note_beyond, told, &err), &err);
+    CHECK_STR(told, "3 of b/z ");
+    told[0] = 0;
+    CHECK_OK(store_list(store, "b/", NULL, note_beyond, told, &err), &err);
+    CHECK_STR(told, "3 of b/z ");
+    make_deep("d", STORE_DEPTH_MAX);
+    told[0] = 0;
+    CHECK_OK(store_list_links(store, "b/", NULL, note_beyond, told, &err), &err);
+    CHECK_STR(told, "128 of b/d! 2048 of b/w! 3 of b/z ");
+    make_deep("e", STORE_DEPTH_MAX - 2); /* just not too deep */
+    told[0] = 0;
+    CHECK_OK(store_list_links(store, "b/", NULL, note_beyond, told, &err), &err);
+    CHECK_STR(told, "128 of b/d! 134 of b/e 2048 of b/w! 3 of b/z ");
+}
+
 /* More names than one pass holds: 120,000 of some 80 bytes in one folder, by hard links. */
 static int count_in_order(void *context, const char *name, const struct store_info *info UNUSED,
                           struct error *err) {
@@ -318,6 +377,7 @@ static void run_in(const char *where, bool is_wrapped, bool excludes) {
     if (!is_wrapped) {
         TEST(links_stay_in_the_volume);
         TEST(other_things_are_no_objects);
+        TEST(names_beyond_the_limits);
         TEST(reads_only);
         TEST(killed_writers);
         TEST(sweeps_what_is_left);

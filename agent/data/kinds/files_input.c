@@ -191,7 +191,8 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         return 0;
     }
     if ((walk->own_output && text_starts(name, walk->own_output)) ||
-        (!name_pattern_matches(walk->pattern, name) && !(info && info->is_folder))) {
+        (!name_pattern_matches(walk->pattern, name) &&
+         !(info && (info->is_folder || info->is_beyond)))) {
         return 0;
     }
     if (walk->sorter) {
@@ -361,16 +362,20 @@ static int add_named(struct walk *walk, struct error *err) {
     return result;
 }
 
-static int on_manifest(void *context, const char *path, const char *cursor, struct error *err) {
+static int on_manifest(void *context, const char *path, const char *fault, const char *cursor,
+                       struct error *err) {
     struct walk *walk = context;
     struct name_batch *named = walk->named;
     if (walk->catches_up) {
-        int result = add_file(walk, path, cursor, NULL, NULL, err);
+        int result = add_file(walk, path, cursor, fault, NULL, err);
         if (result == 0 && strcmp(cursor, walk->after) == 0) {
             walk->catches_up = false;
             return error_set(err, ERROR_CANCELLED, "all names before are known");
         }
         return result;
+    }
+    if (fault) { /* behind those before it */
+        return add_named(walk, err) < 0 ? -1 : add_file(walk, path, cursor, fault, NULL, err);
     }
     named->names[named->count] = x_strdup(path);
     named->cursors[named->count] = x_strdup(cursor);

@@ -2,8 +2,8 @@
 #include "agent/data/source/input_manifest.h"
 
 #include "agent/store/stored_file.h"
-#include "lib/text/utf8.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 enum {
     SLICE_BYTES = 64 << 10,
+    LINE_BYTES_MAX = 32 << 10,           /* more is no path, but another file than a manifest */
     CURSOR_BYTES = 21 + STORE_TOKEN_MAX, /* "OFFSET TOKEN" */
 };
 
@@ -56,7 +57,7 @@ static int go_on(struct manifest *manifest, const char *after, struct error *err
 }
 
 static bool is_path(const char *path, size_t size) {
-    if (size > STORE_NAME_MAX || memchr(path, 0, size) || utf8_valid_size(path, size) != size) {
+    if (size > LINE_BYTES_MAX || memchr(path, 0, size)) {
         return false;
     }
     for (size_t at = 0; at <= size;) {
@@ -70,6 +71,8 @@ static bool is_path(const char *path, size_t size) {
     return true;
 }
 
+static_assert(STORE_NAME_MAX == 2048, "a message below says so");
+
 /* line: without newline; end: its end in the file. */
 static int add_line(struct manifest *manifest, char *line, size_t size, int64_t end,
                     struct error *err) {
@@ -82,16 +85,20 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
     }
     if (!is_path(line, size)) {
         return error_set(err, ERROR_INVALID,
-                         "%s: at byte %lld a path below spec.input.files.path is expected, of at "
-                         "most %d bytes of UTF-8, without \"..\"",
-                         manifest->spec_path, (long long)manifest->offset, STORE_NAME_MAX);
+                         "%s: at byte %lld a path below spec.input.files.path is expected, "
+                         "without \"..\"",
+                         manifest->spec_path, (long long)manifest->offset);
     }
     char cursor[CURSOR_BYTES + 1], path[STORE_NAME_MAX + 1];
     snprintf(cursor, sizeof cursor, "%lld %s", (long long)end, manifest->info.token);
+    bool is_long = size > STORE_NAME_MAX;
+    size = is_long ? store_shown_size(line) : size;
     memcpy(path, line, size);
     path[size] = 0;
     manifest->count++;
-    return manifest->each(manifest->context, path, cursor, err);
+    return manifest->each(manifest->context, path,
+                          is_long ? "a path that begins so is longer than 2,048 bytes" : NULL,
+                          cursor, err);
 }
 
 /* Adds the complete lines of the bytes that were read; *ret_used: the size of these lines. */

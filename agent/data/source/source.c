@@ -68,7 +68,8 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         }
         return 0;
     }
-    if (!name_pattern_matches(listing->pattern, name) && !(info && info->is_folder)) {
+    if (!name_pattern_matches(listing->pattern, name) &&
+        !(info && (info->is_folder || info->is_beyond))) {
         return 0;
     }
     if (info && info->fault) {

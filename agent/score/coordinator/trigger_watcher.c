@@ -185,7 +185,8 @@ static int on_name(void *context, const char *name, const struct store_info *inf
     return name_pattern_matches(walk->pattern, name) ? add_file(walk, name, info, err) : 0;
 }
 
-static int on_named(void *context, const char *path, const char *cursor UNUSED, struct error *err) {
+static int on_named(void *context, const char *path, const char *fault UNUSED,
+                    const char *cursor UNUSED, struct error *err) {
     return add_file(context, path, /* listed= */ NULL, err);
 }
 

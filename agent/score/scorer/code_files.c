@@ -81,13 +81,15 @@ static void add_folder(struct search *search, const char *path) {
     }
 }
 
-/* What is behind a link that leaves the volume is not compared. It may be a folder of code. */
+/* What is behind a link that leaves the volume, or has a name that is too long, is not compared. It
+ * may be code, or a folder of it. */
 static void note_link(struct search *search, const char *name, const struct store_info *info) {
     if (info->is_folder) {
         AUTO(text_freep) char *path = x_printf("%s/%s", search->folder, name);
         add_folder(search, path);
     } else if (!search->unseen &&
-               (has_extension(name, search->is_of_models ? weights : extensions) ||
+               (info->is_beyond ||
+                has_extension(name, search->is_of_models ? weights : extensions) ||
                 !strchr(file_basename(name), '.'))) {
         search->unseen = x_strdup(info->fault);
     }

@@ -3,7 +3,6 @@
  * with a hierarchical namespace and directory buckets, where "a/b" comes before "a.txt": names out
  * of order are refused, since a listing that continues after a name would miss others. */
 #include "agent/store/cloud/cloud_service.h"
-#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -79,20 +78,11 @@ static const char *find_fault(const struct cloud_entry *entry, const char *name)
 }
 static_assert(STORE_NAME_MAX == 2048 && STORE_DEPTH_MAX == 64, "the messages above say so");
 
-/* Bytes of a name that callers have room for: it ends with a whole character. */
-static size_t size_to_show(const char *name) {
-    size_t size = strnlen(name, STORE_NAME_MAX + 1);
-    if (size > STORE_NAME_MAX) {
-        size = utf8_valid_size(name, STORE_NAME_MAX);
-        size = size > STORE_NAME_MAX - 4 ? size : STORE_NAME_MAX;
-    }
-    return size;
-}
-
 /* Passes on a blob that comes after those before it. */
 static int pass_blob(struct listing *listing, const struct cloud_entry *entry, const char *name,
                      const char *fault, struct error *err) {
     struct store_info info = {0};
+    info.is_beyond = strlen(entry->name + listing->folder_size) > STORE_NAME_MAX;
     if (fault) {
         snprintf(listing->fault, sizeof listing->fault, "%.300s/%s: %s", listing->store->path, name,
                  fault);
@@ -128,7 +118,7 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
     const char *whole = entry->name + listing->folder_size;
     const char *fault = find_fault(entry, whole);
     char name[STORE_NAME_MAX + 1];
-    snprintf(name, sizeof name, "%.*s", (int)size_to_show(whole), whole);
+    snprintf(name, sizeof name, "%.*s", (int)store_shown_size(whole), whole);
     const char *hidden = find_hidden(name + listing->hidden_from);
     if (hidden) {
         return pass_hidden(listing, name, hidden, err);

@@ -67,14 +67,17 @@ static int add_class(struct folder_set *set, const char *name, size_t size, stru
 }
 
 /* A class that is not there would change the numbers of the others. */
-static int leave_link(struct folder_set *set, const char *name, const char *fault,
-                      struct error *err) {
+static int leave_fault(struct folder_set *set, const char *name, const struct store_info *info,
+                       struct error *err) {
     if (!set->options->skips_bad) {
         return error_set(err, ERROR_INVALID,
                          "%s: remove it, or put the files themselves there under plain names",
-                         fault);
+                         info->fault);
     }
-    strays_add(&set->base.strays, "links that lead to no file of the volume", name);
+    strays_add(&set->base.strays,
+               info->is_beyond ? "names that are too long, or too deep in folders"
+                               : "links that lead to no file of the volume",
+               name);
     return 0;
 }
 
@@ -86,8 +89,9 @@ static int add_item(void *context, const char *name, const struct store_info *in
         strays_add_left_out(&set->base.strays, name);
         return 0;
     }
-    if (info && info->fault && (info->is_folder || picture_name_is_known(name))) {
-        return leave_link(set, name, info->fault, err);
+    if (info && info->fault &&
+        (info->is_folder || info->is_beyond || picture_name_is_known(name))) {
+        return leave_fault(set, name, info, err);
     }
     if (!picture_name_is_known(name)) {
         strays_add_ending(&set->base.strays, name);

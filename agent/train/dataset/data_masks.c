@@ -79,6 +79,9 @@ static int add_name(void *context, const char *name, const struct store_info *in
                     struct error *err) {
     struct listing *listing = context;
     struct names *names = listing->names;
+    if (info && info->is_beyond) {
+        return error_set(err, ERROR_INVALID, "%s", info->fault);
+    }
     if (!picture_name_is_known(name) || (listing->is_masks && !is_png(name))) {
         strays_add_ending(&listing->set->base.strays, name);
         return 0;

@@ -48,6 +48,11 @@ mkdir -p "$work/data/other/.hidden"
 echo other >"$work/data/other/missed"
 ln -s ../other "$in/folder"
 ln -s deep "$in/same" # its files are listed under their own names
+# Paths that are too long, two of them in one folder, and one that is too deep in folders.
+wide=wide/$(printf 'w%.0s' {1..240}) && wide=$wide/$wide/$wide && wide=$wide/$wide/$wide
+down=$(printf 'd/%.0s' {1..65})
+mkdir -p "$in/$wide" "$in/$down"
+touch "$in/$wide/one" "$in/$wide/two" "$in/${down}three"
 
 run out '{path: data/in}'
 out=$work/data/out
@@ -55,7 +60,7 @@ check "a job within its threshold succeeds" [ $code -eq 0 ]
 made() { (cd "$out" && find . -path ./.windlass -prune -o -type f -name '*.json*' -print | sort | tr '\n' ' '); }
 # 251 bytes and ".json" are 256.
 check "what can be written is there" [ "$(made)" = "./a.json ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
-check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 8" ]
+check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 10" ]
 fault() { jq -r --arg name "$1" 'to_entries | map(.value) | select(index($name)) | map(tostring) | join(" ")' "$out/failed.jsonl"; }
 failed() { fault "$1" | grep -qF -- "$2" || { sed 's/^/# /' "$out/failed.jsonl"; false; }; }
 check "a name that is the summary's has failed" failed summary 'its output would be summary.json, which is a file of the run'
@@ -65,16 +70,19 @@ check "one that is too long already" failed "${long}1234" "is longer than 255 by
 check "a link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
 check "a link to a folder that is not listed itself" failed folder 'it is a link to a folder, and such links are not followed'
 check "a broken link" failed broken 'no such file'
+check "a path of more than 2,048 bytes" failed "${wide:0:2048}" 'a name that begins so is longer than 2048 bytes'
+check "a folder that is too deep" failed "$(printf 'd/%.0s' {1..64})" 'what is in this folder has names of more than 64 parts'
 check "a file below a folder with the name of an output" failed a.json/b 'its folder has the name of the output of a: rename one of them'
 
 run strict '{path: data/in}' "errorThreshold: 0" "" 1
 check "without a threshold the job fails" [ $code -eq 1 ]
 run modified '{path: data/in, order: Modified}'
-check "order Modified finds the same" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/modified/summary.json" | xargs)" = "0 4 8" ]
+check "order Modified finds the same" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/modified/summary.json" | xargs)" = "0 4 10" ]
 run again '{path: data/in, pattern: "caf*"}'
-check "an input of such names alone is not empty" [ "$code $(jq -r '.items.failed' "$work/data/again/summary.json")" = "0 2" ]
+check "an input of such names alone is not empty" [ "$code $(jq -r '.items.failed' "$work/data/again/summary.json")" = "0 4" ]
 out=$work/data/again
 check "files of a folder behind a link may match any pattern" failed folder 'such links are not followed'
+check "and so may a path that is cut" failed "${wide:0:2048}" 'is longer than 2048 bytes'
 ln -s ../other/.hidden "$work/data/other/behind"
 run hidden '{path: data/other}'
 out=$work/data/hidden
@@ -105,13 +113,15 @@ run listed '{path: data/in, manifest: data/list.txt}'
 out=$work/data/listed
 check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./outputs.jsonl ./result.json ./summary.json " ]
 check "has failed" failed .windlassx/h.txt "its output would begin with .windlass, the run's own state"
-printf 'fine\nlinked\nfine\ndeep/summary\nleaves\n' >"$work/data/list.txt"
+{ printf 'fine\nlinked\nfine\n%s\ndeep/summary\nleaves\n' "$wide/one" && printf 'caf\xe9\n'; } >"$work/data/list.txt"
 run twice '{path: data/in, manifest: data/list.txt}'
 out=$work/data/twice
 check "a name that is listed twice" failed fine 'has the name of that of an item before it: list it once'
 check "and a listed link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
+check "a listed path that is too long" failed "${wide:0:2048}" 'a path that begins so is longer than 2,048 bytes'
+check "and one that is not UTF-8" failed 'caf\xe9' 'its name is not UTF-8'
 check "the others are scored, once" [ "$code $(made)" = "0 ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
-check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 2 0" ]
+check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 4 0" ]
 mkdir -p "$work/data/upper" "$work/data/folded/.windlass"
 for name in A.txt a.txt b.txt; do echo "$name" >"$work/data/upper/$name"; done
 run cased '{path: data/upper}'
@@ -145,6 +155,12 @@ timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$wo
 code=$?
 check "and so are those in a folder behind a link" [ "$code $(grep -c 'data/rows/z: it is a link to a folder, and such links are not followed: remove it' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
 rm "$work/data/rows/z"
+mkdir -p "$work/data/rows/$wide"
+cp "$work/data/rows/x.csv" "$work/data/rows/$wide"
+timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
+code=$?
+check "and those in a file whose path is too long" [ "$code $(grep -c 'data/rows/wide/w*\.\.\.: a name that begins so is longer than 2048 bytes: remove it' "$work/log" | sed 's/[1-9]/some/')" = "2 some" ]
+rm -r "$work/data/rows/wide"
 cp "$work/data/rows/x.csv" "$work/data/rows/._x.csv"
 sed 's/open(p).read()/p/' "$work/score.py" >"$work/rows.py"
 cat >"$work/job.yaml" <<M

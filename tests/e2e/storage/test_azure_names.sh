@@ -44,24 +44,26 @@ failed() { fault "$1" "$2" | grep -qF -- "$3" || { az get results "$place/$1/fai
 show() { [ "$failures" -eq 0 ] || tail -qn 8 "$work/log-$1" "$work/state-$1"/*.log | cut -c1-300 | sed 's/^/# /'; }
 long=$(printf 'l%.0s' {1..300}) deep=$(printf 'd/%.0s' {1..70})last
 wide=$(printf 'w%.0s' {1..200})
+euros=$(printf '€%.0s' {1..700}) # 2,100 bytes
 wider=$wide/$wide/$wide/$wide/$(printf 'x%.0s' {1..190})
 
 listed() {
     local code
     # shellcheck disable=SC2016 # not for the shell
     jq -nc '$ARGS.positional[]' --args 'plain' 'a' 'a/b' 'A' 'dot.' 'twice//b' '/first' 'slash/' 'space end ' 'per%41cent' 'per%ff' \
-        'per%2Fcent' 'plus+&=?#' 'ü' 'summary' 'a.json/b' "$deep" "$long" "$wider" '.hidden' 'x/.hidden' 'quote"<>' |
+        'per%2Fcent' 'plus+&=?#' 'ü' 'summary' 'a.json/b' "$deep" "$long" "$wider" "$euros" '.hidden' 'x/.hidden' 'quote"<>' |
         az names films "$place/in"
     az folder films "$place/in/marked" # an empty folder, as a mount leaves it
     run listed "{files: {path: $in/in}}"
     check "a job within its threshold succeeds" is "$code" 0
-    check "all of 20 names are counted, none is skipped" is "$(summary listed '[.items.total, .items.done, .items.failed] | join(" ")')" "20 12 8"
+    check "all of 21 names are counted, none is skipped" is "$(summary listed '[.items.total, .items.done, .items.failed] | join(" ")')" "21 12 9"
     check "two slashes" failed listed 'twice//b' 'its name has two slashes in a row'
     check "a slash at the beginning" failed listed '/first' 'its name has two slashes in a row'
     check "a slash at the end, with content" failed listed 'slash/' 'its name ends with a slash'
     check "too many parts" failed listed "$deep" 'its name has more than 64 parts'
     check "the summary's name" failed listed summary 'its output would be summary.json, which is a file of the run'
     check "below a name that is another one's output" failed listed a.json/b 'its folder has the name of the output of a: rename one of them'
+    check "more than 2,048 bytes" failed listed "$(printf '€%.0s' {1..682})" 'a name that begins so is longer than 2,048 bytes'
     check "an output of more than 1,024 characters" failed listed "$wider" 'has more than 1024 characters or a backslash'
     check "a name that no file here can have, for a program" failed listed "$long" 'no file here can have its name'
     get() { az get results "$place/listed/$1.json" | jq -r .; }
@@ -76,7 +78,7 @@ listed() {
     az names results "$place/listed" <<<'"odd//name"'
     check "a blob with such a name in an output is found" eval '! "$windlass" verify "$out/listed" >"$work/said" 2>&1 && grep -q "^not made by this run  *odd//name" "$work/said"'
     run listed "{files: {path: $in/in}}"
-    check "applied again nothing is done, or found otherwise" eval 'is "$code" 0 && is "$(summary listed "[.items.total, .items.failed] | join(\" \")")" "20 8"'
+    check "applied again nothing is done, or found otherwise" eval 'is "$code" 0 && is "$(summary listed "[.items.total, .items.failed] | join(\" \")")" "21 9"'
     show listed
     az clear results "$place/listed"
 }

@@ -8,6 +8,7 @@
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct store *output, *scratch;
@@ -74,6 +75,30 @@ static void all_files_are_named(void) {
     CHECK_INT(faults(), 2);
     CHECK_OK(store_remove(output, "model.bin", &err) | store_remove(output, "more", &err), &err);
     CHECK_INT(faults(), 1);
+}
+
+/* What is too deep in folders has no name that a list could have. */
+static void files_that_cannot_be_named(void) {
+    AUTO(tree_freep) json_t *result = new_result("inner");
+    AUTO(text_freep) char *top = x_printf("%s/out/d", folder);
+    AUTO(text_freep) char *path = x_strdup(top);
+    struct error err = {0};
+    char sha256[65];
+    CHECK_OK(result_folder_begin(output, &no_job, &err), &err);
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    CHECK_INT(faults(), 0);
+    for (int i = 0; i <= STORE_DEPTH_MAX; i++) {
+        CHECK_INT(mkdir(path, 0777), 0);
+        char *below = x_printf("%s/d", path);
+        free(path);
+        path = below;
+    }
+    CHECK_OK(file_write(path, "x", 1, &err), &err);
+    CHECK_INT(faults(), 1);
+    CHECK_INT(result_folder_write(output, result, NULL, sha256, &err), -1);
+    CHECK(strstr(err.text, "has names of more than 64 parts") != NULL);
+    error_clear(&err);
+    CHECK_OK(file_remove_tree(top, &err), &err);
 }
 
 static void an_earlier_result_goes(void) {
@@ -206,6 +231,7 @@ int main(void) {
     CHECK_OK(store_open("resultfolder/out", /* writes= */ true, &output, &err), &err);
     CHECK_OK(store_open("resultfolder/scratch", /* writes= */ true, &scratch, &err), &err);
     TEST(all_files_are_named);
+    TEST(files_that_cannot_be_named);
     TEST(an_earlier_result_goes);
     TEST(a_programs_own_stays);
     TEST(ends_of_others_go);
