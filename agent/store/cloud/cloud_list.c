@@ -3,6 +3,7 @@
  * with a hierarchical namespace and directory buckets, where "a/b" comes before "a.txt": names out
  * of order are refused, since a listing that continues after a name would miss others. */
 #include "agent/store/cloud/cloud_service.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ enum {
     PAGE_BYTES_MAX = 16 << 20, /* names and metadata are rarely longer; in that case fewer names are
                                   requested */
     MARKER_BYTES_MAX = 8 << 10,
+    SHOWN_BYTES = 80,        /* of a name that is too long, in the words about it */
     STALE_PAGES_MAX = 10000, /* in a row: services pass over what they do not show in empty pages */
 };
 
@@ -83,9 +85,10 @@ static int pass_blob(struct listing *listing, const struct cloud_entry *entry, c
                      const char *fault, struct error *err) {
     struct store_info info = {0};
     info.is_beyond = strlen(entry->name + listing->folder_size) > STORE_NAME_MAX;
-    if (fault) {
-        snprintf(listing->fault, sizeof listing->fault, "%.300s/%s: %s", listing->store->path, name,
-                 fault);
+    if (fault) { /* whatever reads it may cut its end */
+        int shown = (int)(info.is_beyond ? utf8_valid_size(name, SHOWN_BYTES) : strlen(name));
+        snprintf(listing->fault, sizeof listing->fault, "%.300s/%.*s%s: %s", listing->store->path,
+                 shown, name, info.is_beyond ? "..." : "", fault);
         info.fault = listing->fault;
     } else {
         info.size_bytes = entry->size_bytes;
