@@ -97,6 +97,10 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
     if (id >= MEMBER_SPAWNED && tunnel_variable(member->tunnel)) { /* daemons of mpirun */
         launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", tunnel_variable(member->tunnel));
     }
+    if (id >= MEMBER_SPAWNED) {
+        AUTO(text_freep) char *ends = member_rank_ends(member, id);
+        launch_variable_set(&variables, PRELOAD_ENDS, "%s", ends);
+    }
     for (size_t i = 0; i < assigned; i++) {
         const char *value = strchr(words[i], '=');
         AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
@@ -114,6 +118,10 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
     text_list_free(expanded);
     launch_variables_release(&variables);
     return result;
+}
+
+char *member_rank_ends(const struct member *member, int id) {
+    return x_printf("%s/rank-ends-%d", member->job->run, id);
 }
 
 char *member_variables(struct member *member) {

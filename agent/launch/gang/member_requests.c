@@ -4,6 +4,7 @@
 
 #include "agent/launch/pod/shell_words.h"
 #include "agent/launch/rank/metric_socket.h"
+#include "agent/launch/tunnel/preload_frame.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
 #include "lib/text/utf8.h"
@@ -15,25 +16,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <unistd.h>
 
 enum {
     HUB_SILENT_MAX_MS = 10000, /* the hub's loop runs twice a second */
     METRICS_MAX = 4096,        /* per poll */
     METRICS_MS = 1000,
-    RANKS_MAX = 512,       /* of this pod, that are watched: a descriptor each */
+    RANKS_MAX = 512,   /* of this pod, that are watched: a descriptor each */
+    RANK_END_MAX = 16, /* bytes of a file that says how a rank ended */
+    RANK_END_UNKNOWN = 255,
     REPORTS_MAX = 1 << 20, /* bytes of one request's reports; a request has at most
                               AGENT_SOCKET_LINE_MAX */
 };
 
 /* Of MPICH and of Intel MPI: it starts the ranks of a pod, and no program of ours comes between. */
 static bool starts_proxy(const struct shell_words *words) {
-    static const char *const names[] = {"hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy"};
+    static const char *const names[] = PRELOAD_PROXIES;
     const char *program = words->items[words->assigned];
     bool is_one = false;
     for (size_t i = 0; program && i < ARRAY_LEN(names); i++) {
         is_one |= strcmp(file_basename(program), names[i]) == 0;
     }
     return is_one;
+}
+
+/* How the first of a proxy's ranks ended that did not end with 0 (preload.c); 0: none is known. */
+static int read_rank_end(struct member *member, int id) {
+    AUTO(text_freep) char *path = member_rank_ends(member, id);
+    AUTO(text_freep) char *text = NULL;
+    struct error absent = {0};
+    size_t size = 0;
+    if (file_read(path, RANK_END_MAX, &text, &size, &absent) < 0) {
+        return absent.kind == ERROR_NOT_FOUND ? 0 : RANK_END_UNKNOWN;
+    }
+    long code = strtol(text, NULL, 10);
+    return code > 0 && code < RANK_END_UNKNOWN ? (int)code : RANK_END_UNKNOWN;
 }
 
 /* end: NULL: it has started. */
@@ -43,8 +60,11 @@ static void report_proxy(struct member *member, const struct member_spawned *spa
         .type = end ? GANG_MESSAGE_EXITED : GANG_MESSAGE_STARTED, .size = 1, .is_proxy = true};
     snprintf(message.launch, sizeof message.launch, "proxy-%d-%d", member->job->index, spawned->id);
     if (end) {
-        message.code = end->code;
-        snprintf(message.detail, sizeof message.detail, "%s", end->detail);
+        int of_rank = end->code ? 0 : read_rank_end(member, spawned->id);
+        message.code = end->code ? end->code : of_rank;
+        snprintf(message.detail, sizeof message.detail, "%s%s%.400s",
+                 of_rank ? "a rank that it started ended so" : "",
+                 of_rank && *end->detail ? "; " : "", end->detail);
     }
     if (member->round) {
         member_send(member, &message);
@@ -60,6 +80,8 @@ void member_spawn(struct member *member, const struct gang_message *asked) {
     bool is_plain = shell_words_split(shell[2], &words);
     int id = MEMBER_SPAWNED + ++member->last_spawned;
     int result = -1;
+    AUTO(text_freep) char *ends = member_rank_ends(member, id);
+    (void)unlink(ends); /* of an earlier process of this pod */
     if (asked->round != member->round || member->is_stopping || !member->round) {
         error_set(&err, ERROR_CANCELLED, "the round has ended");
     } else {
@@ -94,6 +116,8 @@ bool member_spawn_ended(struct member *member, const struct process_group_end *e
             if (spawned->is_proxy) {
                 report_proxy(member, spawned, end);
             }
+            AUTO(text_freep) char *ends = member_rank_ends(member, spawned->id);
+            (void)unlink(ends);
             member_send(member, &message);
             *at = spawned->next;
             free(spawned);

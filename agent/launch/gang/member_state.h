@@ -116,6 +116,9 @@ NODISCARD int member_start(struct member *member, int id, int slot, char *const 
                            size_t assigned, struct error *err);
 void member_prepare(struct member *member);                    /* starts spec.prepare, if any */
 void member_start_round(struct member *member, int64_t round); /* starts the pod's processes */
+/* The file in which a program that mpirun started here notes a rank's end (preload_frame.h); the
+ * caller frees. */
+char *member_rank_ends(const struct member *member, int id);
 /* The variables that mpirun's ranks have and its own environment lacks, as a JSON object; the
  * caller frees. NULL: one is not UTF-8. */
 char *member_variables(struct member *member);

@@ -11,7 +11,8 @@
  * whatever its exit code: a program that answers SIGTERM with exit(0) has not come to its end.
  *
  * Of an MPI whose ranks cannot be wrapped (MPICH, Intel MPI) the proxies are reported, the
- * processes that start its ranks in each pod: each counts as a launch of size 1. */
+ * processes that start its ranks in each pod: each counts as a launch of size 1, which a rank that
+ * is known to have failed there fails, too. */
 #pragma once
 
 #include "lib/base.h"
@@ -38,7 +39,7 @@ struct gang_rank_report {
 /* By what a success is proven. */
 enum gang_proof_by {
     GANG_PROOF_COMMAND,   /* the exit of spec.command alone: it has started no rank that we know */
-    GANG_PROOF_PROXIES,   /* the exits of the proxies; mpiexec knows those of the ranks */
+    GANG_PROOF_PROXIES,   /* the exits of the proxies, and what is known of their ranks' */
     GANG_PROOF_RANKS,     /* each rank's exit */
     GANG_PROOF_PROCESSES, /* each process's exit (Torchrun, None) */
 };

@@ -3,8 +3,9 @@
  * strangers. Those programs listen on all addresses and do what anybody says who connects. This
  * library is loaded into them with LD_PRELOAD: what they listen on is on loopback only, and what
  * they connect to in another pod goes through the agents of both pods
- * (agent/launch/tunnel/tunnel.h), which know the job's token. In every other program it passes
- * calls on to the kernel.
+ * (agent/launch/tunnel/tunnel.h), which know the job's token. Of Hydra's proxies it also notes that
+ * a rank has not ended with 0, which otherwise only mpiexec would know. In every other program it
+ * passes calls on to the kernel.
  *
  * Freestanding: it is loaded into programs of any image, with glibc or musl, so it calls the kernel
  * itself and needs nothing of a C library but errno, and not even that. */
@@ -27,15 +28,17 @@
 enum {
     PATH_MAX_BYTES = 4096,
     ANSWER_MS = 30000, /* for the other pod's agent, which may be far and busy */
+    FAILED = 255,      /* the exit code of a proxy that cannot note a rank's end */
 };
 
 extern char **environ __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
-/* Their names as the linker has them: the first two take the place of the C library's. The compiler
- * may call the others. */
+/* Their names as the linker has them: the first three take the place of the C library's. The
+ * compiler may call the others. */
 EXPORT int preload_bind(int fd, const struct sockaddr *address, socklen_t size) __asm__("bind");
 EXPORT int preload_connect(int fd, const struct sockaddr *address,
                            socklen_t size) __asm__("connect");
+EXPORT int preload_wait(int pid, int *status, int options) __asm__("waitpid");
 void *preload_copy(void *restrict to, const void *restrict from, size_t size) __asm__("memcpy");
 void *preload_fill(void *to, int byte, size_t size) __asm__("memset");
 
@@ -103,13 +106,25 @@ static bool is_equal(const char *one, const char *other) {
 
 /* ---- which program this is ------------------------------------------------------------------- */
 
-static bool is_launcher_name(const char *name) {
-    static const char *const names[] = PRELOAD_LAUNCHERS;
+static bool is_among(const char *const *names, size_t count, const char *name) {
     bool is_one = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < count; i++) {
         is_one |= is_equal(name, names[i]);
     }
     return is_one;
+}
+
+static bool is_launcher_name(const char *name) {
+    static const char *const names[] = PRELOAD_LAUNCHERS;
+    return is_among(names, sizeof names / sizeof *names, name);
+}
+
+/* The name of the program's file; "": unknown. */
+static const char *program_name(char room[static PATH_MAX_BYTES]) {
+    long size =
+        call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, PATH_MAX_BYTES - 1, 0);
+    room[size > 0 ? size : 0] = 0;
+    return loaded_program_name(room);
 }
 
 /* Of the program that a loader runs, from its command line. */
@@ -133,11 +148,8 @@ static bool is_launcher_in_loader(char room[static PATH_MAX_BYTES]) {
 /* What cannot be judged counts as one: its port stays closed. */
 static bool find_launcher(void) {
     char room[PATH_MAX_BYTES];
-    long size =
-        call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, PATH_MAX_BYTES - 1, 0);
-    room[size > 0 ? size : 0] = 0;
-    const char *name = loaded_program_name(room);
-    return size <= 0 || is_launcher_name(name) ||
+    const char *name = program_name(room);
+    return !*name || is_launcher_name(name) ||
            (loaded_program_is_loader(name) && is_launcher_in_loader(room));
 }
 
@@ -147,6 +159,27 @@ static bool is_launcher(void) {
         known = find_launcher() ? 2 : 1;
     }
     return known == 2;
+}
+
+static bool is_proxy(void) {
+    static const char *const names[] = PRELOAD_PROXIES;
+    char room[PATH_MAX_BYTES];
+    return is_among(names, sizeof names / sizeof *names, program_name(room));
+}
+
+/* The value of the variable of that name, which ends with "="; NULL: there is none. */
+static const char *find_variable(const char *name) {
+    for (char **one = &environ ? environ : NULL; one && *one; one++) {
+        const char *at = *one, *expected = name;
+        while (*expected && *at == *expected) {
+            at++;
+            expected++;
+        }
+        if (!*expected) {
+            return at;
+        }
+    }
+    return NULL;
 }
 
 static bool is_stream(int fd) {
@@ -238,30 +271,19 @@ static int digit_of(char letter) {
 
 /* PRELOAD_VARIABLE=PORT:KEY, as the agent sets it where launchers of other pods start programs. */
 static bool read_tunnel(int *ret_port, uint8_t key[static PRELOAD_KEY_SIZE]) {
-    static const char name[] = PRELOAD_VARIABLE "=";
+    const char *at = find_variable(PRELOAD_VARIABLE "=");
     int port = 0;
-    for (char **one = &environ ? environ : NULL; one && *one; one++) {
-        const char *at = *one, *expected = name;
-        while (*expected && *at == *expected) {
-            at++;
-            expected++;
-        }
-        if (*expected) {
-            continue;
-        }
-        for (; *at >= '0' && *at <= '9' && port < 65536; at++) {
-            port = 10 * port + (*at - '0');
-        }
-        bool is_right = *at++ == ':' && port > 0 && port < 65536;
-        for (size_t i = 0; is_right && i < PRELOAD_KEY_SIZE; i++, at += 2) {
-            int high = digit_of(at[0]), low = high < 0 ? -1 : digit_of(at[1]);
-            is_right = low >= 0;
-            key[i] = (uint8_t)(16 * (high & 15) + (low & 15));
-        }
-        *ret_port = port;
-        return is_right;
+    for (; at && *at >= '0' && *at <= '9' && port < 65536; at++) {
+        port = 10 * port + (*at - '0');
     }
-    return false;
+    bool is_right = at && *at++ == ':' && port > 0 && port < 65536;
+    for (size_t i = 0; is_right && i < PRELOAD_KEY_SIZE; i++, at += 2) {
+        int high = digit_of(at[0]), low = high < 0 ? -1 : digit_of(at[1]);
+        is_right = low >= 0;
+        key[i] = (uint8_t)(16 * (high & 15) + (low & 15));
+    }
+    *ret_port = port;
+    return is_right;
 }
 
 static long wait_for(int fd, short events) {
@@ -367,4 +389,41 @@ int preload_connect(int fd, const struct sockaddr *address, socklen_t size) {
         return result_of(call(SYS_connect, fd, (long)address, size, 0, 0));
     }
     return result_of(connect_through(fd, address, port, key));
+}
+
+/* ---- the ranks of a proxy -------------------------------------------------------------------- */
+
+/* 0: with 0, or not yet (it has stopped, or goes on). */
+static int code_of(int status) {
+    int signal = status & 0x7f;
+    return signal == 0 ? status >> 8 & 0xff : signal == 0x7f ? 0 : 128 + signal;
+}
+
+/* The first one counts. If it cannot be noted the proxy ends, and has failed. */
+static void note_end(const char *path, int code) {
+    char text[4] = {(char)('0' + code / 100), (char)('0' + code / 10 % 10), (char)('0' + code % 10),
+                    '\n'};
+    long fd =
+        call(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600, 0);
+    if (fd == -EEXIST) {
+        return;
+    }
+    if (fd < 0 || call(SYS_write, fd, (long)text, sizeof text, 0, 0) != sizeof text) {
+        call(SYS_exit_group, FAILED, 0, 0, 0, 0);
+    }
+    call(SYS_close, fd, 0, 0, 0, 0);
+}
+
+int preload_wait(int pid, int *status, int options) {
+    int own = 0;
+    long result = call(SYS_wait4, pid, (long)&own, options, 0, 0);
+    int code = result > 0 ? code_of(own) : 0;
+    const char *path = code ? find_variable(PRELOAD_ENDS "=") : NULL;
+    if (path && is_proxy()) {
+        note_end(path, code);
+    }
+    if (result > 0 && status) {
+        *status = own;
+    }
+    return result_of(result);
 }

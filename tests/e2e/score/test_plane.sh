@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The data plane with real processes of this machine: one coordinator, workers, and their
 # failures: kill -9, hangs, wrong secrets, garbage, a coordinator that is replaced, signals.
+#   SOAK_ROUNDS: in a soak also a coordinator's node that is lost, which takes five minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -264,6 +265,38 @@ ended worker-0 60
 ended worker-1 60
 check "nothing is left of the parts after that" no_temporaries replaced
 show replaced
+
+##### the coordinator's node is lost (in a soak) ##################################################
+# Nothing is heard from it for the five minutes after which Kubernetes makes another pod: of one job from before its workers
+# have come, of the other in mid-run.
+if [ -n "${SOAK_ROUNDS:-}" ]; then
+    at=$port
+    pod young coordinator coordinate "$(spec)"
+    until_true 60 runs
+    kill -STOP "${pid[coordinator]}"
+    pod young worker-0 score "$(spec)"
+    port=$((at + 2))
+    pod older older coordinate "$(spec)"
+    pod older worker-1 score "$(spec)"
+    until_true 60 some_done
+    kill -STOP "${pid[older]}"
+    sleep 300
+    check "their workers wait for a coordinator for 300 s" kill -0 "${pid[worker-0]}" "${pid[worker-1]}"
+    kill -9 "${pid[coordinator]}" "${pid[older]}"
+    wait "${pid[coordinator]}" "${pid[older]}" 2>/dev/null
+    pod older older coordinate "$(spec)"
+    port=$at
+    pod young coordinator coordinate "$(spec)"
+    for job in young:coordinator:worker-0 older:older:worker-1; do
+        IFS=: read -r job name worker <<<"$job"
+        ended "$name" 60
+        check "a $job job outlives the loss of its coordinator's node" [ $code -eq 0 ]
+        check "and loses no frame" all_frames "$job"
+        ended "$worker" 60
+        check "its worker leaves with 0" [ $code -eq 0 ]
+        show "$job"
+    done
+fi
 
 ##### two coordinators of one job: the first stood still while it was replaced ####################
 pod two coordinator coordinate "$(spec)"

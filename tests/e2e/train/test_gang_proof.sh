@@ -146,6 +146,9 @@ mpich() {
     command -v mpiexec.hydra >/dev/null || { echo "skip MPICH: it is not here"; return; }
     check "MPICH: the proxies of its ranks have ended with 0" succeeds hydra 'mpiexec.hydra -np 4 true' '1 proxy of MPI ended with 0'; show hydra
     check "MPICH: a rank's exit code is mpiexec's" fails hydra-code 'mpiexec.hydra -np 4 bash -c '\''exit $((7 * PMI_RANK))'\' 'worker 0 ended with exit code [0-9]+'; show hydra-code
+    check "MPICH: mpiexec's exit code is swallowed: the rank's counts" fails hydra-swallowed 'mpiexec.hydra -np 4 bash -c '\''exit $((7 * (PMI_RANK == 2)))'\'' || true' \
+        'failed: worker 0, rank 0 ended with exit code [0-9]+: the proxy of MPI: a rank that it started ended so'; show hydra-swallowed
+    check "MPICH: a second try" succeeds hydra-again 'mpiexec.hydra -np 4 false || mpiexec.hydra -np 4 true' '1 proxy of MPI ended with 0'; show hydra-again
     check "MPICH: mpiexec is killed and the script ends with 0" fails hydra-shot 'mpiexec.hydra -np 4 bash -c "touch $1/has-begun; sleep 60" & until [ -e $1/has-begun ]; do sleep 0.1; done; kill -9 $!; exit 0' \
         'failed: worker 0, rank 0 ended with exit code [0-9]+.*: the proxy of MPI'; show hydra-shot
 }
