@@ -24,14 +24,12 @@ struct store_info {
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     int64_t changed_ns;          /* of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
-    /* Of a link that leads to nothing in the volume, or an invalid name: why; all else is 0.
-     * Else NULL. Borrowed. */
-    const char *fault;
-    /* ... of a name with more than STORE_NAME_MAX bytes, which is cut and may match any pattern, or
-     * of a folder whose content has more than STORE_DEPTH_MAX parts (with a slash at its end). */
-    bool is_beyond;
-    bool is_folder;   /* ... of a link to a folder, or left out */
-    bool is_left_out; /* only from store_list_all */
+    const char *fault; /* of a link that leads to nothing in the volume, or an invalid name: why;
+                        * all else is 0. Else NULL. Borrowed */
+    bool is_beyond;    /* ... of a name beyond the limits, which is cut, or of a folder ("x/") of
+                        * such names: it may match any pattern */
+    bool is_folder;    /* ... of a link to a folder, or left out */
+    bool is_left_out;  /* only from store_list_all */
 };
 struct store_abilities {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
@@ -98,10 +96,6 @@ NODISCARD int store_put(struct store *store, const char *name, const void *data,
 /* A missing object is not an error. The object may come back after a power failure. */
 NODISCARD int store_remove(struct store *store, const char *name, struct error *err);
 
-/* How much of a name a listing passes on: STORE_NAME_MAX bytes at most, and whole characters if it
- * is text. Pure. */
-size_t store_shown_size(const char *name);
-
 /* Called by the functions below for each name. Returns -1 with *err, 0 to continue, 1 to stop.
  * info: NULL if the store would have to query it for each name (volumes). Must not free the
  * store. */
@@ -117,7 +111,7 @@ NODISCARD int store_list(struct store *store, const char *prefix, const char *af
                          store_each *each, void *context, struct error *err);
 /* Like store_list, and with links that leave the volume, are broken, or lead to a folder that is
  * not listed itself (links to folders are not followed), and names that store_get refuses, cut to
- * STORE_NAME_MAX (of several that are the same then, one): they have an info with a fault. */
+ * STORE_NAME_MAX (those that are the same then once): they have an info with a fault. */
 NODISCARD int store_list_links(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 /* Like store_list_links, with info for all: volumes stat each file, which takes a microsecond or,

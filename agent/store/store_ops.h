@@ -60,6 +60,10 @@ struct store_upload {
     int64_t size_bytes;  /* added so far, kept by store.c */
 };
 
+/* How much of a name a listing passes on: STORE_NAME_MAX bytes at most, and whole characters if it
+ * is text. Pure. */
+size_t store_shown_size(const char *name);
+
 /* For kinds that wrap another store (a test's): what store_open does after a kind's open. */
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes);
 

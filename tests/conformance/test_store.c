@@ -103,7 +103,7 @@ static int note_beyond(void *context, const char *name, const struct store_info 
     return 0;
 }
 
-/* Names that no call takes are told once, cut, and what is behind them is listed. */
+/* Names that no call takes are listed once, cut, and what is behind them, too. */
 static void names_beyond_the_limits(void) {
     struct error err = {0};
     char told[2048 + 4096] = "", wide[201];
@@ -116,7 +116,7 @@ static void names_beyond_the_limits(void) {
     CHECK(strstr(told + 1024, "storetest/in/b/www") == told + 1024);
     CHECK(text_ends(told + 1024, "...: a name that begins so is longer than 2048 bytes"));
     AUTO(text_freep) char *cut = x_strdup(told + 2048);
-    told[0] = 0; /* one that continues does not tell it again */
+    told[0] = 0; /* a listing that continues has it no more */
     CHECK_OK(store_list_all(store, "b/", cut, note_beyond, told, &err), &err);
     CHECK_STR(told, "3 of b/z ");
     told[0] = 0;

@@ -11,7 +11,7 @@
 
 enum {
     SLICE_BYTES = 64 << 10,
-    LINE_BYTES_MAX = 32 << 10,           /* more is no path, but another file than a manifest */
+    LINE_BYTES_MAX = 32 << 10,           /* a longer one shows another file than a manifest */
     CURSOR_BYTES = 21 + STORE_TOKEN_MAX, /* "OFFSET TOKEN" */
 };
 
@@ -92,7 +92,7 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
     char cursor[CURSOR_BYTES + 1], path[STORE_NAME_MAX + 1];
     snprintf(cursor, sizeof cursor, "%lld %s", (long long)end, manifest->info.token);
     bool is_long = size > STORE_NAME_MAX;
-    size = is_long ? store_shown_size(line) : size;
+    size = MIN(size, (size_t)STORE_NAME_MAX);
     memcpy(path, line, size);
     path[size] = 0;
     manifest->count++;

@@ -4,9 +4,9 @@
 
 #include "agent/store/store.h"
 
-/* path: below the input's folder, borrowed; it may not be UTF-8. fault: NULL, or why it is no
- * object's name: it is longer than STORE_NAME_MAX, and cut. cursor: where its line ends. -1 with
- * *err ends the reading. */
+/* path: below the input's folder, borrowed; it may not be UTF-8. fault: NULL, or why it
+ * cannot be an object's name: it is longer than STORE_NAME_MAX, and cut. cursor: where its line
+ * ends. -1 with *err ends the reading. */
 typedef int input_manifest_each(void *context, const char *path, const char *fault,
                                 const char *cursor, struct error *err);
 

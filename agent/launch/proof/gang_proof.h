@@ -39,7 +39,7 @@ struct gang_rank_report {
 /* By what a success is proven. */
 enum gang_proof_by {
     GANG_PROOF_COMMAND,   /* the exit of spec.command alone: it has started no rank that we know */
-    GANG_PROOF_PROXIES,   /* the exits of the proxies, and what is known of their ranks' */
+    GANG_PROOF_PROXIES,   /* the exits of the proxies, and those of their ranks that they saw */
     GANG_PROOF_RANKS,     /* each rank's exit */
     GANG_PROOF_PROCESSES, /* each process's exit (Torchrun, None) */
 };
