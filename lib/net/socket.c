@@ -4,6 +4,7 @@
 #include "lib/buffer.h"
 #include "lib/digest.h"
 #include "lib/net/address.h"
+#include "lib/net/tls_limit.h"
 #include "lib/time/clock.h"
 
 #include <libwebsockets.h>
@@ -12,6 +13,8 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TLS_MESSAGES_MAX = 64 /* of a connection, without data; our server sends two */ };
 
 struct message {
     struct message *next;
@@ -200,12 +203,18 @@ static int send_next(struct lws *wsi, struct socket_client *socket) {
     return failed ? -1 : 0;
 }
 
+/* Any program at that address may send such messages before it has shown a certificate. */
+static int set_up_tls(SSL_CTX *tls) {
+    tls_limit_set(tls, TLS_MESSAGES_MAX);
+    return SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 ? 0 : -1;
+}
+
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t size) {
     struct socket_client *socket = NULL;
     switch (reason) {
     case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_CLIENT_VERIFY_CERTS:
-        return SSL_CTX_set_min_proto_version(user, TLS1_3_VERSION) == 1 ? 0 : -1;
+        return set_up_tls(user);
     case LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION:
         return verify(wsi, user);
     case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
