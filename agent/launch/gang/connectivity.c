@@ -5,19 +5,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-enum {
-    TARGETS_MAX = 2,
-    NO_DESCRIPTOR_MS = 100, /* until the next try to accept when there is none left */
-};
+enum { TARGETS_MAX = 2 };
 
 struct target {
     int index;
@@ -29,9 +22,6 @@ struct target {
 };
 
 struct connectivity {
-    int fd, port;
-    int end_fd;       /* an eventfd: the thread ends */
-    pthread_t thread; /* let_in */
     bool is_busy;
     struct target targets[TARGETS_MAX];
     size_t count;
@@ -44,84 +34,27 @@ static int parse(const char *address, int port, struct address *ret_address, str
     return address_parse(text, ret_address, err);
 }
 
-/* Accepts connections of other pods and closes them; who connects has been answered by the kernel.
- * A thread of its own: anybody may connect, any number of times, and the kernel answers no pod
- * while its queue is full of them. */
-static void *let_in(void *context) {
-    const struct connectivity *connectivity = context;
-    struct pollfd fds[] = {{.fd = connectivity->fd, .events = POLLIN},
-                           {.fd = connectivity->end_fd, .events = POLLIN}};
-    for (;;) {
-        bool is_woken = poll(fds, ARRAY_LEN(fds), -1) > 0;
-        if (is_woken && fds[1].revents) {
-            return NULL;
-        }
-        int fd = is_woken ? accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (fd >= 0) {
-            fd_closep(&fd);
-        } else if (is_woken && errno != EAGAIN && errno != ECONNABORTED) {
-            poll(&fds[1], 1, NO_DESCRIPTOR_MS);
-        }
-    }
-}
-
-static int start_thread(struct connectivity *connectivity, struct error *err) {
-    sigset_t all, before;
-    connectivity->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (connectivity->end_fd < 0) {
-        return error_from_errno(err, errno, "eventfd");
-    }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
-    int why = pthread_create(&connectivity->thread, NULL, let_in, connectivity);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return why ? error_from_errno(err, why, "cannot start a thread") : 0;
-}
-
-int connectivity_open(const char *address, struct connectivity **ret_connectivity,
-                      struct error *err) {
-    struct address own;
-    struct connectivity *connectivity = x_calloc(1, sizeof *connectivity);
-    connectivity->fd = connectivity->end_fd = -1;
-    if (parse(address, 0, &own, err) < 0 || address_listen(&own, &connectivity->fd, err) < 0 ||
-        start_thread(connectivity, err) < 0) {
-        fd_closep(&connectivity->end_fd);
-        fd_closep(&connectivity->fd);
-        free(connectivity);
-        return error_context(err, "%s", address);
-    }
-    connectivity->port = own.port;
-    *ret_connectivity = connectivity;
-    return 0;
+struct connectivity *connectivity_new(void) {
+    return x_calloc(1, sizeof(struct connectivity));
 }
 
 void connectivity_end(struct connectivity *connectivity) {
-    for (size_t i = 0; connectivity && i < connectivity->count; i++) {
+    for (size_t i = 0; i < connectivity->count; i++) {
         fd_closep(&connectivity->targets[i].fd);
     }
-    if (connectivity) {
-        connectivity->is_busy = false;
-        connectivity->count = 0;
-    }
+    connectivity->is_busy = false;
+    connectivity->count = 0;
 }
 
 void connectivity_free(struct connectivity *connectivity) {
     if (connectivity) {
         connectivity_end(connectivity);
-        (void)eventfd_write(connectivity->end_fd, 1);
-        pthread_join(connectivity->thread, NULL);
-        fd_closep(&connectivity->end_fd);
-        fd_closep(&connectivity->fd);
         free(connectivity);
     }
 }
 
-int connectivity_port(const struct connectivity *connectivity) {
-    return connectivity ? connectivity->port : 0;
-}
-
 bool connectivity_is_busy(const struct connectivity *connectivity) {
-    return connectivity && connectivity->is_busy;
+    return connectivity->is_busy;
 }
 
 static void add(struct connectivity *connectivity, const struct gang_table_row *row, int own) {
@@ -140,7 +73,7 @@ void connectivity_begin(struct connectivity *connectivity, const struct gang_tab
                         int index, int64_t now_ms) {
     int place = gang_table_place(table, index);
     connectivity_end(connectivity);
-    if (connectivity && place >= 0) {
+    if (place >= 0) {
         add(connectivity, &table->rows[((size_t)place + 1) % table->count], index);
         add(connectivity, &table->rows[0], index);
         connectivity->is_busy = true;

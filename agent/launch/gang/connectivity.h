@@ -1,8 +1,8 @@
 /* connectivity.h: checks, before the ranks start, that the pods of a round can reach each other.
- * Each pod listens on a random port, as MPI does, and connects to the next pod of the table and to
- * member 0. So a NetworkPolicy that blocks them is reported with the pods' names, instead of a
- * collective that hangs. A thread of its own accepts connections of other pods, and of strangers,
- * and closes them; they are not read. Not thread-safe; nothing blocks. */
+ * Each pod has a tunnel (tunnel.h), which listens on a random port, as MPI does, and connects to
+ * those of the next pod of the table and of member 0. So a NetworkPolicy that blocks them is
+ * reported with the pods' names, instead of a collective that hangs. The key is not shown: that the
+ * kernel answers is enough. Not thread-safe; nothing blocks. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"
@@ -22,13 +22,8 @@ enum connectivity_state {
 
 struct connectivity;
 
-/* Listens at that address (IPv4 or IPv6). */
-NODISCARD int connectivity_open(const char *address, struct connectivity **ret_connectivity,
-                                struct error *err);
-/* The check may be NULL, here and below: then there is none, and the state is IDLE. */
-void connectivity_free(struct connectivity *connectivity);
-/* The port to put into the pod's row of the table; 0: none. */
-int connectivity_port(const struct connectivity *connectivity);
+struct connectivity *connectivity_new(void);
+void connectivity_free(struct connectivity *connectivity); /* accepts NULL */
 /* Starts a check by this table for the pod of that index, and drops the one before. Rows without a
  * connectivity_port are skipped. */
 void connectivity_begin(struct connectivity *connectivity, const struct gang_table *table,

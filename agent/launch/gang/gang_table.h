@@ -9,7 +9,7 @@ struct gang_table_row {
     int index;             /* of the pod */
     int slots;             /* ranks of this pod */
     int port;              /* a free port of this pod, for the user's program */
-    int connectivity_port; /* where its connectivity check listens (connectivity.h); 0: none */
+    int connectivity_port; /* where it can be reached, if at all (connectivity.h); 0: nowhere */
     int tunnel_port;       /* where launchers of other pods come in (tunnel.h); 0: none */
     char address[46];      /* of the pod, IPv4 or IPv6 */
 };

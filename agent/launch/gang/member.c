@@ -70,9 +70,13 @@ static void handle_end(struct member *member, const struct process_group_end *en
     }
 }
 
-/* The pods whose launchers may connect to each other. */
+/* The pods whose launchers may connect to each other. Where there are none, the tunnel leads
+ * nowhere. */
 static void open_round(struct member *member) {
     const struct gang_table *table = &member->table;
+    if (!member->preload) {
+        return;
+    }
     struct tunnel_host *hosts = x_calloc(table->count + 1, sizeof *hosts);
     for (size_t i = 0; i < table->count; i++) {
         const struct gang_table_row *row = &table->rows[i];
@@ -129,12 +133,8 @@ static void on_table(struct member *member, struct gang_message *message) {
         member_fail(member, 1, "the hostfile", err.text);
         return;
     }
-    if (member->connectivity) {
-        connectivity_begin(member->connectivity, &member->table, member->job->index,
-                           clock_monotonic_ms());
-    } else {
-        member_send(member, &(struct gang_message){.type = GANG_MESSAGE_READY});
-    }
+    connectivity_begin(member->connectivity, &member->table, member->job->index,
+                       clock_monotonic_ms());
 }
 
 static void check_connectivity(struct member *member, int64_t now_ms) {
@@ -270,7 +270,7 @@ static void on_opened(void *context) {
                                  .index = job->index,
                                  .slots = job->gang.slots,
                                  .port = member->port,
-                                 .connectivity_port = connectivity_port(member->connectivity),
+                                 .connectivity_port = tunnel_port(member->tunnel),
                                  .tunnel_port = tunnel_port(member->tunnel),
                                  .attempt = job->attempt,
                                  .seen = member->seen_attempt,
@@ -455,27 +455,32 @@ static int write_preload(struct member *member, struct error *err) {
     return 0;
 }
 
-/* Pods of `windlass run` share the machine's loopback, and one mpirun starts all ranks itself:
- * these need no way between pods. Elsewhere a pod without one could not take part, and mpirun
- * would listen for everybody: it does not start. What UNSUPPORTED says holds for all pods alike. */
+/* Where other pods connect to: the check whether they can and, with mpirun, its launchers. Pods of
+ * `windlass run` share the machine's loopback, and one mpirun starts all ranks itself: they need
+ * none. Elsewhere a pod without one could not take part in an mpirun, which would listen for
+ * everybody: it does not start. What UNSUPPORTED says holds for all pods alike. */
 static int open_tunnel(struct member *member, struct error *err) {
     const struct launch_job *job = member->job;
-    if (job->launcher != GANG_LAUNCHER_MPI) {
-        return 0;
-    }
+    bool needs_one = job->launcher == GANG_LAUNCHER_MPI;
     struct error why = {0};
-    int written = write_preload(member, &why);
-    if (written < 0 && why.kind == ERROR_UNSUPPORTED) {
+    int result = needs_one ? write_preload(member, &why) : 0;
+    if (result < 0 && why.kind == ERROR_UNSUPPORTED) {
         log_event(LOG_WARNING, "mpirun listens on all addresses: %s", why.text);
-        return 0;
+        error_clear(&why);
+        needs_one = false;
+        result = 0;
     }
-    if (written < 0) {
+    if (result == 0 && !address_is_loopback(job->address)) {
+        result = tunnel_open(job->address, job->token, job->index, &member->tunnel, &why);
+    }
+    if (result < 0 && needs_one) {
         *err = why;
-    } else if (address_is_loopback(job->address) ||
-               tunnel_open(job->address, job->token, job->index, &member->tunnel, err) == 0) {
-        return 0;
+        return error_context(err, "mpirun would listen on all addresses");
     }
-    return error_context(err, "mpirun would listen on all addresses");
+    if (result < 0) {
+        log_event(LOG_WARNING, "whether pods reach each other is not checked: %s", why.text);
+    }
+    return 0;
 }
 
 /* The trainer reports by the metric socket. A program's training does not depend on its reports. */
@@ -504,10 +509,6 @@ static int run_loop(struct member *member, const volatile sig_atomic_t *is_inter
         return -1;
     }
     open_status(member, path);
-    struct error unavailable = {0};
-    if (connectivity_open(member->job->address, &member->connectivity, &unavailable) < 0) {
-        log_event(LOG_WARNING, "connectivity check disabled: %s", unavailable.text);
-    }
     if (open_tunnel(member, err) < 0) {
         return -1;
     }
@@ -541,6 +542,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     AUTO(text_freep) char *name = digest_random(16);
     snprintf(member.incarnation, sizeof member.incarnation, "%s", name);
     member.link = link_new(send_text, &member);
+    member.connectivity = connectivity_new();
     member.reports_end = &member.reports;
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = run_loop(&member, is_interrupted, err);

@@ -94,7 +94,7 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
                           : id == MEMBER_PREPARE ? LAUNCH_PREPARE
                                                  : LAUNCH_PROCESS,
                           &variables);
-    if (id >= MEMBER_SPAWNED && tunnel_variable(member->tunnel)) { /* daemons of mpirun */
+    if (id >= MEMBER_SPAWNED && member->preload && tunnel_variable(member->tunnel)) { /* orted */
         launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", tunnel_variable(member->tunnel));
     }
     if (id >= MEMBER_SPAWNED) {

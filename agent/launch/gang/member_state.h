@@ -64,11 +64,11 @@ struct member {
 
     /* The round. */
     struct gang_table table;
-    int64_t round;                     /* of the table; 0: none */
-    int master_port, port;             /* free ports: member 0's, and this pod's */
-    struct connectivity *connectivity; /* NULL: no check */
-    struct tunnel *tunnel;             /* NULL: this pod has no address of its own */
-    char *preload;                     /* the library for mpirun (preload.c); NULL: none */
+    int64_t round;         /* of the table; 0: none */
+    int master_port, port; /* free ports: member 0's, and this pod's */
+    struct connectivity *connectivity;
+    struct tunnel *tunnel; /* NULL: this pod has no address of its own */
+    char *preload;         /* the library for mpirun (preload.c); NULL: none */
     bool is_prepared, is_preparing, has_failed, is_stopping;
     char failure[PROCESS_GROUP_DETAIL_MAX]; /* if has_failed */
     int failure_code;

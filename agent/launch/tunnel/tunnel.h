@@ -1,6 +1,7 @@
-/* tunnel.h: carries the connections of MPI's launchers (mpirun, orted) between the pods of a gang,
- * encrypted. Mpirun and its daemons listen on loopback only (preload.c); a launcher's connection to
- * another pod goes through both pods' agents:
+/* tunnel.h: a pod's port for the other pods of its gang. It shows them that they reach this pod
+ * (connectivity.h), and carries the connections of MPI's launchers (mpirun, orted), encrypted.
+ * Mpirun and its daemons listen on loopback only (preload.c); a launcher's connection to another
+ * pod goes through both pods' agents:
  *
  *     launcher -> 127.0.0.1, this agent -> TLS with a key made of the job's token -> the other
  *     pod's agent -> 127.0.0.1, the launcher that listens there
@@ -37,5 +38,6 @@ int tunnel_port(const struct tunnel *tunnel);
 /* The value of PRELOAD_VARIABLE for launchers that connect to other pods, a secret; NULL: none.
  * Borrowed. */
 const char *tunnel_variable(const struct tunnel *tunnel);
-/* A round begins with these pods, or ends (count 0). Connections of the last round are closed. */
+/* A round begins with these pods, or ends (count 0). Connections of the last round are closed.
+ * Without pods no one gets through, not even with the key. */
 void tunnel_set_hosts(struct tunnel *tunnel, const struct tunnel_host *hosts, size_t count);

@@ -2,8 +2,8 @@
 # What listens in every kind of pod, and what a stranger gets there without a secret: coordinator, workers of both
 # programs and one with a model server, NAME-0 and members of a gang under mpirun, of a training, of Torchrun and of no
 # launcher, trigger watcher, registrar, controller, each a network namespace; the stranger is a fourth machine. A port
-# that all may reach must be one of these doors: TLS 1.3 that answers 401 and 403 (hub), TLS with a key of the pod's own
-# (keyed), one that closes each connection at once and reads nothing (closes), or the controller's two words for probes.
+# that all may reach must be one of these doors: TLS 1.3 that answers 401 and 403 (hub), TLS with a key made of the job's
+# token (keyed), metrics that want a token (metrics), or the controller's two words for probes (probes).
 # A port that is not ours but MPI's, within a rank, is a `rank`.
 # (A Sweep's trials are gangs, and what it registers a registrar; its page, and what status shows, are files and text.)
 set -u
@@ -40,13 +40,6 @@ is_keyed() {
     said=$(net_run 4 timeout 20 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:} && printf 'HELO x\r\n\r\n' >&3 && timeout 15 head -c 64 <&3 | tr -d '\0'" 2>/dev/null)
     [ -z "$said" ] || [[ $said == $'\x15\x03'* ]] # a TLS alert
 }
-# What is sent to it is never read: it closes while nothing was sent, and says nothing.
-closes() {
-    local said
-    said=$(net_run 4 timeout 20 openssl s_client -tls1_3 -connect "$1" -psk "$(printf '%064d' 1)" </dev/null 2>&1)
-    [[ $said == *'read 0 bytes'* && $said != *alert* ]] &&
-        [ "$(net_run 4 timeout 20 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:} && head -c 1 <&3 | wc -c")" = 0 ]
-}
 is_rank() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q 'windlass-trainer train '; }
 is_probes() {
     [ "$(asks_get "http://$1/healthz")" = 200 ] && [ "$(cat "$work/page")" = ok ] && [[ $(asks_get "http://$1/readyz") == [25]* ]] &&
@@ -64,7 +57,6 @@ doors() {
         elif is_metrics "$port"; then found+=(metrics)
         elif is_probes "$port"; then found+=(probes)
         elif is_keyed "$port"; then found+=(keyed)
-        elif closes "$port"; then found+=(closes)
         elif is_rank "$pid"; then found+=(rank)
         else found+=("OPEN:${at##*:}:$program")
         fi
@@ -172,8 +164,21 @@ gang_spec() { # FIELDS
     fill_spec "$work/gang.json" "$(jq -cn "{workers: 3, minWorkers: 3, launcher: \"MPI\", restart: {maxRestarts: 0, backoffSeconds: 0, waitSeconds: 60, hangSeconds: 300}} + $1")"
 }
 spec_schema crds/disttrain.yaml "$work/gang.json"
-# Without mpirun there is no tunnel: the hub, and the check of connections. (What Torchrun's and other programs listen on is
-# theirs: MASTER_PORT of docs/launch.md.)
+# Without mpirun there is the tunnel's port all the same: pods find out by it whether they reach each other. It leads nowhere,
+# not even with the key. (What Torchrun's and other programs listen on is theirs: MASTER_PORT of docs/launch.md.)
+with_key() { # ARGUMENT...: the port of NAME-0's tunnel, with the key made of the token
+    local port key
+    port=$(listeners 1 | sed -n 's/^tcp .*:\([0-9]*\) windlass-.*/\1/p' | grep -vx 8443)
+    key=$(printf 'windlass tunnel 1' | openssl dgst -sha256 -hmac "$token" | sed 's/.*= *//')
+    net_run 4 timeout 60 openssl s_client -tls1_3 -connect "10.77.0.1:$port" -psk_identity 'worker 0' -psk "$key" "$@" 2>/dev/null
+}
+is_let_in() { with_key </dev/null | grep -q ', TLSv1.3, Cipher is TLS'; }
+# The way to NAME-0's port 8443 (0x20fb) is asked for: "o", and then what listens there, or the end.
+way_to_port() {
+    local byte=
+    IFS= read -r -N 1 -t 60 byte < <(printf '\x20\xfb' | with_key -quiet)
+    echo "$byte"
+}
 for launcher in None Torchrun; do
     # shellcheck disable=SC2016 # the ranks' shell
     spec=$(gang_spec "{launcher: \"$launcher\", command: [\"bash\", \"-c\", \">\$out/$launcher.\$BASHPID; sleep 600\"]}")
@@ -181,9 +186,11 @@ for launcher in None Torchrun; do
     each_runs() { [ "$(find "$work/out" -name "$launcher.*" | wc -l)" = 3 ]; }
     check "a gang runs with the launcher $launcher" until_true 60 each_runs
     [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
-    check "NAME-0 has the hub's door, and one that reads nothing" doors 1 "closes hub"
-    check "a member has one that reads nothing" doors 2 closes
-    check "each of them" doors 3 closes
+    check "NAME-0 has the hub's door, and one with the job's key" doors 1 "hub keyed"
+    check "a member has one with the job's key" doors 2 keyed
+    check "each of them" doors 3 keyed
+    check "to which the token's key belongs" is_let_in
+    check "and which leads nowhere, without an mpirun" [ "$(way_to_port)" = '' ]
     clear_machines
 done
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
@@ -193,9 +200,10 @@ if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     all_run() { [ "$(find "$work/out" -name 'rank.*' | wc -l)" = 3 ]; }
     check "a gang runs under mpirun" until_true 120 all_run
     [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
-    check "NAME-0 has the hub's door, those with its pod's key, and one that reads nothing" doors 1 "closes hub keyed"
-    check "a member has those with its pod's key, and one that reads nothing" doors 2 "closes keyed"
-    check "each of them" doors 3 "closes keyed"
+    check "NAME-0 has the hub's door, and one with the job's key" doors 1 "hub keyed"
+    check "a member has one with the job's key" doors 2 keyed
+    check "each of them" doors 3 keyed
+    check "which leads who has the key to a port" [ "$(way_to_port)" = o ]
     stop
     # A training's ranks: what MPI itself listens on asks for nothing, and only a NetworkPolicy closes it (docs/launch.md).
     training='{trainer: {model: {new: "MLP", classes: 3, shape: [3, 12, 12]}, data: {train: {synthetic: {count: 600, classes: 3, shape: [3, 12, 12]}}},
@@ -212,8 +220,8 @@ if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     seldom() { while kill -CONT "${ranks[@]}" && nap 0.05 && kill -STOP "${ranks[@]}" && nap 0.45; do :; done; }
     seldom &
     pids+=($!)
-    check "beside MPI's ports of its ranks it has those of a gang" doors 1 "closes hub keyed rank"
-    check "and so has a member" doors 2 "closes keyed rank"
+    check "beside MPI's ports of its ranks it has those of a gang" doors 1 "hub keyed rank"
+    check "and so has a member" doors 2 "keyed rank"
     clear_machines
 else
     echo "skip the gang: Open MPI is not here"

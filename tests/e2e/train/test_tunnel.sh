@@ -56,7 +56,7 @@ show() {
 }
 # What listens in the pods: "MACHINE ADDRESS:PORT PROGRAMS" (a program hands on what it does not close).
 listeners() { for i in 1 2 3; do net_run "$i" ss -Hltnp | sed -E "s/^LISTEN +[0-9]+ +[0-9]+ +([^ ]+) .*users:/$i \1 /; s/ +$//"; done; }
-# The agent listens for the hub's members, for other pods' launchers and for the check of connections; nothing else does.
+# The agent listens for the hub's members and for other pods; nothing else does.
 only_agents() {
     listeners >"$out/heard"
     grep -q "^1 127\.0\.0\.1:[0-9]* .*\"$1\"" "$out/heard" && ! grep -vE ' (127\.0\.0\.1|\[::1\]|\[::ffff:127\.0\.0\.1\]):[0-9]+ ' "$out/heard" | grep -v ' (("windlass-shim",[^()]*))$'
@@ -128,9 +128,10 @@ no_token() {
         ! shakes_hands "$port" || { echo "# $port needs no key"; return 1; }
         ! shakes_hands "$port" -psk_identity worker -psk "$(printf '%064d' 1)" || { echo "# $port takes any key"; return 1; }
         ! shakes_hands "$port" -psk_identity 'worker 0' -psk "$(printf '%s' "$token" | sha256sum | cut -c1-64)" || { echo "# $port takes another key"; return 1; }
-        ! patience=60 shakes_hands "$port" -psk_identity 'worker 0' -psk "$right" || opened=$((opened + 1))
+        patience=60 shakes_hands "$port" -psk_identity 'worker 0' -psk "$right" || { echo "# $port does not take the right key"; return 1; }
+        opened=$((opened + 1))
     done < <(grep '^1 .*"windlass-shim"' "$out/heard")
-    [ $opened = 1 ] || { echo "# $opened ports take the right key"; return 1; } # (the other one is the check of connections)
+    [ $opened = 1 ] || { echo "# $opened ports take the right key"; return 1; }
 }
 # A rank's environment is the user's: nothing of what its launcher has.
 clean() { ! grep -qE '^(LD_PRELOAD|WINDLASS_TUNNEL)=' "$out"/env.*; }

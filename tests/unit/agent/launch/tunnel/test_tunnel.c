@@ -419,6 +419,36 @@ static void test_pods_at_once(void) {
     close_tunnels();
 }
 
+/* Whether the kernel answers a connection in time; it closes again without a word. */
+static bool is_answered(const struct sockaddr_in *to) {
+    struct pollfd made = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                          .events = POLLOUT};
+    int why = 0;
+    socklen_t size = sizeof why;
+    bool is_made = connect(made.fd, (const struct sockaddr *)to, sizeof *to) == 0 ||
+                   (errno == EINPROGRESS && poll(&made, 1, WAIT_MS) == 1 &&
+                    getsockopt(made.fd, SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why == 0);
+    fd_closep(&made.fd);
+    return is_made;
+}
+
+/* Who only asks whether there is an answer, as the check of connections does, gets one, though more
+ * have come than the kernel's queue holds. */
+static void test_more_than_the_queue(void) {
+    enum { ALL = SOMAXCONN + 1000 };
+    int answered = 0;
+    if (!*address) {
+        SKIP("no address but loopback");
+    }
+    open_tunnels("token", "token");
+    struct sockaddr_in to = at(address, tunnel_port(tunnels[0]));
+    while (answered < ALL && is_answered(&to)) {
+        answered++;
+    }
+    CHECK_INT(answered, ALL);
+    close_tunnels();
+}
+
 /* ---- this machine ---------------------------------------------------------------------------- */
 
 static void find_address(void) {
@@ -465,6 +495,7 @@ int main(int argc, char **argv) {
     TEST(test_who_may);
     TEST(test_crowd);
     TEST(test_pods_at_once);
+    TEST(test_more_than_the_queue);
     CHECK_OK(file_remove_tree(folder, &err), &err);
     return TEST_END();
 }
