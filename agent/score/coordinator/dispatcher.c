@@ -316,6 +316,7 @@ static void admit_all(struct dispatcher *dispatcher) {
 void dispatcher_start(struct dispatcher *dispatcher, struct prepared_job *prepared) {
     dispatcher->prepared = prepared;
     dispatcher->grants = true;
+    run_progress_recall(&dispatcher->progress, prepared->journal.requests);
     admit_all(dispatcher);
     dispatcher_settle(dispatcher);
 }
@@ -372,10 +373,25 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
 }
 
+/* What a worker's requests have cost: for second runs of the slowest 1 %, and for the coordinators
+ * after this one. The more workers, the more bytes that is, and the more seldom it is written. */
+static void note_metrics(struct dispatcher *dispatcher, const char *worker, const json_t *metrics) {
+    enum { EVERY_MS = 1000, EACH_MS = 125 };
+    struct run_progress *progress = &dispatcher->progress;
+    run_progress_metrics(progress, worker, metrics);
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t workers = (int64_t)json_object_size(progress->metrics);
+    if (metrics && now_ms - dispatcher->noted_ms >= MAX(EACH_MS * workers, (int64_t)EVERY_MS)) {
+        dispatcher->noted_ms = now_ms;
+        ledger_note_latency(ledger_of(dispatcher), run_progress_latency_ms(progress, 0.99));
+        commit_name_requests(journal_of(dispatcher)->log, progress->metrics);
+    }
+}
+
 /* What answers an earlier coordinator has no lease that is known here, and changes nothing. */
 static void on_batch(struct dispatcher *dispatcher, struct connection *connection,
                      const struct message *message) {
-    run_progress_metrics(&dispatcher->progress, connection->name, message->metrics);
+    note_metrics(dispatcher, connection->name, message->metrics);
     for (size_t i = 0; i < message->count; i++) {
         message->results ? on_result(dispatcher, connection, &message->results[i])
                          : on_published(dispatcher, connection, message->numbers[i]);

@@ -29,6 +29,7 @@ struct dispatcher {
     int64_t publishing;   /* committed leases whose files workers are publishing */
     int64_t published_ms; /* the last time one of them was sent or finished */
     int64_t losses;       /* workers that disconnected without a LEAVING message */
+    int64_t noted_ms;     /* when the cost of requests was last noted for others */
     struct error failure; /* the journal's first error; the job cannot continue then */
     bool is_paused;       /* between dispatcher_pause and dispatcher_resume */
     struct deferred_message *deferred, **deferred_end; /* messages, oldest first */

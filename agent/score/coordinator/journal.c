@@ -17,8 +17,6 @@ struct journal_range {
     int64_t first, cells;
 };
 
-static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
-
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static enum ledger_decision decision_of(enum commit_record_type type) {
@@ -59,6 +57,7 @@ static int renew_ledger(struct journal *journal, struct error *err) {
     ledger_free(journal->ledger);
     journal->ledger = ledger_new(&journal->ledger_options);
     journal->earlier_failure = (struct journal_first_failure){0};
+    tree_freep(&journal->requests);
     return journal->cells >= 0 ? ledger_extend(journal->ledger, journal->cells, journal->items,
                                                /* is_last= */ true, err)
                                : 0;
@@ -81,6 +80,7 @@ static int restore(void *context, const struct commit_head *head,
     if (head->number < journal->skips_to) {
         return 0;
     }
+    commit_keep_requests(&journal->requests, head);
     struct ledger_record entry = {.decision = decision_of(record->type),
                                   .first = record->first,
                                   .cells = record->cells,
@@ -196,6 +196,7 @@ void journal_release(struct journal *journal) {
     commit_free(TAKE(journal->log));
     ledger_free(TAKE(journal->ledger));
     tree_freep(&journal->programs);
+    tree_freep(&journal->requests);
     free(TAKE(journal->pending));
     free(TAKE(journal->broken));
 }
@@ -316,7 +317,7 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
         return 0;
     }
     struct ledger_counts total = ledger_read_counts(journal->ledger);
-    const char *text = succeeded ? succeeded_text : failed_text;
+    const char *text = succeeded ? "Succeeded" : "Failed";
     struct commit_record record = {.type = COMMIT_END,
                                    .cells = total.cells.total,
                                    .items = total.items.total,
@@ -518,8 +519,7 @@ static int publish(struct journal *journal, bool all, struct error *err) {
 }
 
 int journal_publish(struct journal *journal, struct error *err) {
-    bool has_any = ledger_unpublished(journal->ledger, 0) >= 0;
-    return has_any ? publish(journal, /* all= */ false, err) : 0;
+    return ledger_unpublished(journal->ledger, 0) < 0 ? 0 : publish(journal, /* all= */ false, err);
 }
 
 int journal_publish_all(struct journal *journal, struct error *err) {

@@ -39,6 +39,7 @@ struct journal {
     int64_t kept_count;      /* results and published files of this epoch that are stored */
     struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */
     json_t *programs; /* owned: of all workers that may have made its results (scored_by.h) */
+    json_t *requests; /* owned: of earlier coordinators' workers (commit_head); NULL: none */
     /* Private to journal.c. */
     struct ledger_options ledger_options;
     int64_t cells, items;          /* of the options */
@@ -116,8 +117,7 @@ typedef void journal_stored(void *context, const struct journal_entry *entry);
  * over: this job has failed; UNAVAILABLE: the store has accepted nothing for 5 minutes. */
 NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored *stored,
                            void *context, struct error *err);
-/* True: every record added so far is stored. */
-bool journal_is_stored(const struct journal *journal);
+bool journal_is_stored(const struct journal *journal); /* every record added so far */
 /* True: the store is slower than the workers: grant no leases until it is false. */
 bool journal_is_full(const struct journal *journal);
 

@@ -154,17 +154,55 @@ void run_progress_lose_also(struct run_progress *progress, const char *what, con
     }
 }
 
+static void set_metrics(struct run_progress *progress, const char *process,
+                        const json_t *metrics) {
+    enum { PROCESSES_MAX = 10000 };
+    progress->metrics = progress->metrics ? progress->metrics : json_object();
+    if (json_object_get(progress->metrics, process) ||
+        json_object_size(progress->metrics) < PROCESSES_MAX) {
+        json_object_set_new(progress->metrics, process, json_deep_copy(metrics));
+    }
+}
+
 void run_progress_metrics(struct run_progress *progress, const char *worker,
                           const json_t *metrics) {
-    enum { WORKERS_MAX = 10000 };
     if (!metrics) {
         return;
     }
-    progress->metrics = progress->metrics ? progress->metrics : json_object();
-    if (json_object_get(progress->metrics, worker) ||
-        json_object_size(progress->metrics) < WORKERS_MAX) {
-        json_object_set_new(progress->metrics, worker, json_deep_copy(metrics));
+    AUTO(text_freep)
+    char *process = x_printf("%s %lld", worker, (long long)tree_integer(metrics, "began", 0));
+    set_metrics(progress, process, metrics);
+}
+
+static struct request_metrics sum_metrics(const struct run_progress *progress) {
+    struct request_metrics sum = {0};
+    const char *name;
+    json_t *metrics;
+    json_object_foreach(progress->metrics, name, metrics) {
+        request_metrics_sum(&sum, metrics);
     }
+    return sum;
+}
+
+static int64_t tokens_of(const struct request_metrics *sum) {
+    return sum->counts[REQUESTS_TOKENS_IN] + sum->counts[REQUESTS_TOKENS_OUT];
+}
+
+void run_progress_recall(struct run_progress *progress, const json_t *metrics) {
+    const char *process;
+    json_t *told;
+    json_object_foreach((json_t *)(uintptr_t)metrics, process, told) {
+        if (request_metrics_is_json(told)) {
+            set_metrics(progress, process, told);
+        }
+    }
+    struct request_metrics sum = sum_metrics(progress);
+    progress->tokens_before = tokens_of(&sum);
+}
+
+int64_t run_progress_latency_ms(const struct run_progress *progress, double share) {
+    struct request_metrics sum = sum_metrics(progress);
+    return request_metrics_quantile_ms(&sum, share);
 }
 
 /* Money is a text: Kubernetes advises against floating point numbers. */
@@ -175,12 +213,8 @@ static void add_money(json_t *requests, const char *name, double money) {
 }
 
 static json_t *requests_json(const struct run_progress *progress, int64_t rows, int64_t now_ms) {
-    struct request_metrics sum = {0};
-    const char *name;
-    json_t *metrics, *requests = json_object();
-    json_object_foreach(progress->metrics, name, metrics) {
-        request_metrics_sum(&sum, metrics);
-    }
+    struct request_metrics sum = sum_metrics(progress);
+    json_t *requests = json_object();
     for (int i = 0; i < REQUESTS_COUNTS; i++) {
         json_object_set_new(requests, request_metrics_names[i], json_integer(sum.counts[i]));
     }
@@ -191,7 +225,7 @@ static json_t *requests_json(const struct run_progress *progress, int64_t rows, 
     bool is_over = progress->state > PROGRESS_RUNNING;
     double seconds =
         (double)((is_over ? progress->ended_ms : now_ms) - progress->started_ms) / 1000;
-    int64_t tokens = sum.counts[REQUESTS_TOKENS_IN] + sum.counts[REQUESTS_TOKENS_OUT];
+    int64_t tokens = tokens_of(&sum) - progress->tokens_before;
     if (progress->started_ms >= 0 && seconds > 0) {
         json_object_set_new(requests, "tokensPerSecond",
                             json_integer((json_int_t)((double)tokens / seconds)));

@@ -59,7 +59,7 @@ static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) 
     struct ledger_lease lease = ledger_view(ledger, index);
     struct ledger_slot *slot = &ledger->slots.of[ledger->slots.leases[index].slot];
     if (slot->head == index && slot->stuck_lease < 0) { /* the next head has not begun */
-        slot->stuck_lease = lease.lease;
+        slots_set_stuck(&ledger->slots, slot, lease.lease);
     }
     slots_drop(&ledger->slots, index, /* is_late= */ false, now_ms);
     record_revoked(ledger, &lease, LEDGER_IGNORED, "");
@@ -225,7 +225,7 @@ static void lose_slot(struct ledger *ledger, int index) {
     static const struct bad_end lost = {.fault = LEDGER_MACHINE,
                                         .cause = "too many of its workers were lost"};
     slot->is_present = false;
-    slot->stuck_lease = -1;
+    slots_set_stuck(&ledger->slots, slot, -1);
     for (bool is_head = true; slot->held; is_head = false) {
         struct ledger_lease lease = ledger_view(ledger, slot->head);
         bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, slot->started_ms);
@@ -282,13 +282,8 @@ static int idle_slot_for(const struct ledger *ledger, int worker) {
     return index;
 }
 
-static int64_t slow_ms(const struct ledger *ledger, const struct queued_lease *lease) {
-    int64_t median_us = sizes_median_us(&ledger->sizes, lease->cells);
-    return median_us < 0 ? -1 : MAX(2 * median_us / 1000, (int64_t)LEDGER_SLOW_MS);
-}
-
 /* When the next lease becomes slow that an idle slot could duplicate, and which; INT64_MAX: none.
- * Leases that have not begun are slow after LEDGER_SLOW_MS, others after twice the median. The list
+ * Leases that have not begun are slow after LEDGER_SLOW_MS, others after ledger_slow_ms. The list
  * is sorted by age, so the walk ends where no lease is old enough to become slow earlier. */
 static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *ret_slot) {
     const struct slots *slots = &ledger->slots;
@@ -310,7 +305,7 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         if (has_begun && !ledger_may_repeat(ledger)) {
             continue;
         }
-        int64_t after_ms = has_begun ? slow_ms(ledger, lease) : LEDGER_SLOW_MS;
+        int64_t after_ms = has_begun ? ledger_slow_ms(ledger, lease->cells) : LEDGER_SLOW_MS;
         int64_t due_ms = (has_begun ? holder->started_ms : lease->granted_ms) + after_ms;
         int slot = has_begun ? idle_slot_for(ledger, lease->worker) : slots->first[LIST_IDLE];
         if (after_ms >= 0 && slot >= 0 && due_ms < best_ms) {
@@ -422,7 +417,7 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms,
              waits ? "its worker was not ready for it" : "no result",
              (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
     if (slot->stuck_lease < 0) { /* otherwise the worker never began this lease */
-        slot->stuck_lease = ret_revoked->lease.lease;
+        slots_set_stuck(&ledger->slots, slot, ret_revoked->lease.lease);
     }
     bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
     while (slot->held) {
@@ -474,9 +469,10 @@ void ledger_set_ready(struct ledger *ledger, int worker, int64_t lease, bool is_
 /* The worker has reported the lease that blocked its slot. */
 static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease, int64_t now_ms) {
     const struct worker *it = &ledger->workers[worker];
-    for (int slot = it->first_slot; slot < it->first_slot + it->slots; slot++) {
+    int end = ledger->slots.stuck > 0 ? it->first_slot + it->slots : 0;
+    for (int slot = it->first_slot; slot < end; slot++) {
         if (ledger->slots.of[slot].stuck_lease == lease) {
-            ledger->slots.of[slot].stuck_lease = -1;
+            slots_set_stuck(&ledger->slots, &ledger->slots.of[slot], -1);
             slots_set_ready(&ledger->slots, slot, /* is_ready= */ true, now_ms);
             slots_place(&ledger->slots, slot);
         }

@@ -83,6 +83,9 @@ void ledger_leave(struct ledger *ledger, int worker);
  * leases once ledger_check_thresholds fails. */
 bool ledger_next_lease(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
+/* 99 % of the answers of a model server come within p99_ms: no lease that has begun is slow before
+ * that time. 0: nothing is known. */
+void ledger_note_latency(struct ledger *ledger, int64_t p99_ms);
 /* Limits leases to this many cells from now on (is_auto), because the description of more cells
  * does not fit into one message. */
 void ledger_limit_lease_cells(struct ledger *ledger, int32_t cells);

@@ -179,6 +179,16 @@ bool ledger_may_repeat(const struct ledger *ledger) {
     return !ledger->options.runs_once && ledger->seconds < most;
 }
 
+int64_t ledger_slow_ms(const struct ledger *ledger, int32_t cells) {
+    int64_t median_us = sizes_median_us(&ledger->sizes, cells);
+    int64_t least_ms = MAX(ledger->p99_ms, (int64_t)LEDGER_SLOW_MS);
+    return median_us < 0 ? -1 : MAX(2 * median_us / 1000, least_ms);
+}
+
+void ledger_note_latency(struct ledger *ledger, int64_t p99_ms) {
+    ledger->p99_ms = p99_ms;
+}
+
 bool ledger_find_exceeded(const struct ledger *ledger,
                           char ret_text[static LEDGER_THRESHOLD_BYTES]) {
     const struct ledger_options *options = &ledger->options;

@@ -73,6 +73,11 @@ int slots_ahead(const struct slots *slots, int index) {
     return (int)MIN(MAX(fits, 1), (double)slots->ahead_max);
 }
 
+void slots_set_stuck(struct slots *slots, struct ledger_slot *slot, int64_t lease) {
+    slots->stuck += (lease >= 0) - (slot->stuck_lease >= 0);
+    slot->stuck_lease = lease;
+}
+
 void slots_place(struct slots *slots, int index) {
     const struct ledger_slot *slot = &slots->of[index];
     int list = !slot->is_present || slot->stuck_lease >= 0 ? -1

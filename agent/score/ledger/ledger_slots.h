@@ -57,6 +57,7 @@ struct slots {
     struct ledger_slot *of;
     size_t count, room;
     int ahead_max;
+    int stuck; /* slots with a stuck_lease */
     int first[LIST_COUNT], last[LIST_COUNT];
     struct queued_lease *leases;
     size_t lease_count, lease_room; /* ever used */
@@ -73,6 +74,8 @@ int slots_add(struct slots *slots, int worker, int count); /* returns the index 
 
 /* How many leases may be queued after the head. */
 int slots_ahead(const struct slots *slots, int slot);
+/* Sets the slot's stuck_lease; -1: it has none. */
+void slots_set_stuck(struct slots *slots, struct ledger_slot *slot, int64_t lease);
 /* Puts a slot into or out of the list of slots with room, after is_present or stuck_lease has
  * changed. */
 void slots_place(struct slots *slots, int slot);

@@ -26,6 +26,7 @@ struct ledger {
     int64_t cells_retried, items_retried;
     int64_t next_lease;
     int64_t seconds;              /* second runs so far */
+    int64_t p99_ms;               /* ledger_note_latency */
     int32_t lease_cells;          /* maximum of cells in a lease */
     struct ledger_revoked *taken; /* for ledger_next_revoked: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
@@ -38,3 +39,5 @@ int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_
 bool ledger_is_over(const struct ledger *ledger); /* a threshold is exceeded */
 /* Whether a lease that has begun may get a second run. */
 bool ledger_may_repeat(const struct ledger *ledger);
+/* After how many ms a lease of this many cells that has begun is slow; -1: unknown. */
+int64_t ledger_slow_ms(const struct ledger *ledger, int32_t cells);

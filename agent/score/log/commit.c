@@ -46,6 +46,7 @@ struct commit_log {
     int64_t stored;   /* records */
     int64_t next;     /* number of the next object */
     json_t *programs; /* NULL: none is known */
+    json_t *requests; /* for the next object; NULL: nothing new */
     bool is_ending;
     bool lacks_commit; /* a reader has waited for it: later ones do not */
     struct error failure;
@@ -130,6 +131,7 @@ static char *object_text(struct commit_log *log, const struct commit_writer *wri
                          int64_t epoch, int64_t void_from, size_t *ret_size) {
     pthread_mutex_lock(&log->lock);
     AUTO(tree_freep) json_t *programs = json_deep_copy(log->programs);
+    AUTO(tree_freep) json_t *requests = TAKE(log->requests);
     pthread_mutex_unlock(&log->lock);
     struct commit_head head = {.run = log->run,
                                .uid = log->uid,
@@ -138,6 +140,7 @@ static char *object_text(struct commit_log *log, const struct commit_writer *wri
                                .number = number,
                                .epoch = epoch,
                                .programs = programs,
+                               .requests = requests,
                                .void_from = void_from};
     return commit_writer_text(writer, &head, ret_size);
 }
@@ -225,11 +228,9 @@ static int check_owner(const struct commit_log *log, const struct buffer *there,
                        struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
     struct error cause = {0};
-    const char *run = NULL;
-    if (tree_parse(there->data ? there->data : "", there->size, OWNER_BYTES_MAX, &owner, &cause) ==
-        0) {
-        run = tree_text(owner, "run", NULL);
-    }
+    const char *text = there->data ? there->data : "";
+    bool is_read = tree_parse(text, there->size, OWNER_BYTES_MAX, &owner, &cause) == 0;
+    const char *run = is_read ? tree_text(owner, "run", NULL) : NULL;
     if (!run) {
         return error_set(err, ERROR_INVALID,
                          "%s/" OWNER
@@ -474,6 +475,7 @@ void commit_free(struct commit_log *log) {
     free(log->job);
     free(log->nonce);
     tree_freep(&log->programs);
+    tree_freep(&log->requests);
     free(log);
 }
 
@@ -501,6 +503,15 @@ void commit_name_programs(struct commit_log *log, const json_t *programs) {
     pthread_mutex_lock(&log->lock);
     json_decref(log->programs);
     log->programs = json_deep_copy(programs);
+    pthread_mutex_unlock(&log->lock);
+}
+
+void commit_name_requests(struct commit_log *log, const json_t *requests) {
+    AUTO(text_freep) char *text = json_dumps(requests, JSON_COMPACT);
+    json_t *copy = text && strlen(text) <= COMMIT_REQUESTS_BYTES ? json_deep_copy(requests) : NULL;
+    pthread_mutex_lock(&log->lock);
+    json_decref(log->requests);
+    log->requests = copy;
     pthread_mutex_unlock(&log->lock);
 }
 

@@ -265,6 +265,9 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
     if (head->programs) {
         json_object_set_new(tree, "programs", json_deep_copy(head->programs));
     }
+    if (head->requests) {
+        json_object_set_new(tree, "requests", json_deep_copy(head->requests));
+    }
     json_object_set_new(tree, "workers",
                         writer->workers ? json_incref(writer->workers) : json_array());
     AUTO(text_freep) char *first = json_dumps(tree, JSON_COMPACT);
@@ -345,10 +348,12 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     const json_t *number = json_object_get(tree, "number"), *epoch = json_object_get(tree, "epoch");
     const json_t *from = json_object_get(tree, "void"), *workers = json_object_get(tree, "workers");
     const json_t *programs = json_object_get(tree, "programs"); /* earlier releases have none */
+    const json_t *requests = json_object_get(tree, "requests");
     static const char *const names[] = {"run", "uid", "job", "nonce"};
     bool is_good =
         is_number(version, VERSION) && is_number(number, INT64_MAX - 1) &&
         is_number(epoch, INT64_MAX - 1) && is_texts(workers) && (!programs || is_texts(programs)) &&
+        (!requests || json_is_object(requests)) &&
         json_integer_value(epoch) <= json_integer_value(number) &&
         (!from ||
          (is_number(from, INT64_MAX) && json_integer_value(from) < json_integer_value(number)));
@@ -365,9 +370,17 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
                                      .number = json_integer_value(number),
                                      .epoch = json_integer_value(epoch),
                                      .programs = programs,
+                                     .requests = requests,
                                      .void_from = from ? json_integer_value(from) : -1};
     *ret_tree = TAKE(tree);
     return 0;
+}
+
+void commit_keep_requests(json_t **kept, const struct commit_head *head) {
+    if (head->requests && head->requests != *kept) {
+        json_decref(*kept);
+        *kept = json_incref((json_t *)(uintptr_t)head->requests);
+    }
 }
 
 static const char *take_text(struct jsonrow *row, size_t max, size_t *ret_size) {

@@ -11,6 +11,7 @@ enum {
     COMMIT_LINES_MAX = 7 << 20,       /* of its records; the rest is for the workers' names */
     COMMIT_RECORD_MAX = 4 << 20,      /* of one record */
     COMMIT_WORKERS_BYTES = 512 << 10, /* of the workers' names in an object */
+    COMMIT_REQUESTS_BYTES = 256 << 10, /* of what their requests have cost */
     COMMIT_CAUSE_MAX = 1024,          /* bytes of a cause; longer ones are cut */
     COMMIT_ITEM_CAUSE_MAX = 256,      /* bytes of an item's cause */
 };
@@ -63,6 +64,8 @@ struct commit_head {
     const char *run, *uid, *job, *nonce;
     int64_t number, epoch;
     const json_t *programs; /* of the workers so far (scored_by.h), borrowed; NULL: not known */
+    const json_t *requests; /* what those of each worker have cost, an object of request_metrics.h,
+                               unchecked, borrowed; NULL: not said */
     int64_t void_from;      /* the commits void_from to number - 1 do not count; -1: all count */
 };
 
@@ -106,6 +109,9 @@ struct commit_object {
  * INVALID: not the head of a commit; UNSUPPORTED: another version. */
 NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head *ret_head,
                                json_t **ret_tree, struct error *err);
+
+/* *kept, which the caller frees, becomes the head's requests, if it has them. */
+void commit_keep_requests(json_t **kept, const struct commit_head *head);
 
 /* -1 with *err ends the reading. All arguments are borrowed until it returns. */
 typedef int commit_each(void *context, const struct commit_head *head,

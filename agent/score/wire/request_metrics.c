@@ -64,7 +64,8 @@ json_t *request_metrics_json(const struct request_metrics *metrics) {
             json_array_append_new(latencies, json_pack("[i, I]", i, (json_int_t)answers));
         }
     }
-    return json_pack("{s:o, s:o}", "counts", counts, "latencies", latencies);
+    return json_pack("{s:o, s:o, s:I}", "counts", counts, "latencies", latencies, "began",
+                     (json_int_t)metrics->began_ms);
 }
 
 static bool is_count(const json_t *value) {

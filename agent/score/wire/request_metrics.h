@@ -29,6 +29,7 @@ extern const char *const request_metrics_names[REQUESTS_COUNTS];
 enum { REQUESTS_BUCKETS = 256 }; /* of latencies: 8 for each doubling, from 1 ms */
 
 struct request_metrics {
+    int64_t began_ms; /* of the process, wall clock: another process of the same name is not it */
     _Atomic int64_t counts[REQUESTS_COUNTS];
     _Atomic int64_t latencies[REQUESTS_BUCKETS];
 };
@@ -41,7 +42,8 @@ int64_t request_metrics_quantile_ms(const struct request_metrics *metrics, doubl
 
 /* One line for a log, owned by the caller. */
 char *request_metrics_text(const struct request_metrics *metrics);
-/* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...]}; owned by the caller. */
+/* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...], "began": ms}; owned by the
+ * caller. */
 json_t *request_metrics_json(const struct request_metrics *metrics);
 /* Whether it is one: names are not checked, numbers are at least 0. */
 bool request_metrics_is_json(const json_t *json);

@@ -54,6 +54,10 @@ check "a server's /v1 is not repeated; the number in flight is found" in_order "
 start_server odd latency=2 busy=10 error=5 reset=5 half=5 wrong=5 slow=2 false=10 seed=7 || exit 3
 job odd "url: 'http://127.0.0.1:$port', concurrency: 16, tries: 12" "$lines"
 check "refusals, 500, resets, half and wrong answers, slow bytes and false names change nothing" in_order "$out/output.jsonl" 300
+# 10 % of all requests are refused, 15 % broken (500, resets, half answers), 5 % wrong: each is counted and sent again.
+check "and each is counted: $(jq -c '.requests | [.requests, .answers, .busy, .broken, .unfit, .retries]' "$out/summary.json")" \
+    jq -e '.requests | .busy > 9 and .broken > 15 and .unfit > 4 and .retries == .busy + .broken + .unfit and .requests == 300 + .retries
+        and .answers == 300 + .unfit' "$out/summary.json"
 start_server storm latency=1 busy=50 after=1 seed=3 || exit 3
 batch 20 >"$work/data/few.jsonl"
 gpus=2 job storm "url: 'http://127.0.0.1:$port', concurrency: 8, tries: 2, cost: {perGpuHour: 3600}" '{table: {path: data/few.jsonl, format: JSONLines}}'
@@ -69,6 +73,7 @@ start_server hangs latency=60000 || exit 3
 batch 2 >"$work/data/two.jsonl"
 job hangs "url: 'http://127.0.0.1:$port', concurrency: 2, tries: 2, timeoutSeconds: 1, readyTimeoutSeconds: 1" \
     '{table: {path: data/two.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
+check "they are counted, too" jq -e '.requests | [.timeouts, .retries, .answers] == [4, 2, 0]' "$out/summary.json"
 check "rows that get no answer fail; the worker does not give up" [ "$(grep -c 'custom_id.*imed\? \?out' "$out/errors.jsonl")" = 2 ]
 start_server forbids forbid=q-0 || exit 3
 job forbids "url: 'http://127.0.0.1:$port', concurrency: 1, tries: 2" '{table: {path: data/few.jsonl, format: JSONLines}}' "" "errorThreshold: -1"
@@ -160,10 +165,11 @@ cat >"$work/data/kinds.jsonl" <<'L'
 {"custom_id": "vector", "method": "POST", "url": "/v1/embeddings", "body": {"model": "m", "input": "four"}}
 {"custom_id": "answer", "method": "POST", "url": "/v1/responses", "body": {"model": "m", "input": "hello"}}
 {"custom_id": "order", "method": "POST", "url": "/v1/rerank", "body": {"model": "m", "query": "a", "prompt": "b", "documents": ["c"]}}
+{"custom_id": "rest", "method": "POST", "url": "/v1/completions", "body": {"model": "m", "prompt": "once upon"}}
 L
 job kinds "url: 'http://127.0.0.1:$port'" '{table: {path: data/kinds.jsonl, format: JSONLines}}'
-check "embeddings, responses and reranks go out as they are" [ "$(jq -r '[.custom_id, .response.body.data[0].embedding[0] //
-    .response.body.choices[0].message.content] | join(" ")' "$out/output.jsonl" | paste -sd ' ')" = "vector 4 answer hello order b" ]
+check "embeddings, responses, reranks and completions go out as they are" [ "$(jq -r '[.custom_id, .response.body.data[0].embedding[0] //
+    .response.body.choices[0].message.content] | join(" ")' "$out/output.jsonl" | paste -sd ' ')" = "vector 4 answer hello order b rest once upon" ]
 job parquet "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{text}'}]}}, response: {select: {answer: /choices/0/message/content}}" \
     '{table: {path: data/texts.csv}}' "format: Parquet, key: [id], appendRowFileName: answers.parquet"
 job again "url: 'http://127.0.0.1:$port', request: {template: {messages: [{content: '{id}: {answer}'}]}}, response: {select: {said: /choices/0/message/content}}" \
@@ -235,6 +241,17 @@ check "a limit of tokens" in_order "$out/output.jsonl" 9
 # A body of 58 bytes counts as 15 tokens, and 135 at 30 a second take 4.4 s.
 took=$((($(date +%s%N) - started) / 1000000))
 check "is kept, too (${took} ms)" [ "$took" -ge 4300 ]
+# ---- as docs/operate/model-servers.md has it in five minutes: its request and its manifest, but for the port
+start_server page || exit 3
+mkdir -p "$work/five/work"
+awk '/^## /{ on = /five minutes/ } on && /^       /' docs/operate/model-servers.md | cut -c 8- >"$work/five/blocks"
+grep '^{' "$work/five/blocks" >"$work/five/work/requests.jsonl"
+sed -n '/^apiVersion/,/claimName/p' "$work/five/blocks" | sed "s/:8000/:$port/" >"$work/five/ask.yaml"
+(cd "$work/five" && timeout 120 "$windlass" run -f ask.yaml --state "$work/five.state" >"$work/five.said" 2>&1 </dev/null)
+check "the manifest of the page runs as it is" [ $? = 0 ]
+check "and answers its request where the page says" [ "$(jq -r '.custom_id + " " + .response.body.choices[0].message.content' \
+    "$work/five/work/answers/output.jsonl")" = "a Hello" ]
+check "with an error file" [ -e "$work/five/work/answers/errors.jsonl" ]
 # ---- without a manifest
 start_server plain key=s3cret || exit 3
 cp "$work/data/requests.jsonl" "$work/My Requests.jsonl"

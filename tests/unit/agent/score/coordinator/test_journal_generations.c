@@ -310,12 +310,69 @@ static void test_programs_are_remembered(void) {
     journal_release(&journal);
 }
 
+/* What workers have asked that died before or with a coordinator is known to the next one, though
+ * not in another generation. */
+static void test_requests_are_remembered(void) {
+    AUTO(store_freep) struct store *output = open_output("out/requests");
+    struct job job = job_of(RUN, "u-1");
+    struct journal journal;
+    struct error err = {0};
+    static const struct {
+        int answers; /* that are reported; 0: none */
+        bool begins;
+        int before; /* that the coordinator knows when it begins */
+    } rows[] = {{0, false, 0}, {5, false, 0}, {0, false, 5}, {7, false, 5}, {2, true, 0},
+                {0, false, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *told = json_pack("{s:{s:i}}", "w", "answers", rows[i].answers);
+        int64_t lease = 0;
+        CHECK_OK(open_journal(output, &job, rows[i].begins, &journal, &err), &err);
+        if (rows[i].begins) {
+            CHECK_OK(journal_begin(&journal, "", -1, &err), &err);
+        }
+        CHECK_INT(tree_integer(journal.requests, "w.answers", 0), rows[i].before);
+        if (rows[i].answers > 0) {
+            commit_name_requests(journal.log, told);
+        }
+        score(&journal, &lease);
+        CHECK_OK(store_all(&journal, &err), &err);
+        score(&journal, &lease); /* in the next commit, which says nothing more */
+        CHECK_OK(store_all(&journal, &err), &err);
+        journal_release(&journal);
+    }
+}
+
+/* A commit has room for its records whatever workers say. */
+static void test_large_costs_are_left_out(void) {
+    AUTO(store_freep) struct store *output = open_output("out/large");
+    struct job job = job_of(RUN, "u-1");
+    struct journal journal;
+    struct error err = {0};
+    int64_t lease = 0;
+    AUTO(tree_freep) json_t *large = json_array();
+    for (int i = 0; i < COMMIT_REQUESTS_BYTES / 2; i++) {
+        json_array_append_new(large, json_integer(i % 10));
+    }
+    AUTO(tree_freep) json_t *told = json_pack("{s:O}", "w", large);
+    CHECK_OK(open_journal(output, &job, false, &journal, &err), &err);
+    commit_name_requests(journal.log, told);
+    score(&journal, &lease);
+    CHECK_OK(store_all(&journal, &err), &err);
+    journal_release(&journal);
+    CHECK_OK(open_journal(output, &job, false, &journal, &err), &err);
+    CHECK_INT(done(&journal), 1);
+    CHECK(!journal.requests);
+    journal_release(&journal);
+}
+
 int main(void) {
     fixtures_start("generation");
     TEST(test_a_generation_forgets_the_one_before);
     TEST(test_a_claim_without_results_is_its_jobs);
     TEST(test_a_late_coordinator_is_fenced_out);
     TEST(test_programs_are_remembered);
+    TEST(test_requests_are_remembered);
+    TEST(test_large_costs_are_left_out);
     TEST(test_any_course_gives_the_last_generation);
     TEST(test_records_that_begin_nothing_are_refused);
     return TEST_END();

@@ -118,6 +118,35 @@ static void test_requests_have_a_cost(void) {
     run_progress_release(&progress);
 }
 
+/* What a dead worker reported to an earlier coordinator counts; a living one reports all once more.
+ * Tokens a second are those since then. */
+static void test_requests_of_earlier_coordinators_count(void) {
+    struct run_progress progress;
+    struct ledger_counts counts = {.items = {2000, 2000, 0, 0}};
+    AUTO(tree_freep)
+    json_t *earlier = json_pack("{s:{s:{s:i}, s:[]}, s:{s:{s:i}, s:[]}, s:[]}", "a 3", "counts",
+                                "tokensIn", 700, "latencies", "b 5", "counts", "tokensIn", 300,
+                                "latencies", "c 5");
+    AUTO(tree_freep)
+    json_t *last = json_pack("{s:{s:i}, s:[[i, i]], s:i}", "counts", "tokensIn", 500, "latencies",
+                             80, 9, "began", 5);
+    AUTO(tree_freep)
+    json_t *other = json_pack("{s:{s:i}, s:[], s:i}", "counts", "tokensIn", 50, "latencies",
+                              "began", 7);
+    run_progress_init(&progress);
+    run_progress_recall(&progress, NULL);
+    CHECK_INT(run_progress_latency_ms(&progress, 0.99), 0);
+    run_progress_recall(&progress, earlier);
+    run_progress_start(&progress, 1000);
+    run_progress_metrics(&progress, "b", last);
+    run_progress_metrics(&progress, "a", other); /* its place was taken */
+    AUTO(tree_freep) json_t *told = run_progress_json(&progress, &counts, 3000);
+    CHECK_INT(tree_integer(told, "requests.tokensIn", -1), 1250);
+    CHECK_INT(tree_integer(told, "requests.tokensPerSecond", -1), 125);
+    CHECK_INT(run_progress_latency_ms(&progress, 0.99), 1116); /* the bucket's end */
+    run_progress_release(&progress);
+}
+
 int main(void) {
     TEST(test_a_steady_run_has_a_steady_rate);
     TEST(test_slow_batches_have_a_rate_too);
@@ -125,5 +154,6 @@ int main(void) {
     TEST(test_results_that_are_gone);
     TEST(test_the_answer_has_the_contracts_fields);
     TEST(test_requests_have_a_cost);
+    TEST(test_requests_of_earlier_coordinators_count);
     return TEST_END();
 }
