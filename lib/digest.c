@@ -23,9 +23,20 @@ static void to_hex(const unsigned char *bytes, size_t size, char *hex) {
     hex[2 * size] = 0;
 }
 
+/* EVP_sha256() is looked up in OpenSSL's providers for each digest, which takes longer than a short
+ * digest itself. */
+static const EVP_MD *sha256;
+static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
+
+static void find_sha256(void) {
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    sha256 = sha256 ? sha256 : EVP_sha256();
+}
+
 void digest_sha256(const void *data, size_t size, char hex[static 65]) {
     unsigned char hash[32];
-    if (EVP_Digest(data, size, hash, NULL, EVP_sha256(), NULL) != 1) {
+    pthread_once(&sha256_once, find_sha256);
+    if (EVP_Digest(data, size, hash, NULL, sha256, NULL) != 1) {
         fprintf(stderr, "OpenSSL cannot compute SHA-256\n");
         abort();
     }

@@ -29,6 +29,7 @@ struct http {
     size_t count;
     int spare_count;
     int epoll, timer;
+    int wake_fd;                         /* http_wake_by; -1: none */
     int64_t curl_due_ms, silence_due_ms; /* INT64_MAX: never */
     int64_t armed_ms;                    /* when the timer fires, or before */
     bool is_inside;                      /* libcurl, which must not be entered again */
@@ -142,14 +143,18 @@ static int call_new(struct http *http, const struct http_request *request,
 
 /* ---- the loop ---- */
 
+static int64_t next_due_ms(const struct http *http) {
+    return MIN(http->curl_due_ms, http->silence_due_ms);
+}
+
 /* A timer that fires early is cheaper than setting it for every call. */
 static void arm_timer(struct http *http) {
-    int64_t due_ms = MIN(http->curl_due_ms, http->silence_due_ms);
-    if (due_ms >= http->armed_ms) {
+    int64_t at_ms = next_due_ms(http);
+    if (at_ms >= http->armed_ms || http->wake_fd >= 0) {
         return;
     }
-    http->armed_ms = due_ms;
-    int64_t left_ms = MAX(due_ms - clock_monotonic_ms(), 0);
+    http->armed_ms = at_ms;
+    int64_t left_ms = MAX(at_ms - clock_monotonic_ms(), 0);
     struct itimerspec when = {.it_value = {left_ms / 1000, left_ms % 1000 * 1000000 + 1}};
     timerfd_settime(http->timer, 0, &when, NULL);
 }
@@ -180,6 +185,7 @@ int http_open(struct http **ret_http, struct error *err) {
     pthread_once(&once, initialise);
     AUTO(http_freep) struct http *http = x_calloc(1, sizeof *http);
     http->curl_due_ms = http->silence_due_ms = http->armed_ms = INT64_MAX;
+    http->wake_fd = -1;
     http->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     http->sockets.epoll = http->epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = http->timer};
@@ -240,6 +246,16 @@ size_t http_count(const struct http *http) {
 
 int http_fd(const struct http *http) {
     return http->epoll;
+}
+
+/* Edges: each write is one, whether what came before was read or not. */
+int http_wake_by(struct http *http, int fd, struct error *err) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+    if (epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
+        return error_from_errno(err, errno, "cannot wait for the network");
+    }
+    http->wake_fd = fd;
+    return 0;
 }
 
 static void add_to_curl(struct http *http, struct http_call *call) {
@@ -426,8 +442,34 @@ static void timer_expired(struct http *http) {
     arm_timer(http);
 }
 
+/* What libcurl's timer would call for; true: something was due. */
+static bool run_due(struct http *http) {
+    if (http->curl_due_ms == INT64_MAX || clock_monotonic_ms() < http->curl_due_ms) {
+        return false;
+    }
+    http->curl_due_ms = INT64_MAX;
+    act(http, CURL_SOCKET_TIMEOUT, 0);
+    return true;
+}
+
+/* Without the timer, whose setting and reading are two system calls for each call that starts: how
+ * long to wait. */
+static int wait_without_timer(struct http *http, int timeout_ms) {
+    if (run_due(http)) {
+        return 0;
+    }
+    if (next_due_ms(http) == INT64_MAX) {
+        return timeout_ms;
+    }
+    int64_t left_ms = MAX(next_due_ms(http) - clock_monotonic_ms(), (int64_t)0);
+    return (int)MIN(left_ms, timeout_ms < 0 ? (int64_t)INT_MAX : (int64_t)timeout_ms);
+}
+
 int http_wait(struct http *http, int timeout_ms, struct error *err) {
     struct epoll_event events[EVENTS_MAX];
+    if (http->wake_fd >= 0) {
+        timeout_ms = wait_without_timer(http, timeout_ms);
+    }
     int count = epoll_wait(http->epoll, events, EVENTS_MAX, timeout_ms);
     if (count < 0 && errno != EINTR) {
         return error_from_errno(err, errno, "cannot wait for the network");
@@ -437,7 +479,8 @@ int http_wait(struct http *http, int timeout_ms, struct error *err) {
             timer_expired(http);
             continue;
         }
-        if (http_sockets_is_idle(&http->sockets, events[i].data.fd)) {
+        if (events[i].data.fd == http->wake_fd ||
+            http_sockets_is_idle(&http->sockets, events[i].data.fd)) {
             continue;
         }
         int what = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |

@@ -281,23 +281,28 @@ static int64_t probe(struct pool *pool, int64_t now_ms) {
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static bool take_inbox(struct pool *pool, bool is_woken) {
-    uint64_t woken;
-    if (is_woken) {
-        (void)!read(pool->wake_fd, &woken, sizeof woken);
-    }
+static bool take_inbox(struct pool *pool) {
     pthread_mutex_lock(&pool->lock);
     ask_list_move(&pool->inbox, &pool->queue);
+    pool->is_hungry = false;
     bool ends = pool->ends;
     pthread_mutex_unlock(&pool->lock);
     return !ends;
 }
 
+/* While some wait for room, more of them need not wake this thread: an answer does. */
+static int64_t sleep_ms(struct pool *pool, int64_t wait_ms) {
+    pthread_mutex_lock(&pool->lock);
+    bool has_more = pool->inbox.first != NULL;
+    pool->is_hungry = !pool->queue.first;
+    pthread_mutex_unlock(&pool->lock);
+    return has_more ? 0 : wait_ms;
+}
+
 static void *run(void *context) {
     struct pool *pool = context;
     struct error err = {0};
-    bool is_woken = true;
-    while (take_inbox(pool, is_woken) && err.kind == ERROR_NONE) {
+    while (take_inbox(pool) && err.kind == ERROR_NONE) {
         int64_t now_ms = clock_monotonic_ms();
         run_checks(pool, now_ms);
         if (pool->ended.kind) {
@@ -306,17 +311,11 @@ static void *run(void *context) {
         int64_t wait_ms = MIN(send_all(pool, now_ms), probe(pool, now_ms));
         bool is_busy = pool->flying || pool->later || pool->queue.first || !pool->is_there;
         wait_ms = is_busy ? MIN(wait_ms, (int64_t)LOOK_MS) : -1;
-        struct pollfd fds[] = {{.fd = http_fd(pool->http), .events = POLLIN},
-                               {.fd = pool->wake_fd, .events = POLLIN}};
-        bool has_events = poll(fds, 2, (int)wait_ms) > 0;
-        is_woken = has_events && fds[1].revents;
-        if (has_events && fds[0].revents) {
-            (void)!http_wait(pool->http, 0, &err);
-        }
+        (void)!http_wait(pool->http, (int)sleep_ms(pool, wait_ms), &err);
     }
     if (err.kind) {
         pool_end_all(pool, ERROR_UNAVAILABLE, err.text);
-        while (take_inbox(pool, true)) {
+        while (take_inbox(pool)) {
             drop_waiting(pool, /* drops_all= */ true, POOL_AWAY);
             poll(NULL, 0, LOOK_MS);
         }
@@ -334,18 +333,18 @@ void pool_send(struct pool *pool, struct pool_ask *ask) {
     ask->own = (struct pool_own){.pool = pool, .server = -1};
     ask->held = 0;
     buffer_init(&ask->own.body, POOL_ANSWER_MAX);
-    pthread_cond_init(&ask->own.done, NULL);
+    sem_init(&ask->own.done, /* pshared= */ 0, 0);
     pthread_mutex_lock(&pool->lock);
-    bool was_empty = !pool->inbox.first;
+    bool wakes = pool->is_hungry;
+    pool->is_hungry = false;
     ask_list_append(&pool->inbox, ask);
-    if (was_empty) {
+    pthread_mutex_unlock(&pool->lock);
+    if (wakes) {
         wake(pool);
     }
-    while (!ask->own.is_done) {
-        pthread_cond_wait(&ask->own.done, &pool->lock);
+    while (sem_wait(&ask->own.done) < 0) { /* a signal */
     }
-    pthread_mutex_unlock(&pool->lock);
-    pthread_cond_destroy(&ask->own.done);
+    sem_destroy(&ask->own.done);
 }
 
 void pool_share(struct pool *pool, int workers) {
@@ -422,7 +421,6 @@ static void pool_free(struct pool *pool) {
     backends_release(&pool->servers);
     fd_closep(&pool->wake_fd);
     secret_forget(&pool->key_header);
-    pthread_cond_destroy(&pool->there);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -459,15 +457,16 @@ int pool_open(const struct endpoint_setting *setting, struct pool **ret_pool, st
                            : NULL;
     make_headers(pool);
     pool->began_ms = now_ms;
+    pool->metrics.began_ms = clock_wall_ms();
     pool->probed = -1;
     pool->told_ms = now_ms - POOL_TOLD_MS;
     ask_list_mend(&pool->inbox);
     ask_list_mend(&pool->queue);
     backends_init(&pool->servers, &servers, now_ms);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->there, NULL);
     pool->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (pool->wake_fd < 0 || http_open(&pool->http, err) < 0) {
+    if (pool->wake_fd < 0 || http_open(&pool->http, err) < 0 ||
+        http_wake_by(pool->http, pool->wake_fd, err) < 0) {
         pool_free(pool);
         return error_set(err, ERROR_EXHAUSTED, "cannot make an event loop");
     }

@@ -13,7 +13,7 @@
 #include "agent/score/wire/request_metrics.h"
 #include "lib/buffer.h"
 
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 enum pool_end {
@@ -43,7 +43,7 @@ struct pool_ask {
     struct pool_own { /* the pool's */
         struct pool_ask *next, **link;
         struct pool *pool;
-        pthread_cond_t done;
+        sem_t done; /* of its own: hundreds that end together would wait for one lock */
         struct http_call *call; /* NULL: not in flight */
         int server;             /* it is or was in flight there; -1: nowhere */
         int refusals;           /* answers that it is busy */
@@ -52,7 +52,6 @@ struct pool_ask {
         bool was_full;          /* there was no memory for its answer */
         struct buffer body;     /* what has arrived of an answer */
         int64_t due_ms, sent_ms;
-        bool is_done;
     } own;
 };
 

@@ -22,11 +22,8 @@ void pool_finish(struct pool *pool, struct pool_ask *ask, enum pool_end end) {
     if (end != POOL_ANSWERED) {
         drop_body(pool, ask);
     }
-    pthread_mutex_lock(&pool->lock);
     ask->end = end;
-    ask->own.is_done = true;
-    pthread_cond_signal(&ask->own.done);
-    pthread_mutex_unlock(&pool->lock);
+    sem_post(&ask->own.done);
 }
 
 void pool_warn(struct pool *pool, const char *url, const char *what) {
@@ -40,14 +37,12 @@ void pool_warn(struct pool *pool, const char *url, const char *what) {
 void pool_end_all(struct pool *pool, enum error_kind kind, const char *why) {
     pthread_mutex_lock(&pool->lock);
     error_set(&pool->ended, kind, "%s", why);
-    pthread_cond_broadcast(&pool->there);
     pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_note_there(struct pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->is_there = true;
-    pthread_cond_broadcast(&pool->there);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -223,6 +218,8 @@ void pool_done(void *context, const struct http_answer *answer, bool is_sent,
         take_error(pool, ask, is_sent, err);
         return;
     }
-    pool_note_there(pool);
+    if (!pool->is_there) { /* only this thread changes it */
+        pool_note_there(pool);
+    }
     take_answer(pool, ask, answer);
 }

@@ -7,6 +7,8 @@
 #include "agent/score/endpoint/budget.h"
 #include "lib/net/http.h"
 
+#include <pthread.h>
+
 enum {
     POOL_ANSWER_MAX = 32 << 20,    /* bytes */
     POOL_COMPLAINT_MAX = 64 << 10, /* what is kept of an answer with an error, such as 500 */
@@ -24,9 +26,9 @@ struct pool {
     atomic_int sharers; /* workers that share the limits */
 
     pthread_mutex_t lock; /* guards the following */
-    pthread_cond_t there; /* is_there, or ended */
     struct ask_list inbox;
     bool ends, is_there; /* is_there: a server has answered anything */
+    bool is_hungry;      /* its thread sleeps, and has nothing to send: a request wakes it */
     struct error ended;
 
     /* of the thread */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,9 +159,44 @@ static void test_requests_of_one_kind(void) {
     close(listener);
 }
 
+/* A thread that only waits there: for another's word, time and again without reading it, and for
+ * time limits of calls. */
+static void test_a_word_of_another_thread_and_time_limits_end_the_wait(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* that is never asked */
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct http *http = NULL;
+    struct error err = {0};
+    char *text = NULL;
+    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
+    CHECK_INT(bind(listener, (struct sockaddr *)&address, size), 0);
+    CHECK_INT(listen(listener, 1), 0);
+    CHECK_INT(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    CHECK_OK(http_open(&http, &err), &err);
+    CHECK_OK(http_wake_by(http, fd, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(eventfd_write(fd, 1), 0);
+        CHECK_OK(http_wait(http, WAIT_MS, &err), &err);
+    }
+    AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/", ntohs(address.sin_port));
+    struct http_request request = {.url = url, .timeout_ms = 50, .done = note, .context = &text};
+    CHECK_OK(http_start(http, &request, NULL, &err), &err);
+    while (http_count(http) > 0 && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(http_wait(http, WAIT_MS, &err), &err);
+    }
+    CHECK(clock_monotonic_ms() < end_ms);
+    CHECK(text && strstr(text, "imed"));
+    free(text);
+    http_free(http);
+    close(fd);
+    close(listener);
+}
+
 int main(void) {
     TEST(test_sockets_that_stay);
     TEST(test_sockets_that_are_closed);
     TEST(test_requests_of_one_kind);
+    TEST(test_a_word_of_another_thread_and_time_limits_end_the_wait);
     return TEST_END();
 }

@@ -7,6 +7,7 @@
 #include "tests/test.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
