@@ -463,6 +463,15 @@ add("a table that is made", (7,), lambda s, x: s.o(f.embedding(x, torch.tanh(s.a
 add("a codebook", (6,), lambda s, x: s.o(s.i(x) + s.c[torch.cdist(s.i(x)[:, None], s.c[None], compute_mode="donot_use_mm_for_euclid_dist").squeeze(1).argmin(1)]), i=lambda: nn.Linear(6, 4),
     c=lambda: P(5, 4), o=head(4))
 add("bicubic", (2, 5, 5), lambda s, x: s.o(flat(f.interpolate(s.c(x), scale_factor=2, mode="bicubic"))), c=lambda: nn.Conv2d(2, 4, 3), o=head(4))
+def warped(s, x, **options):
+    base = torch.stack([*torch.meshgrid(torch.linspace(-1, 1, 5), torch.linspace(-1, 1, 4), indexing="xy"), torch.ones(4, 5)], -1).reshape(20, 3).to(x.dtype)
+    grid = (base @ s.t(x.flatten(1)).reshape(-1, 3, 2)).reshape(-1, 4, 5, 2)
+    return s.o(flat(f.grid_sample(s.c(x), grid, **options)))
+for name, options in (("spatial transformer", dict(align_corners=False)), ("spatial transformer, corners, border", dict(align_corners=True, padding_mode="border")),
+                      ("spatial transformer, reflection", dict(align_corners=False, padding_mode="reflection")),
+                      ("spatial transformer, bicubic", dict(align_corners=False, mode="bicubic", padding_mode="reflection")),
+                      ("spatial transformer, nearest", dict(align_corners=True, mode="nearest"))):
+    add(name, (2, 6, 7), lambda s, x, options=options: warped(s, x, **options), opset=16, t=lambda: nn.Linear(84, 6), c=conv, o=head(4))
 add("regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="mean-squared", i=lambda: nn.Linear(6, 5), o=head(5))
 add("several labels", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="binary-cross-entropy", i=lambda: nn.Linear(6, 5), o=head(5))
 add("robust regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))) * 2, loss="huber", i=lambda: nn.Linear(6, 5), o=head(5))

@@ -18,6 +18,7 @@
  *                        for BatchNormalization, where the statistics are constants; and for
  *                        InstanceNormalization, without the inputs mean and variance
  *   LrnGradient          (dy, x) -> dx
+ *   GridSampleGradient   (dy, x, grid) -> dx (attribute side 0) or that of the grid (side 1)
  *   SoftmaxGradient      (dy, y) -> dx, for Softmax and LogSoftmax
  *   MatMulGradient       (dy, a, b) -> da (attribute side 0) or db (side 1)
  *   MoveGradient         (dy, shape of x, the forward node's further inputs) -> dx, for operators
@@ -63,7 +64,7 @@ NODISCARD int infer_sum_to(const struct node *node, const struct fact *const *in
                            struct fact *outputs, struct error *err);
 NODISCARD int infer_conv_gradient_weights(const struct node *node, const struct fact *const *inputs,
                                           struct fact *outputs, struct error *err);
-NODISCARD int infer_matmul_gradient(const struct node *node, const struct fact *const *inputs,
+NODISCARD int infer_side_gradient(const struct node *node, const struct fact *const *inputs,
                                     struct fact *outputs, struct error *err);
 NODISCARD int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
                                      struct fact *outputs, struct error *err);

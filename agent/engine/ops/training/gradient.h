@@ -99,7 +99,8 @@ gradient_rule gradient_reshape, gradient_transpose, gradient_concat, gradient_sp
     gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme,
     gradient_reduce_formula;
 /* pick_gradient.c */
-gradient_rule gradient_top_k, gradient_scatter_elements, gradient_scatter_nd, gradient_reduce_prod;
+gradient_rule gradient_top_k, gradient_scatter_elements, gradient_scatter_nd, gradient_reduce_prod,
+    gradient_grid_sample;
 /* einsum_gradient.c */
 gradient_rule gradient_einsum;
 /* recurrent_gradient.c: LSTM, GRU, RNN */

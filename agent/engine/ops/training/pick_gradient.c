@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of operators that pick elements, or replace some; and of products over an axis. */
+/* Gradients of operators that pick elements, or replace some, or pick between pixels; and of
+ * products over an axis. */
 #include "agent/engine/ops/training/gradient.h"
 
 #include <string.h>
@@ -114,5 +115,37 @@ int gradient_reduce_prod(struct gradient *gradient, const struct node *node, str
     dy = gradient_with_axes(gradient, node, dy, axes);
     gradient_add(gradient, x,
                  gradient_node(gradient, OP_MUL, V(dy, others(gradient, node, x, axes))));
+    return 0;
+}
+
+/* Of the image and of the grid, each by a node of its own. */
+int gradient_grid_sample(struct gradient *gradient, const struct node *node,
+                         struct error *err UNUSED) {
+    static const char *const names[] = {"align_corners", "mode", "padding_mode"};
+    struct attribute attributes[ARRAY_LEN(names) + 1];
+    size_t count = 1;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct attribute *attribute = node_attribute(node, names[i]);
+        if (attribute) {
+            attributes[count++] = *attribute;
+        }
+    }
+    for (int side = 0; side < 2; side++) {
+        attributes[0] = (struct attribute){
+            .name = "side", .kind = ATTRIBUTE_INTEGER, .integer = side};
+        const struct builder_new_node made = {.op = op_of_id(OP_GRID_SAMPLE_GRADIENT),
+                                              .name = node->name,
+                                              .opset = node->opset,
+                                              .inputs = V(gradient_of(gradient, node->outputs[0]),
+                                                          node->inputs[0], node->inputs[1]),
+                                              .input_count = 3,
+                                              .output_count = 1,
+                                              .attribute_count = count,
+                                              .attributes = attributes};
+        if (gradient_wants(gradient, node->inputs[side])) {
+            gradient_add(gradient, node->inputs[side],
+                         builder_node(gradient_builder(gradient), &made));
+        }
+    }
     return 0;
 }

@@ -170,6 +170,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_CONV_GRADIENT_WEIGHTS] = &reference_conv_gradient_weights,
     [OP_DROPOUT_TRAINING] = &reference_dropout_training,
     [OP_FROM_BYTES] = &reference_from_bytes,
+    [OP_GRID_SAMPLE_GRADIENT] = &reference_grid_sample_gradient,
     [OP_LRN_GRADIENT] = &reference_lrn_gradient,
     [OP_MATMUL_GRADIENT] = &reference_matmul_gradient,
     [OP_MAX_POOL_INDICES] = &reference_pool,

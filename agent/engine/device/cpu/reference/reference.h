@@ -79,7 +79,8 @@ extern const struct kernel reference_dequantize_linear, reference_quantize_linea
 /* recurrent.c */
 REFERENCE(recurrent);
 /* sample.c */
-extern const struct kernel reference_grid_sample, reference_max_unpool, reference_roi_align;
+extern const struct kernel reference_grid_sample, reference_grid_sample_gradient,
+    reference_max_unpool, reference_roi_align;
 /* signal.c */
 extern const struct kernel reference_dft, reference_mel_weights, reference_signal_window,
     reference_stft;

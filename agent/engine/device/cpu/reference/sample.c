@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GridSample, RoiAlign and MaxUnpool. */
+/* GridSample and its gradients, RoiAlign and MaxUnpool. */
 #include "agent/engine/ops/infer/sample.h"
 
 #include "agent/engine/device/cpu/cpu.h"
@@ -10,19 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-struct image {
-    const float *pixels; /* of one channel */
-    int64_t height, width;
-};
-
 /* ---- GridSample ------------------------------------------------------------------------------ */
 
 struct grid_work {
     struct grid_sample params;
-    const struct tensor *x;
-    const float *grid;
-    float *y;
-    int64_t places; /* in the grid of a image */
+    const struct shape *x;
+    const float *pixels, *grid, *dy; /* of x; dy only for gradients */
+    float *out;
+    int64_t places; /* in the grid of an image */
 };
 
 static float to_pixels(float place, int64_t size, bool aligns) {
@@ -30,26 +25,214 @@ static float to_pixels(float place, int64_t size, bool aligns) {
 }
 
 /* Reflects the position at the centres (aligned) or edges of the outer pixels until it is between
- * them. */
-static float reflect(float at, int64_t size, bool aligns) {
+ * them. Multiplies *slope by the derivative. */
+static float reflect(float at, int64_t size, bool aligns, float *slope) {
     float least = aligns ? 0 : -0.5f, span = aligns ? (float)(size - 1) : (float)size;
     if (span <= 0) {
+        *slope = 0;
         return 0;
     }
+    bool is_below = at < least;
     at = fabsf(at - least);
     float rest = fmodf(at, span);
-    return fmodf(floorf(at / span), 2) == 0 ? rest + least : span - rest + least;
+    bool is_even = fmodf(floorf(at / span), 2) == 0;
+    *slope = is_below == is_even ? -*slope : *slope;
+    return is_even ? rest + least : span - rest + least;
 }
 
-/* Moves the position into the image; for zeros, pixel_at does the work. NaN becomes the first
- * pixel. */
-static float clamp_to_image(const struct grid_sample *params, float at, int64_t size) {
+/* Moves the position into the image; for zeros, find_taps does the work. NaN becomes the first
+ * pixel. Multiplies *slope by the derivative, which at the outer pixels is that beyond them: 0. */
+static float clamp_to_image(const struct grid_sample *params, float at, int64_t size,
+                            float *slope) {
     if (params->border == SAMPLE_ZEROS) {
         return at;
     }
-    at = params->border == SAMPLE_REFLECTION ? reflect(at, size, params->aligns) : at;
+    at = params->border == SAMPLE_REFLECTION ? reflect(at, size, params->aligns, slope) : at;
+    *slope = at > 0 && at < (float)(size - 1) ? *slope : 0;
     return fminf(fmaxf(at, 0), (float)(size - 1));
 }
+
+enum { TAPS_MAX = 4, CHANNELS_AT_ONCE = 8 };
+
+/* The pixels along one axis of which a sample is made, and their shares. */
+struct taps {
+    int count;
+    int64_t at[TAPS_MAX]; /* -1: outside, where pixels are 0 */
+    float weights[TAPS_MAX];
+    float slopes[TAPS_MAX]; /* derivatives of the weights by the coordinate in the grid */
+};
+
+/* Weights of Keys' kernel, a = -0.75, for pixels at -1, 0, 1 and 2, and their derivatives by t. */
+static void fill_cubic(float t, struct taps *taps) {
+    const float a = -0.75f;
+    taps->count = 4;
+    for (int i = 0; i < 4; i++) {
+        float far = t + 1 - (float)i, d = fabsf(far), sign = far < 0 ? -1 : 1;
+        bool is_near = i == 1 || i == 2;
+        taps->weights[i] = is_near ? ((a + 2) * d - (a + 3)) * d * d + 1
+                                   : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+        taps->slopes[i] = sign * (is_near ? (3 * (a + 2) * d - 2 * (a + 3)) * d
+                                          : (3 * a * d - 10 * a) * d + 8 * a);
+    }
+}
+
+/* place: a coordinate of the grid. A cubic sample applies the padding mode to each of its pixels,
+ * the others to the position. */
+static struct taps find_taps(const struct grid_sample *params, float place, int64_t size) {
+    struct taps taps = {.count = 1, .weights = {1}};
+    bool is_cubic = params->mode == SAMPLE_CUBIC;
+    float at = to_pixels(place, size, params->aligns), unused = 1;
+    float slope = (float)(params->aligns ? size - 1 : size) / 2;
+    at = is_cubic ? at : clamp_to_image(params, at, size, &slope);
+    float first = params->mode == SAMPLE_NEAREST ? nearbyintf(at) : floorf(at), t = at - first;
+    if (is_cubic) {
+        fill_cubic(t, &taps);
+        first--;
+    } else if (params->mode == SAMPLE_LINEAR) {
+        taps = (struct taps){.count = 2, .weights = {1 - t, t}, .slopes = {-1, 1}};
+    }
+    for (int i = 0; i < taps.count; i++) {
+        float to = first + (float)i;
+        to = is_cubic ? nearbyintf(clamp_to_image(params, to, size, &unused)) : to;
+        taps.at[i] = to >= 0 && to < (float)size ? (int64_t)to : -1;
+        taps.slopes[i] *= slope;
+    }
+    return taps;
+}
+
+/* One place of the grid of an image. */
+struct grid_place {
+    struct taps rows, columns;
+};
+
+static struct grid_place find_place(const struct grid_work *work, int64_t index) {
+    const int64_t *dims = work->x->dims;
+    return (struct grid_place){
+        .rows = find_taps(&work->params, work->grid[2 * index + 1], dims[2]),
+        .columns = find_taps(&work->params, work->grid[2 * index], dims[3])};
+}
+
+/* The sum of a place's pixels, each times its row's and its column's number. */
+static float blend(const float *pixels, int64_t width, const struct grid_place *place,
+                   const float *rows, const float *columns) {
+    float sum = 0;
+    for (int i = 0; i < place->rows.count; i++) {
+        for (int k = 0; k < place->columns.count; k++) {
+            int64_t row = place->rows.at[i], column = place->columns.at[k];
+            float pixel = row < 0 || column < 0 ? 0 : pixels[row * width + column];
+            sum += rows[i] * columns[k] * pixel;
+        }
+    }
+    return sum;
+}
+
+/* Computes all channels at the places first..last - 1, counted over all images. */
+static void grid_body(void *context, int64_t first, int64_t last) {
+    const struct grid_work *work = context;
+    const int64_t *dims = work->x->dims;
+    for (int64_t index = first; index < last; index++) {
+        const struct grid_place place = find_place(work, index);
+        for (int64_t k = 0; k < dims[1]; k++) {
+            int64_t channel = index / work->places * dims[1] + k;
+            work->out[channel * work->places + index % work->places] =
+                blend(work->pixels + channel * dims[2] * dims[3], dims[3], &place,
+                      place.rows.weights, place.columns.weights);
+        }
+    }
+}
+
+static struct grid_work grid_work_of(const struct call *call, int x, int grid) {
+    const int64_t *dims = call->inputs[grid]->shape.dims;
+    return (struct grid_work){.params = grid_sample_params(call->node),
+                              .x = &call->inputs[x]->shape,
+                              .pixels = call->inputs[x]->data,
+                              .grid = call->inputs[grid]->data,
+                              .out = call->outputs[0]->data,
+                              .places = dims[1] * dims[2]};
+}
+
+static int grid_sample_run(const struct call *call, struct error *err UNUSED) {
+    struct grid_work work = grid_work_of(call, 0, 1);
+    threads_run(cpu_threads(call), work.x->dims[0] * work.places, 256, grid_body, &work);
+    return 0;
+}
+const struct kernel reference_grid_sample = {"reference grid_sample", grid_sample_run};
+
+/* ---- its gradients --------------------------------------------------------------------------- */
+
+/* Adds dy to the pixels of which a sample was made. */
+static void give_back(float *pixels, int64_t width, const struct grid_place *place, float dy) {
+    for (int i = 0; i < place->rows.count; i++) {
+        for (int k = 0; k < place->columns.count; k++) {
+            int64_t row = place->rows.at[i], column = place->columns.at[k];
+            if (row >= 0 && column >= 0) {
+                pixels[row * width + column] +=
+                    place->rows.weights[i] * place->columns.weights[k] * dy;
+            }
+        }
+    }
+}
+
+/* Groups of channels first..last - 1, counted over all images; the result is zero before. */
+static void pixels_body(void *context, int64_t first, int64_t last) {
+    const struct grid_work *work = context;
+    const int64_t *dims = work->x->dims;
+    int64_t groups = (dims[1] + CHANNELS_AT_ONCE - 1) / CHANNELS_AT_ONCE;
+    for (int64_t unit = first; unit < last; unit++) {
+        int64_t n = unit / groups, from = unit % groups * CHANNELS_AT_ONCE;
+        int64_t end = n * dims[1] + MIN(from + CHANNELS_AT_ONCE, dims[1]);
+        for (int64_t i = 0; i < work->places; i++) {
+            const struct grid_place place = find_place(work, n * work->places + i);
+            for (int64_t channel = n * dims[1] + from; channel < end; channel++) {
+                give_back(work->out + channel * dims[2] * dims[3], dims[3], &place,
+                          work->dy[channel * work->places + i]);
+            }
+        }
+    }
+}
+
+/* The coordinates of the places first..last - 1, counted over all images. */
+static void coordinates_body(void *context, int64_t first, int64_t last) {
+    const struct grid_work *work = context;
+    const int64_t *dims = work->x->dims;
+    for (int64_t index = first; index < last; index++) {
+        const struct grid_place place = find_place(work, index);
+        float across = 0, down = 0;
+        for (int64_t k = 0; k < dims[1]; k++) {
+            int64_t channel = index / work->places * dims[1] + k;
+            const float *pixels = work->pixels + channel * dims[2] * dims[3];
+            float dy = work->dy[channel * work->places + index % work->places];
+            across += dy * blend(pixels, dims[3], &place, place.rows.weights, place.columns.slopes);
+            down += dy * blend(pixels, dims[3], &place, place.rows.slopes, place.columns.weights);
+        }
+        work->out[2 * index] = across;
+        work->out[2 * index + 1] = down;
+    }
+}
+
+/* (dy, x, grid) */
+static int grid_sample_gradient_run(const struct call *call, struct error *err UNUSED) {
+    struct grid_work work = grid_work_of(call, 1, 2);
+    const int64_t *dims = work.x->dims;
+    work.dy = call->inputs[0]->data;
+    if (node_integer(call->node, "side", 0)) {
+        threads_run(cpu_threads(call), dims[0] * work.places, 256, coordinates_body, &work);
+        return 0;
+    }
+    memset(work.out, 0, (size_t)shape_count(work.x) * sizeof(float));
+    int64_t groups = (dims[1] + CHANNELS_AT_ONCE - 1) / CHANNELS_AT_ONCE;
+    threads_run(cpu_threads(call), dims[0] * groups, 1, pixels_body, &work);
+    return 0;
+}
+const struct kernel reference_grid_sample_gradient = {"reference grid_sample_gradient",
+                                                      grid_sample_gradient_run};
+
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
+
+struct image {
+    const float *pixels; /* of one channel */
+    int64_t height, width;
+};
 
 static float pixel_at(const struct image *image, float row, float column) {
     bool is_inside =
@@ -64,69 +247,6 @@ static float linear_at(const struct image *image, float row, float column) {
            down * ((1 - right) * pixel_at(image, top + 1, left) +
                    right * pixel_at(image, top + 1, left + 1));
 }
-
-/* Weights of Keys' kernel, a = -0.75, for pixels at -1, 0, 1 and 2. */
-static void cubic_weights(float t, float weights[static 4]) {
-    const float a = -0.75f;
-    for (int i = 0; i < 4; i++) {
-        float d = fabsf(t + 1 - (float)i);
-        weights[i] = i == 1 || i == 2 ? ((a + 2) * d - (a + 3)) * d * d + 1
-                                      : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-    }
-}
-
-/* The padding mode is applied to each of the sixteen pixels. */
-static float cubic_at(const struct grid_sample *params, const struct image *image, float row,
-                      float column) {
-    float top = floorf(row), left = floorf(column), down[4], right[4], sum = 0;
-    cubic_weights(row - top, down);
-    cubic_weights(column - left, right);
-    for (int i = 0; i < 4; i++) {
-        float r = clamp_to_image(params, top - 1 + (float)i, image->height);
-        for (int k = 0; k < 4; k++) {
-            float c = clamp_to_image(params, left - 1 + (float)k, image->width);
-            sum += down[i] * right[k] * pixel_at(image, nearbyintf(r), nearbyintf(c));
-        }
-    }
-    return sum;
-}
-
-/* Computes all channels at the places first..last - 1, counted over all images. */
-static void grid_body(void *context, int64_t first, int64_t last) {
-    const struct grid_work *work = context;
-    const int64_t *dims = work->x->shape.dims;
-    int64_t c = dims[1], pixels = dims[2] * dims[3];
-    for (int64_t index = first; index < last; index++) {
-        int64_t n = index / work->places, place = index % work->places;
-        float column = to_pixels(work->grid[2 * index], dims[3], work->params.aligns);
-        float row = to_pixels(work->grid[2 * index + 1], dims[2], work->params.aligns);
-        float settled_row = clamp_to_image(&work->params, row, dims[2]);
-        float settled_column = clamp_to_image(&work->params, column, dims[3]);
-        for (int64_t k = 0; k < c; k++) {
-            const struct image image = {(const float *)work->x->data + (n * c + k) * pixels,
-                                        dims[2], dims[3]};
-            float *to = &work->y[(n * c + k) * work->places + place];
-            *to = work->params.mode == SAMPLE_CUBIC ? cubic_at(&work->params, &image, row, column)
-                  : work->params.mode == SAMPLE_LINEAR
-                      ? linear_at(&image, settled_row, settled_column)
-                      : pixel_at(&image, nearbyintf(settled_row), nearbyintf(settled_column));
-        }
-    }
-}
-
-static int grid_sample_run(const struct call *call, struct error *err UNUSED) {
-    const int64_t *grid = call->inputs[1]->shape.dims;
-    struct grid_work work = {.params = grid_sample_params(call->node),
-                             .x = call->inputs[0],
-                             .grid = call->inputs[1]->data,
-                             .y = call->outputs[0]->data,
-                             .places = grid[1] * grid[2]};
-    threads_run(cpu_threads(call), grid[0] * work.places, 256, grid_body, &work);
-    return 0;
-}
-const struct kernel reference_grid_sample = {"reference grid_sample", grid_sample_run};
-
-/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 /* A place up to one pixel outside gets the value of the outer pixel; places farther outside are
  * 0. */
