@@ -193,6 +193,20 @@ static void check_long_layers(struct device *reference, struct device *cpu) {
     }
 }
 
+/* Products in several pieces, as they are and with their columns adjacent: of b' a' then. */
+static void check_long_products(struct device *reference, struct device *cpu) {
+    for (uint64_t i = 0; i < 2; i++) {
+        struct draw d = {.state = i, .batch = 1};
+        network_init(&d.net, 13);
+        int a = network_input(&d.net, (struct shape){3, {2, 90, 1100}});
+        int b = network_input(&d.net, (struct shape){3, {2, 1100, 300}});
+        int y = node(&d, "MatMul", a, b);
+        network_output(&d.net, i ? turn(&d, y, (struct attribute)INTS("perm", 0, 2, 1)) : y);
+        CHECK(network_same(&d.net, reference, cpu));
+        arena_release(&d.net.graph.arena);
+    }
+}
+
 static void check_isa(enum isa isa) {
     if (!isa_runs_here(isa)) {
         SKIP("this processor has no %s", isa_name(isa));
@@ -206,6 +220,7 @@ static void check_isa(enum isa isa) {
         check_draw(test_mix(test_seed(20261129) + (uint64_t)round), round % 2, reference, cpu);
     }
     check_long_layers(reference, cpu);
+    check_long_products(reference, cpu);
     device_close(cpu);
     device_close(reference);
     unsetenv("WINDLASS_CPU_ISA");

@@ -14,6 +14,11 @@ static int pair_lanes(const struct vector_ops *ops, int columns, int first) {
     return rest > ops->block ? wide : ops->block;
 }
 
+int multiply_piece(int k) {
+    int pieces = MAX((k + PIECE - 1) / PIECE, 1);
+    return (k + pieces - 1) / pieces; // all alike: a short one would be slower
+}
+
 size_t multiply_packed_floats(const struct vector_ops *ops, int k, int columns) {
     size_t block = (size_t)ops->block;
     return ((size_t)columns + block - 1) / block * block * (size_t)k;
@@ -60,9 +65,13 @@ size_t multiply_tile_floats(int rows, int k) {
     return (size_t)rows * (size_t)(k + 16); /* not tile_row: a smaller k may have a longer row */
 }
 
+bool multiply_lines_up(const struct matrix *a, int rows) {
+    return a->column != 1 || (a->row % ALIASED == 0 && rows > 1) || a->row < 0;
+}
+
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile) {
-    if (a->column == 1 && (a->row % ALIASED || rows == 1) && a->row >= 0) {
+    if (!multiply_lines_up(a, rows)) {
         return *a;
     }
     struct matrix copy = {.data = tile, .row = (int64_t)tile_row(k), .column = 1};
@@ -137,8 +146,7 @@ static void write_pair(const struct vector_ops *ops, const float *room, int rows
 void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
                    const struct factor *b, const struct matrix *out, float *room) {
     static const ptrdiff_t runs[1] = {0};
-    int wide = DIRECT_BLOCKS_MAX * ops->block, pieces = MAX((b->k + PIECE - 1) / PIECE, 1);
-    int piece = (b->k + pieces - 1) / pieces; // all alike: a short one would be slower
+    int wide = DIRECT_BLOCKS_MAX * ops->block, piece = multiply_piece(b->k);
     for (int first = 0; first < b->columns; first += wide) {
         int lanes = pair_lanes(ops, b->columns, first), left = b->columns - first;
         const float *weights = b->packed + (size_t)first * (size_t)b->k;

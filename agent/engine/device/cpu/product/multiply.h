@@ -24,8 +24,13 @@ size_t multiply_packed_floats(const struct vector_ops *ops, int k, int columns);
 /* Packs b to `packed`, which b borrows. */
 void multiply_pack(const struct vector_ops *ops, struct factor *b, float *packed);
 
+/* The part of k that multiply_rows takes at once. */
+int multiply_piece(int k);
+
 /* The floats of `tile` for the next function, for this k and smaller ones. */
 size_t multiply_tile_floats(int rows, int k);
+/* Whether it copies. */
+bool multiply_lines_up(const struct matrix *a, int rows);
 /* a [rows, k] with adjacent columns: itself, or a copy in `tile`. */
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile);

@@ -14,7 +14,8 @@ enum {
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
     K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
-    UNITS_PER_THREAD = 4,
+    UNITS_PER_THREAD = 4, // of several threads
+    COPY_COST = 3,        // of a number that is copied; 1: it is only read
     UNIT_MULTIPLIES = 1 << 16, // a smaller part is not worth a unit of work
     ROWS_FEW = 6,              // for which b is not worth packing
     K_FEW = 256,               // for which a sum of products is not worth its reads and writes
@@ -180,20 +181,45 @@ static int ceil_div(int64_t a, int64_t b) {
     return (int)((a + b - 1) / b);
 }
 
-static void divide(const struct cpu_device *cpu, struct product *p) {
-    int wide = DIRECT_BLOCKS_MAX * cpu->vectors->block;
-    int units = UNITS_PER_THREAD * threads_count(cpu->threads);
+static int units_wanted(const struct cpu_device *cpu, const struct product *p) {
+    int threads = threads_count(cpu->threads), units = threads > 1 ? UNITS_PER_THREAD * threads : 1;
     int64_t multiplies = (int64_t)p->m * p->k * p->n;
-    int wanted = (int)MIN(MAX(multiplies / UNIT_MULTIPLIES, 1), ceil_div(units, p->batch_count));
-    // Columns first: each part packs only its own.
+    return (int)MIN(MAX(multiplies / UNIT_MULTIPLIES, 1), ceil_div(units, p->batch_count));
+}
+
+// Each part of columns reads all of a, and each part of rows packs all of b: the numbers that this
+// moves, a copy counting as COPY_COST.
+static int64_t moved(const struct product *p, int column_parts, int row_parts) {
+    const struct matrix a = {.row = p->a.row, .column = p->a.column};
+    int64_t cost_of_a = multiply_lines_up(&a, p->m) ? COPY_COST : 1;
+    return p->k * (cost_of_a * p->m * column_parts + (int64_t)COPY_COST * p->n * row_parts);
+}
+
+// Into how many parts of columns, of `least` at least, so that `wanted` parts move the fewest
+// numbers.
+static int best_column_parts(const struct product *p, int least, int most, int blocks,
+                             int wanted) {
+    int best = most;
+    for (int parts = most - 1; parts >= least; parts--) {
+        int rows = ceil_div(wanted, parts);
+        if (rows <= blocks && moved(p, parts, rows) < moved(p, best, ceil_div(wanted, best))) {
+            best = parts;
+        }
+    }
+    return best;
+}
+
+static void divide(const struct cpu_device *cpu, struct product *p) {
+    int wide = DIRECT_BLOCKS_MAX * cpu->vectors->block, wanted = units_wanted(cpu, p);
     int pairs = ceil_div(p->n, wide);
-    int fit = (int)MAX(PACKED_FLOATS_MAX / ((int64_t)p->k * wide), 1);
-    int part_pairs = MIN(MAX(pairs / wanted, 1), p->packs ? fit : pairs);
-    p->part_columns = part_pairs * wide;
-    p->column_parts = ceil_div(p->n, p->part_columns);
-    p->block_rows = MIN(BLOCK_ROWS, MAX(TILE_FLOATS_MAX / p->k / 14 * 14, 14));
+    int fit = (int)MAX(PACKED_FLOATS_MAX / ((int64_t)p->piece * wide), 1);
+    p->block_rows = MIN(BLOCK_ROWS, MAX(TILE_FLOATS_MAX / p->piece / 14 * 14, 14));
     int blocks = ceil_div(p->m, p->block_rows);
-    int row_parts = MIN(MAX(wanted / p->column_parts, 1), blocks);
+    int least = p->packs ? ceil_div(pairs, fit) : 1, most = MAX(MIN(wanted, pairs), least);
+    int column_parts = p->packs ? best_column_parts(p, least, most, blocks, wanted) : most;
+    p->part_columns = ceil_div(pairs, column_parts) * wide;
+    p->column_parts = ceil_div(p->n, p->part_columns);
+    int row_parts = MIN(ceil_div(wanted, p->column_parts), blocks);
     p->part_rows = ceil_div(blocks, row_parts) * p->block_rows;
     p->row_parts = ceil_div(p->m, p->part_rows);
 }
@@ -201,11 +227,13 @@ static void divide(const struct cpu_device *cpu, struct product *p) {
 static void plan(const struct cpu_device *cpu, struct product *p, struct step *step) {
     bool in_place = (p->b.row == 1 || p->b.column == 1) && p->y.column == 1;
     p->packs = p->m >= ROWS_FEW || !in_place || p->sum_count > 1;
+    // What is not written in place is complete when it is written.
+    p->piece = p->packs && p->y.column == 1 && p->y.row > 0 ? multiply_piece(p->k) : p->k;
     divide(cpu, p);
     int rows = MIN(p->block_rows, p->m);
     p->packed_floats =
-        p->packs ? multiply_packed_floats(cpu->vectors, p->k, MIN(p->part_columns, p->n)) : 0;
-    p->tile_floats = (multiply_tile_floats(rows, p->k) + 15) / 16 * 16;
+        p->packs ? multiply_packed_floats(cpu->vectors, p->piece, MIN(p->part_columns, p->n)) : 0;
+    p->tile_floats = (multiply_tile_floats(rows, p->piece) + 15) / 16 * 16;
     p->lane_floats = p->packed_floats + p->tile_floats + multiply_room_floats(cpu->vectors, rows);
     step->scratch_bytes = (size_t)threads_count(cpu->threads) * p->lane_floats * sizeof(float);
 }
@@ -263,6 +291,22 @@ struct placed {
     struct step *user;   // whose result the product writes; NULL: its own
 };
 
+// A result whose columns are adjacent is that of b' a' with adjacent rows, which is written in
+// place. So the gradient of a weight is that PyTorch reads transposed.
+static void exchange(struct product *p, struct placed *placed) {
+    struct product_side a = p->a;
+    int m = p->m, slot = placed->slots[0];
+    p->a = p->b;
+    p->b = a;
+    p->m = p->n;
+    p->n = m;
+    placed->slots[0] = placed->slots[1];
+    placed->slots[1] = slot;
+    turn(&p->a);
+    turn(&p->b);
+    turn(&p->y);
+}
+
 // False: the products to be summed are not at regular distances.
 static bool place(const struct schedule *schedule, const struct step *step,
                   const struct operands *operands, bool in_place, struct product *p,
@@ -297,6 +341,8 @@ static bool place(const struct schedule *schedule, const struct step *step,
     }
     if (operands->shares_b) {
         merge_rows(p);
+    } else if (p->y.row == 1 && p->y.column != 1) {
+        exchange(p, ret_placed);
     }
     for (int i = 0; i < p->batch_rank; i++) {
         p->batch_count *= (int)p->batch[i];

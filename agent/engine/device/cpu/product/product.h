@@ -27,9 +27,9 @@ struct product {
     struct product_side a, b, y;
     int row;    /* index of the step's input that is added to each row of y; -1: none */
     bool packs; /* b is packed; else it is read in place */
-    /* A matrix is divided into parts, each of which is a unit of work of one thread. A part packs
-     * its columns of b, and multiplies `block_rows` rows at a time. */
-    int row_parts, column_parts, part_rows, part_columns, block_rows;
+    /* A matrix is divided into parts, each of which is a unit of work of one thread. For each piece
+     * of k, a part packs its columns of b, and multiplies `block_rows` rows at a time. */
+    int row_parts, column_parts, part_rows, part_columns, block_rows, piece;
     size_t packed_floats, tile_floats, lane_floats; /* of a thread's scratch */
 };
 

@@ -29,7 +29,7 @@ struct part {
     int row, rows, column, columns;
 };
 
-// The product of one pair of matrices, for a part of the result.
+// The product of a piece of one pair of matrices, for a part of the result.
 static void multiply(const struct run *run, const struct part *part, struct matrix a,
                      struct factor *b, struct matrix y, int lane) {
     const struct product *p = run->product;
@@ -41,7 +41,7 @@ static void multiply(const struct run *run, const struct part *part, struct matr
     for (int row = part->row; row < part->row + part->rows; row += p->block_rows) {
         int rows = MIN(p->block_rows, part->row + part->rows - row);
         struct matrix from = product_part(a, row, 0), to = product_part(y, row, part->column);
-        from = multiply_line_up(run->ops, &from, rows, p->k, tile);
+        from = multiply_line_up(run->ops, &from, rows, b->k, tile);
         if (p->packs) {
             multiply_rows(run->ops, &from, rows, b, &to, room);
         } else {
@@ -62,14 +62,17 @@ static void run_unit(void *context, int index, int lane) {
     struct matrix a = product_matrix(p, &p->a, run->call->inputs[0], index);
     struct matrix b = product_matrix(p, &p->b, run->call->inputs[1], index);
     struct matrix y = product_matrix(p, &p->y, run->call->outputs[0], index);
+    const float *row = p->row < 0 ? NULL : run->call->inputs[p->row]->data;
     for (int i = 0; i < p->sum_count; i++) {
-        const float *row = p->row < 0 || i > 0 ? NULL : run->call->inputs[p->row]->data;
-        struct factor factor = {.matrix = product_part(b, 0, part.column),
-                                .k = p->k,
-                                .columns = part.columns,
-                                .adds = i > 0,
-                                .row = row ? row + part.column : NULL};
-        multiply(run, &part, a, &factor, y, lane);
+        for (int k = 0; k < p->k; k += p->piece) {
+            bool is_first = i == 0 && k == 0;
+            struct factor factor = {.matrix = product_part(b, k, part.column),
+                                    .k = MIN(p->piece, p->k - k),
+                                    .columns = part.columns,
+                                    .adds = !is_first,
+                                    .row = row && is_first ? row + part.column : NULL};
+            multiply(run, &part, product_part(a, 0, k), &factor, y, lane);
+        }
         a.data += p->a.sum;
         b.data += p->b.sum;
     }
