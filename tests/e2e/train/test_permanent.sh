@@ -51,8 +51,8 @@ M
     timeout 120 "$build/windlass" run -f "$work/$1.yaml" --state "$work/$1.state" >"$work/$1.said" 2>&1 </dev/null
     code=$?
 }
-trainer() { # NAME MODEL SAMPLES
-    job "$1" "trainer: {model: {path: data/$2}, data: {train: {tensors: {samples: data/$3, labels: data/y.npy}}}, epochs: 1, batchSize: 8, output: {path: out/$1}}"
+trainer() { # NAME MODEL SAMPLES [RATE]
+    job "$1" "trainer: {model: {path: data/$2}, data: {train: {tensors: {samples: data/$3, labels: data/y.npy}}}, epochs: 1, batchSize: 8, output: {path: out/$1}, optimizer: {learningRate: ${4:-0.1}}}"
 }
 # ends_at_once NAME CODE TEXT
 ends_at_once() {
@@ -121,8 +121,9 @@ else
 fi
 trainer big good.onnx big.npy
 check "big-endian numbers are read" grep -q '^big succeeded' "$work/big.said" || tail -3 "$work/big.said" | sed 's/^/# /'
-trainer plain good.onnx x.npy
-trainer fortran good.onnx fortran.npy
+trainer plain good.onnx x.npy 1e-3
+check "a rate of 1e-3 needs no quotes" grep -q '^plain succeeded' "$work/plain.said" || tail -3 "$work/plain.said" | sed 's/^/# /'
+trainer fortran good.onnx fortran.npy 0.001
 check "an array in Fortran order is the same array" cmp "$work/out/plain/model.onnx" "$work/out/fortran/model.onnx"
 
 # The same of the other kinds: trials of a Sweep have one round each, and a BatchScore ends with code 2.
