@@ -51,6 +51,7 @@ struct forms {
     struct forms_list tied;     /* weights that are one with another, or are read several times */
     struct forms_list kept;     /* norms in eval() among others in train(): statistics stay */
     struct forms_list computed; /* from weights by the exporter, and read as none */
+    struct forms_list buffers;  /* look like a module's buffers, and are trained as weights */
 };
 
 /* Copies the network in the form of inference, in which a row does not depend on the other rows of

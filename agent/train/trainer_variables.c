@@ -94,6 +94,7 @@ static struct forms_list trained_of(const struct trainer *trainer, const struct 
 void trainer_say_forms(const struct trainer *trainer) {
     const struct forms *forms = &trainer->forms;
     const struct forms_list computed = trained_of(trainer, &forms->computed);
+    const struct forms_list buffers = trained_of(trainer, &forms->buffers);
     if (forms->norms + forms->dropouts + forms->outputs > 0) {
         trainer_say(trainer,
                     "the network was exported for training; it is trained, and written, in the "
@@ -121,6 +122,12 @@ void trainer_say_forms(const struct trainer *trainer) {
                "name a buffer in model.freeze; if one is a formula of a parameter (a norm, a sum), "
                "export with " EXPORT,
                &computed);
+    print_list(trainer,
+               "these look like buffers, by name or because a formula can have made their numbers, "
+               "and they are trained as weights",
+               "a file does not say which tensors the module trains: name the others in "
+               "model.freeze (docs/from-pytorch.md prints them)",
+               &buffers);
 }
 
 void trainer_send_variables(const struct trainer *trainer) {

@@ -36,6 +36,7 @@ for name in "${!all[@]}"; do
     check "$name: trained" train $name data/$name.onnx $name || tail -3 "$work/log" | sed 's/^/# /'
     check "$name: the log says all" said "${all[$name]} of ${all[$name]##* } parameters are trained; frozen: none"
     check "$name: and every weight has moved, no constant has" moved $name $name
+    check "$name: nothing looks like a buffer" eval '! grep -q "look like buffers" "$work/log"'
 done
 check "a tied weight that the exporter has written transposed: trained as one" train folded data/folded.onnx folded
 check "and the log says so" grep -q "^tied weights, each trained as one .* (1): rows.weight; " "$work/log"
@@ -85,6 +86,16 @@ check "its statistics and other buffers keep their bits" moved held held "${buff
 check "and when the result is trained further" train held out/held/model.onnx held-further
 check "also whole" held
 check "with the same buffers" moved held held-further "${buffers[@]}"
+like="these look like buffers, by name or because a formula can have made their numbers, and they are trained as weights"
+way="a file does not say which tensors the module trains: name the others in model.freeze (docs/from-pytorch.md prints them)"
+check "buffers of a module: trained" train tables data/tables.onnx tables
+check "the log names those that look like buffers, and no parameter" said "$like (3): pe, pixel_mean, places; $way"
+check "with what that page prints" train tables data/tables.onnx tables-frozen "$(tr "'" '"' <"$data/tables.freeze" | sed 's/^freeze: //')"
+frozen() {
+    said "7 of 12 tensors, 1035 of 2213 parameters are trained; frozen: fixed, pe, pixel_mean, places, drawn" &&
+        moved tables tables-frozen pe pixel_mean places drawn fixed && ! grep -q "look like buffers" "$work/log"
+}
+check "they keep their bits, all others learn, and the log has no such line" frozen
 
 refused() { # NAME TEXT [FREEZE]
     train "$1" "data/$1.onnx" "bad-$1" "${3:-}"

@@ -6,7 +6,7 @@
   variables.py agrees RUN SCORES        RUN/ort.json of ONNX Runtime is SCORES/y.pb
   variables.py moved BEFORE AFTER [KEPT ...]   every initializer of floats has other bits, but those named KEPT, which may
                                         be Constant nodes now; Constant nodes are Constant nodes with the same bits"""
-import json, os, sys
+import contextlib, json, math, os, sys
 import numpy as n, onnx
 from onnx import helper, numpy_helper
 
@@ -135,6 +135,22 @@ def networks():
             x = x.reshape(-1, 12, 24)
             return self.head((Attend.apply if torch.onnx.is_in_onnx_export() else attend)(self.q(x), self.k(x), self.v(x))[:, -1])
 
+    class Tables(nn.Module):  # buffers, and a parameter that stays
+        def __init__(self):
+            super().__init__()
+            angles = torch.arange(12)[:, None] * torch.exp(torch.arange(0, 24, 2) * (-math.log(10000) / 24))
+            self.register_buffer("pe", torch.stack([angles.sin(), angles.cos()], 2).flatten(1))
+            self.register_buffer("pixel_mean", torch.tensor([0.485, 0.456]).reshape(1, 2, 1, 1))
+            self.register_buffer("places", torch.linspace(-1, 1, 12)[:, None].repeat(1, 2))
+            self.register_buffer("drawn", torch.randn(24, 24))
+            self.fixed, self.learned = nn.Parameter(torch.randn(12, 24), requires_grad=False), nn.Parameter(torch.randn(12, 24))
+            self.scale, self.turn = nn.Parameter(torch.ones(24)), nn.Parameter(torch.eye(24))
+            self.inner, self.head = nn.Linear(2, 24), nn.Linear(24, CLASSES)
+
+        def forward(self, x):
+            x = (x - self.pixel_mean).reshape(-1, 12, 24) @ self.drawn @ self.turn * self.scale
+            return self.head(torch.tanh(x + self.pe + self.fixed + self.learned + self.inner(self.places)).mean(1))
+
     class Stays(nn.Module):  # its parts are in eval() in a network in train()
         def __init__(self, part):
             super().__init__()
@@ -158,7 +174,7 @@ def networks():
             x = torch.tanh(self.bn(self.b(torch.tanh(self.an(self.a(x)))))).mean((2, 3))
             return self.head(torch.tanh(self.old(torch.tanh(self.middle(x)))))
 
-    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Sharp, Copies, Determinant, Noise, Fused, Held)}
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Sharp, Copies, Determinant, Noise, Fused, Held, Tables)}
 
 
 def export(network, x, path, mode, folds=False):
@@ -172,6 +188,13 @@ def export(network, x, path, mode, folds=False):
         for node in model.graph.node:
             node.domain = ""
         onnx.save(model, path)
+
+
+def held(network, base):
+    """What the lines of docs/from-pytorch.md print."""
+    lines = next(part for part in open("docs/from-pytorch.md").read().split("```") if "named_buffers" in part)
+    with open(base + ".freeze", "w") as file, contextlib.redirect_stdout(file):
+        exec(lines.removeprefix("python").replace("net.onnx", base + ".onnx"), {"model": network})
 
 
 def make(folder):
@@ -191,7 +214,10 @@ def make(folder):
         torch.nn.functional.cross_entropy(double(torch.tensor(x).double()), torch.tensor(y)).backward()
         os.makedirs(base + ".gradients")
         for parameter, value in double.named_parameters():
-            n.save(f"{base}.gradients/{parameter}.npy", value.grad.numpy())
+            if value.requires_grad:
+                n.save(f"{base}.gradients/{parameter}.npy", value.grad.numpy())
+        if name == "tables":
+            held(network, base)
         n.save(base + ".x.npy", n.tile(x, (8, 1, 1, 1)))
         n.save(base + ".y.npy", n.tile(y, 8))
         for which, values in (("x", x), ("y", y)):
