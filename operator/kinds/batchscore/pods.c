@@ -95,8 +95,7 @@ static void place_coordinator(const struct batchscore_spec *spec, json_t *pod_ne
 
 json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, int attempt) {
-    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
-    AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", prefix, attempt);
+    AUTO(text_freep) char *name = owned_pod_name(spec->job.name, ROLE_COORDINATOR, NULL, attempt);
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
@@ -117,7 +116,7 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
                              tree_text(spec->job.json, "scorer.endpoint.server.image", NULL)));
     pod_add_restart(environment, &spec->job);
     const json_t *resources = spec->coordinator.resources;
-    json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
+    json_t *made = pod_make(&spec->job, name, ROLE_COORDINATOR, attempt,
                             container(spec, "coordinate", environment,
                                       resources ? json_deep_copy(resources) : json_object()));
     pod_secrets_add_files(&spec->job, &secrets, made);
@@ -158,10 +157,8 @@ void batchscore_leave_lost_nodes(json_t *pod) {
 
 json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number, int attempt,
                              const char *mark) {
-    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
-    AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-watch-%lld-%d", prefix, (long long)number, attempt)
-                             : x_printf("%s-watch-%lld", prefix, (long long)number);
+    AUTO(text_freep) char *index = x_printf("%lld", (long long)number);
+    AUTO(text_freep) char *name = owned_pod_name(spec->job.name, ROLE_WATCH, index, attempt);
     json_t *environment = pod_environment(&spec->job, spec->work, name);
     pod_add_value(environment, "WINDLASS_MARK", mark);
     const json_t *resources = spec->coordinator.resources;
@@ -169,8 +166,7 @@ json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number,
                             container(spec, "watch", environment,
                                       resources ? json_deep_copy(resources) : json_object()));
     json_t *metadata = json_object_get(made, "metadata");
-    json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
-                        json_sprintf("%lld", (long long)number));
+    json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX, json_string(index));
     json_object_set_new(metadata, "annotations",
                         json_pack("{s:s}", ANNOTATION_WATCH, spec->job.hash));
     pod_set_if(json_object_get(made, "spec"), "tolerations",
@@ -180,10 +176,9 @@ json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number,
 
 json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct endpoint *endpoint,
                               int index, int attempt) {
-    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
-    AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", prefix, index, attempt)
-                             : x_printf("%s-worker-%d", prefix, index);
+    char text[16];
+    snprintf(text, sizeof text, "%d", index);
+    AUTO(text_freep) char *name = owned_pod_name(spec->job.name, ROLE_WORKER, text, attempt);
     AUTO(text_freep) char *coordinator = pod_authority(endpoint->address, endpoint->port);
     struct pod_secrets secrets = {
         .secret = endpoint->secret,
@@ -202,8 +197,6 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     json_t *resources = pod_resources(spec->workers.resources, has_server ? 0 : spec->gpus);
     json_t *made = pod_make(&spec->job, name, ROLE_WORKER, attempt,
                             container(spec, "score", environment, resources));
-    char text[16];
-    snprintf(text, sizeof text, "%d", index);
     json_object_set_new(tree_get(made, "metadata.labels"), LABEL_INDEX, json_string(text));
     if (spec->command) {
         run_command(spec, made);

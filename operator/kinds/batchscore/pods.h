@@ -5,6 +5,7 @@
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/owned.h"
 
+#define ROLE_COORDINATOR "coordinator"
 #define ROLE_WORKER "worker"
 
 /* attempt counts from 1: NAME-coordinator-1; NAME-worker-0, NAME-worker-0-2. Owned by the caller.

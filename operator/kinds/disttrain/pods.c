@@ -196,9 +196,9 @@ static void add_grace(json_t *pod) {
 }
 
 char *disttrain_member_name(const char *job, int index, int attempt) {
-    AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
-    return attempt > 1 ? x_printf("%s-%d-%d", prefix, index, attempt)
-                       : x_printf("%s-%d", prefix, index);
+    char text[16];
+    snprintf(text, sizeof text, "%d", index);
+    return owned_pod_name(job, /* part= */ NULL, text, attempt);
 }
 
 json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct endpoint *endpoint,

@@ -6,6 +6,7 @@
 #include "operator/control/claim.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *owned_annotation(const json_t *object, const char *name) {
@@ -63,6 +64,29 @@ char *owned_prefix(const char *job, int max) {
 
 char *owned_next_name(const char *name, int tried) {
     return tried > 0 ? x_printf("%s-%c", name, 'a' + tried) : x_strdup(name);
+}
+
+static char *pod_name(const char *job, const char *part, const char *index, const char *attempt) {
+    AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
+    bool is_first = index && strcmp(attempt, "1") == 0;
+    return x_printf("%s%s%s%s%s%s%s", prefix, part ? "-" : "", part ? part : "", index ? "-" : "",
+                    index ? index : "", is_first ? "" : "-", is_first ? "" : attempt);
+}
+
+char *owned_pod_name(const char *job, const char *part, const char *index, int attempt) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", attempt);
+    return pod_name(job, part, index, text);
+}
+
+bool owned_is_misplaced(const json_t *pod, const char *job, const char *bare_role) {
+    const char *role = owned_label(pod, LABEL_ROLE), *attempt = owned_label(pod, LABEL_ATTEMPT);
+    if (!role || !attempt) {
+        return attempt != NULL; /* without it nothing is known */
+    }
+    const char *part = bare_role && strcmp(role, bare_role) == 0 ? NULL : role;
+    AUTO(text_freep) char *name = pod_name(job, part, owned_label(pod, LABEL_INDEX), attempt);
+    return strcmp(tree_text(pod, "metadata.name", ""), name) != 0;
 }
 
 /* "BatchScore" -> "batchscore"; owned by the caller. */
@@ -149,5 +173,5 @@ bool owned_is_stripped(const json_t *object, const char *maker, const char *foun
         return false; /* it has begun, or was looked at when it had its labels */
     }
     return !label || strcmp(label, tree_text(owner, "name", "")) != 0 ||
-           !owned_annotation(object, found_by);
+           (found_by && !owned_annotation(object, found_by));
 }

@@ -89,6 +89,14 @@ char *owned_prefix(const char *job, int max);
 /* The names of an object that has no attempts: NAME, NAME-b, NAME-c, ... tried: from 0. */
 char *owned_next_name(const char *name, int tried);
 
+/* Of a pod: PREFIX-PART-INDEX, and of later attempts PREFIX-PART-INDEX-ATTEMPT. part: NULL: none.
+ * index: NULL: it has none, and always its attempt. */
+char *owned_pod_name(const char *job, const char *part, const char *index, int attempt);
+/* Whether the labels of that pod of the job (role, index, attempt) are not those of its name: they
+ * were changed. False where no attempt is known: what is kept of the pods of a job that has ended.
+ * bare_role: of pods whose names have no part; NULL: all have their role there. */
+bool owned_is_misplaced(const json_t *pod, const char *job, const char *bare_role);
+
 /* Of a Service of ours, borrowed. NULL: it has none, or what is there is not one. */
 const char *owned_read_token(const json_t *service);
 /* Whether the Service names that Secret, and the certificate with that SHA-256 (NULL: any). */
@@ -118,7 +126,7 @@ json_t *owned_by_service(const json_t *service);
 const char *owned_annotation(const json_t *object, const char *name);
 const char *owned_label(const json_t *object, const char *name);
 
-/* A job that a resource of the kind `maker` (NULL: none) has made, without the label and the
- * annotation found_by by which that would find it, and that has not begun. It does not begin: its
- * maker deletes it. */
+/* A job that a resource of the kind `maker` (NULL: none) has made, without the label or the
+ * annotation found_by (NULL: only the label) by which that would find it, and that has not begun.
+ * It does not begin: its maker deletes it. */
 bool owned_is_stripped(const json_t *object, const char *maker, const char *found_by);

@@ -248,12 +248,18 @@ static const struct pin_rules rules = {.mutable_fields = sweep_mutable_fields};
 static int reconcile_sweep(struct state *state, struct reconcile *request, struct after_pass *after,
                            struct error *err) {
     static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
-    if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
-        job_delete_owned(request, owned_kinds);
+    if (!request->object) {
         forget(state, request);
         return 0;
     }
     struct sweep *sweep = kept_of(state, request);
+    if (tree_get(request->object, "metadata.deletionTimestamp")) {
+        refusals_begin(&sweep->write_failures, request);
+        job_delete_owned(request, &sweep->write_failures, owned_kinds);
+        sweep->running = 0;
+        count_running(state);
+        return 0;
+    }
     if (is_too_soon(sweep, request)) {
         return 0;
     }
@@ -282,7 +288,7 @@ static int reconcile_sweep(struct state *state, struct reconcile *request, struc
     if (plan.has_more && json_array_size(plan.create) > 0) { /* none was postponed */
         status_write_requeue(request, RECONCILE_EVERY_MS);
     }
-    if (conditions_is_finished(request->object)) {
+    if (conditions_is_finished(request->object) && plan.delete_count == 0) {
         status_write_keep(&state->ended, sweep->uid, &sweep->status, request->monotonic_ms);
         forget(state, request);
     }

@@ -109,6 +109,27 @@ static void annotate_all(int second) {
     change_all("services", second, annotate);
 }
 
+/* The first pod of a job ends well, and with it the job; the others go on. */
+static bool end_hub(json_t *pod, int second UNUSED) {
+    bool is_hub = strstr(tree_text(pod, "metadata.name", ""), "-worker-") == NULL;
+    json_t *state = is_hub ? json_pack("{s:{s:i, s:s}}", "terminated", "exitCode", 0, "message", "")
+                           : json_pack("{s:{}}", "running");
+    json_object_set_new(pod, "status",
+                        json_pack("{s:s, s:[{s:s, s:o}]}", "phase",
+                                  is_hub ? "Succeeded" : "Running", "containerStatuses", "name",
+                                  "agent", "state", state));
+    return true;
+}
+
+/* Pods of an ended job that somebody touches each second. */
+static void end_and_annotate(int second) {
+    if (second == 20) {
+        change_all("pods", second, end_hub);
+    } else if (second > 20) {
+        change_all("pods", second, annotate);
+    }
+}
+
 /* Two who do not agree whether the jobs are suspended, as a queue and a GitOps controller. */
 static bool suspend_or_resume(json_t *job, int second) {
     json_object_set_new(json_object_get(job, "spec"), "suspend", json_boolean(second / 5 % 2));

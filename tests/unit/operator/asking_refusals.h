@@ -86,6 +86,16 @@ static bool pods_unchangeable(void *context UNUSED, struct api_double *double_ U
     return false;
 }
 
+/* Nothing of what a job owns may be deleted. */
+static bool undeletable(void *context UNUSED, struct api_double *double_ UNUSED,
+                        const struct api_request *request) {
+    if (strcmp(request->verb, "delete") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "admission webhook w denied the request: no");
+        return true;
+    }
+    return false;
+}
+
 static bool etcd_is_full(void *context UNUSED, struct api_double *double_ UNUSED,
                          const struct api_request *request) {
     if (is_write(request)) {

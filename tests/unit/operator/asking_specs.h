@@ -73,6 +73,22 @@ static void keep_services(int second) {
     }
 }
 
+/* Pods that are deleted and do not go: their node is lost, or a finalizer holds them. */
+static void keep_pods(int second) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    if (second == 20) {
+        json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+            json_t *copy = json_deep_copy(pod);
+            json_object_update_new(json_object_get(copy, "metadata"),
+                                   json_pack("{s:s, s:[s]}", "deletionTimestamp",
+                                             "2026-11-23T00:01:00Z", "finalizers", "a.example/b"));
+            api_double_put(api, "pods", copy);
+        }
+    }
+}
+
 static bool add_owner(json_t *pod, int second) {
     json_t *owners = tree_get(pod, "metadata.ownerReferences");
     if (second % 2 == 0) {

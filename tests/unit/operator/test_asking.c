@@ -201,19 +201,12 @@ static void delete_jobs(int second) {
     }
 }
 
-/* Pods that are deleted and do not go: their node is lost, or a finalizer holds them. */
-static void keep_pods(int second) {
-    const char *name;
-    json_t *pod;
-    void *next;
-    if (second == 20) {
-        json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
-            json_t *copy = json_deep_copy(pod);
-            json_object_update_new(json_object_get(copy, "metadata"),
-                                   json_pack("{s:s, s:[s]}", "deletionTimestamp",
-                                             "2026-11-23T00:01:00Z", "finalizers", "a.example/b"));
-            api_double_put(api, "pods", copy);
-        }
+/* The same, and somebody touches what they own each second. */
+static void delete_jobs_and_annotate(int second) {
+    delete_jobs(second);
+    change_all("pods", second, annotate);
+    if (state->manifest == sweep) {
+        change_all("disttrains", second, annotate);
     }
 }
 
@@ -400,6 +393,10 @@ static const struct state states[] = {
     {"pods get another owner, and lose it", batch, never, NULL, share_pods, CHANGES},
     {"suspended and resumed every 5 s", batch, never, NULL, quarrel_about_suspend, CHANGES},
     {"a gang is suspended and resumed", gang, never, NULL, quarrel_about_suspend, CHANGES},
+    {"ended, and its pods cannot be deleted", batch, undeletable, NULL, end_and_annotate, CHANGES},
+    {"deleted, and its pods cannot be", gang, undeletable, NULL, delete_jobs_and_annotate, CHANGES},
+    {"deleted Sweep, its trials cannot be", sweep, undeletable, NULL, delete_jobs_and_annotate,
+     CHANGES},
 };
 
 /* ---- the world ---- */

@@ -98,6 +98,11 @@ static bool drop_member(json_t *object, const char *name) {
 static bool strip_labels(json_t *object, int second UNUSED) {
     return drop_member(object, "labels");
 }
+static bool renumber(json_t *object, int second) {
+    json_t *labels = tree_ensure_object(json_object_get(object, "metadata"), "labels");
+    json_object_set_new(labels, "windlass.dev/index", json_sprintf("%d", second % 3));
+    return true;
+}
 static bool strip_annotations(json_t *object, int second UNUSED) {
     return drop_member(object, "annotations");
 }
@@ -140,15 +145,11 @@ static const struct act {
     bool (*change)(json_t *copy, int second); /* NULL: it is deleted */
     bool stays;                               /* and keeps a job from being whole */
 } acts[] = {
-    {"deleted", NULL, false},
-    {"relabelled", strip_labels, true},
-    {"stripped", strip_annotations, false},
-    {"disowned", disown, false},
-    {"wiped", wipe_status, false},
-    {"labelled", label, false},
-    {"taken over", take_over, true},
-    {"held", hold, true},
-    {"respecified", touch_spec, false},
+    {"deleted", NULL, false},       {"relabelled", strip_labels, true},
+    {"renumbered", renumber, true}, {"stripped", strip_annotations, false},
+    {"disowned", disown, false},    {"wiped", wipe_status, false},
+    {"labelled", label, false},     {"taken over", take_over, true},
+    {"held", hold, true},           {"respecified", touch_spec, false},
     {"suspended", suspend, true},
 };
 static const char *const plurals[] = {"batchscores", "disttrains", "sweeps", "pods", "services"};

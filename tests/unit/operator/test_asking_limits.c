@@ -314,6 +314,60 @@ static void test_a_secret_that_fails_is_told(void) {
     }
 }
 
+static bool refuse_deletions(void *context UNUSED, struct api_double *double_ UNUSED,
+                             const struct api_request *request) {
+    if (!is_mended && strcmp(request->verb, "delete") == 0 &&
+        strcmp(request->plural, "pods") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "admission webhook w denied the request: no");
+        return true;
+    }
+    return false;
+}
+
+static void end_coordinator(void) {
+    json_t *pod = json_deep_copy(api_double_find(api, "pods", "job-0n-coordinator-1"));
+    json_object_set_new(pod, "status",
+                        json_pack("{s:s, s:[{s:s, s:{s:{s:i, s:s}}}]}", "phase", "Succeeded",
+                                  "containerStatuses", "name", "agent", "state", "terminated",
+                                  "exitCode", 0, "message", ""));
+    api_double_put(api, "pods", pod);
+}
+
+/* Deleted, with a finalizer of somebody, which stays. */
+static void delete_job(void) {
+    json_t *job = json_deep_copy(api_double_find(api, "batchscores", "job-0n"));
+    json_object_update_new(json_object_get(job, "metadata"),
+                           json_pack("{s:s, s:[s]}", "deletionTimestamp", "2026-11-23T00:01:00Z",
+                                     "finalizers", "a.example/b"));
+    api_double_put(api, "batchscores", job);
+}
+
+/* A job that has ended, or is being deleted, has no condition for it: an Event says, once, which
+ * pod the cluster refuses to delete. It is asked for more and more rarely, and goes when it may. */
+static void test_pods_that_cannot_be_deleted_are_told(void) {
+    enum { MOST = 3 * 8 }; /* in two minutes, of three pods */
+    static const struct {
+        void (*act)(void);
+        size_t pods; /* that stay: those that explain the end */
+    } rows[] = {{end_coordinator, 1}, {delete_job, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        begin(refuse_deletions, "batchscores", small);
+        asking_run(10000);
+        rows[i].act();
+        asking_run(120000);
+        CHECK_INT(json_object_size(api_double_all(api, "pods")), 3);
+        CHECK_INT(asking_events_of("DeletionRefused"), 1);
+        json_int_t tries =
+            json_integer_value(json_object_get(api_double_counts(api), "delete pods"));
+        printf("# %lld deletions\n", (long long)tries);
+        CHECK(tries >= 4 && tries <= MOST);
+        is_mended = true;
+        asking_run(120000);
+        CHECK_INT(json_object_size(api_double_all(api, "pods")), rows[i].pods);
+        asking_close();
+    }
+}
+
 int main(void) {
     TEST(test_a_status_is_refused_for_ten_minutes);
     TEST(test_jobs_of_many_pods_ask_little);
@@ -321,5 +375,6 @@ int main(void) {
     TEST(test_a_deleted_service_holds_no_deadline);
     TEST(test_a_late_change_is_told);
     TEST(test_a_secret_that_fails_is_told);
+    TEST(test_pods_that_cannot_be_deleted_are_told);
     return TEST_END();
 }

@@ -280,9 +280,44 @@ static void test_trials_without_annotations(void) {
     asking_close();
 }
 
+static bool is_let; /* a trial's status */
+
+static bool keep_back(void *context, struct api_double *double_,
+                      const struct api_request *request) {
+    if (!is_let && strcmp(request->plural, "disttrains") == 0 &&
+        strcmp(request->part, "status") == 0) {
+        api_double_refuse(request, 503, "ServiceUnavailable", "not yet");
+        return true;
+    }
+    return never(context, double_, request);
+}
+
+/* The same before its first status: its Sweep does not delete it. Meanwhile the Sweep may make
+ * another one, but it begins, and counts. */
+static void test_a_trial_that_is_stripped_before_it_begins(void) {
+    enum { MADE_MS = 200, WAIT_MS = 90000 };
+    static const char first[] = "job-0n-0000";
+    is_let = false;
+    asking_open(keep_back);
+    asking_put("sweeps", sweep, NULL, 1);
+    asking_run(MADE_MS);
+    CHECK_INT(json_object_size(api_double_all(api, "disttrains")), 1);
+    change_all("disttrains", 0, strip);
+    is_let = true;
+    asking_run(WAIT_MS);
+    const json_t *trial = api_double_find(api, "disttrains", first);
+    CHECK(tree_integer(trial, "status.observedGeneration", -1) >= 0);
+    const json_t *of = json_object_iter_value(json_object_iter(api_double_all(api, "sweeps")));
+    CHECK_INT(tree_integer(of, "status.trials.deleted", -1), 0);
+    CHECK_INT(tree_integer(of, "status.trials.running", -1),
+              json_object_size(api_double_all(api, "disttrains")));
+    asking_close();
+}
+
 int main(void) {
     TEST(test_others_cause_little);
     TEST(test_another_change_does_not_wait);
     TEST(test_trials_without_annotations);
+    TEST(test_a_trial_that_is_stripped_before_it_begins);
     return TEST_END();
 }

@@ -28,6 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STRIPPED_MS = 30000 };
+
 /* Of one job, kept between passes. */
 struct kept {
     char *namespace, *name, *uid; /* owned, as all texts */
@@ -47,6 +49,7 @@ struct kept {
     struct clock_set start, gathering;
     struct other_leader other;
     struct other_owner other_owner;
+    int64_t stripped_ms; /* since when it has lacked what its maker finds it by; 0: not seen */
 };
 
 struct state {
@@ -270,6 +273,7 @@ static void make_all(struct reconcile *request, const struct refusals *refusals,
 
 static void delete_one(struct reconcile *request, const struct refusals *refusals, json_t *object) {
     if (may_write(request, refusals, object, REFUSAL_OF_DELETION)) {
+        refusals_tell_deletion(refusals, request, object);
         reconcile_write(request, CLUSTER_DELETE, json_incref(object));
     }
 }
@@ -297,23 +301,16 @@ static bool leaves_orphans(const json_t *object) {
     return tree_has_text(tree_get(object, "metadata.finalizers"), "orphan");
 }
 
-void job_delete_owned(struct reconcile *request, const char *const *kinds) {
-    if (!request->object || leaves_orphans(request->object)) {
-        return;
-    }
-    bool is_retry = request->failures > 0, may = false;
-    for (; *kinds; kinds++) {
+void job_delete_owned(struct reconcile *request, const struct refusals *refusals,
+                      const char *const *kinds) {
+    for (; *kinds && !leaves_orphans(request->object); kinds++) {
         AUTO(tree_freep)
         json_t *owned = cache_owned(request->cache, *kinds, request->object);
         size_t i;
         json_t *object;
         json_array_foreach(owned, i, object) {
-            if (tree_get(object, "metadata.deletionTimestamp")) {
-                continue;
-            }
-            may = !is_retry || (!may && reconcile_may_retry(request, 0, request->failures));
-            if (may) {
-                reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+            if (!tree_get(object, "metadata.deletionTimestamp")) {
+                delete_one(request, refusals, object);
             }
         }
     }
@@ -452,7 +449,7 @@ static void note_seen(const struct job_ops *ops, struct reconcile *request, stru
 /* Pods and a Service that somebody changed, and why volumes are not mounted. */
 static void look_around(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                         const json_t *pods, const json_t *service) {
-    relabelled_settle(request, &kept->relabelled);
+    relabelled_settle(request, &kept->relabelled, ops->bare_role);
     if (!conditions_is_finished(request->object)) {
         other_owner_note(request, &kept->other_owner, pods);
         service_selector_settle(request, &kept->selector, ops->hub, service);
@@ -460,21 +457,26 @@ static void look_around(const struct job_ops *ops, struct reconcile *request, st
     job_mounts_query(request, &kept->mounts, pods);
 }
 
-static void delete_owned(struct state *state, struct reconcile *request) {
-    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
-    job_delete_owned(request, owned);
-    forget(state, request);
-}
-
-/* Its maker would not find it, and deletes it. Another API group's kind may have the same name. */
-static bool is_stripped(const struct job_ops *ops, struct reconcile *request) {
+/* Its maker would not find it, and deletes it. Another API group's kind may have the same name.
+ * Once it has begun, a maker that goes by names finds it: so it does if it is not deleted soon. */
+static bool is_stripped(const struct job_ops *ops, struct reconcile *request, struct kept *kept) {
     const json_t *owner = tree_get(request->object, "metadata.ownerReferences[0]");
     bool is_found = !owned_is_stripped(request->object, ops->maker, ops->found_by);
     AUTO(tree_freep)
     json_t *maker = is_found ? NULL
                              : cache_find(request->cache, ops->maker, request->namespace,
                                           tree_text(owner, "name", ""));
-    return maker && strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) == 0;
+    if (!maker || strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) != 0) {
+        return false;
+    }
+    kept->stripped_ms = kept->stripped_ms ? kept->stripped_ms : request->monotonic_ms;
+    int64_t left_ms = kept->stripped_ms + STRIPPED_MS - request->monotonic_ms;
+    if (!ops->is_found_by_name || owned_is_stripped(request->object, ops->maker, NULL) ||
+        conditions_is_finished(maker)) {
+        return true;
+    }
+    request->again_ms = MAX(left_ms, (int64_t)0);
+    return left_ms > 0;
 }
 
 static void carry_out(const struct state *state, struct reconcile *request, struct kept *kept,
@@ -497,9 +499,17 @@ static struct kept *begin(struct state *state, struct reconcile *request) {
     return kept;
 }
 
-/* The status of a job that has ended stays; what was kept for it goes. */
-static void finish(struct state *state, struct reconcile *request, struct kept *kept) {
-    if (kept->adoption.count == 0) { /* what was adopted lately is not adopted again at once */
+static void delete_owned(struct state *state, struct reconcile *request) {
+    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
+    job_delete_owned(request, &begin(state, request)->write_failures, owned);
+}
+
+/* The status of a job that has ended stays; what was kept for it goes, when nothing is to be
+ * deleted any more: what the cluster refuses to delete waits for its time. */
+static void finish(struct state *state, struct reconcile *request, struct kept *kept,
+                   const struct plan_result *plan) {
+    /* What was adopted lately is not adopted again at once. */
+    if (kept->adoption.count == 0 && plan->delete_count == 0) {
         status_write_keep(&state->ended, kept->uid, &kept->status, request->monotonic_ms);
         forget(state, request);
     }
@@ -508,17 +518,22 @@ static void finish(struct state *state, struct reconcile *request, struct kept *
 static int reconcile(const struct job_ops *ops, struct state *state, struct reconcile *request,
                      struct after_pass *after, struct error *err) {
     const json_t *object = request->object;
-    if (!object || tree_get(object, "metadata.deletionTimestamp")) {
+    if (!object) {
+        forget(state, request);
+        return 0;
+    }
+    if (tree_get(object, "metadata.deletionTimestamp")) {
         delete_owned(state, request);
         return 0;
     }
     struct kept *kept = begin(state, request);
-    if (pods_seen_lately(&kept->pods, request) || is_stripped(ops, request) ||
+    if (pods_seen_lately(&kept->pods, request) || is_stripped(ops, request, kept) ||
         !adopt_owned(request, kept)) {
         return 0;
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
+    relabelled_leave_out(pods, request->name, ops->bare_role);
     bool is_known = false;
     const struct spec_snapshot_known known = {object, pods, kept->credentials};
     const json_t *service = spec_snapshot_choose(&known, services, &is_known);
@@ -567,7 +582,7 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
     look_around(ops, request, kept, pods, is_known ? service : NULL);
     carry_out(state, request, kept, &plan);
     if (conditions_is_finished(object)) {
-        finish(state, request, kept);
+        finish(state, request, kept, &plan);
         trim_all(ops, request, pods);
         trim_all(ops, request, services);
     }

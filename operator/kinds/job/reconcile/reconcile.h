@@ -13,6 +13,8 @@ struct job_ops {
     const struct owned_hub *hub; /* what the job's Service selects */
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
     bool (*is_hub)(const json_t *pod);
+    /* The role of pods whose names do not have it: NAME-0 (owned_is_misplaced); NULL: of none. */
+    const char *bare_role;
     /* The name of the last hub that the status knows of, owned by the caller; NULL: of none. As a
      * function NULL: a status knows of none. */
     char *(*last_hub)(const json_t *object);
@@ -27,8 +29,9 @@ struct job_ops {
     bool (*is_first)(const json_t *object);
     /* The kind of resources that make such jobs, and the annotation by which they find them,
      * besides LABEL_JOB: a new job of theirs without them is deleted by its maker (write_batch.h).
-     */
+     * is_found_by_name: without the annotation they know one that has begun by its name. */
     const char *maker, *found_by;
+    bool is_found_by_name;
     /* Which changes of the spec a job accepts once it has begun. */
     struct pin_rules rules;
     /* Reduces a Pod or Service of a finished job for the cache. */
@@ -45,8 +48,9 @@ void job_listed(void *state, const char *namespace, const char *name, const json
 
 /* For an object that is being deleted: deletes its pods and what else it owns of these kinds (ends
  * with NULL). The cluster does so only when the object itself is gone, which a finalizer of
- * somebody else may put off for ever. */
-void job_delete_owned(struct reconcile *request, const char *const *kinds);
+ * somebody else may put off for ever. What the cluster refuses waits for its time (refusals). */
+void job_delete_owned(struct reconcile *request, const struct refusals *refusals,
+                      const char *const *kinds);
 
 /* The writes and events of a plan. Where the cluster refused a creation lately, nothing is created:
  * another pass is asked for at the end of the pause, and `create` becomes empty. */

@@ -3,6 +3,7 @@
 
 #include "lib/digest.h"
 #include "lib/time/clock.h"
+#include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
 #include <stdlib.h>
@@ -333,4 +334,21 @@ struct write_failures refusals_of(const struct refusals *record) {
         }
     }
     return told;
+}
+
+void refusals_tell_deletion(const struct refusals *record, struct reconcile *request,
+                            const json_t *object) {
+    bool is_over = conditions_is_finished(request->object) ||
+                   tree_get(request->object, "metadata.deletionTimestamp");
+    struct write_failures told = is_over ? refusals_of(record) : (struct write_failures){0};
+    const struct write_failure *failure = write_failure_find_deletion(&told, object_key_of(object));
+    if (failure) {
+        AUTO(text_freep) char *what = object_key_format(failure->object);
+        AUTO(text_freep)
+        char *note = x_printf("%.200s cannot be deleted now: %.400s", what, failure->text);
+        struct reconcile_event event = {
+            .type = "Warning", .reason = "DeletionRefused", .note = note};
+        event_recorder_add(request, &event);
+    }
+    free(told.at);
 }

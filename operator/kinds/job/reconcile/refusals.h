@@ -75,3 +75,7 @@ struct retry_delay refusals_delay_of(const struct refusals *record, const json_t
  * Of changes and deletions it has those that are refused, or that the server fails to make, not
  * other failures such as a deletion meanwhile. */
 struct write_failures refusals_of(const struct refusals *record);
+/* Before another try to delete that object: if the job has ended or is being deleted, so that no
+ * condition says it, an Event with the cluster's words. */
+void refusals_tell_deletion(const struct refusals *record, struct reconcile *request,
+                            const json_t *object);

@@ -26,6 +26,14 @@ void relabelled_note(struct relabelled *relabelled, const json_t *vanished, cons
     }
 }
 
+void relabelled_leave_out(json_t *pods, const char *job, const char *bare_role) {
+    for (size_t i = json_array_size(pods); i > 0; i--) {
+        if (owned_is_misplaced(json_array_get(pods, i - 1), job, bare_role)) {
+            json_array_remove(pods, i - 1);
+        }
+    }
+}
+
 static const char *first(const struct relabelled *relabelled) {
     return json_string_value(json_array_get(relabelled->names, 0));
 }
@@ -58,12 +66,22 @@ static void ask(struct reconcile *request, struct relabelled *relabelled) {
     relabelled->is_asked = reconcile_find(request, like);
 }
 
-/* The watch shows it; owned. A pod with the label of another job is seen, too, but not by this one.
- */
-static json_t *find_seen(const struct reconcile *request, const char *name) {
+/* The watch shows it; owned. A pod with the label of another job, or of another place, is seen,
+ * too, but not by this job. */
+static json_t *find_seen(const struct reconcile *request, const char *name, const char *bare_role) {
     AUTO(tree_freep) json_t *seen = cache_find(request->cache, "Pod", request->namespace, name);
     const char *label = owned_label(seen, LABEL_JOB);
-    return label && strcmp(label, request->name) == 0 ? json_incref(seen) : NULL;
+    bool is_seen = label && strcmp(label, request->name) == 0 &&
+                   !owned_is_misplaced(seen, request->name, bare_role);
+    return is_seen ? json_incref(seen) : NULL;
+}
+
+static bool is_to_go(const struct reconcile *request, const json_t *there, const char *bare_role) {
+    enum claim claim = claim_judge(there, NULL, request->object);
+    bool is_misplaced = owned_is_misplaced(there, request->name, bare_role) &&
+                        !owned_annotation(there, ANNOTATION_ALONE) &&
+                        !tree_get(there, "metadata.deletionTimestamp");
+    return claim == CLAIM_RELEASE || (claim == CLAIM_OURS && is_misplaced);
 }
 
 /* Somebody made it another one's, who decides about it now. */
@@ -82,17 +100,18 @@ static void report_taken_over(struct reconcile *request, const json_t *pod) {
     event_recorder_add(request, &event);
 }
 
-void relabelled_settle(struct reconcile *request, struct relabelled *relabelled) {
+void relabelled_settle(struct reconcile *request, struct relabelled *relabelled,
+                       const char *bare_role) {
     while (first(relabelled) && !relabelled->is_asked && !relabelled->is_releasing) {
         const json_t *there = relabelled->there;
-        AUTO(tree_freep) json_t *seen = find_seen(request, first(relabelled));
+        AUTO(tree_freep) json_t *seen = find_seen(request, first(relabelled), bare_role);
         if (seen) {
             report_taken_over(request, seen);
             drop(relabelled);
         } else if (!there) {
             ask(request, relabelled);
             return;
-        } else if (claim_judge(there, NULL, request->object) == CLAIM_RELEASE) {
+        } else if (is_to_go(request, there, bare_role)) {
             relabelled->is_releasing = true;
             reconcile_write(request, CLUSTER_MERGE, claim_release(there, request->object));
         } else {

@@ -1,8 +1,9 @@
-/* relabelled.h: pods of a job whose labels somebody changed: the job sees them no more and makes
- * others, but they still run and have its owner reference. A pod that vanished without having ended
- * or having been deleted by us is looked for by its name, once; if it is there and ours, it is
- * released (control/claim.h), so that it outlives the job. (One whose name the job wants again is
- * found by that: holders.h. Pods of which two must not run are singleton.h's.) */
+/* relabelled.h: pods of a job whose labels somebody changed to those of another job, or of another
+ * place than their names say: the job sees them no more and makes others, but they still run and
+ * have its owner reference. A pod that vanished without having ended or having been deleted by us
+ * is looked for by its name, once; if it is there and ours, it is released (control/claim.h), so
+ * that it outlives the job. (One whose name the job wants again is found by that: holders.h. Pods
+ * of which two must not run are singleton.h's.) */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -22,11 +23,14 @@ struct relabelled {
 };
 
 void relabelled_release(struct relabelled *relabelled);
+/* Takes the pods off the list whose labels are of another place (bare_role: owned_is_misplaced). */
+void relabelled_leave_out(json_t *pods, const char *job, const char *bare_role);
 /* In each pass. vanished: [NAME] (pods_seen.h), or NULL; but: a name that is looked for already, or
  * NULL. */
 void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but);
 /* In each pass, after other questions. May ask for one write (CLUSTER_MERGE) and one question. */
-void relabelled_settle(struct reconcile *request, struct relabelled *relabelled);
+void relabelled_settle(struct reconcile *request, struct relabelled *relabelled,
+                       const char *bare_role);
 /* An answer to a question, and how a change ended; those of other modules are ignored. */
 void relabelled_found(struct relabelled *relabelled, const struct found *found);
 void relabelled_note_change(struct relabelled *relabelled, const struct written *written);

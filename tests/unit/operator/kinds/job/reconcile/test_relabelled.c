@@ -6,6 +6,7 @@
 #include "operator/control/claim.h"
 #include "operator/control/queries.h"
 #include "operator/control/retry_pace.h"
+#include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/reconcile/pods_seen.h"
 #include "tests/parse_json.h"
 #include "tests/test.h"
@@ -111,7 +112,7 @@ static void pass(const char *pods_text, const char *but) {
     (void)retry_pace_take(world.pace, world.now_ms);
     pods_seen_note(&world.seen, pods, world.now_ms, world.now_ms);
     relabelled_note(&world.relabelled, world.seen.vanished, but);
-    relabelled_settle(&request, &world.relabelled);
+    relabelled_settle(&request, &world.relabelled, "member");
     retry_pace_passed(world.pace, key);
     if (request.is_retry) {
         retry_pace_ended(world.pace, key, RETRY_UNKNOWN);
@@ -243,11 +244,84 @@ static void test_many_and_failures(void) {
     }
 }
 
+/* Its labels say another role, place or attempt than its name; nothing is known without one. */
+static void test_whose_labels_are_of_another_place(void) {
+    static const struct {
+        const char *name, *labels, *bare_role;
+        bool is_misplaced;
+    } rows[] = {
+        {"a-worker-1", "{'role': 'worker', 'index': '1', 'attempt': '1'}", NULL, false},
+        {"a-worker-1-2", "{'role': 'worker', 'index': '1', 'attempt': '2'}", NULL, false},
+        {"a-watch-1000001", "{'role': 'watch', 'index': '1000001', 'attempt': '1'}", NULL, false},
+        {"a-coordinator-1", "{'role': 'coordinator', 'attempt': '1'}", NULL, false},
+        {"a-coordinator-12", "{'role': 'coordinator', 'attempt': '12'}", NULL, false},
+        {"a-0", "{'role': 'member', 'index': '0', 'attempt': '1'}", "member", false},
+        {"a-0-3", "{'role': 'member', 'index': '0', 'attempt': '3'}", "member", false},
+        {"a-worker-1", "{'role': 'worker', 'index': '1'}", NULL, false},
+        {"a-worker-1-2", "{'role': 'worker', 'index': '2', 'attempt': '1'}", NULL, true},
+        {"a-worker-1-2", "{'role': 'worker', 'index': '0', 'attempt': '2'}", NULL, true},
+        {"a-worker-1-2", "{'role': 'worker', 'index': '1', 'attempt': '7'}", NULL, true},
+        {"a-worker-1-2", "{'role': 'worker', 'attempt': '2'}", NULL, true},
+        {"a-worker-1-2", "{'index': '1', 'attempt': '2'}", NULL, true},
+        {"a-worker-1", "{'role': 'coordinator', 'index': '1', 'attempt': '1'}", NULL, true},
+        {"a-coordinator-1", "{'role': 'worker', 'attempt': '1'}", NULL, true},
+        {"a-1", "{'role': 'member', 'index': '0', 'attempt': '1'}", "member", true},
+        {"a-1", "{'role': 'hub', 'index': '1', 'attempt': '1'}", "member", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *given = parse(rows[i].labels);
+        AUTO(tree_freep) json_t *labels = json_object();
+        const char *name;
+        json_t *value;
+        json_object_foreach(given, name, value) {
+            AUTO(text_freep) char *full = x_printf("windlass.dev/%s", name);
+            json_object_set(labels, full, value);
+        }
+        AUTO(tree_freep)
+        json_t *pods =
+            json_pack("[{s:{s:s, s:O}}]", "metadata", "name", rows[i].name, "labels", labels);
+        bool is_misplaced = owned_is_misplaced(json_array_get(pods, 0), "a", rows[i].bare_role);
+        printf("# %s %s\n", rows[i].name, rows[i].labels);
+        CHECK_INT(is_misplaced, rows[i].is_misplaced);
+        relabelled_leave_out(pods, "a", rows[i].bare_role);
+        CHECK_INT(json_array_size(pods), !rows[i].is_misplaced);
+    }
+}
+
+/* The watch shows it with the job's label, and in another place. */
+static void test_one_in_another_place(void) {
+    AUTO(tree_freep) json_t *there = parse(is_ours);
+    json_t *labels = tree_ensure_object(json_object_get(there, "metadata"), "labels");
+    json_object_set_new(labels, "windlass.dev/job", json_string("a"));
+    json_object_set_new(labels, "windlass.dev/role", json_string("member"));
+    json_object_set_new(labels, "windlass.dev/index", json_string("1"));
+    json_object_set_new(labels, "windlass.dev/attempt", json_string("2"));
+    json_object_set_new(there, "kind", json_string("Pod"));
+    for (int is_alone = 0; is_alone <= 1; is_alone++) {
+        if (is_alone) {
+            json_object_set_new(tree_get(there, "metadata.annotations"), ANNOTATION_ALONE,
+                                json_string("true"));
+        }
+        open_world();
+        cache_watch(world.cache, "v1", "Pod", (struct cache_rules){0});
+        cache_put(world.cache, there);
+        world.there = there;
+        pass(runs, NULL);
+        pass("[]", NULL);
+        pass("[]", NULL);
+        CHECK_INT(world.asked, 1);
+        CHECK_INT(world.released, !is_alone); /* singleton.h's */
+        close_world();
+    }
+}
+
 int main(void) {
     TEST(test_one_that_is_ours);
     TEST(test_one_with_the_label_of_another_job);
     TEST(test_one_that_is_not);
     TEST(test_what_is_never_read);
     TEST(test_many_and_failures);
+    TEST(test_whose_labels_are_of_another_place);
+    TEST(test_one_in_another_place);
     return TEST_END();
 }
