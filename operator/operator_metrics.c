@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,15 +218,6 @@ static bool is_final(const json_t *condition) {
     return strcmp(status, "True") == 0 || strcmp(status, "False") == 0;
 }
 
-/* Counters of a job may start again with a new coordinator: only increases are counted. */
-static void count_rise(enum family family, const json_t *before, const json_t *after,
-                       const char *path, const char *result) {
-    int64_t risen = tree_integer(after, path, 0) - tree_integer(before, path, 0);
-    if (risen > 0) {
-        add(family, (double)risen, result, NULL, NULL);
-    }
-}
-
 /* Namespaces beyond those that have room count as "other", before the family is full: it would put
  * all their directions into one series. Called by one thread. */
 static const char *tokens_label(const char *namespace) {
@@ -243,31 +235,124 @@ static const char *tokens_label(const char *namespace) {
     return namespace;
 }
 
-/* What requests to model servers have cost; the money is a text in status. */
-static void count_requests(const json_t *before, const json_t *after) {
-    static const char *const tokens[][2] = {
-        {"tokensIn", "in"}, {"tokensCached", "cached"}, {"tokensOut", "out"}};
-    const json_t *was = tree_get(before, "status.requests");
-    const json_t *is = tree_get(after, "status.requests");
-    if (!is) {
-        return;
+/* ---- how far jobs are ---- */
+
+static const struct {
+    enum family family;
+    const char *path,
+        *label; /* in a status; of the family. The namespace comes before, of tokens */
+} figure_rows[] = {
+    {MINI_BATCHES, "miniBatches.done", "done"},
+    {MINI_BATCHES, "miniBatches.failed", "failed"},
+    {MINI_BATCHES, "miniBatches.retried", "retried"},
+    {ITEMS, "items.done", "done"},
+    {ITEMS, "items.failed", "failed"},
+    {MODEL_REQUESTS, "requests.answers", "answers"},
+    {MODEL_REQUESTS, "requests.refused", "refused"},
+    {MODEL_REQUESTS, "requests.busy", "busy"},
+    {MODEL_REQUESTS, "requests.broken", "broken"},
+    {MODEL_REQUESTS, "requests.timeouts", "timeouts"},
+    {MODEL_TOKENS, "requests.tokensIn", "in"},
+    {MODEL_TOKENS, "requests.tokensCached", "cached"},
+    {MODEL_TOKENS, "requests.tokensOut", "out"},
+};
+
+struct figures {
+    int64_t counts[ARRAY_LEN(figure_rows)];
+    double money;
+    bool has_requests;
+};
+
+/* Of a job that runs: the most that was counted of it, which its stored status may not have yet. */
+struct ahead {
+    char *uid;
+    struct figures figures;
+};
+static void *aheads; /* tsearch's tree of struct ahead; of one thread */
+
+static int by_uid(const void *left, const void *right) {
+    const struct ahead *a = left, *b = right;
+    return strcmp(a->uid, b->uid);
+}
+
+static struct ahead *find_ahead(const json_t *object) {
+    const struct ahead like = {.uid = (char *)tree_text(object, "metadata.uid", "")};
+    struct ahead *const *found = tfind(&like, &aheads, by_uid);
+    return found ? *found : NULL;
+}
+
+static struct figures read_figures(const json_t *status) {
+    const char *cost = tree_text(status, "requests.cost", "0"); /* money is a text */
+    struct figures figures = {.money = strtod(cost, NULL),
+                              .has_requests = tree_get(status, "requests") != NULL};
+    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
+        figures.counts[i] = tree_integer(status, figure_rows[i].path, 0);
     }
-    const char *namespace = tokens_label(tree_text(after, "metadata.namespace", ""));
-    for (size_t i = 0; i < ARRAY_LEN(model_results); i++) {
-        count_rise(MODEL_REQUESTS, was, is, model_results[i], model_results[i]);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
-        int64_t risen = tree_integer(is, tokens[i][0], 0) - tree_integer(was, tokens[i][0], 0);
+    return figures;
+}
+
+/* Counters of a job may start again with a new coordinator: only increases are counted. */
+static void count_rise(const struct figures *was, const struct figures *is, const json_t *object) {
+    const char *namespace =
+        is->has_requests ? tokens_label(tree_text(object, "metadata.namespace", "")) : "";
+    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
+        bool is_tokens = figure_rows[i].family == MODEL_TOKENS;
+        double risen = (double)(is->counts[i] - was->counts[i]);
         if (risen > 0) {
-            add(MODEL_TOKENS, (double)risen, namespace, tokens[i][1], NULL);
+            add(figure_rows[i].family, risen, is_tokens ? namespace : figure_rows[i].label,
+                is_tokens ? figure_rows[i].label : NULL, NULL);
         }
     }
-    double money = strtod(tree_text(is, "cost", "0"), NULL);
-    double more = money - strtod(tree_text(was, "cost", "0"), NULL);
+    double more = is->money - was->money;
     if (isfinite(more) && more > 0) {
         add(MODEL_COST, more, namespace, NULL, NULL);
     }
 }
+
+/* A stored status says what was counted already, unless the job has ended. */
+static void count_stored(const json_t *before, const json_t *after, bool has_ended) {
+    const struct ahead *ahead = find_ahead(after);
+    if (ahead && !has_ended) {
+        return;
+    }
+    struct figures was = ahead ? ahead->figures : read_figures(json_object_get(before, "status"));
+    struct figures is = read_figures(json_object_get(after, "status"));
+    count_rise(&was, &is, after);
+    if (ahead) {
+        operator_metrics_forget(after);
+    }
+}
+
+void operator_metrics_figures(const json_t *object, const json_t *status) {
+    struct ahead *ahead = find_ahead(object);
+    struct figures is = read_figures(status);
+    if (!tree_get(status, "items") && !tree_get(status, "miniBatches") && !is.has_requests) {
+        return;
+    }
+    prepare();
+    if (!ahead) {
+        ahead = x_calloc(1, sizeof *ahead);
+        *ahead = (struct ahead){.uid = x_strdup(tree_text(object, "metadata.uid", "")),
+                                .figures = read_figures(json_object_get(object, "status"))};
+        tsearch(ahead, &aheads, by_uid);
+    }
+    count_rise(&ahead->figures, &is, object);
+    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
+        ahead->figures.counts[i] = MAX(ahead->figures.counts[i], is.counts[i]);
+    }
+    ahead->figures.money = fmax(ahead->figures.money, is.money);
+}
+
+void operator_metrics_forget(const json_t *object) {
+    struct ahead *ahead = find_ahead(object);
+    if (ahead) {
+        tdelete(ahead, &aheads, by_uid);
+        free(ahead->uid);
+        free(ahead);
+    }
+}
+
+/* ---- jobs and pods ---- */
 
 /* Who makes jobs invents queues; so those of one namespace beyond QUEUES_MAX count as "other", and
  * do not use up the series of all. Called by one thread. */
@@ -326,12 +411,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
         count_namespace(NAMESPACE_FINISHED, before, after, result);
         observe(JOB_DURATION, age_s, kind, result);
     }
-    count_rise(MINI_BATCHES, before, after, "status.miniBatches.done", "done");
-    count_rise(MINI_BATCHES, before, after, "status.miniBatches.failed", "failed");
-    count_rise(MINI_BATCHES, before, after, "status.miniBatches.retried", "retried");
-    count_rise(ITEMS, before, after, "status.items.done", "done");
-    count_rise(ITEMS, before, after, "status.items.failed", "failed");
-    count_requests(before, after);
+    count_stored(before, after, is_final(is));
     return is_final(is);
 }
 

@@ -12,6 +12,11 @@
  * the start. An object that is reported again without a change counts nothing. True: it is a job
  * that ended with this change. */
 bool operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms);
+/* Counts how far a running job is, by the status that it should have now: its stored one is written
+ * rarely. Of the thread of operator_metrics_change, which then counts only what comes beyond that.
+ * A job that is gone is forgotten. */
+void operator_metrics_figures(const json_t *object, const json_t *status);
+void operator_metrics_forget(const json_t *object);
 
 /* How long a key of the work queue waited after it was due; how long a reconcile pass took; how
  * many keys are due. */

@@ -192,6 +192,7 @@ static void on_deleted(void *context, enum cluster_event event UNUSED, const jso
     retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
     queries_note_deleted(controller->queries, object);
     gone_note(controller->gone, object);
+    operator_metrics_forget(object);
 }
 
 /* What the cache has of the object; the caller owns it. */

@@ -85,6 +85,42 @@ static void test_a_job_is_counted_by_what_changes(void) {
     CHECK(!strstr(page, "secret-name"));
 }
 
+static json_t *scored(int version, const char *uid, int done, const char *succeeded) {
+    return json_pack("{s:s, s:{s:s, s:o}, s:{s:{s:i}, s:[{s:s, s:s}]}}", "kind", "BatchScore",
+                     "metadata", "uid", uid, "resourceVersion", json_sprintf("%d", version),
+                     "status", "items", "done", done, "conditions", "type", "Succeeded", "status",
+                     succeeded);
+}
+
+/* What a hub answers is counted at once, and once: the status that has it, a coordinator that
+ * begins anew, and the end add only what is beyond. */
+static void test_figures_are_counted_before_they_are_stored(void) {
+    static const char items[] = "windlass_items_total{result=\"done\"}";
+    static const struct {
+        int stored, live, counted; /* live -1: the stored one comes as an event */
+        const char *succeeded;
+    } steps[] = {
+        {10, 15, 5, "Unknown"},  {10, 20, 10, "Unknown"}, {18, -1, 10, "Unknown"},
+        {18, 18, 10, "Unknown"}, {18, 25, 15, "Unknown"}, {30, -1, 20, "True"},
+        {30, -1, 20, "True"},
+    };
+    double was = told(items);
+    AUTO(tree_freep) json_t *object = scored(1, "u-live", 10, "Unknown");
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        AUTO(tree_freep)
+        json_t *next = scored((int)i + 2, "u-live", steps[i].stored, steps[i].succeeded);
+        AUTO(tree_freep) json_t *status = json_pack("{s:{s:i}}", "items", "done", steps[i].live);
+        if (steps[i].live < 0) {
+            operator_metrics_change(object, next, 0);
+            json_decref(object);
+            object = json_incref(next);
+        } else {
+            operator_metrics_figures(object, status);
+        }
+        CHECK_INT(told(items) - was, steps[i].counted);
+    }
+}
+
 static void test_pods_that_fail_are_counted_by_class(void) {
     static const struct {
         const char *before, *after, *class;
@@ -242,6 +278,7 @@ static void test_the_rest_is_counted(void) {
 
 int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
+    TEST(test_figures_are_counted_before_they_are_stored);
     TEST(test_pods_that_fail_are_counted_by_class);
     TEST(test_trials_are_counted_by_outcome);
     TEST(test_tokens_of_many_namespaces);

@@ -5,6 +5,7 @@
 #include "operator/control/retry_pace.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/object.h"
+#include "operator/operator_metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,7 @@ static bool may_try_again(struct reconcile *request, const struct status_write_r
 
 bool status_write(struct reconcile *request, struct status_write_record *record, json_t *status) {
     const json_t *before = json_object_get(request->object, "status");
+    operator_metrics_figures(request->object, status);
     if (!record->is_seen) {
         record->is_seen = true;
         record->seen_ms = request->monotonic_ms;

@@ -43,7 +43,7 @@ void status_write_recall(struct status_write_ended *ended, const char *uid,
                          struct status_write_record *ret_record);
 void status_write_release(struct status_write_record *record);
 /* False when the write was postponed. status is NULL, or equal to the stored one, when there is
- * nothing to write. */
+ * nothing to write. Its figures are counted (operator_metrics.h), written or not. */
 bool status_write(struct reconcile *request, struct status_write_record *record, json_t *status);
 /* Records how a write ended; writes other than of a status are ignored. */
 void status_write_note(struct status_write_record *record, const struct written *written);

@@ -3,6 +3,7 @@
 #include "operator/kinds/job/reconcile/status_write.h"
 
 #include "operator/kinds/kinds.h"
+#include "operator/operator_metrics.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -347,6 +348,28 @@ static void test_a_watch_sees_it_move(void) {
     CHECK(tree_get(written, "itemsPerSecond") && tree_get(written, "secondsLeft"));
 }
 
+/* A status that waits to be written is counted at once, and not again when it is written. */
+static void test_metrics_do_not_wait(void) {
+    static const char row[] = "\nwindlass_items_total{result=\"done\"} ";
+    AUTO(tree_freep) json_t *writes = json_array();
+    AUTO(tree_freep)
+    json_t *object = parse("{'metadata': {'uid': 'm-1'}, 'status': {'items': {'done': 1}}}");
+    struct status_write_record record = {.is_seen = true, .wrote_ms = START_MS};
+    AUTO(text_freep) char *before = operator_metrics_page();
+    double was = strtod(strstr(before, row) + strlen(row), NULL);
+    for (int done = 2; done <= 9; done++) {
+        AUTO(tree_freep) json_t *status = json_pack("{s:{s:i}}", "items", "done", done);
+        struct reconcile request = {.object = object,
+                                    .monotonic_ms = START_MS + done,
+                                    .figures_ms = FIGURES_MS,
+                                    .writes = writes};
+        CHECK(!status_write(&request, &record, status));
+    }
+    AUTO(text_freep) char *after = operator_metrics_page();
+    CHECK_INT(strtod(strstr(after, row) + strlen(row), NULL) - was, 8);
+    operator_metrics_forget(object);
+}
+
 int main(void) {
     TEST(test_what_can_wait);
     TEST(test_what_goes_to_and_fro);
@@ -356,5 +379,6 @@ int main(void) {
     TEST(test_a_new_controller_spreads_them);
     TEST(test_how_many_writes);
     TEST(test_a_watch_sees_it_move);
+    TEST(test_metrics_do_not_wait);
     return TEST_END();
 }
