@@ -5,13 +5,27 @@
 #include "agent/commands/pod_command.h"
 #include "agent/commands/program.h"
 #include "agent/commands/serve_command.h"
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_child.h"
 #include "agent/launch/rank/rank.h"
 #include "lib/net/tls.h"
 
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Pages of packed Parquet alone (decoder.h), for this command alone: others' environments stay as
+ * they are. */
+static int score(int argc, char **argv) {
+    struct error err = {0};
+    if (decoder_choose("/proc/self/exe", &err) < 0) {
+        fprintf(stderr, "windlass-shim: %s\n", err.text);
+        return 2;
+    }
+    return score_command(argc, argv);
+}
 
 static const struct program_command commands[] = {
-    {"score", score_command, "a worker: takes leases and scores them with your program"},
+    {"score", score, "a worker: takes leases and scores them with your program"},
     {"serve", serve_command, "runs the model server of a worker, as long as the worker lives"},
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
@@ -34,5 +48,8 @@ static const struct program program = {
 
 int main(int argc, char **argv) {
     tls_ignore_configuration();
+    if (argc > 1 && strcmp(argv[1], "decoder") == 0) {
+        return decoder_child_pictures(argc, argv);
+    }
     return program_run(&program, argc, argv);
 }

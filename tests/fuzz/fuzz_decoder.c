@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOURCE_BYTES = 5000, SOURCES = 7, WRITE_MAX = 9000, CALLS = 5 };
+enum { SOURCE_BYTES = 5000, SOURCES = 7, WRITE_MAX = 9000, CALLS = 7, KINDS = 12 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,16 +33,18 @@ static void check_believed(const struct decoder_message *message, uint32_t call)
     bool is_sound = true;
     if (message->kind == DECODER_READ) {
         is_sound = values[0] >= 0 && values[0] <= SOURCE_BYTES && values[1] > 0 &&
-                   values[1] <= DECODER_RANGE_BYTES && call != DECODER_IMAGE;
+                   values[1] <= DECODER_RANGE_BYTES && call != DECODER_IMAGE &&
+                   call != DECODER_UNPACK;
         is_sound = call == DECODER_FILM ? values[0] >= 0 && values[2] >= 0 && values[2] < SOURCES
                                         : is_sound && values[2] == 0;
     } else if (message->kind == DECODER_WRITE) {
-        is_sound = call == DECODER_FILM && values[0] >= 0 && values[1] > 0 &&
-                   values[0] + values[1] <= WRITE_MAX;
+        is_sound = (call == DECODER_FILM || call == DECODER_GUNZIP) && values[0] >= 0 &&
+                   values[1] > 0 && values[0] + values[1] <= WRITE_MAX;
     } else if (message->kind == DECODER_ANSWER && call == DECODER_FILM) {
         is_sound = values[1] >= 0 && values[1] <= DECODER_REPLY_BYTES;
     } else if (message->kind == DECODER_ANSWER && values[0] == READER_ITEM) {
-        is_sound = picture_check_size(values[1], values[2], &err) == 0;
+        is_sound = call != DECODER_UNPACK && call != DECODER_GUNZIP &&
+                   picture_check_size(values[1], values[2], &err) == 0;
     } else if (message->kind == DECODER_FAILURE) {
         check_error(message);
     }
@@ -73,8 +75,9 @@ static void check_listing(const uint8_t *data, size_t size) {
 /* [call][flags][bytes of the message, or of a listing ...]; flags fill in what a random packet
  * would never have. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const uint32_t calls[] = {DECODER_HELLO, DECODER_IMAGE, DECODER_VIDEO_OPEN,
-                                     DECODER_VIDEO_NEXT, DECODER_FILM};
+    static const uint32_t calls[] = {DECODER_HELLO,      DECODER_IMAGE, DECODER_VIDEO_OPEN,
+                                     DECODER_VIDEO_NEXT, DECODER_FILM,  DECODER_UNPACK,
+                                     DECODER_GUNZIP};
     struct decoder_message message = {.kind = DECODER_ANSWER, .values = {1, 9, 9}};
     const char *why = NULL;
     if (size < 2) {
@@ -87,14 +90,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct decoder_wait wait = {
         .call = calls[data[0] % (CALLS + 1)], .number = 1, .source_bytes = SOURCE_BYTES};
     wait.source_count = wait.call == DECODER_FILM ? SOURCES : 0;
-    wait.write_max = wait.call == DECODER_FILM ? WRITE_MAX : 0;
+    wait.write_max = wait.call == DECODER_FILM || wait.call == DECODER_GUNZIP ? WRITE_MAX : 0;
     memcpy(&message, data + 2, MIN(size - 2, sizeof message));
     if (data[1] & 1) {
         message.magic = DECODER_MAGIC;
         message.number = 1;
     }
     if (data[1] & 2) {
-        message.kind = DECODER_HELLO + message.kind % 10;
+        message.kind = DECODER_HELLO + message.kind % KINDS;
         message.error_kind %= ERROR_KIND_COUNT;
     }
     if (decoder_message_check(&message, data[1] & 4 ? size : sizeof message, &wait, &why)) {

@@ -2,8 +2,7 @@
 #include "agent/data/decoder/decoder.h"
 
 #include "agent/data/decoder/confine.h"
-#include "agent/data/decoder/decoder_message.h"
-#include "agent/data/decoder/decoder_process.h"
+#include "agent/data/decoder/decoder_call.h"
 #include "agent/data/image/image.h"
 #include "agent/data/input/media.h"
 #include "lib/cgroup.h"
@@ -27,7 +26,6 @@ enum {
     READ_AT_LEAST = 4096,   /* ... of which a READ counts as this many bytes ... */
     READS_MORE = 256 << 20, /* ... and this many more */
     WRITES_OF_SIZE = 3,     /* of what may be written; MP4's index is moved once to its front */
-    KEPT_BYTES = 32 << 20,  /* of the window, between calls */
     /* A whole film may be decoded to list it: large and slow codecs take 20 s of processor time for
      * a MiB. */
     FILM_SILENT_MS = 600000,
@@ -36,29 +34,29 @@ enum {
     FILM_SECONDS_MAX = 1 << 30,
 };
 
-struct decoder {
-    struct decoder_process process;
-    uint64_t number; /* of the last call */
-    const char *use; /* DECODER_USE_VIDEO, or NULL: pictures */
-    bool is_lost, is_slow, is_interrupted;
-    struct decoder_limits limits;
-};
-
 /* ---- policy ---- */
 
 /* Whether this process ends with a decoder that is killed where memory runs out; set before
  * threads. */
 static bool shares_fate;
+
+/* Before the first decoder: windlass-shim, which may start none, touches no file but the job's. */
 static int64_t kills_before;
+static pthread_once_t kills_once = PTHREAD_ONCE_INIT;
+
+static void count_kills(void) {
+    kills_before = cgroup_memory_kills(NULL);
+}
 
 int decoder_choose(const char *program, struct error *err) {
     const char *policy = getenv(DECODER_POLICY);
     if (!policy || !*policy || strcmp(policy, "auto") == 0 || strcmp(policy, "required") == 0) {
         setenv(DECODER_PROGRAM, program, 1);
+        parquet_unpack_by(decoder_pool_unpack);
         shares_fate = true;
-        kills_before = cgroup_memory_kills(NULL);
     } else if (strcmp(policy, "off") == 0) {
         unsetenv(DECODER_PROGRAM);
+        parquet_unpack_by(NULL);
     } else {
         return error_set(err, ERROR_INVALID,
                          DECODER_POLICY "=%.40s: expected auto, required or off", policy);
@@ -253,7 +251,7 @@ static int send_message(struct decoder *decoder, struct decoder_message *message
                : lose_ended(decoder, err);
 }
 
-static int begin(struct decoder *decoder, struct error *err) {
+int decoder_begin(struct decoder *decoder, struct error *err) {
     struct decoder_message hello;
     struct decoder_wait wait = {.call = DECODER_HELLO};
     struct error cause = {0};
@@ -261,6 +259,7 @@ static int begin(struct decoder *decoder, struct error *err) {
     if (decoder->process.socket >= 0) {
         return 0;
     }
+    pthread_once(&kills_once, count_kills);
     if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), decoder->use, err) < 0) {
         return -1;
     }
@@ -277,14 +276,7 @@ static int begin(struct decoder *decoder, struct error *err) {
     return 0;
 }
 
-/* What a call gives to the child, and takes from it. */
-struct service {
-    const struct decoder_source *source; /* of a lease; or NULL */
-    const struct decoder_files *files;   /* of a film; or NULL */
-    int64_t reads, writes;               /* bytes that the call may still read and write */
-};
-
-static int64_t read_for(const struct service *service, const struct decoder_message *wanted,
+static int64_t read_for(const struct decoder_service *service, const struct decoder_message *wanted,
                         char *to) {
     int64_t offset = wanted->values[0];
     size_t size = (size_t)wanted->values[1];
@@ -297,7 +289,7 @@ static int64_t read_for(const struct service *service, const struct decoder_mess
 }
 
 /* Gives a range of the video to the child, or takes one that it has made. */
-static int serve(struct decoder *decoder, struct service *service,
+static int serve(struct decoder *decoder, struct decoder_service *service,
                  const struct decoder_message *wanted, struct error *err) {
     int64_t size = wanted->values[1], got;
     bool is_write = wanted->kind == DECODER_WRITE;
@@ -324,7 +316,7 @@ static int serve(struct decoder *decoder, struct service *service,
     return send_message(decoder, &bytes, err);
 }
 
-static void begin_wait(struct decoder_wait *wait, struct service *service) {
+static void begin_wait(struct decoder_wait *wait, struct decoder_service *service) {
     if (service->source) {
         wait->source_bytes = service->source->size_bytes;
         service->reads = READS_OF_SIZE * wait->source_bytes + READS_MORE;
@@ -337,9 +329,8 @@ static void begin_wait(struct decoder_wait *wait, struct service *service) {
     }
 }
 
-/* One call: *message is the request, then the answer. */
-static int call(struct decoder *decoder, struct service service, struct decoder_message *message,
-                struct error *err) {
+int decoder_call(struct decoder *decoder, struct decoder_service service,
+                 struct decoder_message *message, struct error *err) {
     struct decoder_wait wait = {.call = message->kind, .number = ++decoder->number};
     begin_wait(&wait, &service);
     decoder_process_limit(&decoder->process, decoder->limits.processor_seconds);
@@ -370,7 +361,7 @@ static void take_picture(struct decoder *decoder, const struct decoder_message *
     size_t size = 3 * (size_t)width * (size_t)height;
     picture_init(&picture, width, height);
     memcpy(picture.pixels, decoder->process.window + DECODER_PICTURE_AT, size);
-    if (size > KEPT_BYTES) {
+    if (size > DECODER_KEPT_BYTES) {
         decoder_process_forget(&decoder->process, DECODER_PICTURE_AT, size);
     }
     *ret_picture = picture;
@@ -392,12 +383,12 @@ static int image_once(struct decoder *decoder, const struct image_file *file,
         return error_set(err, ERROR_INVALID, "has %zu bytes, at most %d can be read", size,
                          IMAGE_BYTES_MAX);
     }
-    if (begin(decoder, err) < 0) {
+    if (decoder_begin(decoder, err) < 0) {
         return -1;
     }
     memcpy(decoder->process.window + DECODER_FILE_AT, file->bytes, size);
-    int result = call(decoder, (struct service){0}, &message, err);
-    if (size > KEPT_BYTES) {
+    int result = decoder_call(decoder, (struct decoder_service){0}, &message, err);
+    if (size > DECODER_KEPT_BYTES) {
         decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
     }
     if (result == 0) {
@@ -437,7 +428,7 @@ static int begin_request(struct decoder *decoder, const char *request, size_t si
         return error_set(err, ERROR_INVALID, "a request of %zu bytes, at most %d are expected",
                          size, DECODER_RANGE_BYTES);
     }
-    if (begin(decoder, err) < 0) {
+    if (decoder_begin(decoder, err) < 0) {
         return -1;
     }
     memcpy(decoder->process.window + DECODER_RANGE_AT, request, size);
@@ -451,7 +442,7 @@ int decoder_video_open(struct decoder *decoder, const struct decoder_source *sou
                                       .values = {(int64_t)size, source->size_bytes, done}};
     return begin_request(decoder, request, size, err) < 0
                ? -1
-               : call(decoder, (struct service){.source = source}, &message, err);
+               : decoder_call(decoder, (struct decoder_service){.source = source}, &message, err);
 }
 
 int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
@@ -461,7 +452,7 @@ int decoder_video_next(struct decoder *decoder, const struct decoder_source *sou
     if (decoder->process.socket < 0) {
         return error_set(err, ERROR_BUG, "a decoder without a lease is asked for a frame");
     }
-    if (call(decoder, (struct service){.source = source}, &message, err) < 0) {
+    if (decoder_call(decoder, (struct decoder_service){.source = source}, &message, err) < 0) {
         return -1;
     }
     if (message.values[0] == READER_ITEM) {
@@ -481,7 +472,7 @@ int decoder_film(struct decoder *decoder, const struct decoder_files *files, con
     struct decoder_message message = {.kind = DECODER_FILM,
                                       .values = {(int64_t)size, files->source_bytes}};
     if (begin_request(decoder, request, size, err) < 0 ||
-        call(decoder, (struct service){.files = files}, &message, err) < 0) {
+        decoder_call(decoder, (struct decoder_service){.files = files}, &message, err) < 0) {
         return -1;
     }
     /* A copy, since the child can write to the window at any time. */

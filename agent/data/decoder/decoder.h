@@ -1,6 +1,7 @@
-/* decoder.h: decodes users' pictures and videos with third-party libraries in a separate process
- * (decoder_child.h), which has no token, no key, no file and no network (confine.h). One thread at
- * a time; decoder_pool_image any thread.
+/* decoder.h: decodes users' pictures and videos, and unpacks pages of Parquet and .gz files, with
+ * third-party libraries in a separate process (decoder_child.h), which has no token, no key, no
+ * file and no network (confine.h). One thread at a time; decoder_pool_image and decoder_gunzip any
+ * thread.
  *
  * The process is started by the first call, and anew by the next call after it has ended. It may
  * have been taken over by a crafted file: all that it says is checked (decoder_message.h), it is
@@ -10,6 +11,8 @@
 #pragma once
 
 #include "agent/data/image/picture.h"
+#include "agent/data/parquet/parquet_unpack.h"
+#include "agent/data/source/gzip.h"
 #include "lib/tree.h"
 
 struct decoder;
@@ -21,7 +24,8 @@ struct decoder_pool;
 #define DECODER_PROGRAM "WINDLASS_DECODER"
 #define DECODER_POLICY "WINDLASS_SANDBOX"
 
-/* The main program calls this first, before threads. -1: the policy is unknown. */
+/* The main program calls this first, before threads. From then on parquet_unpack comes here, too.
+ * -1: the policy is unknown. */
 NODISCARD int decoder_choose(const char *program, struct error *err);
 /* False: this process decodes itself; then there is nothing to call here but decoder_pool_image. */
 bool decoder_is_separate(void);
@@ -72,6 +76,13 @@ struct decoder_files {
     int (*write)(void *context, int64_t offset, const void *data, size_t size);
 };
 
+/* A packed page of Parquet. */
+struct decoder_page {
+    int codec;
+    struct parquet_unpack_bytes in;
+    size_t size_out;
+};
+
 /* As image_decode (image.h). */
 NODISCARD int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
                             struct picture *ret_picture, struct error *err);
@@ -90,6 +101,14 @@ NODISCARD int decoder_video_next(struct decoder *decoder, const struct decoder_s
 NODISCARD int decoder_film(struct decoder *decoder, const struct decoder_files *files,
                            const char *request, json_t **ret_answer, struct error *err);
 
+/* As parquet_unpack_elsewhere wants it. UNAVAILABLE: another try may succeed. */
+NODISCARD int decoder_unpack(struct decoder *decoder, const struct decoder_page *page, uint8_t *out,
+                             struct error *err);
+/* As gzip_pass, which it is where this process decodes itself. UNAVAILABLE: another try may
+ * succeed. */
+NODISCARD int decoder_gunzip(const void *data, size_t size, const struct gzip_sink *sink,
+                             struct error *err);
+
 /* Decoders of pictures for many threads: at most as many processes as processors that this one may
  * use; further calls wait for one. */
 struct decoder_pool *decoder_pool_new(void);
@@ -100,3 +119,6 @@ NODISCARD int decoder_pool_image(struct decoder_pool *pool, const void *bytes, s
                                  struct picture *ret_picture, struct error *err);
 NODISCARD int decoder_pool_mask(struct decoder_pool *pool, const void *bytes, size_t size,
                                 struct picture *ret_picture, struct error *err);
+/* For parquet_unpack_by: by decoders of this process, as many as it may use processors. */
+NODISCARD int decoder_pool_unpack(int codec, struct parquet_unpack_bytes in, uint8_t *out,
+                                  size_t size_out, struct error *err);

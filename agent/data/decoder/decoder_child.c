@@ -6,9 +6,12 @@
 #include "agent/data/decoder/decoder_process.h"
 #include "agent/data/image/image.h"
 #include "agent/data/input/media.h"
+#include "agent/data/parquet/parquet_unpack.h"
+#include "agent/data/source/gzip.h"
 #include "lib/text/utf8.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -137,10 +140,57 @@ static int do_film(struct decoder_child *child, const struct decoder_message *ca
     return READER_END;
 }
 
+static int unpack(const struct decoder_child *child, const struct decoder_message *call,
+                  struct error *err) {
+    const int64_t *values = call->values;
+    struct parquet_unpack_bytes in = {(const uint8_t *)child->window + DECODER_FILE_AT,
+                                      (size_t)values[0]};
+    uint8_t *out = (uint8_t *)child->window + DECODER_PICTURE_AT;
+    return parquet_unpack((int)values[1], in, out, (size_t)values[2], err) < 0 ? -1 : READER_END;
+}
+
+/* What was unpacked so far. */
+struct unpacked {
+    struct decoder_child *child;
+    int64_t bytes;
+};
+
+static int give_unpacked(void *context, const void *data, size_t size, struct error *err) {
+    struct unpacked *unpacked = context;
+    if (decoder_child_write(unpacked->child, unpacked->bytes, data, size) < 0) {
+        return error_set(err, ERROR_INVALID, "is not wanted any more");
+    }
+    unpacked->bytes += (int64_t)size;
+    return 0;
+}
+
+static int gunzip(struct decoder_child *child, const struct decoder_message *call,
+                  struct error *err) {
+    size_t size = (size_t)call->values[1], done = 0;
+    struct unpacked unpacked = {.child = child};
+    child->source_bytes = call->values[1];
+    AUTO(text_freep) char *packed = x_malloc(size + 1);
+    while (done < size) {
+        int64_t got = decoder_child_read(child, (int64_t)done, packed + done, size - done);
+        if (got <= 0) {
+            return error_set(err, ERROR_INVALID, "cannot be read");
+        }
+        done += (size_t)got;
+    }
+    struct gzip_sink sink = {&unpacked, give_unpacked};
+    return gzip_pass(packed, size, &sink, err) < 0 ? -1 : READER_END;
+}
+
 static int decode(struct decoder_child *child, const struct decoder_message *call,
                   struct decoder_message *answer, struct error *err) {
     if (call->kind == DECODER_IMAGE) {
         return decode_image(child, call, answer, err);
+    }
+    if (call->kind == DECODER_UNPACK) {
+        return unpack(child, call, err);
+    }
+    if (call->kind == DECODER_GUNZIP) {
+        return gunzip(child, call, err);
     }
     if (!child->videos) {
         return error_set(err, ERROR_UNSUPPORTED, "this program cannot read videos");

@@ -26,11 +26,14 @@ static bool is_line(const char *text, size_t room) {
     return strcmp(line, text) == 0;
 }
 
+static bool writes(const struct decoder_wait *wait) {
+    return wait->call == DECODER_FILM || wait->call == DECODER_GUNZIP;
+}
+
 static const char *check_read(const struct decoder_message *message,
                               const struct decoder_wait *wait) {
     int64_t offset = message->values[0], size = message->values[1], source = message->values[2];
-    if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT &&
-        wait->call != DECODER_FILM) {
+    if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT && !writes(wait)) {
         return "unexpected read";
     }
     if (source < 0 || (source > 0 && source >= wait->source_count)) {
@@ -46,7 +49,7 @@ static const char *check_read(const struct decoder_message *message,
 static const char *check_write(const struct decoder_message *message,
                                const struct decoder_wait *wait) {
     int64_t offset = message->values[0], size = message->values[1];
-    if (wait->call != DECODER_FILM || wait->write_max == 0) {
+    if (!writes(wait) || wait->write_max == 0) {
         return "unexpected write";
     }
     if (size <= 0 || size > DECODER_RANGE_BYTES) {
@@ -59,7 +62,8 @@ static const char *check_answer(const struct decoder_message *message,
                                 const struct decoder_wait *wait) {
     int64_t result = message->values[0], width = message->values[1], height = message->values[2];
     struct error ignored = {0};
-    if (wait->call == DECODER_VIDEO_OPEN) {
+    if (wait->call == DECODER_VIDEO_OPEN || wait->call == DECODER_UNPACK ||
+        wait->call == DECODER_GUNZIP) {
         return result == READER_END ? NULL : "unexpected answer";
     }
     if (wait->call == DECODER_FILM) {

@@ -9,9 +9,10 @@
 
 #include <sys/types.h>
 
-/* IMAGE, VIDEO_OPEN, VIDEO_NEXT and FILM are calls of the parent; each gets one ANSWER or FAILURE.
- * Until then the child may ask for ranges of the video by READ, and during a FILM give the parent
- * ranges of what it makes by WRITE; the parent answers each with BYTES. */
+/* IMAGE, VIDEO_OPEN, VIDEO_NEXT, FILM, UNPACK and GUNZIP are calls of the parent; each gets one
+ * ANSWER or FAILURE. Until then the child may ask for ranges of the video by READ, and during a
+ * FILM or GUNZIP give the parent ranges of what it makes by WRITE; the parent answers each with
+ * BYTES. */
 enum decoder_kind {
     DECODER_HELLO = 1, /* the child's first: values[0] is what confines it (confine.h) */
     DECODER_IMAGE, /* [0] bytes of the file, which are at DECODER_FILE_AT; [1] 1: it is a mask */
@@ -24,10 +25,14 @@ enum decoder_kind {
                            storage failed */
     DECODER_ANSWER,  /* [0] READER_END, READER_ITEM or READER_FAULT (media.h); of an item [1] width,
                         [2] height: the pixels are at DECODER_PICTURE_AT; of a FILM: READER_END, [1]
-                        bytes of the answer (JSON), which is at DECODER_RANGE_AT */
+                        bytes of the answer (JSON), which is at DECODER_RANGE_AT; of an UNPACK:
+                        READER_END, the bytes are at DECODER_PICTURE_AT; of a GUNZIP: READER_END */
     DECODER_FAILURE, /* error_kind and text */
     DECODER_FILM,    /* as VIDEO_OPEN, without [2] */
     DECODER_WRITE,   /* [0] offset, [1] bytes that are at DECODER_RANGE_AT */
+    DECODER_UNPACK,  /* [0] bytes of a packed page, which are at DECODER_FILE_AT; [1] its codec
+                        (parquet_format.h); [2] bytes that it unpacks to */
+    DECODER_GUNZIP,  /* [1] bytes of a .gz file, which the child reads as a video */
 };
 
 enum {
@@ -37,7 +42,8 @@ enum {
     DECODER_REPLY_BYTES = 64 << 10, /* of the answer to a FILM */
     DECODER_RANGE_AT = 0,
     DECODER_PICTURE_AT = DECODER_RANGE_AT + DECODER_RANGE_BYTES,
-    DECODER_FILE_AT = DECODER_PICTURE_AT + 3 * MEDIA_PIXELS_MAX,
+    DECODER_PICTURE_BYTES = 3 * MEDIA_PIXELS_MAX,
+    DECODER_FILE_AT = DECODER_PICTURE_AT + DECODER_PICTURE_BYTES,
     DECODER_WINDOW_BYTES =
         DECODER_FILE_AT + IMAGE_BYTES_MAX /* pages that were never written take no memory */
 };
@@ -56,7 +62,7 @@ struct decoder_wait {
     uint64_t number;      /* of that call */
     int64_t source_bytes; /* of the video; 0: the child has nothing to read */
     int64_t source_count; /* of a FILM */
-    int64_t write_max;    /* bytes of what a FILM makes */
+    int64_t write_max;    /* bytes of what a FILM or GUNZIP makes */
 };
 
 /* Whether a packet of `size` bytes may be believed. If not, *ret_why says what is wrong with it. */

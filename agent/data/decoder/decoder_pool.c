@@ -92,3 +92,20 @@ int decoder_pool_mask(struct decoder_pool *pool, const void *bytes, size_t size,
     give_back(pool, decoder);
     return result;
 }
+
+static struct decoder_pool *unpackers; /* for good: others may use it until the process ends */
+static pthread_once_t unpackers_once = PTHREAD_ONCE_INIT;
+
+static void make_unpackers(void) {
+    unpackers = decoder_pool_new();
+}
+
+int decoder_pool_unpack(int codec, struct parquet_unpack_bytes in, uint8_t *out, size_t size_out,
+                        struct error *err) {
+    pthread_once(&unpackers_once, make_unpackers);
+    struct decoder *decoder = take(unpackers);
+    struct decoder_page page = {codec, in, size_out};
+    int result = decoder_unpack(decoder, &page, out, err);
+    give_back(unpackers, decoder);
+    return result;
+}

@@ -51,9 +51,19 @@ static bool unpack_frames(struct parquet_unpack_bytes in, uint8_t *out, size_t s
     return in.size == 0 && size_out == 0;
 }
 
+static parquet_unpack_elsewhere *elsewhere;
+
+void parquet_unpack_by(parquet_unpack_elsewhere *other) {
+    elsewhere = other;
+}
+
 int parquet_unpack(int codec, struct parquet_unpack_bytes in, uint8_t *out, size_t size_out,
                    struct error *err) {
-    bool is_sound = false;
+    bool is_sound = false,
+         is_foreign = codec == PARQUET_GZIP || codec == PARQUET_BROTLI || codec == PARQUET_ZSTD;
+    if (is_foreign && elsewhere) {
+        return elsewhere(codec, in, out, size_out, err);
+    }
     switch (codec) {
     case PARQUET_UNCOMPRESSED:
         is_sound = in.size == size_out;

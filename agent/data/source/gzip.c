@@ -18,7 +18,7 @@ static int refuse_damaged(const z_stream *stream, int state, struct error *err) 
 }
 
 /* Unpacks one member from *at on. */
-static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *err) {
+static int unpack_member(z_stream *stream, const struct gzip_sink *sink, struct error *err) {
     char piece[PIECE];
     int state;
     do {
@@ -29,10 +29,7 @@ static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *
             return refuse_damaged(stream, state, err);
         }
         size_t size = sizeof piece - stream->avail_out;
-        if (size > buffer->max - buffer->size) {
-            return error_set(err, ERROR_INVALID, "has more than %zu bytes unpacked", buffer->max);
-        }
-        if (size && buffer_append(buffer, piece, size, err) < 0) {
+        if (size && sink->take(sink->context, piece, size, err) < 0) {
             return -1;
         }
     } while (state != Z_STREAM_END);
@@ -50,35 +47,25 @@ static int begin(z_stream *stream, const void *data, size_t size, struct error *
                : error_set(err, ERROR_BUG, "zlib: %s", stream->msg ? stream->msg : "cannot start");
 }
 
-int gzip_peek(const void *data, size_t size, void *to, size_t room, size_t *ret_size,
-              struct error *err) {
-    z_stream stream;
-    if (begin(&stream, data, size, err) < 0) {
-        return -1;
-    }
-    stream.next_out = to;
-    stream.avail_out = (uInt)room;
-    int state = inflate(&stream, Z_SYNC_FLUSH), result = 0;
-    *ret_size = room - stream.avail_out;
-    if (state != Z_OK && state != Z_STREAM_END) {
-        result = refuse_damaged(&stream, state, err);
-    }
-    inflateEnd(&stream);
-    return result;
-}
-
-int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct error *err) {
+int gzip_pass(const void *data, size_t size, const struct gzip_sink *sink, struct error *err) {
     z_stream stream;
     if (begin(&stream, data, size, err) < 0) {
         return -1;
     }
     int result;
     do {
-        result = unpack_member(&stream, buffer, err);
+        result = unpack_member(&stream, sink, err);
         if (result == 0 && stream.avail_in && inflateReset(&stream) != Z_OK) {
             result = error_set(err, ERROR_BUG, "zlib: cannot start again");
         }
     } while (result == 0 && stream.avail_in);
     inflateEnd(&stream);
     return result;
+}
+
+int gzip_append(void *context, const void *data, size_t size, struct error *err) {
+    struct buffer *buffer = context;
+    return size > buffer->max - buffer->size
+               ? error_set(err, ERROR_INVALID, "has more than %zu bytes unpacked", buffer->max)
+               : buffer_append(buffer, data, size, err);
 }

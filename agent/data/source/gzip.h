@@ -6,10 +6,16 @@
 /* True if the bytes begin with gzip's magic number. */
 bool gzip_is(const void *data, size_t size);
 
-/* Appends the unpacked data (one gzip member or several). INVALID: corrupt, truncated, followed by
- * other bytes, or larger than buffer->max. Errors do not name the file. */
-NODISCARD int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct error *err);
-/* Only the first bytes of that, up to `room`: *ret_size of them, fewer if the first member has no
- * more. INVALID: it is damaged before. */
-NODISCARD int gzip_peek(const void *data, size_t size, void *to, size_t room, size_t *ret_size,
+/* Where unpacked bytes go. */
+struct gzip_sink {
+    void *context;
+    /* The next bytes. -1: no more are wanted. */
+    int (*take)(void *context, const void *data, size_t size, struct error *err);
+};
+
+/* Unpacks one gzip member or several, piece by piece. INVALID: corrupt, truncated, or followed by
+ * other bytes; or the sink's error. Errors do not name the file. */
+NODISCARD int gzip_pass(const void *data, size_t size, const struct gzip_sink *sink,
                         struct error *err);
+/* Appends them to a buffer. INVALID: also if there are more than buffer->max. */
+NODISCARD int gzip_append(void *buffer, const void *data, size_t size, struct error *err);

@@ -3,6 +3,7 @@
  * completely: a .gz cannot be read from its middle, and data sets in this format are small. */
 #include "agent/train/dataset/dataset.h"
 
+#include "agent/data/decoder/decoder.h"
 #include "agent/data/source/gzip.h"
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/fields.h"
@@ -81,20 +82,19 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     return 0;
 }
 
-/* No more than its header says: a small file may become a very large one. */
-static int unpack(const struct buffer *packed, struct buffer *buffer, struct error *err) {
-    uint8_t head[IDX_HEAD_MAX];
-    struct idx ignored;
-    size_t size = 0;
-    if (gzip_peek(packed->data, packed->size, head, sizeof head, &size, err) < 0) {
-        return -1;
+/* No more than the header says: a small file may become a very large one. The first piece has the
+ * header, if there is one. */
+static int take_unpacked(void *context, const void *data, size_t size, struct error *err) {
+    struct buffer *buffer = context;
+    if (buffer->size == 0) {
+        struct idx ignored;
+        size_t wanted = idx_size(data, size);
+        if (wanted == 0) {
+            return idx_parse(data, size, &ignored, err);
+        }
+        buffer->max = MIN(buffer->max, wanted);
     }
-    size_t wanted = idx_size(head, size);
-    if (wanted == 0) {
-        return idx_parse(head, size, &ignored, err);
-    }
-    buffer->max = MIN(buffer->max, wanted);
-    return gzip_unpack(packed->data, packed->size, buffer, err);
+    return gzip_append(buffer, data, size, err);
 }
 
 /* Reads the decompressed file; buffer->max limits its size, compressed or not. */
@@ -119,7 +119,8 @@ static int load(const char *path, struct buffer *buffer, struct idx *ret_idx, st
     }
     int result = 0;
     if (gzip_is(packed.data, packed.size)) {
-        result = unpack(&packed, buffer, &cause);
+        struct gzip_sink sink = {buffer, take_unpacked};
+        result = decoder_gunzip(packed.data, packed.size, &sink, &cause);
     } else {
         *buffer = packed;
         buffer_init(&packed, 0);

@@ -4,7 +4,7 @@
 
 #include "lib/error.h"
 
-enum { IDX_RANK_MAX = 4, IDX_HEAD_MAX = 4 + 4 * IDX_RANK_MAX };
+enum { IDX_RANK_MAX = 4 };
 
 struct idx {
     int rank;                   /* 1..IDX_RANK_MAX */
@@ -16,6 +16,5 @@ struct idx {
 /* Parses a whole file, which must have exactly the elements that its header announces. INVALID, or
  * UNSUPPORTED (another type); errors do not name the file. */
 NODISCARD int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err);
-/* How many bytes a file has that begins so, up to IDX_HEAD_MAX bytes of it; 0: idx_parse refuses
- * it. */
+/* How many bytes a file has that begins so, with all of its header; 0: idx_parse refuses it. */
 size_t idx_size(const void *head, size_t size);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* parquet_scan FILE COLUMN...: decodes all values of these columns, adds them up (of texts their
- * lengths), and prints the sums. For parquet.sh. */
+ * lengths), and prints the sums; packed pages as workers do, in a process of their own. For
+ * parquet.sh. */
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_child.h"
 #include "agent/data/parquet/column_reader.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,8 +61,11 @@ int main(int count, char **arguments) {
     struct stat status;
     struct error err = {0};
     struct parquet_file parquet = {0};
+    if (count == 2 && strcmp(arguments[1], "decoder") == 0) {
+        return decoder_child_pictures(count, arguments);
+    }
     int file = count > 1 ? open(arguments[1], O_RDONLY | O_CLOEXEC) : -1;
-    int result = file < 0 || fstat(file, &status) < 0 ? -1 : 0;
+    int result = file < 0 || fstat(file, &status) < 0 ? -1 : decoder_choose("/proc/self/exe", &err);
     if (result == 0) {
         const struct parquet_source source = {read_bytes, &file, status.st_size};
         result = parquet_file_open(&source, &parquet, &err);

@@ -22,7 +22,7 @@ static int unpack(const char *data, size_t size, size_t max, struct buffer *buff
     memcpy(copy, data, size);
     *err = (struct error){0};
     buffer_init(buffer, max);
-    return gzip_unpack(copy, size, buffer, err);
+    return gzip_pass(copy, size, &(struct gzip_sink){buffer, gzip_append}, err);
 }
 
 static void test_what_gzip_packs_comes_back(void) {

@@ -1,0 +1,30 @@
+/* decoder_call.h: what the kinds of calls of decoder.h share: a process that runs, and one call
+ * with all that it reads and writes. Private to this folder. */
+#pragma once
+
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_message.h"
+#include "agent/data/decoder/decoder_process.h"
+
+enum { DECODER_KEPT_BYTES = 32 << 20 /* of the window, between calls */ };
+
+struct decoder {
+    struct decoder_process process;
+    uint64_t number; /* of the last call */
+    const char *use; /* DECODER_USE_VIDEO, or NULL: pictures */
+    bool is_lost, is_slow, is_interrupted;
+    struct decoder_limits limits;
+};
+
+/* What a call gives to the child, and takes from it. */
+struct decoder_service {
+    const struct decoder_source *source; /* of a lease; or NULL */
+    const struct decoder_files *files;   /* of a film; or NULL */
+    int64_t reads, writes;               /* bytes that the call may still read and write */
+};
+
+/* Starts the process if there is none. UNAVAILABLE: it cannot be started or confined. */
+NODISCARD int decoder_begin(struct decoder *decoder, struct error *err);
+/* *message is the request, then the answer. */
+NODISCARD int decoder_call(struct decoder *decoder, struct decoder_service service,
+                           struct decoder_message *message, struct error *err);

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pages of Parquet and .gz files, unpacked by the decoding process as here, and errors alike. This
+ * program is also the decoder: a real one or, with THREADS_OF_ATTACKER, a process in the hands of
+ * the one who made the file, which says what to do. */
+#include "agent/data/decoder/confine.h"
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_child.h"
+#include "agent/data/decoder/decoder_message.h"
+#include "agent/data/decoder/decoder_process.h"
+#include "agent/data/input/media.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define THREADS_OF_ATTACKER "7" /* one of two variables that a decoder gets */
+
+enum { ROOM = 1 << 16, TEXT = 50000, LARGE = 5000000 };
+
+/* ---- the attacker ---- */
+
+static char *window;
+
+static void say(uint32_t kind, uint64_t number, int64_t first, int64_t second) {
+    struct decoder_message message = {
+        .magic = DECODER_MAGIC, .kind = kind, .number = number, .values = {first, second}};
+    (void)!send(DECODER_SOCKET_FD, &message, sizeof message, MSG_NOSIGNAL);
+}
+
+static void hear(struct decoder_message *message) {
+    if (recv(DECODER_SOCKET_FD, message, sizeof *message, 0) != (ssize_t)sizeof *message) {
+        _exit(0);
+    }
+}
+
+static void do_as_told(const char *wish, uint64_t number) {
+    struct decoder_message ignored;
+    char *words[] = {(char *)"true", NULL};
+    if (strcmp(wish, "execve") == 0) {
+        execve("/bin/true", words, NULL);
+    } else if (strcmp(wish, "exit") == 0) {
+        _exit(3);
+    } else if (strcmp(wish, "item") == 0) {
+        say(DECODER_ANSWER, number, READER_ITEM, 1);
+    } else if (strcmp(wish, "write") == 0) {
+        say(DECODER_WRITE, number, 0, 10);
+    } else if (strcmp(wish, "twice") == 0) {
+        say(DECODER_WRITE, number, 0, 10);
+        hear(&ignored);
+        say(DECODER_WRITE, number, 0, 10);
+    } else if (strcmp(wish, "beyond") == 0) {
+        say(DECODER_WRITE, number, (int64_t)1 << 60, 1);
+    } else if (strcmp(wish, "backwards") == 0) {
+        say(DECODER_WRITE, number, -1, 10);
+    } else if (strcmp(wish, "read") == 0) {
+        say(DECODER_READ, number, 1000, 10);
+    }
+    hear(&ignored); /* until it is killed */
+}
+
+_Noreturn static void attack(void) {
+    struct decoder_message call;
+    window = mmap(NULL, DECODER_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                  DECODER_WINDOW_FD, 0);
+    say(DECODER_HELLO, 0, confine_enter((int64_t)8 << 30), 0);
+    for (;;) {
+        char wish[20] = "";
+        hear(&call);
+        uint64_t number = call.number;
+        if (call.kind == DECODER_GUNZIP) {
+            int64_t size = MIN(call.values[1], (int64_t)sizeof wish - 1);
+            say(DECODER_READ, number, 0, size);
+            hear(&call);
+            memcpy(wish, window + DECODER_RANGE_AT, (size_t)size);
+        } else {
+            memcpy(wish, window + DECODER_FILE_AT,
+                   (size_t)MIN(call.values[0], (int64_t)sizeof wish - 1));
+        }
+        do_as_told(wish, number);
+    }
+}
+
+/* ---- the tests ---- */
+
+static uint8_t text[TEXT];
+
+static void make_text(void) {
+    for (size_t i = 0; i < TEXT; i++) {
+        text[i] = (uint8_t)(i * i % 251);
+    }
+}
+
+static void check_page(int codec, const uint8_t *packed, size_t packed_size, size_t size) {
+    uint8_t here[ROOM], there[ROOM];
+    struct error err = {0};
+    struct parquet_unpack_bytes in = {packed, packed_size};
+    parquet_unpack_by(NULL);
+    CHECK_OK(parquet_unpack(codec, in, here, size, &err), &err);
+    parquet_unpack_by(decoder_pool_unpack);
+    CHECK_OK(parquet_unpack(codec, in, there, size, &err), &err);
+    CHECK(memcmp(here, there, size) == 0);
+    for (size_t cut = 1; cut < MIN(packed_size, (size_t)20); cut++) {
+        struct error cause[2] = {{0}, {0}};
+        for (int i = 0; i < 2; i++) {
+            parquet_unpack_by(i ? decoder_pool_unpack : NULL);
+            struct parquet_unpack_bytes less = {packed, packed_size - cut};
+            CHECK(parquet_unpack(codec, less, there, size, &cause[i]) < 0);
+        }
+        CHECK_INT(cause[1].kind, ERROR_INVALID);
+        CHECK_STR(cause[1].text, cause[0].text);
+    }
+}
+
+static void test_pages(void) {
+    static const uint8_t brotli[] = {0x0b, 0x02, 0x80, 'h', 'e', 'l', 'l', 'o', 0x03};
+    uint8_t packed[ROOM];
+    uLongf size = sizeof packed;
+    CHECK_INT(compress(packed, &size, text, TEXT), Z_OK);
+    check_page(PARQUET_GZIP, packed, size, TEXT);
+    check_page(PARQUET_ZSTD, packed, ZSTD_compress(packed, sizeof packed, text, TEXT, 3), TEXT);
+    check_page(PARQUET_BROTLI, brotli, sizeof brotli, 5);
+}
+
+/* From decoder_choose on nothing of these libraries runs here. */
+static void test_where(void) {
+    uint8_t packed[ROOM], out[ROOM];
+    struct error err = {0};
+    size_t size = ZSTD_compress(packed, sizeof packed, text, TEXT, 3);
+    struct parquet_unpack_bytes in = {packed, size}, plain = {text, TEXT};
+    AUTO(text_freep) char *program = x_strdup(getenv(DECODER_PROGRAM));
+    CHECK_OK(decoder_choose("/nowhere/windlass-agent", &err), &err);
+    CHECK(parquet_unpack(PARQUET_ZSTD, in, out, TEXT, &err) < 0);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    CHECK(strstr(err.text, "the decoder cannot start"));
+    err = (struct error){0};
+    CHECK_OK(parquet_unpack(PARQUET_UNCOMPRESSED, plain, out, TEXT, &err), &err); /* is ours */
+    setenv(DECODER_POLICY, "off", 1);
+    CHECK_OK(decoder_choose("/nowhere/windlass-agent", &err), &err);
+    CHECK_OK(parquet_unpack(PARQUET_ZSTD, in, out, TEXT, &err), &err);
+    unsetenv(DECODER_POLICY);
+    CHECK_OK(decoder_choose(program, &err), &err);
+}
+
+static char *pack(const char *data, size_t size, size_t *ret_size) {
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
+    CHECK_INT(deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    size_t room = deflateBound(&stream, size);
+    char *packed = x_malloc(room);
+    stream.next_out = (Bytef *)packed;
+    stream.avail_out = (uInt)room;
+    CHECK_INT(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    *ret_size = room - stream.avail_out;
+    deflateEnd(&stream);
+    return packed;
+}
+
+/* A file that is larger than the pieces in which it goes there and back. */
+static void test_files(void) {
+    AUTO(text_freep) char *data = x_malloc(LARGE);
+    for (uint32_t i = 0, random = 1; i < LARGE; i++) {
+        random = random * 1103515245 + 12345;
+        data[i] = (char)(random >> 24);
+    }
+    size_t size = 0;
+    AUTO(text_freep) char *packed = pack(data, LARGE, &size);
+    AUTO(buffer_release) struct buffer there;
+    struct error err = {0};
+    buffer_init(&there, LARGE);
+    struct gzip_sink sink = {&there, gzip_append};
+    CHECK(size > DECODER_RANGE_BYTES);
+    CHECK_OK(decoder_gunzip(packed, size, &sink, &err), &err);
+    CHECK(there.size == LARGE && memcmp(there.data, data, LARGE) == 0);
+    CHECK(decoder_gunzip(packed, size, &sink, &err) < 0); /* the buffer is full */
+    CHECK_STR(err.text, "has more than 5000000 bytes unpacked");
+    err = (struct error){0};
+    buffer_clear(&there);
+    CHECK(decoder_gunzip(packed, size - 1, &sink, &err) < 0);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, "corrupt gzip: unexpected end");
+    err = (struct error){0};
+    CHECK(decoder_gunzip("", 0, &sink, &err) < 0);
+    CHECK_INT(err.kind, ERROR_INVALID);
+}
+
+static int end_unpack(const char *wish, struct error *err) {
+    uint8_t out[10];
+    struct decoder *decoder = decoder_new(DECODER_PICTURE_LIMITS);
+    struct decoder_page page = {PARQUET_ZSTD, {(const uint8_t *)wish, strlen(wish)}, sizeof out};
+    int result = decoder_unpack(decoder, &page, out, err);
+    decoder_free(decoder);
+    return result;
+}
+
+static int end_gunzip(const char *wish, struct error *err) {
+    AUTO(buffer_release) struct buffer there;
+    buffer_init(&there, 1000);
+    return decoder_gunzip(wish, strlen(wish), &(struct gzip_sink){&there, gzip_append}, err);
+}
+
+static void test_attackers(void) {
+    static const struct {
+        const char *wish, *unpack, *gunzip;
+    } rows[] = {
+        {"execve", "SIGSYS", "SIGSYS"},
+        {"exit", "the decoder ended with exit code 3", "the decoder ended with exit code 3"},
+        {"item", "unexpected answer", "unexpected answer"},
+        {"write", "unexpected write", NULL},
+        {"twice", "unexpected write", "a part out of turn"},
+        {"beyond", "unexpected write", "write outside of the file"},
+        {"backwards", "unexpected write", "write outside of the file"},
+        {"read", "unexpected read", "read outside of the file"},
+    };
+    setenv("WINDLASS_THREADS", THREADS_OF_ATTACKER, 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_confined = confine_possible() & CONFINE_CALLS;
+        if (strcmp(rows[i].wish, "execve") == 0 && !is_confined) {
+            continue;
+        }
+        struct error err = {0};
+        CHECK(end_unpack(rows[i].wish, &err) < 0);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        CHECK(strstr(err.text, rows[i].unpack));
+        err = (struct error){0};
+        if (rows[i].gunzip) {
+            CHECK(end_gunzip(rows[i].wish, &err) < 0);
+            CHECK_INT(err.kind, ERROR_INVALID);
+            CHECK(strstr(err.text, rows[i].gunzip));
+        }
+    }
+    unsetenv("WINDLASS_THREADS");
+}
+
+int main(int argc, char **argv) {
+    const char *threads = getenv("WINDLASS_THREADS");
+    if (argc == 2 && strcmp(argv[1], "decoder") == 0) {
+        if (threads && strcmp(threads, THREADS_OF_ATTACKER) == 0) {
+            attack();
+        }
+        return decoder_child_pictures(argc, argv);
+    }
+    setenv(DECODER_PROGRAM, "/proc/self/exe", 1);
+    unsetenv("WINDLASS_THREADS");
+    make_text();
+    TEST(test_where);
+    TEST(test_pages);
+    TEST(test_files);
+    TEST(test_attackers);
+    return TEST_END();
+}
