@@ -111,8 +111,8 @@ size_t http_count(const struct http *http); /* running calls */
 /* Runs the event loop once: waits up to timeout_ms (-1: no limit) for events and calls the
  * callbacks. A signal ends the wait early. */
 NODISCARD int http_wait(struct http *http, int timeout_ms, struct error *err);
-/* From now on http_wait also returns when fd, an eventfd, is written, which need not be read. Before
- * the first call. http_fd must not be used then: it does not show time limits. */
+/* From now on http_wait also returns when fd, an eventfd, is written, which need not be read.
+ * Before the first call. http_fd must not be used then: it does not show time limits. */
 NODISCARD int http_wake_by(struct http *http, int fd, struct error *err);
 /* A descriptor for poll: readable when http_wait has work: data of a server, or a time limit of a
  * call is over, so poll needs no time-out for those limits. */

@@ -154,8 +154,7 @@ void run_progress_lose_also(struct run_progress *progress, const char *what, con
     }
 }
 
-static void set_metrics(struct run_progress *progress, const char *process,
-                        const json_t *metrics) {
+static void set_metrics(struct run_progress *progress, const char *process, const json_t *metrics) {
     enum { PROCESSES_MAX = 10000 };
     progress->metrics = progress->metrics ? progress->metrics : json_object();
     if (json_object_get(progress->metrics, process) ||

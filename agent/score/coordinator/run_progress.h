@@ -28,12 +28,12 @@ struct run_progress {
     /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
-    json_t *retired;      /* owned: see retired.h; NULL: nothing */
-    json_t *metrics;      /* owned: "WORKER BEGAN" -> its last metrics (request_metrics.h); NULL:
-                             none */
+    json_t *retired;       /* owned: see retired.h; NULL: nothing */
+    json_t *metrics;       /* owned: "WORKER BEGAN" -> its last metrics (request_metrics.h); NULL:
+                              none */
     int64_t tokens_before; /* of earlier coordinators */
-    const json_t *prices; /* spec.scorer.endpoint.cost; NULL: none */
-    json_t *lost;         /* owned: what the outputs lack, see media.h; NULL: nothing */
+    const json_t *prices;  /* spec.scorer.endpoint.cost; NULL: none */
+    json_t *lost;          /* owned: what the outputs lack, see media.h; NULL: nothing */
     struct commit_trouble trouble;
     const char *summary; /* spec path; NULL: not written */
     bool knows_storage;  /* the output is open, so `excludes` is valid */
@@ -71,8 +71,8 @@ void run_progress_tell_trouble(struct run_progress *progress, int64_t now_ms);
 
 /* A worker reports what its requests have cost so far; metrics NULL: nothing. */
 void run_progress_metrics(struct run_progress *progress, const char *worker, const json_t *metrics);
-/* What workers reported to earlier coordinators: their `metrics`, from a commit; NULL: nothing. Those
- * that still live report more. */
+/* What workers reported to earlier coordinators: their `metrics`, from a commit; NULL: nothing.
+ * Those that still live report more. */
 void run_progress_recall(struct run_progress *progress, const json_t *metrics);
 /* The latency that this share of all answers does not exceed, in ms; 0: there are none. */
 int64_t run_progress_latency_ms(const struct run_progress *progress, double share);

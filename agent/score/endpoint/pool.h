@@ -43,7 +43,7 @@ struct pool_ask {
     struct pool_own { /* the pool's */
         struct pool_ask *next, **link;
         struct pool *pool;
-        sem_t done; /* of its own: hundreds that end together would wait for one lock */
+        sem_t done;             /* of its own: hundreds that end together would wait for one lock */
         struct http_call *call; /* NULL: not in flight */
         int server;             /* it is or was in flight there; -1: nowhere */
         int refusals;           /* answers that it is busy */

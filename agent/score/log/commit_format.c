@@ -350,13 +350,12 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     const json_t *programs = json_object_get(tree, "programs"); /* earlier releases have none */
     const json_t *requests = json_object_get(tree, "requests");
     static const char *const names[] = {"run", "uid", "job", "nonce"};
-    bool is_good =
-        is_number(version, VERSION) && is_number(number, INT64_MAX - 1) &&
-        is_number(epoch, INT64_MAX - 1) && is_texts(workers) && (!programs || is_texts(programs)) &&
-        (!requests || json_is_object(requests)) &&
-        json_integer_value(epoch) <= json_integer_value(number) &&
-        (!from ||
-         (is_number(from, INT64_MAX) && json_integer_value(from) < json_integer_value(number)));
+    bool is_good = is_number(version, VERSION) && is_number(number, INT64_MAX - 1) &&
+                   is_number(epoch, INT64_MAX - 1) && is_texts(workers) &&
+                   (!programs || is_texts(programs)) && (!requests || json_is_object(requests)) &&
+                   json_integer_value(epoch) <= json_integer_value(number) &&
+                   (!from || (is_number(from, INT64_MAX) &&
+                              json_integer_value(from) < json_integer_value(number)));
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         is_good = is_good && is_text(json_object_get(tree, names[i]), NAME_MAX_BYTES);
     }

@@ -7,13 +7,13 @@
 #include <jansson.h>
 
 enum {
-    COMMIT_BYTES_MAX = 8 << 20,       /* of an object */
-    COMMIT_LINES_MAX = 7 << 20,       /* of its records; the rest is for the workers' names */
-    COMMIT_RECORD_MAX = 4 << 20,      /* of one record */
-    COMMIT_WORKERS_BYTES = 512 << 10, /* of the workers' names in an object */
+    COMMIT_BYTES_MAX = 8 << 20,        /* of an object */
+    COMMIT_LINES_MAX = 7 << 20,        /* of its records; the rest is for the workers' names */
+    COMMIT_RECORD_MAX = 4 << 20,       /* of one record */
+    COMMIT_WORKERS_BYTES = 512 << 10,  /* of the workers' names in an object */
     COMMIT_REQUESTS_BYTES = 256 << 10, /* of what their requests have cost */
-    COMMIT_CAUSE_MAX = 1024,          /* bytes of a cause; longer ones are cut */
-    COMMIT_ITEM_CAUSE_MAX = 256,      /* bytes of an item's cause */
+    COMMIT_CAUSE_MAX = 1024,           /* bytes of a cause; longer ones are cut */
+    COMMIT_ITEM_CAUSE_MAX = 256,       /* bytes of an item's cause */
 };
 
 enum commit_record_type {

@@ -42,8 +42,8 @@ int64_t request_metrics_quantile_ms(const struct request_metrics *metrics, doubl
 
 /* One line for a log, owned by the caller. */
 char *request_metrics_text(const struct request_metrics *metrics);
-/* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...], "began": ms}; owned by the
- * caller. */
+/* {"counts": {"requests": 7, ...}, "latencies": [[bucket, answers], ...], "began": ms}; owned by
+ * the caller. */
 json_t *request_metrics_json(const struct request_metrics *metrics);
 /* Whether it is one: names are not checked, numbers are at least 0. */
 bool request_metrics_is_json(const json_t *json);

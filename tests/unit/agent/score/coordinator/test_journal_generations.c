@@ -321,8 +321,8 @@ static void test_requests_are_remembered(void) {
         int answers; /* that are reported; 0: none */
         bool begins;
         int before; /* that the coordinator knows when it begins */
-    } rows[] = {{0, false, 0}, {5, false, 0}, {0, false, 5}, {7, false, 5}, {2, true, 0},
-                {0, false, 2}};
+    } rows[] = {{0, false, 0}, {5, false, 0}, {0, false, 5},
+                {7, false, 5}, {2, true, 0},  {0, false, 2}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *told = json_pack("{s:{s:i}}", "w", "answers", rows[i].answers);
         int64_t lease = 0;

@@ -124,15 +124,15 @@ static void test_requests_of_earlier_coordinators_count(void) {
     struct run_progress progress;
     struct ledger_counts counts = {.items = {2000, 2000, 0, 0}};
     AUTO(tree_freep)
-    json_t *earlier = json_pack("{s:{s:{s:i}, s:[]}, s:{s:{s:i}, s:[]}, s:[]}", "a 3", "counts",
-                                "tokensIn", 700, "latencies", "b 5", "counts", "tokensIn", 300,
-                                "latencies", "c 5");
+    json_t *earlier =
+        json_pack("{s:{s:{s:i}, s:[]}, s:{s:{s:i}, s:[]}, s:[]}", "a 3", "counts", "tokensIn", 700,
+                  "latencies", "b 5", "counts", "tokensIn", 300, "latencies", "c 5");
     AUTO(tree_freep)
     json_t *last = json_pack("{s:{s:i}, s:[[i, i]], s:i}", "counts", "tokensIn", 500, "latencies",
                              80, 9, "began", 5);
     AUTO(tree_freep)
-    json_t *other = json_pack("{s:{s:i}, s:[], s:i}", "counts", "tokensIn", 50, "latencies",
-                              "began", 7);
+    json_t *other =
+        json_pack("{s:{s:i}, s:[], s:i}", "counts", "tokensIn", 50, "latencies", "began", 7);
     run_progress_init(&progress);
     run_progress_recall(&progress, NULL);
     CHECK_INT(run_progress_latency_ms(&progress, 0.99), 0);

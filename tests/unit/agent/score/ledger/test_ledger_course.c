@@ -63,8 +63,8 @@ static void test_second_runs_may_be_few(void) {
     ledger_free(ledger);
 }
 
-/* Of a model server: where one answer in a hundred takes 5 s, one of 3 s is not slow, though that is
- * thirty times the median. */
+/* Of a model server: where one answer in a hundred takes 5 s, one of 3 s is not slow, though that
+ * is thirty times the median. */
 static void test_only_the_slowest_answers_are_asked_for_twice(void) {
     struct ledger_options options = plain;
     options.ahead_max = 0;
