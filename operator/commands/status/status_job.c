@@ -51,6 +51,14 @@ static void print_runs(const json_t *status) {
     text_table_free(table);
 }
 
+/* The job goes on with another spec than it has, which its State does not say. */
+static void print_change(const json_t *status) {
+    const json_t *changed = object_condition(status, "SpecChanged");
+    if (strcmp(tree_text(changed, "status", ""), "True") == 0) {
+        printf("  spec     %s\n", tree_text(changed, "message", ""));
+    }
+}
+
 static void print_outputs(const json_t *status) {
     size_t i;
     json_t *output;
@@ -147,6 +155,7 @@ void status_job_print(const json_t *job, const json_t *pods, const char *not_liv
     text_table_age(object_age_ms(job, clock_wall_ms()), age);
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(object_succeeded(status), "message", "no controller has seen it yet"), age);
+    print_change(status);
     print_figures_age(not_live);
     print_outputs(status);
     if (kinds_ending(kinds_of(job))->print_failures) {

@@ -218,8 +218,8 @@ def columns():
     _, answer = ask("GET", SCORES + "/started", accept="application/json;as=Table;v=v1;g=meta.k8s.io")
     names = [c["name"] for c in answer["columnDefinitions"] if c["priority"] == 0]
     cells = answer["rows"][0]["cells"]
-    wanted = ["Name", "State", "Waiting", "Done", "Failed", "Items/s", "Left", "Age"]
-    if names != wanted or cells[:2] + cells[3:7] != ["started", "Running", "24/280", 1, "12.5", 20] or len(answer["columnDefinitions"]) <= 10:
+    wanted = ["Name", "State", "Waiting", "Changed", "Done", "Failed", "Items/s", "Left", "Age"]
+    if names != wanted or cells[:2] + cells[4:8] != ["started", "Running", "24/280", 1, "12.5", 20] or len(answer["columnDefinitions"]) <= 10:
         return f"{names} {cells}"
 
 

@@ -75,8 +75,8 @@ check "it is painted, not copied and not noise (PSNR $psnr dB)" awk "BEGIN { exi
 kubectl get bs >"$work/columns"
 kubectl get bs -o wide >"$work/wide"
 columns() { [ "$(head -1 "$1" | tr -s ' ' | sed 's/ $//')" = "$2" ] || say_why "$1"; }
-check "the columns of kubectl get bs" columns "$work/columns" "NAME STATE WAITING DONE FAILED ITEMS/S LEFT AGE"
-check "the columns of -o wide" columns "$work/wide" "NAME STATE WAITING DONE FAILED ITEMS/S LEFT AGE WORKERS RETRIED TOKENS COST RETIRED OUTPUT FINISHED NEXT CHANGED MESSAGE"
+check "the columns of kubectl get bs" columns "$work/columns" "NAME STATE WAITING CHANGED DONE FAILED ITEMS/S LEFT AGE"
+check "the columns of -o wide" columns "$work/wide" "NAME STATE WAITING CHANGED DONE FAILED ITEMS/S LEFT AGE WORKERS RETRIED TOKENS COST RETIRED OUTPUT FINISHED NEXT MESSAGE"
 check "Completed, $frames/$frames, 0 failed" grep -qE "^style-transfer +Completed +$frames/$frames +0 " "$work/columns"
 progress_seen() { grep -qE '^style-transfer +Running +[0-9]+/24 ' "$work/watched" || say_why "$work/watched"; }
 check "kubectl get bs --watch showed it running" progress_seen

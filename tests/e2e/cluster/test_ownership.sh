@@ -155,8 +155,8 @@ within 60 is_owned pod later-worker-0-2 BatchScore
 "$kubectl" delete pod later-worker-0 --force --grace-period=0 --ignore-not-found >/dev/null 2>&1
 lacks() { ! exists "$@"; }
 within 60 lacks pod later-worker-0
-"$kubectl" label pod later-worker-0-2 windlass.dev/job- >/dev/null
-check "a worker of a later attempt whose label was removed: the place is filled" within 60 is_owned pod later-worker-0 BatchScore
+"$kubectl" label pod later-worker-0-2 windlass.dev/index=1 --overwrite >/dev/null
+check "a worker of a later attempt that got another one's index: its place is filled" within 60 is_owned pod later-worker-0 BatchScore
 later_released() { exists pod later-worker-0-2 && [ -z "$(owner pod later-worker-0-2)$(annotation pod later-worker-0-2)" ]; }
 check "and it is released, too" within 60 later_released
 "$kubectl" label pod later-worker-0 windlass.dev/job=kept --overwrite >/dev/null
@@ -287,8 +287,10 @@ check "apply once more: unchanged" grep -q unchanged <<<"$(job edit | "$kubectl"
 patch bs edit '{"spec": {"miniBatchSize": 4, "workers": {"gpus": 1}}}'
 check "BatchScore: SpecChanged is True" within 60 is_changed bs edit True
 check "BatchScore: and names the fields" says "spec.miniBatchSize, workers.gpus;" "$(message bs edit)"
-changed_column() { "$kubectl" get bs edit -o wide | awk 'NR == 1 { at = index($0, "CHANGED") } NR == 2 { print substr($0, at, 4) }'; }
-check "BatchScore: and kubectl get -o wide shows it" [ "$(changed_column)" = True ]
+changed_column() { "$kubectl" get bs edit | awk 'NR == 1 { at = index($0, "CHANGED") } NR == 2 { print substr($0, at, 4) }'; }
+check "BatchScore: and kubectl get shows it beside the State" [ "$(changed_column)" = True ]
+shows_change() { "$windlass" status edit | grep -q '^  spec     changed after the start, and not accepted: spec.miniBatchSize, workers.gpus;'; }
+check "BatchScore: and windlass status" shows_change
 # place JOB INDEX: the name of the pod in that place, but not the pod $before.
 place() { "$kubectl" get pods -l "windlass.dev/job=$1,windlass.dev/index=$2" -o json | jq -er ".items[] | select(.metadata.uid != \"$before\") | .metadata.name"; }
 before=$("$kubectl" get pod edit-worker-0 -o jsonpath='{.metadata.uid}')
