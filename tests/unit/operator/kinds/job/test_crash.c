@@ -6,6 +6,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/disttrain/plan.h"
+#include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
@@ -182,6 +183,7 @@ static json_t *keep_all(const json_t *object) {
 
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
     static const struct job_ops gang_ops = {.hub = &disttrain_words.hub,
+                                            .bare_role = ROLE_MEMBER,
                                             .is_hub = is_hub,
                                             .plan = plan_gang,
                                             .rules = {.mutable_fields = disttrain_mutable_fields},
