@@ -15,15 +15,15 @@
 enum {
     MINUTES = 10,
     BEGIN_MS = 120000,
-    MANY = 80,           /* jobs at a time: each asking once a minute would be too much */
-    VERY_MANY = 1000,    /* in a soak */
-    SAMPLE = 16,         /* one of this many states has many jobs */
-    SAMPLE_OF_HARD = 3,  /* of those that are hard on a cluster, on each day another */
-    POLLED = 8,          /* jobs of which something is asked or changed all the time */
-    PER_JOB_MINUTE = 6,  /* requests of one job, without those of the watches */
-    PER_JOB_BEGIN = 100, /* the same, in the first two minutes */
-    PER_MINUTE = 60,     /* of MANY jobs and the watches together */
-    PASSES_MAX = 6000,   /* over a job: without requests, too, nothing turns in circles */
+    MANY = 80,          /* jobs at a time: each asking once a minute would be too much */
+    VERY_MANY = 1000,   /* in a soak */
+    SAMPLE = 16,        /* one of this many states has many jobs */
+    SAMPLE_OF_HARD = 3, /* of those that are hard on a cluster, on each day another */
+    POLLED = 8,         /* jobs of which something is asked or changed all the time */
+    PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
+    PER_JOB_BEGIN = 72, /* the same, in the first two minutes, with what it begins with */
+    PER_MINUTE = 60,    /* of MANY jobs and the watches together */
+    PASSES_MAX = 6000,  /* over a job: without requests, too, nothing turns in circles */
 };
 
 static int job_count;

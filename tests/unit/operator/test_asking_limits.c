@@ -324,13 +324,17 @@ static bool refuse_deletions(void *context UNUSED, struct api_double *double_ UN
     return false;
 }
 
-static void end_coordinator(void) {
+static json_t *ended_coordinator(void) {
     json_t *pod = json_deep_copy(api_double_find(api, "pods", "job-0n-coordinator-1"));
     json_object_set_new(pod, "status",
                         json_pack("{s:s, s:[{s:s, s:{s:{s:i, s:s}}}]}", "phase", "Succeeded",
                                   "containerStatuses", "name", "agent", "state", "terminated",
                                   "exitCode", 0, "message", ""));
-    api_double_put(api, "pods", pod);
+    return pod;
+}
+
+static void end_coordinator(void) {
+    api_double_put(api, "pods", ended_coordinator());
 }
 
 /* Deleted, with a finalizer of somebody, which stays. */
@@ -368,6 +372,23 @@ static void test_pods_that_cannot_be_deleted_are_told(void) {
     }
 }
 
+/* It has the job's labels and owner, as who may create pods can write them, but not the name that
+ * the job gives the pod of that place. */
+static void test_a_pod_of_somebody_else_ends_no_job(void) {
+    begin(never, "batchscores", small);
+    asking_run(5000);
+    json_t *pod = ended_coordinator(), *metadata = json_object_get(pod, "metadata");
+    json_object_set_new(metadata, "name", json_string("stranger"));
+    json_object_set_new(metadata, "uid", json_string("other"));
+    json_object_set_new(json_object_get(metadata, "labels"), "windlass.dev/attempt",
+                        json_string("99"));
+    api_double_put(api, "pods", pod);
+    asking_run(10000);
+    CHECK_STR(condition_of("Succeeded", "status"), "Unknown");
+    CHECK_INT(json_object_size(api_double_all(api, "pods")), 4);
+    asking_close();
+}
+
 int main(void) {
     TEST(test_a_status_is_refused_for_ten_minutes);
     TEST(test_jobs_of_many_pods_ask_little);
@@ -376,5 +397,6 @@ int main(void) {
     TEST(test_a_late_change_is_told);
     TEST(test_a_secret_that_fails_is_told);
     TEST(test_pods_that_cannot_be_deleted_are_told);
+    TEST(test_a_pod_of_somebody_else_ends_no_job);
     return TEST_END();
 }
