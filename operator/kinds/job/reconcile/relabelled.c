@@ -140,8 +140,22 @@ void relabelled_found(struct relabelled *relabelled, const struct found *found) 
     }
 }
 
+/* Released because its name was wanted (holders.h), or adopted: it need not be looked for, unless
+ * it is the first, and that is under way. */
+static void forget(struct relabelled *relabelled, const struct written *written) {
+    const char *name = tree_text(written->object, "metadata.name", "");
+    bool is_done = !written->err && strcmp(tree_text(written->object, "kind", ""), "Pod") == 0;
+    bool is_open = relabelled->is_asked || relabelled->is_releasing || relabelled->there;
+    for (size_t i = json_array_size(relabelled->names); is_done && i > is_open; i--) {
+        if (strcmp(json_string_value(json_array_get(relabelled->names, i - 1)), name) == 0) {
+            json_array_remove(relabelled->names, i - 1);
+        }
+    }
+}
+
 void relabelled_note_change(struct relabelled *relabelled, const struct written *written) {
     if (!relabelled->is_releasing || !is_first(relabelled, written->object)) {
+        forget(relabelled, written);
         return;
     }
     if (!written->err || written->err->kind == ERROR_NOT_FOUND) {

@@ -31,6 +31,7 @@ void relabelled_note(struct relabelled *relabelled, const json_t *vanished, cons
 /* In each pass, after other questions. May ask for one write (CLUSTER_MERGE) and one question. */
 void relabelled_settle(struct reconcile *request, struct relabelled *relabelled,
                        const char *bare_role);
-/* An answer to a question, and how a change ended; those of other modules are ignored. */
+/* An answer to a question; those of other modules are ignored. And how a change ended: a pod that
+ * another module has released, or taken back, is not looked for. */
 void relabelled_found(struct relabelled *relabelled, const struct found *found);
 void relabelled_note_change(struct relabelled *relabelled, const struct written *written);

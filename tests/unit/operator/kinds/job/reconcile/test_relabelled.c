@@ -244,6 +244,26 @@ static void test_many_and_failures(void) {
     }
 }
 
+/* Two vanish; the second is released because its name is wanted, before it is looked for. */
+static void test_one_that_others_released(void) {
+    static const char two[] = "[{'metadata': {'name': 'a-0-2'}, 'status': {'phase': 'Running'}}, "
+                              "{'metadata': {'name': 'a-1-2'}, 'status': {'phase': 'Running'}}]";
+    AUTO(tree_freep) json_t *there = parse(is_ours);
+    AUTO(tree_freep) json_t *other = parse("{'kind': 'Pod', 'metadata': {'name': 'a-1-2'}}");
+    struct written written = {"default", "a", CLUSTER_MERGE, other, other, NULL};
+    open_world();
+    world.there = there;
+    pass(two, NULL);
+    pass("[]", NULL);
+    relabelled_note_change(&world.relabelled, &written);
+    for (int i = 0; i < 4; i++) {
+        pass("[]", NULL);
+    }
+    CHECK_INT(world.asked, 1);
+    CHECK_INT(world.released, 1);
+    close_world();
+}
+
 /* Its labels say another role, place or attempt than its name; nothing is known without one. */
 static void test_whose_labels_are_of_another_place(void) {
     static const struct {
@@ -321,6 +341,7 @@ int main(void) {
     TEST(test_one_that_is_not);
     TEST(test_what_is_never_read);
     TEST(test_many_and_failures);
+    TEST(test_one_that_others_released);
     TEST(test_whose_labels_are_of_another_place);
     TEST(test_one_in_another_place);
     return TEST_END();
