@@ -25,7 +25,7 @@ check "the sound is the same packets" \
 check "the time stamps are the same" \
     [ "$(times v:0 "$work/data/media/cockatoo.mp4")" = "$(times v:0 "$painted")" ]
 rate=$(probe v:0 bit_rate "$painted")
-check "the film is no larger than it looks ($rate bit/s)" [ "$rate" -gt 0 -a "$rate" -lt 21000000 ]
+check "the film is no larger than it looks ($rate bit/s)" [ "$rate" -gt 0 -a "$rate" -lt 4500000 ]
 check "the index comes before the data (plays while it loads)" faststart "$painted"
 check "the summary counts the frames" [ "$(jq -r .items.done "$work/data/painted/summary.json")" = "$frames" ]
 check "nothing is left of the parts" [ -z "$(find "$work/data/painted" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]
