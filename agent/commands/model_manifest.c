@@ -67,22 +67,25 @@ static bool takes_bytes(const json_t *inputs) {
     return strcmp(tree_text(picture, "type", ""), "uint8") == 0;
 }
 
-/* Without these names an input takes the column of its own name. */
+/* Without these names an input takes the column of its own name, which is only one. */
 static void print_columns(const json_t *inputs) {
-    int64_t count = 0;
+    int64_t count = 0, fed = 0;
+    bool is_any = false;
     size_t i;
     const json_t *input;
     json_array_foreach(inputs, i, input) {
         const json_t *shape = json_object_get(input, "shape");
-        int64_t columns = json_integer_value(json_array_get(shape, json_array_size(shape) - 1));
+        size_t rank = json_array_size(shape);
+        int64_t columns = rank < 2 ? 1 : json_integer_value(json_array_get(shape, rank - 1));
         if (strcmp(tree_text(input, "from", ""), FACTS_COLUMNS) == 0) {
-            count += json_array_size(shape) < 2 ? 1 : columns;
-        }
-        if (columns < 0) {
-            return;
+            count += MAX(columns, 0);
+            is_any = is_any || columns < 0;
+            fed++;
         }
     }
-    if (count > (int64_t)json_array_size(inputs)) {
+    if (is_any) {
+        printf("        # columns: [...]  # of input.table: any number of names, in order\n");
+    } else if (count > fed) {
         printf("        # columns: [...]  # of input.table: %lld names, in order\n",
                (long long)count);
     }
@@ -177,12 +180,43 @@ static void print_fit(const json_t *facts, const json_t *fit, const char *before
         return;
     }
     printf("        %spostprocess: {type: %s%s}%s%s%s\n", before, type,
-           strcmp(type, "Image") == 0 ? ", range: Unit" : "",
-           json_array_size(names) > 1 ? "  # output: one of " : "  # of ", list,
+           strcmp(type, "Image") == 0 ? ", range: Unit" : "", "  # of ", list,
            !may_be_logits(facts, names)               ? ""
            : strcmp(type, "Classes") == 0             ? "; scores: Softmax if they are logits"
            : has_texts && strcmp(type, "Values") == 0 ? "; scores: Sigmoid if they are logits"
                                                       : "");
+}
+
+/* A network may give an output twice. */
+static bool is_named_before(const json_t *names, size_t index) {
+    const char *name = json_string_value(json_array_get(names, index));
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(json_string_value(json_array_get(names, i)), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of several outputs that fit: all, where the type writes several under their names, else the
+ * first, so that the lines run as they are. */
+static void print_names(const json_t *fit) {
+    const json_t *names = json_object_get(fit, "outputs"), *name;
+    const char *type = tree_text(fit, "type", "");
+    bool takes_all = strcmp(type, "Classes") == 0 || strcmp(type, "Values") == 0;
+    size_t i;
+    if (json_array_size(names) < 2 || json_object_get(fit, "forms") ||
+        tree_bool(fit, "needsAnchors", false) || tree_bool(fit, "needsColumns", false)) {
+        return;
+    }
+    printf(takes_all ? "        outputs: [" : "        output: ");
+    json_array_foreach(names, i, name) {
+        AUTO(text_freep) char *quoted = quote(json_string_value(name));
+        if (i == 0 || (takes_all && !is_named_before(names, i))) {
+            printf(i ? ", %s" : "%s", quoted);
+        }
+    }
+    printf(takes_all ? "]\n" : "  # or another one\n");
 }
 
 static void print_outputs(const json_t *facts) {
@@ -195,6 +229,9 @@ static void print_outputs(const json_t *facts) {
     bool has_first = false;
     json_array_foreach(fits, i, fit) {
         bool is_first = !has_first && tree_bool(fit, "isLikely", false);
+        if (is_first) {
+            print_names(fit);
+        }
         print_fit(facts, fit, is_first ? "" : "# or ");
         has_first = has_first || is_first;
     }

@@ -47,6 +47,10 @@ open(f"{folder}/model/characters.txt", "w").write("".join(f"{c}\n" for c in "abc
 open(f"{folder}/model/sums.onnx", "wb").write(model(
     [node("Add", ["a", "b"], ["sum"]), node("Mul", ["sum", "k"], ["y"])], [value("a", ["N", 1]), value("b", ["N", 1]), value("k", [1])],
     [value("y", ["N", 1])]))
+# Two heads, beside a constant of any length.
+open(f"{folder}/model/heads.onnx", "wb").write(model(
+    [node("Add", ["x", "k"], ["u"]), node("Mul", ["x", "k"], ["v"])], [value("x", ["N", 2]), value("k", ["K"])],
+    [value("u", ["N", 2]), value("v", ["N", 2])]))
 P
 lines() { "$agent" model check "$work/model/$1.onnx" | sed -n '/^manifest/,$p'; }
 # The job of the printed lines; MORE edits them, as their remarks say.
@@ -79,6 +83,9 @@ check "how the pictures of a detector's form are" [ "$(lines yunet | grep -c 'pr
 check "how many columns a table must have" [ "$(lines joined | grep -c '# columns: \[...\]  # of input.table: 3 names, in order')" = 1 ]
 job sums '{table: {path: data/rows}}' 's/constant: \[0\]/constant: [2]/'
 check "columns beside a constant" rows '[.[].values[0]] == [6, 14]'
+check "also beside a constant of any length" [ "$(lines heads | grep -c '# columns: \[...\]  # of input.table: 2 names')" = 1 ]
+job heads '{table: {path: data/rows}}' 's/# columns: \[...\]/columns: [a, b]/; s/constant: \[0\]/constant: [2]/'
+check "two outputs that fit, under their names" rows 'length == 2 and all(has("u") and has("v"))'
 job classes "$photos"
 check "classes of pictures" rows 'length == 4 and all(.classes | length == 3)'
 check "a reader of lines is not taken for a detector" [ "$(lines reader | grep -m1 -o 'postprocess: {type: [A-Za-z]*')" = "postprocess: {type: Text" ]
