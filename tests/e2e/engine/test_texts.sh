@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/engine/onnx_job.sh
-mkdir -p "$work/data/rows" "$work/data/pairs" "$work/data/texts" "$work/data/bad"
+mkdir -p "$work/data/rows" "$work/data/pairs" "$work/data/texts" "$work/data/bad" "$work/data/long"
 python3 tests/data/models/make_texts.py "$work/model"
 python3 - "$work/data" <<'P'
 import csv, json, random, sys
@@ -20,6 +20,9 @@ for i in range(20):
     open(f"{sys.argv[1]}/texts/t{i:02}.txt", "w").write(texts[600 + i])
 with open(f"{sys.argv[1]}/bad/a.jsonl", "w") as file:
     file.write('{"text": "the cat"}\n{"text": 7}\n{"other": "x"}\n{"text": "' + "a" * (17 << 20) + '"}\n{"text": "sat"}\n')
+    file.write('{"text": "' + "a" * (100 << 20) + '"}\n{"text": "ran"}\n')
+open(f"{sys.argv[1]}/long/a.txt", "w").write("the cat")
+open(f"{sys.argv[1]}/long/b.txt", "w").write("a " * (50 << 20))
 P
 fields='  errorThreshold: -1'
 job() { # INPUT MODEL TOKENIZER-FIELDS [FIELDS-OF-ONNX]
@@ -87,10 +90,14 @@ size=
 wanted=0
 job '{table: {path: data/bad, format: JSONLines}}' mean ', columns: [text]'
 failed() { grep -qF -- "$1" "$work/data/out/failed.jsonl"; }
-check "the other rows are scored" [ "$(jq -s length "$work/data/out/rows.txt")" = 2 ]
+check "the other rows are scored" [ "$(jq -s length "$work/data/out/rows.txt")" = 3 ]
 check "a number for a text" failed 'a.jsonl:20: column \"text\": a string is expected'
 check "no such column" failed 'it has no column \"text\"'
 check "a text of 17 MiB" failed 'column \"text\": the text has 17825792 bytes, at most 16777216 are read'
+check "a row with a text of 100 MiB" failed 'a.jsonl:17825868: row of 104857613 bytes, at most 67108864 are scored'
+job '{files: {path: data/long}}' mean ''
+check "a file of 100 MiB" failed 'b.txt: larger than the limit of 16777216 bytes'
+check "the other one is scored" [ "$(jq -r .file "$work/data/out/rows.txt")" = a.txt ]
 wanted=2
 job "$rows" unmasked ', columns: [text]'
 check "an input of an unknown name" says "what feeds the network's input x? By their names only input_ids"

