@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts to vectors in one process, as a user of ONNX Runtime writes it: Hugging Face's tokenizer, runs of 32 texts padded to their
-// longest, sorted by length if SORTED is 1, the mean over the mask, length 1. One thread.
-//   node texts.cjs ONNXRUNTIME TOKENIZERS MODEL.onnx TOKENIZER.json TEXTS.json OUT.f32 SORTED
+// longest, sorted by length if SORTED is 1, the mean over the mask, length 1.
+//   node texts.cjs ONNXRUNTIME TOKENIZERS MODEL.onnx TOKENIZER.json TEXTS.json OUT.f32 SORTED THREADS
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const [runtime, packages, model, file, texts, out, sorted] = process.argv.slice(2);
+const [runtime, packages, model, file, texts, out, sorted, threads] = process.argv.slice(2);
 const ort = require(path.resolve(runtime));
 const {Tokenizer} = require(path.resolve(packages, 'node_modules/tokenizers'));
 
 (async () => {
-    const session = await ort.InferenceSession.create(model, {intraOpNumThreads: 1, interOpNumThreads: 1});
+    const session = await ort.InferenceSession.create(model, {intraOpNumThreads: Number(threads), interOpNumThreads: 1});
     const tokenizer = Tokenizer.fromFile(file);
     const all = JSON.parse(fs.readFileSync(texts, 'utf8'));
     const rows = [];
