@@ -1,5 +1,4 @@
-/* training_graph.h: what is trained, and the graph of a training step: forward, loss, backward.
- * Implemented in ops/training/. */
+/* training_graph.h: what is trained, and the graph of a step: forward, loss, backward. */
 #pragma once
 
 #include "agent/engine/graph.h"

@@ -126,7 +126,7 @@ void trainer_say_forms(const struct trainer *trainer) {
                "these look like buffers, by name or because a formula can have made their numbers, "
                "and they are trained as weights",
                "a file does not say which tensors the module trains: name the others in "
-               "model.freeze (docs/from-pytorch.md prints them)",
+               "model.freeze (docs/training/buffers.md prints them)",
                &buffers);
 }
 

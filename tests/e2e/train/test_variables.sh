@@ -87,7 +87,7 @@ check "and when the result is trained further" train held out/held/model.onnx he
 check "also whole" held
 check "with the same buffers" moved held held-further "${buffers[@]}"
 like="these look like buffers, by name or because a formula can have made their numbers, and they are trained as weights"
-way="a file does not say which tensors the module trains: name the others in model.freeze (docs/from-pytorch.md prints them)"
+way="a file does not say which tensors the module trains: name the others in model.freeze (docs/training/buffers.md prints them)"
 check "buffers of a module: trained" train tables data/tables.onnx tables
 check "the log names those that look like buffers, and no parameter" said "$like (3): pe, pixel_mean, places; $way"
 check "with what that page prints" train tables data/tables.onnx tables-frozen "$(tr "'" '"' <"$data/tables.freeze" | sed 's/^freeze: //')"

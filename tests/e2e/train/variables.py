@@ -191,8 +191,8 @@ def export(network, x, path, mode, folds=False):
 
 
 def held(network, base):
-    """What the lines of docs/from-pytorch.md print."""
-    lines = next(part for part in open("docs/from-pytorch.md").read().split("```") if "named_buffers" in part)
+    """What the lines of docs/training/buffers.md print."""
+    lines = next(part for part in open("docs/training/buffers.md").read().split("```") if "named_buffers" in part)
     with open(base + ".freeze", "w") as file, contextlib.redirect_stdout(file):
         exec(lines.removeprefix("python").replace("net.onnx", base + ".onnx"), {"model": network})
 

@@ -51,7 +51,7 @@ int infer_conv_gradient_weights(const struct node *node, const struct fact *cons
 }
 
 int infer_side_gradient(const struct node *node, const struct fact *const *inputs,
-                          struct fact *outputs, struct error *err UNUSED) {
+                        struct fact *outputs, struct error *err UNUSED) {
     outputs[0].shape = inputs[1 + node_integer(node, "side", 0)]->shape;
     return 0;
 }

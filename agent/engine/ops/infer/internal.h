@@ -65,7 +65,7 @@ NODISCARD int infer_sum_to(const struct node *node, const struct fact *const *in
 NODISCARD int infer_conv_gradient_weights(const struct node *node, const struct fact *const *inputs,
                                           struct fact *outputs, struct error *err);
 NODISCARD int infer_side_gradient(const struct node *node, const struct fact *const *inputs,
-                                    struct fact *outputs, struct error *err);
+                                  struct fact *outputs, struct error *err);
 NODISCARD int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
                                      struct fact *outputs, struct error *err);
 NODISCARD int infer_norm_training(const struct node *node, const struct fact *const *inputs,

@@ -7,8 +7,8 @@
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/ops/training/aliases.h"
-#include "agent/engine/ops/training/buffers.h"
 #include "agent/engine/ops/training/frozen.h"
+#include "agent/engine/ops/training/module_buffers.h"
 
 #include <string.h>
 
@@ -245,7 +245,7 @@ int forms_normalize(const struct graph *from, struct graph *ret_graph, struct fo
     struct pass pass = {.network = &own};
     aliases_resolve(from, &pass.forms, &own);
     frozen_mark(&own, &pass.forms.kept);
-    buffers_note(&own, &pass.forms.buffers);
+    module_buffers_note(&own, &pass.forms.buffers);
     find_reads(&pass);
     builder_init(&pass.builder, &own);
     builder_clear_nodes(&pass.builder);

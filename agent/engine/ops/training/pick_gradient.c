@@ -131,17 +131,17 @@ int gradient_grid_sample(struct gradient *gradient, const struct node *node,
         }
     }
     for (int side = 0; side < 2; side++) {
-        attributes[0] = (struct attribute){
-            .name = "side", .kind = ATTRIBUTE_INTEGER, .integer = side};
-        const struct builder_new_node made = {.op = op_of_id(OP_GRID_SAMPLE_GRADIENT),
-                                              .name = node->name,
-                                              .opset = node->opset,
-                                              .inputs = V(gradient_of(gradient, node->outputs[0]),
-                                                          node->inputs[0], node->inputs[1]),
-                                              .input_count = 3,
-                                              .output_count = 1,
-                                              .attribute_count = count,
-                                              .attributes = attributes};
+        attributes[0] =
+            (struct attribute){.name = "side", .kind = ATTRIBUTE_INTEGER, .integer = side};
+        const struct builder_new_node made = {
+            .op = op_of_id(OP_GRID_SAMPLE_GRADIENT),
+            .name = node->name,
+            .opset = node->opset,
+            .inputs = V(gradient_of(gradient, node->outputs[0]), node->inputs[0], node->inputs[1]),
+            .input_count = 3,
+            .output_count = 1,
+            .attribute_count = count,
+            .attributes = attributes};
         if (gradient_wants(gradient, node->inputs[side])) {
             gradient_add(gradient, node->inputs[side],
                          builder_node(gradient_builder(gradient), &made));

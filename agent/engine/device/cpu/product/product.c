@@ -14,8 +14,8 @@ enum {
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
     K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
-    UNITS_PER_THREAD = 4, // of several threads
-    COPY_COST = 3,        // of a number that is copied; 1: it is only read
+    UNITS_PER_THREAD = 4,      // of several threads
+    COPY_COST = 3,             // of a number that is copied; 1: it is only read
     UNIT_MULTIPLIES = 1 << 16, // a smaller part is not worth a unit of work
     ROWS_FEW = 6,              // for which b is not worth packing
     K_FEW = 256,               // for which a sum of products is not worth its reads and writes
@@ -197,8 +197,7 @@ static int64_t moved(const struct product *p, int column_parts, int row_parts) {
 
 // Into how many parts of columns, of `least` at least, so that `wanted` parts move the fewest
 // numbers.
-static int best_column_parts(const struct product *p, int least, int most, int blocks,
-                             int wanted) {
+static int best_column_parts(const struct product *p, int least, int most, int blocks, int wanted) {
     int best = most;
     for (int parts = most - 1; parts >= least; parts--) {
         int rows = ceil_div(wanted, parts);

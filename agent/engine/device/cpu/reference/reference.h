@@ -78,10 +78,9 @@ REFERENCE(det);
 extern const struct kernel reference_dequantize_linear, reference_quantize_linear;
 /* recurrent.c */
 REFERENCE(recurrent);
-/* sample.c */
+/* sample.c, signal.c */
 extern const struct kernel reference_grid_sample, reference_grid_sample_gradient,
     reference_max_unpool, reference_roi_align;
-/* signal.c */
 extern const struct kernel reference_dft, reference_mel_weights, reference_signal_window,
     reference_stft;
 /* pick.c */

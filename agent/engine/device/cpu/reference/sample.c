@@ -107,9 +107,8 @@ struct grid_place {
 
 static struct grid_place find_place(const struct grid_work *work, int64_t index) {
     const int64_t *dims = work->x->dims;
-    return (struct grid_place){
-        .rows = find_taps(&work->params, work->grid[2 * index + 1], dims[2]),
-        .columns = find_taps(&work->params, work->grid[2 * index], dims[3])};
+    return (struct grid_place){.rows = find_taps(&work->params, work->grid[2 * index + 1], dims[2]),
+                               .columns = find_taps(&work->params, work->grid[2 * index], dims[3])};
 }
 
 /* The sum of a place's pixels, each times its row's and its column's number. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/training/buffers.h"
+#include "agent/engine/ops/training/module_buffers.h"
 
 #include "agent/engine/ops/training/aliases.h"
 #include "agent/engine/ops/training/exporter_constant.h"
@@ -133,10 +133,10 @@ static bool is_by_formula(const struct value *value) {
 
 static bool has_usual_name(const char *name) {
     static const char *const usual[] = {
-        "anchor_grid", "anchors",     "attn_mask", "causal_mask", "cos_cached", "freqs",
-        "freqs_cis",   "image_mean",  "image_std", "inv_freq",    "mask",       "mean",
-        "pe",          "pixel_mean",  "pixel_std", "sin_cached",  "std",        "tril",
-        "window",
+        "anchor_grid", "anchors",   "attn_mask",  "causal_mask", "cos_cached",
+        "freqs",       "freqs_cis", "image_mean", "image_std",   "inv_freq",
+        "mask",        "mean",      "pe",         "pixel_mean",  "pixel_std",
+        "sin_cached",  "std",       "tril",       "window",
     };
     const char *dot = strrchr(name, '.');
     const char *last = dot ? dot + 1 : name;
@@ -148,7 +148,7 @@ static bool has_usual_name(const char *name) {
     return false;
 }
 
-void buffers_note(const struct graph *network, struct forms_list *list) {
+void module_buffers_note(const struct graph *network, struct forms_list *list) {
     for (size_t v = 0; v < network->value_count; v++) {
         const struct value *value = &network->values[v];
         bool may_be = value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&

@@ -1,5 +1,6 @@
-/* buffers.h: tensors that look like buffers of a PyTorch module. A file by the exporter that traces
- * modules has these as it has parameters, and does not say which is which. Used by forms.c. */
+/* module_buffers.h: tensors that look like buffers of a PyTorch module. A file by the exporter that
+ * traces modules has these as it has parameters, and does not say which is which. Used by
+ * forms.c. */
 #pragma once
 
 #include "agent/engine/training_graph.h"
@@ -8,4 +9,4 @@
  * masks, sines and cosines of positions, grids, progressions, windows, the same part several times)
  * or by a usual name of buffers ("pixel_mean"). They may be parameters all the same. A buffer that
  * was drawn at random looks like a weight. The names are borrowed. */
-void buffers_note(const struct graph *network, struct forms_list *list);
+void module_buffers_note(const struct graph *network, struct forms_list *list);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which tensors look like buffers of a module: what modules register as buffers, and parameters as
  * they begin and as they are after a while. */
-#include "agent/engine/ops/training/buffers.h"
+#include "agent/engine/ops/training/module_buffers.h"
 
 #include "tests/conformance/network.h"
 #include "tests/test.h"
@@ -110,7 +110,7 @@ static void test_looks(void) {
         struct forms_list list = {.count = 0};
         network_init(&network, 14);
         int value = network_keep(&network, cases[i].name, make(&network, i));
-        buffers_note(&network.graph, &list);
+        module_buffers_note(&network.graph, &list);
         if ((int)list.count != cases[i].looks) {
             printf("# %s\n", cases[i].name);
         }
@@ -118,7 +118,7 @@ static void test_looks(void) {
         CHECK(!list.count || strcmp(list.names[0], cases[i].name) == 0);
         network.values[value].is_literal = true; /* it is not trained anyway */
         list.count = 0;
-        buffers_note(&network.graph, &list);
+        module_buffers_note(&network.graph, &list);
         CHECK_INT((int)list.count, 0);
         arena_release(&network.graph.arena);
     }
@@ -132,7 +132,7 @@ static void test_small(void) {
     network_constant(&network, (struct shape){0}, 1, 0);
     network_constant(&network, (struct shape){2, {0, 4}}, 1, 0);
     network_constant(&network, (struct shape){3, {1, 1, 1}}, 1, 0);
-    buffers_note(&network.graph, &list);
+    module_buffers_note(&network.graph, &list);
     CHECK_INT((int)list.count, 0);
     arena_release(&network.graph.arena);
 }
