@@ -11,8 +11,8 @@
 #define NODISCARD __attribute__((warn_unused_result))
 #define PRINTF_LIKE(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
 #define UNUSED __attribute__((unused))
-/* For a large local that is written before it is read, in code that runs often: the compiler does not
- * zero it first (as it does with all others, see HARDEN in the Makefile). */
+/* For a large local that is written before it is read, in code that runs often: the compiler does
+ * not zero it first (as it does with all others, see HARDEN in the Makefile). */
 #define NOT_ZEROED __attribute__((uninitialized))
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

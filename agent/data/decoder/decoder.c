@@ -48,20 +48,8 @@ static void count_kills(void) {
     kills_before = cgroup_memory_kills(NULL);
 }
 
-int decoder_choose(const char *program, struct error *err) {
-    const char *policy = getenv(DECODER_POLICY);
-    if (!policy || !*policy || strcmp(policy, "auto") == 0 || strcmp(policy, "required") == 0) {
-        setenv(DECODER_PROGRAM, program, 1);
-        parquet_unpack_by(decoder_pool_unpack);
-        shares_fate = true;
-    } else if (strcmp(policy, "off") == 0) {
-        unsetenv(DECODER_PROGRAM);
-        parquet_unpack_by(NULL);
-    } else {
-        return error_set(err, ERROR_INVALID,
-                         DECODER_POLICY "=%.40s: expected auto, required or off", policy);
-    }
-    return 0;
+void decoder_share_fate(void) {
+    shares_fate = true;
 }
 
 bool decoder_is_separate(void) {

@@ -28,3 +28,6 @@ NODISCARD int decoder_begin(struct decoder *decoder, struct error *err);
 /* *message is the request, then the answer. */
 NODISCARD int decoder_call(struct decoder *decoder, struct decoder_service service,
                            struct decoder_message *message, struct error *err);
+/* From then on this process ends with a decoder that is killed where memory runs out. Before
+ * threads. */
+void decoder_share_fate(void);
