@@ -74,16 +74,6 @@ static bool is_item(const char *source) {
     return is_source(source, FACTS_PICTURE) || is_source(source, FACTS_TOKENS);
 }
 
-/* A picture or a text is the item; else rows of a table, or slices of an array. */
-static void find_sources(struct plan *plan) {
-    for (size_t i = 0; i < plan->input_count; i++) {
-        plan->sources[i] = find_source(plan->session, i);
-        if (i == 0 || (is_item(plan->sources[i]) && !is_item(plan->items))) {
-            plan->items = plan->sources[i];
-        }
-    }
-}
-
 /* The output that has an input's name with letters more, at either end: hn of h, stateN of state;
  * -1: none, or several. */
 static int find_state(const struct plan *plan, const char *input) {
@@ -101,6 +91,23 @@ static int find_state(const struct plan *plan, const char *input) {
         }
     }
     return found;
+}
+
+/* A picture or a text is the item; else rows of a table, or slices of an array. What goes from step
+ * to step may have a picture's shape, but is none. */
+static void find_sources(struct plan *plan) {
+    for (size_t i = 0; i < plan->input_count; i++) {
+        enum tensor_type type;
+        struct shape shape;
+        const char *name = session_input(plan->session, i, &type, &shape);
+        plan->sources[i] = find_source(plan->session, i);
+        if (i > 0 && is_source(plan->sources[i], FACTS_PICTURE) && find_state(plan, name) >= 0) {
+            plan->sources[i] = FACTS_ARRAY;
+        }
+        if (i == 0 || (is_item(plan->sources[i]) && !is_item(plan->items))) {
+            plan->items = plan->sources[i];
+        }
+    }
 }
 
 /* After the first input: what goes from step to step has an output of the same kind of name. */

@@ -47,6 +47,10 @@ open(f"{folder}/model/characters.txt", "w").write("".join(f"{c}\n" for c in "abc
 open(f"{folder}/model/sums.onnx", "wb").write(model(
     [node("Add", ["a", "b"], ["sum"]), node("Mul", ["sum", "k"], ["y"])], [value("a", ["N", 1]), value("b", ["N", 1]), value("k", [1])],
     [value("y", ["N", 1])]))
+# Sound step by step, with a state that has the shape of a picture of one channel.
+open(f"{folder}/model/steps.onnx", "wb").write(model(
+    [node("Add", ["mix", "mix"], ["enh"]), node("Identity", ["cache"], ["cache_out"])], [value("mix", [1, 5, 1, 2]), value("cache", [2, 1, 3, 4])],
+    [value("enh", [1, 5, 1, 2]), value("cache_out", [2, 1, 3, 4])]))
 # Two heads, beside a constant of any length.
 open(f"{folder}/model/heads.onnx", "wb").write(model(
     [node("Add", ["x", "k"], ["u"]), node("Mul", ["x", "k"], ["v"])], [value("x", ["N", 2]), value("k", ["K"])],
@@ -83,6 +87,7 @@ check "how the pictures of a detector's form are" [ "$(lines yunet | grep -c 'pr
 check "how many columns a table must have" [ "$(lines joined | grep -c '# columns: \[...\]  # of input.table: 3 names, in order')" = 1 ]
 job sums '{table: {path: data/rows}}' 's/constant: \[0\]/constant: [2]/'
 check "columns beside a constant" rows '[.[].values[0]] == [6, 14]'
+check "a state is not taken for a picture" [ "$(lines steps | grep -c '{name: "cache", state: "cache_out"}')" = 1 ]
 check "also beside a constant of any length" [ "$(lines heads | grep -c '# columns: \[...\]  # of input.table: 2 names')" = 1 ]
 job heads '{table: {path: data/rows}}' 's/# columns: \[...\]/columns: [a, b]/; s/constant: \[0\]/constant: [2]/'
 check "two outputs that fit, under their names" rows 'length == 2 and all(has("u") and has("v"))'
