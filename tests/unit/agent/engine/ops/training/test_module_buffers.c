@@ -45,6 +45,9 @@ static double one(int64_t i UNUSED, int64_t k UNUSED, double noise UNUSED) {
 static double nearly_one(int64_t i UNUSED, int64_t k UNUSED, double noise) {
     return 1 + 1e-4 * noise;
 }
+static double barely_one(int64_t i UNUSED, int64_t k UNUSED, double noise) {
+    return 1 + 4e-7 * noise;
+}
 static double identity(int64_t i, int64_t k, double noise UNUSED) {
     return i == k;
 }
@@ -83,6 +86,7 @@ static const struct {
     {"few", 2, 4, drawn, false},
     {"norm.weight", 1, 32, one, false},
     {"trained.weight", 1, 32, nearly_one, false},
+    {"after.a.step", 1, 32, barely_one, false},
     {"turn.weight", 24, 24, identity, false},
     {"lstm.bias", 1, 32, gates, false},
     {"positions", 40, 32, smooth, false}, /* that began as sines */
