@@ -94,7 +94,7 @@ static int find_state(const struct plan *plan, const char *input) {
 }
 
 /* A picture or a text is the item; else rows of a table, or slices of an array. What goes from step
- * to step may have a picture's shape, but is none. */
+ * to step may have a picture's shape. */
 static void find_sources(struct plan *plan) {
     for (size_t i = 0; i < plan->input_count; i++) {
         enum tensor_type type;
