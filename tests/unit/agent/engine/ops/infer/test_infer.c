@@ -36,7 +36,7 @@ static const struct row rows[] = {
      {{0}},
      {0},
      0,
-     "3 channels, 1 groups"},
+     "3 channels; the weights expect 4 in each of 1 groups"},
     {"Conv", 11, {{4, {2, 3, 2, 2}}, {4, {8, 3, 3, 5}}, {-1}}, {{0}}, {0}, 0, "does not fit"},
     {"Conv",
      11,
