@@ -248,8 +248,9 @@ int decoder_begin(struct decoder *decoder, struct error *err) {
         return 0;
     }
     pthread_once(&kills_once, count_kills);
-    if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), decoder->use, err) < 0) {
-        return -1;
+    if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), decoder->use, &cause) <
+        0) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s", cause.text); /* whatever errno says */
     }
     /* It has read nothing of a user yet: this is the machine's fault. */
     if (receive_message(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {

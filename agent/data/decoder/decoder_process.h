@@ -26,7 +26,7 @@ struct decoder_process {
  * parent's reads. */
 NODISCARD int decoder_process_window(struct decoder_process *process, struct error *err);
 /* Makes that, too. The child begins with two variables, /dev/null, its socket and the window:
- * nothing of this process but that. use: DECODER_USE_VIDEO, or NULL. UNAVAILABLE, EXHAUSTED. */
+ * nothing of this process but that. use: DECODER_USE_VIDEO, or NULL. Errors: as errno's. */
 NODISCARD int decoder_process_start(struct decoder_process *process, const char *program,
                                     const char *use, struct error *err);
 /* Kills it if it lives. *ret_how: how it ended: "by SIGSEGV", "with exit code 3"; owned; NULL: not

@@ -242,6 +242,8 @@ int row_reader_next(struct row_reader *reader, struct buffer *json, const char *
     if (result == 0) {
         result = append_row(reader, json, &why);
     } else if (!is_damaged) {
+        /* EXHAUSTED means that the row was skipped: then a caller goes on, here without end. */
+        why.kind = why.kind == ERROR_EXHAUSTED ? ERROR_UNAVAILABLE : why.kind;
         *err = why;
         return -1;
     }

@@ -20,7 +20,8 @@ void row_reader_free(struct row_reader *reader); /* accepts NULL */
 void row_reader_start(struct row_reader *reader, int64_t first, int64_t end);
 /* Appends the next row: 1. Or 1 with *ret_fault (one line, borrowed until the next call; otherwise
  * NULL): the row cannot be read, and nothing is appended. 0: no more. -1, EXHAUSTED: json has no
- * room for the row, which is skipped; other errors are the source's. */
+ * room for the row, which is skipped; other errors are the source's, whose EXHAUSTED becomes
+ * UNAVAILABLE: the next call asks for the same row again. */
 NODISCARD int row_reader_next(struct row_reader *reader, struct buffer *json,
                               const char **ret_fault, struct error *err);
 /* The number in the file of the last row, from 0. */

@@ -10,9 +10,11 @@
 #include "agent/data/input/media.h"
 #include "tests/test.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -146,6 +148,31 @@ static void test_where(void) {
     CHECK_OK(decoder_choose(program, &err), &err);
 }
 
+/* Whatever the machine lacks: EXHAUSTED would skip a row as too large (row_reader.h). */
+static void test_a_machine_that_starts_no_process(void) {
+    static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
+    uint8_t packed[ROOM], out[ROOM];
+    size_t size = ZSTD_compress(packed, sizeof packed, text, TEXT, 3);
+    struct decoder_page page = {PARQUET_ZSTD, {packed, size}, TEXT};
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        struct rlimit was, none;
+        struct error err = {0};
+        CHECK_INT(getrlimit((__rlimit_resource_t)limits[i], &was), 0);
+        none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
+        struct decoder *decoder = decoder_new(DECODER_PICTURE_LIMITS);
+        CHECK_INT(setrlimit((__rlimit_resource_t)limits[i], &none), 0);
+        CHECK(decoder_unpack(decoder, &page, out, &err) < 0);
+        CHECK_INT(setrlimit((__rlimit_resource_t)limits[i], &was), 0);
+        CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+        CHECK(strstr(err.text, "no memory to share with a decoder"));
+        error_clear(&err);
+        CHECK_OK(decoder_unpack(decoder, &page, out, &err), &err);
+        decoder_free(decoder);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+}
+
 static char *pack(const char *data, size_t size, size_t *ret_size) {
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
     CHECK_INT(deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -247,6 +274,7 @@ int main(int argc, char **argv) {
     unsetenv("WINDLASS_THREADS");
     make_text();
     TEST(test_where);
+    TEST(test_a_machine_that_starts_no_process);
     TEST(test_pages);
     TEST(test_files);
     TEST(test_attackers);

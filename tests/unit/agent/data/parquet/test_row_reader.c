@@ -288,6 +288,44 @@ static void test_row_groups_before_the_schema_are_refused(void) {
     CHECK(strstr(err.text, "row groups before the schema"));
 }
 
+/* A file of which nothing can be read for a while: no file can be opened, or no process started. */
+static int read_nothing(void *context UNUSED, int64_t offset UNUSED, void *data UNUSED,
+                        size_t size UNUSED, struct error *err) {
+    return error_set(err, ERROR_EXHAUSTED, "too many open files");
+}
+
+static void check_exhausted(const char *name, struct parquet_bytes *bytes) {
+    struct parquet_source source = parquet_bytes_source(bytes);
+    struct parquet_file file = {0};
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer json;
+    const char *fault = NULL;
+    if (strcmp(name, "duckdb-plain") != 0) {
+        return;
+    }
+    buffer_init(&json, 1 << 20);
+    CHECK_OK(parquet_file_open(&source, &file, &err), &err);
+    struct parquet_source was = file.source;
+    file.source.read = read_nothing;
+    struct row_reader *reader = reader_of(&file);
+    row_reader_start(reader, 0, 1);
+    CHECK_INT(row_reader_next(reader, &json, &fault, &err), -1);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE); /* EXHAUSTED: the row is skipped */
+    CHECK_STR(err.text, "too many open files");
+    error_clear(&err);
+    file.source = was;
+    CHECK_INT(row_reader_next(reader, &json, &fault, &err), 1);
+    CHECK(!fault);
+    CHECK_INT(row_reader_place(reader), 0);
+    CHECK_INT(row_reader_next(reader, &json, &fault, &err), 0);
+    row_reader_free(reader);
+    parquet_file_release(&file);
+}
+
+static void test_a_source_that_is_exhausted_skips_no_row(void) {
+    (void)parquet_bytes_each(check_exhausted);
+}
+
 int main(void) {
     load_wanted();
     TEST(test_every_value_of_three_writers);
@@ -297,6 +335,7 @@ int main(void) {
     TEST(test_a_damaged_page_is_named);
     TEST(test_faults_do_not_depend_on_what_was_read_before);
     TEST(test_row_groups_before_the_schema_are_refused);
+    TEST(test_a_source_that_is_exhausted_skips_no_row);
     for (int i = 0; i < ROWS; i++) {
         free(wanted[i]);
     }
