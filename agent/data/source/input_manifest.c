@@ -71,7 +71,18 @@ static bool is_path(const char *path, size_t size) {
     return true;
 }
 
-static_assert(STORE_NAME_MAX == 2048, "a message below says so");
+/* Why a path cannot be an object's name (store.c refuses it); NULL: it can. */
+static const char *find_fault(const char *path, size_t size) {
+    size_t parts = 1;
+    for (size_t i = 0; i < size; i++) {
+        parts += path[i] == '/';
+    }
+    return size > STORE_NAME_MAX     ? "a path that begins so is longer than 2,048 bytes"
+           : parts > STORE_DEPTH_MAX ? "a path of more than 64 parts"
+                                     : NULL;
+}
+static_assert(STORE_NAME_MAX == 2048 && STORE_DEPTH_MAX == 64, "the messages above say so");
+static_assert(LINE_BYTES_MAX == 32 << 10, "a message below says so");
 
 /* line: without newline; end: its end in the file. */
 static int add_line(struct manifest *manifest, char *line, size_t size, int64_t end,
@@ -85,20 +96,18 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
     }
     if (!is_path(line, size)) {
         return error_set(err, ERROR_INVALID,
-                         "%s: at byte %lld a path below spec.input.files.path is expected, "
-                         "without \"..\"",
+                         "%s: at byte %lld a path of at most 32 KiB below spec.input.files.path is "
+                         "expected, its parts between single slashes, none \"..\"",
                          manifest->spec_path, (long long)manifest->offset);
     }
     char cursor[CURSOR_BYTES + 1], path[STORE_NAME_MAX + 1];
     snprintf(cursor, sizeof cursor, "%lld %s", (long long)end, manifest->info.token);
-    bool is_long = size > STORE_NAME_MAX;
+    const char *fault = find_fault(line, size);
     size = MIN(size, (size_t)STORE_NAME_MAX);
     memcpy(path, line, size);
     path[size] = 0;
     manifest->count++;
-    return manifest->each(manifest->context, path,
-                          is_long ? "a path that begins so is longer than 2,048 bytes" : NULL,
-                          cursor, err);
+    return manifest->each(manifest->context, path, fault, cursor, err);
 }
 
 /* Adds the complete lines of the bytes that were read; *ret_used: the size of these lines. */

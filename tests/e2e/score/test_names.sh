@@ -113,15 +113,16 @@ run listed '{path: data/in, manifest: data/list.txt}'
 out=$work/data/listed
 check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./outputs.jsonl ./result.json ./summary.json " ]
 check "has failed" failed .windlassx/h.txt "its output would begin with .windlass, the run's own state"
-{ printf 'fine\nlinked\nfine\n%s\ndeep/summary\nleaves\n' "$wide/one" && printf 'caf\xe9\n'; } >"$work/data/list.txt"
+{ printf 'fine\nlinked\nfine\n%s\n%s\ndeep/summary\nleaves\n' "$wide/one" "${down:0:-1}" && printf 'caf\xe9\n'; } >"$work/data/list.txt"
 run twice '{path: data/in, manifest: data/list.txt}'
 out=$work/data/twice
 check "a name that is listed twice" failed fine 'has the name of that of an item before it: list it once'
 check "and a listed link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
 check "a listed path that is too long" failed "${wide:0:2048}" 'a path that begins so is longer than 2,048 bytes'
+check "and one that is too deep" failed "${down:0:-1}" 'a path of more than 64 parts'
 check "and one that is not UTF-8" failed 'caf\xe9' 'its name is not UTF-8'
 check "the others are scored, once" [ "$code $(made)" = "0 ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
-check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 4 0" ]
+check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 5 0" ]
 mkdir -p "$work/data/upper" "$work/data/folded/.windlass"
 for name in A.txt a.txt b.txt; do echo "$name" >"$work/data/upper/$name"; done
 run cased '{path: data/upper}'

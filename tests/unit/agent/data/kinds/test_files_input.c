@@ -268,8 +268,9 @@ static void test_manifests_that_name_no_files_are_refused(void) {
         char words[256];
         put("list.txt", rows[i].text, rows[i].size);
         snprintf(words, sizeof words,
-                 "spec.input.files.manifest: out/list.txt: at byte %zu a path below "
-                 "spec.input.files.path is expected, without \"..\"",
+                 "spec.input.files.manifest: out/list.txt: at byte %zu a path of at most 32 KiB "
+                 "below spec.input.files.path is expected, its parts between single slashes, none "
+                 "\"..\"",
                  rows[i].at);
         check_refused(MANIFEST, NULL, ERROR_INVALID, words);
     }
@@ -283,22 +284,31 @@ static void test_lines_that_are_no_names_are_failed_items(void) {
     AUTO(buffer_release) struct buffer text;
     AUTO(text_freep) char *large = x_malloc(3000);
     AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
-    struct told told = {.stop = 3}, rest = {.stop = 100};
+    char deep[2 * STORE_DEPTH_MAX + 2]; /* a part too many */
+    struct told told = {.stop = 4}, rest = {.stop = 100};
     struct error err = {0};
     buffer_init(&text, 8192);
     memset(large, 'a', 3000);
-    CHECK_OK(buffer_printf(&text, &err, "a.jpg\n%.3000s\n\xff.jpg\nb.jpg\n", large), &err);
+    for (size_t i = 0; i < sizeof deep; i++) {
+        deep[i] = i % 2 ? '/' : 'd';
+    }
+    deep[sizeof deep - 1] = 0;
+    CHECK_OK(buffer_printf(&text, &err, "a.jpg\n%.3000s\n%s\n\xff.jpg\nb.jpg\n%s\n", large, deep,
+                           deep + 2),
+             &err);
     put("list.txt", text.data, text.size);
     CHECK_INT(list(spec, NULL, &told, &err), -1); /* stopped before the last line */
     AUTO(text_freep)
     char *wanted = x_printf("\"a.jpg\" {\"name\":\"%.2048s\",\"fault\":\"a path that begins so is "
-                            "longer than 2,048 bytes\"} {\"name\":\"\\\\xff.jpg\",\"fault\":\"its "
-                            "name is not UTF-8: rename it\"}",
-                            large);
+                            "longer than 2,048 bytes\"} {\"name\":\"%s\",\"fault\":\"a path of more "
+                            "than 64 parts\"} {\"name\":\"\\\\xff.jpg\",\"fault\":\"its name is not "
+                            "UTF-8: rename it\"}",
+                            large, deep);
     CHECK_STR(told.lines, wanted);
     error_clear(&err);
     CHECK_OK(list(spec, told.cursor, &rest, &err), &err);
-    CHECK_STR(rest.lines, "\"b.jpg\"");
+    AUTO(text_freep) char *last = x_printf("\"b.jpg\" \"%s\"", deep + 2);
+    CHECK_STR(rest.lines, last);
     free(told.lines);
     free(rest.lines);
 }
