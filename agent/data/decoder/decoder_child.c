@@ -164,21 +164,34 @@ static int give_unpacked(void *context, const void *data, size_t size, struct er
     return 0;
 }
 
+/* Of the packed file a range at a time: the parent has it all. */
+struct packed {
+    struct decoder_child *child;
+    char *range; /* [DECODER_RANGE_BYTES] */
+    int64_t done;
+};
+
+static int64_t next_range(void *context, const void **ret_data, struct error *err) {
+    struct packed *packed = context;
+    int64_t got =
+        decoder_child_read(packed->child, packed->done, packed->range, DECODER_RANGE_BYTES);
+    if (got < 0 || (got == 0 && packed->done < packed->child->source_bytes)) {
+        return error_set(err, ERROR_INVALID, "cannot be read");
+    }
+    *ret_data = packed->range;
+    packed->done += got;
+    return got;
+}
+
 static int gunzip(struct decoder_child *child, const struct decoder_message *call,
                   struct error *err) {
-    size_t size = (size_t)call->values[1], done = 0;
-    struct unpacked unpacked = {.child = child};
     child->source_bytes = call->values[1];
-    AUTO(text_freep) char *packed = x_malloc(size + 1);
-    while (done < size) {
-        int64_t got = decoder_child_read(child, (int64_t)done, packed + done, size - done);
-        if (got <= 0) {
-            return error_set(err, ERROR_INVALID, "cannot be read");
-        }
-        done += (size_t)got;
-    }
+    AUTO(text_freep) char *range = x_malloc(DECODER_RANGE_BYTES);
+    struct packed packed = {.child = child, .range = range};
+    struct unpacked unpacked = {.child = child};
+    struct gzip_source source = {&packed, next_range};
     struct gzip_sink sink = {&unpacked, give_unpacked};
-    return gzip_pass(packed, size, &sink, err) < 0 ? -1 : READER_END;
+    return gzip_pass_on(&source, &sink, err) < 0 ? -1 : READER_END;
 }
 
 static int decode(struct decoder_child *child, const struct decoder_message *call,

@@ -89,16 +89,24 @@ static int gunzip_by(struct decoder *decoder, struct gunzip *gunzip, struct erro
                                   .read = read_packed,
                                   .write = take_unpacked};
     struct decoder_message message = {.kind = DECODER_GUNZIP, .values = {0, (int64_t)gunzip->size}};
+    return decoder_begin(decoder, err) < 0
+               ? -1
+               : decoder_call(decoder, (struct decoder_service){.files = &files}, &message, err);
+}
+
+/* A second try would repeat what the sink has taken. */
+static int gunzip_twice(struct decoder *decoder, struct gunzip *gunzip, struct error *err) {
     struct error cause = {0};
-    if (decoder_begin(decoder, err) < 0) {
-        return -1;
+    int result = gunzip_by(decoder, gunzip, &cause);
+    if (result < 0 && decoder->is_interrupted && gunzip->done == 0) {
+        error_clear(&cause);
+        result = gunzip_by(decoder, gunzip, &cause);
     }
-    if (decoder_call(decoder, (struct decoder_service){.files = &files}, &message, &cause) == 0) {
-        return 0;
+    if (result < 0) {
+        blame_machine(decoder, &cause);
+        *err = gunzip->refused.kind ? gunzip->refused : cause;
     }
-    blame_machine(decoder, &cause);
-    *err = gunzip->refused.kind ? gunzip->refused : cause;
-    return -1;
+    return result;
 }
 
 int decoder_gunzip(const void *data, size_t size, const struct gzip_sink *sink, struct error *err) {
@@ -107,7 +115,7 @@ int decoder_gunzip(const void *data, size_t size, const struct gzip_sink *sink, 
         return gzip_pass(data, size, sink, err);
     }
     struct decoder *decoder = decoder_new(DECODER_VIDEO_LIMITS);
-    int result = gunzip_by(decoder, &gunzip, err);
+    int result = gunzip_twice(decoder, &gunzip, err);
     decoder_free(decoder);
     return result;
 }

@@ -22,11 +22,16 @@
 
 #define THREADS_OF_ATTACKER "7" /* one of two variables that a decoder gets */
 
-enum { ROOM = 1 << 16, TEXT = 50000, LARGE = 5000000 };
+enum { ROOM = 1 << 16, TEXT = 50000, LARGE = 5000000, MARK_AT = DECODER_PICTURE_AT };
 
 /* ---- the attacker ---- */
 
-static char *window;
+static char *window; /* and a bit more: what is behind the file is memory that cannot be had */
+
+/* As if by the machine, by SIGBUS: the filter of calls lets nobody kill. */
+static void die(void) {
+    ((volatile char *)window)[DECODER_WINDOW_BYTES] = 1;
+}
 
 static void say(uint32_t kind, uint64_t number, int64_t first, int64_t second) {
     struct decoder_message message = {
@@ -59,6 +64,17 @@ static void do_as_told(const char *wish, uint64_t number) {
         say(DECODER_WRITE, number, (int64_t)1 << 60, 1);
     } else if (strcmp(wish, "backwards") == 0) {
         say(DECODER_WRITE, number, -1, 10);
+    } else if (strcmp(wish, "dies") == 0 || (strcmp(wish, "once") == 0 && !window[MARK_AT])) {
+        window[MARK_AT] = 1; /* the next process sees it, too */
+        die();
+    } else if (strcmp(wish, "late") == 0) {
+        say(DECODER_WRITE, number, 0, 10);
+        hear(&ignored);
+        die();
+    } else if (strcmp(wish, "once") == 0) {
+        say(DECODER_WRITE, number, 0, 10);
+        hear(&ignored);
+        say(DECODER_ANSWER, number, READER_END, 0);
     } else if (strcmp(wish, "read") == 0) {
         say(DECODER_READ, number, 1000, 10);
     }
@@ -67,7 +83,8 @@ static void do_as_told(const char *wish, uint64_t number) {
 
 _Noreturn static void attack(void) {
     struct decoder_message call;
-    window = mmap(NULL, DECODER_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+    signal(SIGBUS, SIG_DFL); /* also of a build with sanitizers */
+    window = mmap(NULL, DECODER_WINDOW_BYTES + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                   DECODER_WINDOW_FD, 0);
     say(DECODER_HELLO, 0, confine_enter((int64_t)8 << 30), 0);
     for (;;) {
@@ -186,6 +203,34 @@ static char *pack(const char *data, size_t size, size_t *ret_size) {
     return packed;
 }
 
+/* The rest of a packed file: it comes to its place with the first part that is unpacked. */
+struct rest {
+    char *place;
+    const char *bytes;
+    size_t size;
+    int64_t taken;
+};
+
+static int take_and_fill(void *context, const void *data UNUSED, size_t size,
+                         struct error *err UNUSED) {
+    struct rest *rest = context;
+    memcpy(rest->place, rest->bytes, rest->size);
+    rest->taken += (int64_t)size;
+    return 0;
+}
+
+/* The decoder begins to unpack after the first range, so that it never holds the whole file. */
+static void check_ranges(const char *packed, size_t size) {
+    AUTO(text_freep) char *filled = x_calloc(size, 1);
+    struct rest rest = {.place = filled + DECODER_RANGE_BYTES,
+                        .bytes = packed + DECODER_RANGE_BYTES,
+                        .size = size - DECODER_RANGE_BYTES};
+    struct error err = {0};
+    memcpy(filled, packed, DECODER_RANGE_BYTES);
+    CHECK_OK(decoder_gunzip(filled, size, &(struct gzip_sink){&rest, take_and_fill}, &err), &err);
+    CHECK_INT(rest.taken, LARGE);
+}
+
 /* A file that is larger than the pieces in which it goes there and back. */
 static void test_files(void) {
     AUTO(text_freep) char *data = x_malloc(LARGE);
@@ -202,6 +247,7 @@ static void test_files(void) {
     CHECK(size > DECODER_RANGE_BYTES);
     CHECK_OK(decoder_gunzip(packed, size, &sink, &err), &err);
     CHECK(there.size == LARGE && memcmp(there.data, data, LARGE) == 0);
+    check_ranges(packed, size);
     CHECK(decoder_gunzip(packed, size, &sink, &err) < 0); /* the buffer is full */
     CHECK_STR(err.text, "has more than 5000000 bytes unpacked");
     err = (struct error){0};
@@ -262,6 +308,22 @@ static void test_attackers(void) {
     unsetenv("WINDLASS_THREADS");
 }
 
+/* The machine's fault, as one that is killed from outside; once it is started again, unless it has
+ * given a part already. */
+static void test_ones_that_the_machine_ends(void) {
+    static const char *const lost[] = {"dies", "late"};
+    struct error err = {0};
+    setenv("WINDLASS_THREADS", THREADS_OF_ATTACKER, 1);
+    for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
+        CHECK(end_gunzip(lost[i], &err) < 0);
+        CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+        CHECK_STR(err.text, "the decoder ended by SIGBUS");
+        error_clear(&err);
+    }
+    CHECK_OK(end_gunzip("once", &err), &err);
+    unsetenv("WINDLASS_THREADS");
+}
+
 int main(int argc, char **argv) {
     const char *threads = getenv("WINDLASS_THREADS");
     if (argc == 2 && strcmp(argv[1], "decoder") == 0) {
@@ -278,5 +340,6 @@ int main(int argc, char **argv) {
     TEST(test_pages);
     TEST(test_files);
     TEST(test_attackers);
+    TEST(test_ones_that_the_machine_ends);
     return TEST_END();
 }
