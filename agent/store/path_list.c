@@ -178,11 +178,38 @@ static int pass_beyond(struct listing *listing, const char *name, struct error *
     snprintf(listing->beyond, sizeof listing->beyond, "%s", cut);
     (void)!error_set(&why, ERROR_INVALID,
                      is_long
-                         ? "%s/%.80s...: a name that begins so is longer than %d bytes"
-                         : "%s/%.80s...: what is in this folder has names of more than %d parts",
+                         ? "%.300s/%.80s...: a name that begins so is longer than %d bytes"
+                         : "%.300s/%.80s...: what is in this folder has names of more than %d parts",
                      listing->store->path, cut, is_long ? STORE_NAME_MAX : STORE_DEPTH_MAX);
     const struct store_info info = {.fault = why.text, .is_beyond = true};
     return listing->each(listing->context, cut, &info, err);
+}
+
+/* Whether a key is a file, or a folder in which something is not left out. One that cannot be read
+ * may have such. */
+static bool has_content(int folder_fd, const char *key) {
+    char inner[NAME_MAX + 2];
+    size_t length = strlen(key);
+    if (key[length - 1] != '/') {
+        return true;
+    }
+    AUTO(text_freep) char *name = x_strndup(key, length - 1);
+    int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    if (!entries) {
+        bool is_gone = fd < 0 && errno == ENOENT;
+        fd_closep(&fd);
+        return !is_gone;
+    }
+    int kind = KEY_LEFT_OUT;
+    errno = 0;
+    for (const struct dirent *entry; kind == KEY_LEFT_OUT && (entry = readdir(entries));) {
+        kind = key_of(fd, entry, inner, sizeof inner);
+        errno = 0;
+    }
+    bool has_failed = errno != 0;
+    closedir(entries);
+    return has_failed || kind != KEY_LEFT_OUT;
 }
 
 static int pass_left_out(const struct listing *listing, const char *name, struct error *err) {
@@ -270,7 +297,7 @@ static int list_entry(struct listing *listing, const struct level *level, const 
     bool is_too_deep = level->depth == STORE_DEPTH_MAX && key[length - 1] == '/';
     bool is_hidden = key[length + 1] == KEY_LEFT_OUT;
     if (!is_hidden && (strlen(name) > STORE_NAME_MAX || is_too_deep)) {
-        return pass_beyond(listing, name, err);
+        return has_content(level->fd, key) ? pass_beyond(listing, name, err) : 0;
     }
     if (is_hidden) {
         return pass_left_out(listing, name, err);

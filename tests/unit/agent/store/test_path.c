@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/path.h"
+#include "agent/store/store.h"
 
 #include "lib/file.h"
 #include "tests/test.h"
@@ -220,6 +221,55 @@ static void without_openat2(void) {
     CHECK_INT(status, 0);
 }
 
+/* Joins the names that are passed on, with their faults. */
+static int note(void *context, const char *name, const struct store_info *info,
+                struct error *err UNUSED) {
+    char **noted = context;
+    char *more =
+        x_printf("%s%.10s: %s\n", *noted ? *noted : "", name, info->fault ? info->fault : "");
+    free(*noted);
+    *noted = more;
+    return 0;
+}
+
+static char *names_in(const char *spec_path) {
+    struct error err = {0};
+    struct store *store = NULL;
+    char *noted = NULL;
+    CHECK_OK(store_open(spec_path, /* writes= */ false, &store, &err), &err);
+    CHECK_OK(store_list_infos(store, "", NULL, note, &noted, &err), &err);
+    store_free(store);
+    return noted ? noted : x_strdup("");
+}
+
+/* Below it each name has too many parts; where there is none, nothing is missed. */
+static void lists_what_is_too_deep(void) {
+    struct error err = {0};
+    char below[2 * STORE_DEPTH_MAX + 1], long_path[500];
+    for (size_t i = 0; i + 1 < sizeof below; i++) {
+        below[i] = i % 2 ? '/' : 'd';
+    }
+    below[sizeof below - 1] = 0;
+    memset(long_path, 'l', sizeof long_path - 1);
+    long_path[sizeof long_path - 1] = 0;
+    long_path[250] = '/';
+    AUTO(text_freep) char *spec_path = x_printf("vol/tree/%s", long_path);
+    AUTO(text_freep) char *folder = x_printf("%s/tree/%s/%s", volume, long_path, below);
+    AUTO(text_freep) char *hidden = file_join(folder, ".hidden");
+    AUTO(text_freep) char *visible = file_join(folder, "file");
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    AUTO(text_freep) char *of_empty = names_in(spec_path);
+    CHECK_STR(of_empty, "");
+    CHECK_OK(file_write(hidden, "x", 1, &err), &err);
+    AUTO(text_freep) char *of_hidden = names_in(spec_path);
+    CHECK_STR(of_hidden, "");
+    CHECK_OK(file_write(visible, "x", 1, &err), &err);
+    AUTO(text_freep) char *of_file = names_in(spec_path);
+    /* A long path leaves room for the reason. */
+    CHECK(text_starts(of_file, "d/d/d/d/d/: vol/tree/l"));
+    CHECK(text_ends(of_file, "...: what is in this folder has names of more than 64 parts\n"));
+}
+
 int main(void) {
     make_volume();
     TEST(opens);
@@ -227,6 +277,7 @@ int main(void) {
     TEST(finds_files);
     TEST(makes_folders);
     TEST(inside);
+    TEST(lists_what_is_too_deep);
     TEST(without_openat2);
     return TEST_END();
 }
