@@ -161,9 +161,9 @@ static int64_t read_number(const uint8_t *bytes) {
 
 /* The first chunk is IHDR: after signature, length and name it begins with width and height. */
 static bool read_size(const void *bytes, size_t size, int64_t *ret_width, int64_t *ret_height) {
-    enum { WIDTH_AT = 16, HEIGHT_AT = 20, END = 24 };
+    enum { NAME_AT = 12, WIDTH_AT = 16, HEIGHT_AT = 20, END = 24 };
     const uint8_t *head = bytes;
-    if (size < END) {
+    if (size < END || memcmp(head + NAME_AT, "IHDR", 4) != 0) {
         return false;
     }
     *ret_width = read_number(head + WIDTH_AT);

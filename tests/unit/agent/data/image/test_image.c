@@ -121,6 +121,14 @@ static void there_and_back(void) {
     }
 }
 
+/* A file that is a PNG by its first bytes alone has no size. */
+static void a_png_without_its_first_chunk(void) {
+    static const char damaged[] = "\x89PNG\r\n\x1a\n\0\0\0\rIDAT\0\0\0\1\0\0\0\1";
+    int64_t width = 0, height = 0;
+    CHECK_INT(image_sniff(damaged, sizeof damaged - 1), IMAGE_PNG);
+    CHECK(!image_read_size(damaged, sizeof damaged - 1, &width, &height));
+}
+
 /* A JPEG of 64x16 with an Exif segment, in both byte orders, turned upright. */
 static void orientation_is_carried_out(void) {
     static const uint8_t little[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 0x01, 3,
@@ -402,6 +410,7 @@ int main(void) {
     fixtures_start("image");
     TEST(kinds_of_pictures);
     TEST(there_and_back);
+    TEST(a_png_without_its_first_chunk);
     TEST(orientation_is_carried_out);
     TEST(orientations);
     TEST(padding);
