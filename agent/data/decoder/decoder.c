@@ -40,14 +40,6 @@ enum {
  * threads. */
 static bool shares_fate;
 
-/* Before the first decoder: windlass-shim, which may start none, touches no file but the job's. */
-static int64_t kills_before;
-static pthread_once_t kills_once = PTHREAD_ONCE_INIT;
-
-static void count_kills(void) {
-    kills_before = cgroup_memory_kills(NULL);
-}
-
 void decoder_share_fate(void) {
     shares_fate = true;
 }
@@ -156,8 +148,8 @@ static bool is_own_signal(int number) {
 /* Where memory runs out, the kernel would kill this process if it decoded itself; it killed a
  * decoder in its place, and would kill the next. The pod's end then says OOMKilled, as it should.
  */
-static void share_fate(void) {
-    if (shares_fate && cgroup_memory_kills(NULL) > kills_before) {
+static void share_fate(const struct decoder_process *process) {
+    if (shares_fate && cgroup_memory_kills(NULL) > process->kills_before) {
         log_event(LOG_ERROR, "a decoder was killed because this container's memory ran out: this "
                              "process ends like it");
         _exit(128 + SIGKILL); /* the first process of a container cannot kill itself */
@@ -170,7 +162,7 @@ static int lose_ended(struct decoder *decoder, struct error *err) {
     AUTO(text_freep) char *why = x_printf("the decoder ended %s", how);
     int number = decoder->process.ended_by;
     if (number == SIGKILL) {
-        share_fate();
+        share_fate(&decoder->process);
     }
     if (number && !is_own_signal(number)) {
         return interrupt(decoder, err, ERROR_EXHAUSTED, why);
@@ -247,7 +239,6 @@ int decoder_begin(struct decoder *decoder, struct error *err) {
     if (decoder->process.socket >= 0) {
         return 0;
     }
-    pthread_once(&kills_once, count_kills);
     if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), decoder->use, &cause) <
         0) {
         return error_set(err, ERROR_UNAVAILABLE, "%s", cause.text); /* whatever errno says */

@@ -2,6 +2,7 @@
 #include "agent/data/decoder/decoder_process.h"
 
 #include "agent/data/decoder/decoder_message.h"
+#include "lib/cgroup.h"
 #include "lib/child.h"
 
 #include <errno.h>
@@ -99,6 +100,7 @@ int decoder_process_start(struct decoder_process *process, const char *program, 
         variables[count] = value ? x_printf("%s=%s", passed[i], value) : NULL;
         count += value != NULL;
     }
+    process->kills_before = cgroup_memory_kills(NULL);
     pid_t pid = start(program, words, variables, theirs, process->window_fd);
     int why = errno;
     for (size_t i = 0; i < ARRAY_LEN(passed); i++) {

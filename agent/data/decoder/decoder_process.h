@@ -17,9 +17,10 @@ struct decoder_process {
     pid_t pid;  /* 0: none */
     int socket; /* -1: none */
     int window_fd;
-    char *window;       /* DECODER_WINDOW_BYTES; NULL before the first start */
-    int64_t spent_at_s; /* of processor time (decoder_process_limit); 0: no limit */
-    int ended_by;       /* the signal that ended it, if decoder_process_stop did not send it */
+    char *window;         /* DECODER_WINDOW_BYTES; NULL before the first start */
+    int64_t spent_at_s;   /* of processor time (decoder_process_limit); 0: no limit */
+    int ended_by;         /* the signal that ended it, if decoder_process_stop did not send it */
+    int64_t kills_before; /* for want of memory in this container, when it was started */
 };
 
 /* Makes the window if there is none: its size is sealed, so that the child cannot cut it under the
