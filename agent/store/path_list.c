@@ -176,11 +176,11 @@ static int pass_beyond(struct listing *listing, const char *name, struct error *
         return 0;
     }
     snprintf(listing->beyond, sizeof listing->beyond, "%s", cut);
-    (void)!error_set(&why, ERROR_INVALID,
-                     is_long
-                         ? "%.300s/%.80s...: a name that begins so is longer than %d bytes"
-                         : "%.300s/%.80s...: what is in this folder has names of more than %d parts",
-                     listing->store->path, cut, is_long ? STORE_NAME_MAX : STORE_DEPTH_MAX);
+    (void)!error_set(
+        &why, ERROR_INVALID,
+        is_long ? "%.300s/%.80s...: a name that begins so is longer than %d bytes"
+                : "%.300s/%.80s...: what is in this folder has names of more than %d parts",
+        listing->store->path, cut, is_long ? STORE_NAME_MAX : STORE_DEPTH_MAX);
     const struct store_info info = {.fault = why.text, .is_beyond = true};
     return listing->each(listing->context, cut, &info, err);
 }
@@ -296,8 +296,12 @@ static int list_entry(struct listing *listing, const struct level *level, const 
     size_t length = strlen(key);
     bool is_too_deep = level->depth == STORE_DEPTH_MAX && key[length - 1] == '/';
     bool is_hidden = key[length + 1] == KEY_LEFT_OUT;
-    if (!is_hidden && (strlen(name) > STORE_NAME_MAX || is_too_deep)) {
-        return has_content(level->fd, key) ? pass_beyond(listing, name, err) : 0;
+    bool is_beyond = strlen(name) > STORE_NAME_MAX || is_too_deep;
+    if (!is_hidden && is_beyond && !has_content(level->fd, key)) {
+        return 0;
+    }
+    if (!is_hidden && is_beyond) {
+        return pass_beyond(listing, name, err);
     }
     if (is_hidden) {
         return pass_left_out(listing, name, err);
