@@ -12,7 +12,7 @@ typedef int input_manifest_each(void *context, const char *path, const char *fau
 
 /* spec_path: a path (store.h); after: a cursor, or NULL. Empty lines and a UTF-8 byte order
  * mark at the start are skipped; CRLF counts as LF. INVALID, with the byte: a line
- * leads out of the folder, or cannot be a path for another reason than these two (up to 32 KiB); the file has
- * changed since the cursor was made; the manifest is empty. */
+ * leads out of the folder, or cannot be a path for another reason than these two (up to 32 KiB);
+ * the file has changed since the cursor was made; the manifest is empty. */
 NODISCARD int input_manifest_read(const char *spec_path, const char *after,
                                   input_manifest_each *each, void *context, struct error *err);

@@ -3,14 +3,12 @@
  * then does what the "picture" says, like a process in the hands of the one who made the file. */
 #include "agent/data/decoder/confine.h"
 #include "agent/data/decoder/decoder.h"
-#include "agent/data/decoder/decoder_call.h"
 #include "agent/data/decoder/decoder_message.h"
 #include "agent/data/decoder/decoder_process.h"
 #include "agent/data/input/media.h"
 #include "lib/cgroup.h"
 #include "tests/test.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -442,47 +440,6 @@ static void test_interrupted(void) {
     }
 }
 
-static int kills; /* what the kernel counts, in place of the container's own number */
-
-/* Takes the place of the C library's function in this program. */
-__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode) {
-    static char text[40];
-    snprintf(text, sizeof text, "oom_kill %d\n", kills);
-    return text_starts(path, "/sys/fs/cgroup/memory") /* of either version */
-               ? fmemopen(text, strlen(text), "r")
-               : ((FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen"))(path, mode);
-}
-
-/* In a child: another process was killed for want of memory before the decoder began; then the
- * decoder is, with `more` kills counted. */
-_Noreturn static void have_killed(int more) {
-    struct decoder *decoder = decoder_of_test();
-    struct picture none;
-    struct error err = {0};
-    decoder_share_fate();
-    check_works(decoder);
-    decoder_free(decoder);
-    kills = 1;
-    decoder = decoder_of_test();
-    check_works(decoder);
-    kills += more;
-    CHECK(decoder_image(decoder, "killed", 6, &none, &err) < 0 && err.kind == ERROR_EXHAUSTED);
-    decoder_free(decoder);
-    _exit(test_failures > 0);
-}
-
-static void test_shared_fate(void) {
-    for (int more = 0; more < 2; more++) {
-        int status = 0;
-        pid_t pid = fork();
-        if (pid == 0) {
-            have_killed(more);
-        }
-        CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-        CHECK_INT(WEXITSTATUS(status), more ? 128 + SIGKILL : 0);
-    }
-}
-
 static int64_t read_zeros(void *context, int64_t offset, void *data, size_t size) {
     (void)offset;
     memset(data, 0, size);
@@ -602,7 +559,6 @@ int main(int argc, char **argv) {
     TEST(test_ends);
     TEST(test_spent);
     TEST(test_interrupted);
-    TEST(test_shared_fate);
     TEST(test_reads);
     TEST(test_killed);
     TEST(test_pool);

@@ -4,18 +4,22 @@
  * the one who made the file, which says what to do. */
 #include "agent/data/decoder/confine.h"
 #include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_call.h"
 #include "agent/data/decoder/decoder_child.h"
 #include "agent/data/decoder/decoder_message.h"
 #include "agent/data/decoder/decoder_process.h"
 #include "agent/data/input/media.h"
 #include "tests/test.h"
 
+#include <dlfcn.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -28,7 +32,7 @@ enum { ROOM = 1 << 16, TEXT = 50000, LARGE = 5000000, MARK_AT = DECODER_PICTURE_
 
 static char *window; /* and a bit more: what is behind the file is memory that cannot be had */
 
-/* As if by the machine, by SIGBUS: the filter of calls lets nobody kill. */
+/* As if by the machine, by SIGBUS: the filter of calls forbids to kill. */
 static void die(void) {
     ((volatile char *)window)[DECODER_WINDOW_BYTES] = 1;
 }
@@ -84,8 +88,8 @@ static void do_as_told(const char *wish, uint64_t number) {
 _Noreturn static void attack(void) {
     struct decoder_message call;
     signal(SIGBUS, SIG_DFL); /* also of a build with sanitizers */
-    window = mmap(NULL, DECODER_WINDOW_BYTES + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                  DECODER_WINDOW_FD, 0);
+    window = mmap(NULL, DECODER_WINDOW_BYTES + ROOM, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE, DECODER_WINDOW_FD, 0);
     say(DECODER_HELLO, 0, confine_enter((int64_t)8 << 30), 0);
     for (;;) {
         char wish[20] = "";
@@ -324,6 +328,54 @@ static void test_ones_that_the_machine_ends(void) {
     unsetenv("WINDLASS_THREADS");
 }
 
+static int kills; /* what the kernel counts, in place of the container's own number */
+
+/* Takes the place of the C library's function in this program. */
+__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode) {
+    static char line[40];
+    snprintf(line, sizeof line, "oom_kill %d\n", kills);
+    return text_starts(path, "/sys/fs/cgroup/memory") /* of either version */
+               ? fmemopen(line, strlen(line), "r")
+               : ((FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen"))(path, mode);
+}
+
+static void unpack_with(struct decoder *decoder) {
+    uint8_t packed[ROOM], out[ROOM];
+    struct error err = {0};
+    size_t size = ZSTD_compress(packed, sizeof packed, text, TEXT, 3);
+    struct decoder_page page = {PARQUET_ZSTD, {packed, size}, TEXT};
+    CHECK_OK(decoder_unpack(decoder, &page, out, &err), &err);
+}
+
+/* In a child: another process was killed for want of memory before the decoder began; then the
+ * decoder is killed, with `more` kills counted. */
+_Noreturn static void lose_decoder(int more) {
+    decoder_share_fate();
+    for (kills = 0; kills < 2; kills++) {
+        struct decoder *decoder = decoder_new(DECODER_PICTURE_LIMITS);
+        unpack_with(decoder);
+        if (kills == 1) {
+            kills += more;
+            kill(decoder->process.pid, SIGKILL);
+            unpack_with(decoder);
+        }
+        decoder_free(decoder);
+    }
+    _exit(test_failures > 0);
+}
+
+static void test_shared_fate(void) {
+    for (int more = 0; more < 2; more++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            lose_decoder(more);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+        CHECK_INT(WEXITSTATUS(status), more ? 128 + SIGKILL : 0);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *threads = getenv("WINDLASS_THREADS");
     if (argc == 2 && strcmp(argv[1], "decoder") == 0) {
@@ -341,5 +393,6 @@ int main(int argc, char **argv) {
     TEST(test_files);
     TEST(test_attackers);
     TEST(test_ones_that_the_machine_ends);
+    TEST(test_shared_fate);
     return TEST_END();
 }

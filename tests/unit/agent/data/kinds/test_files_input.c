@@ -299,11 +299,12 @@ static void test_lines_that_are_no_names_are_failed_items(void) {
     put("list.txt", text.data, text.size);
     CHECK_INT(list(spec, NULL, &told, &err), -1); /* stopped before the last line */
     AUTO(text_freep)
-    char *wanted = x_printf("\"a.jpg\" {\"name\":\"%.2048s\",\"fault\":\"a path that begins so is "
-                            "longer than 2,048 bytes\"} {\"name\":\"%s\",\"fault\":\"a path of more "
-                            "than 64 parts\"} {\"name\":\"\\\\xff.jpg\",\"fault\":\"its name is not "
-                            "UTF-8: rename it\"}",
-                            large, deep);
+    char *wanted =
+        x_printf("\"a.jpg\" {\"name\":\"%.2048s\",\"fault\":\"a path that begins so is "
+                 "longer than 2,048 bytes\"} {\"name\":\"%s\",\"fault\":\"a path of more "
+                 "than 64 parts\"} {\"name\":\"\\\\xff.jpg\",\"fault\":\"its name is not "
+                 "UTF-8: rename it\"}",
+                 large, deep);
     CHECK_STR(told.lines, wanted);
     error_clear(&err);
     CHECK_OK(list(spec, told.cursor, &rest, &err), &err);
