@@ -310,20 +310,22 @@ static void test_programs_are_remembered(void) {
     journal_release(&journal);
 }
 
-/* What workers have asked that died before or with a coordinator is known to the next one, though
- * not in another generation. */
+/* What workers have asked that died before or with a coordinator is known to the next one of the
+ * job, though not to another job that goes on with the run, and not in another generation. */
 static void test_requests_are_remembered(void) {
     AUTO(store_freep) struct store *output = open_output("out/requests");
-    struct job job = job_of(RUN, "u-1");
     struct journal journal;
     struct error err = {0};
     static const struct {
+        const char *uid;
         int answers; /* that are reported; 0: none */
         bool begins;
         int before; /* that the coordinator knows when it begins */
-    } rows[] = {{0, false, 0}, {5, false, 0}, {0, false, 5},
-                {7, false, 5}, {2, true, 0},  {0, false, 2}};
+    } rows[] = {{"u-1", 0, false, 0}, {"u-1", 5, false, 0}, {"u-1", 0, false, 5},
+                {"u-1", 7, false, 5}, {"u-2", 0, false, 0}, {"u-2", 3, false, 0},
+                {"u-2", 2, true, 0},  {"u-2", 0, false, 2}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct job job = job_of(RUN, rows[i].uid);
         AUTO(tree_freep) json_t *told = json_pack("{s:{s:i}}", "w", "answers", rows[i].answers);
         int64_t lease = 0;
         CHECK_OK(open_journal(output, &job, rows[i].begins, &journal, &err), &err);
