@@ -224,6 +224,7 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         bool is_orderly = connection->is_leaving || dispatcher->is_closed;
         dispatcher->losses += !is_orderly; /* it may have left partial files */
         retired_leave(dispatcher->progress.retired, connection->name, is_orderly);
+        run_progress_gone(&dispatcher->progress, connection->name);
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s disconnected%s", connection->name,
                   had_work ? "; its mini-batches go to other workers" : "");
     }
@@ -384,7 +385,9 @@ static void note_metrics(struct dispatcher *dispatcher, const char *worker, cons
     if (metrics && now_ms - dispatcher->noted_ms >= MAX(EACH_MS * workers, (int64_t)EVERY_MS)) {
         dispatcher->noted_ms = now_ms;
         ledger_note_latency(ledger_of(dispatcher), run_progress_latency_ms(progress, 0.99));
-        commit_name_requests(journal_of(dispatcher)->log, progress->metrics);
+        AUTO(tree_freep)
+        json_t *requests = run_progress_requests(progress, COMMIT_REQUESTS_BYTES);
+        commit_name_requests(journal_of(dispatcher)->log, requests);
     }
 }
 

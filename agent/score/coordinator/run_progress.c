@@ -29,6 +29,7 @@ void run_progress_release(struct run_progress *progress) {
     commit_trouble_release(&progress->trouble);
     tree_freep(&progress->lost);
     tree_freep(&progress->metrics);
+    tree_freep(&progress->connected);
     tree_freep(&progress->retired);
 }
 
@@ -154,12 +155,41 @@ void run_progress_lose_also(struct run_progress *progress, const char *what, con
     }
 }
 
+/* The metrics with one entry for all that are not connected; the caller owns it. */
+static json_t *fold_gone(const struct run_progress *progress, bool keeps_connected) {
+    struct request_metrics gone = {0};
+    AUTO(tree_freep) json_t *connected = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(progress->connected, name, value) {
+        const char *process = json_string_value(value);
+        json_object_set(connected, process, json_object_get(progress->metrics, process));
+    }
+    json_object_foreach(progress->metrics, name, value) {
+        if (!json_object_get(connected, name)) {
+            request_metrics_sum(&gone, value);
+        }
+    }
+    json_t *folded = keeps_connected ? TAKE(connected) : json_object();
+    json_object_set_new(folded, "gone", request_metrics_json(&gone));
+    return folded;
+}
+
 static void set_metrics(struct run_progress *progress, const char *process, const json_t *metrics) {
     enum { PROCESSES_MAX = 10000 };
     progress->metrics = progress->metrics ? progress->metrics : json_object();
-    if (json_object_get(progress->metrics, process) ||
-        json_object_size(progress->metrics) < PROCESSES_MAX) {
+    bool is_new = !json_object_get(progress->metrics, process);
+    if (is_new && json_object_size(progress->metrics) >= PROCESSES_MAX) {
+        json_t *folded = fold_gone(progress, /* keeps_connected= */ true);
+        json_decref(progress->metrics);
+        progress->metrics = folded;
+    }
+    if (!is_new || json_object_size(progress->metrics) < PROCESSES_MAX) {
         json_object_set_new(progress->metrics, process, json_deep_copy(metrics));
+    } else if (!progress->lacks_metrics) {
+        progress->lacks_metrics = true;
+        log_event(LOG_WARNING, "status.requests counts the requests of %d workers only",
+                  PROCESSES_MAX);
     }
 }
 
@@ -170,7 +200,26 @@ void run_progress_metrics(struct run_progress *progress, const char *worker,
     }
     AUTO(text_freep)
     char *process = x_printf("%s %lld", worker, (long long)tree_integer(metrics, "began", 0));
+    progress->connected = progress->connected ? progress->connected : json_object();
+    json_object_set_new(progress->connected, worker, json_string(process));
     set_metrics(progress, process, metrics);
+}
+
+void run_progress_gone(struct run_progress *progress, const char *worker) {
+    json_object_del(progress->connected, worker);
+}
+
+static bool fits(const json_t *metrics, size_t most) {
+    return json_dumpb(metrics, NULL, 0, JSON_COMPACT) <= most;
+}
+
+json_t *run_progress_requests(const struct run_progress *progress, size_t most) {
+    if (!progress->metrics || fits(progress->metrics, most)) {
+        return json_deep_copy(progress->metrics);
+    }
+    AUTO(tree_freep) json_t *folded = fold_gone(progress, /* keeps_connected= */ true);
+    return fits(folded, most) ? json_deep_copy(folded)
+                              : fold_gone(progress, /* keeps_connected= */ false);
 }
 
 static struct request_metrics sum_metrics(const struct run_progress *progress) {

@@ -30,7 +30,9 @@ struct run_progress {
     const json_t *outputs;
     json_t *retired;       /* owned: see retired.h; NULL: nothing */
     json_t *metrics;       /* owned: "WORKER BEGAN" -> its last metrics (request_metrics.h); NULL:
-                              none */
+                              none; "gone" -> the sum of some that have no entry of their own */
+    json_t *connected;     /* owned: WORKER -> its process in metrics; NULL: none */
+    bool lacks_metrics;    /* there are too many workers: some are not counted */
     int64_t tokens_before; /* of earlier coordinators */
     const json_t *prices;  /* spec.scorer.endpoint.cost; NULL: none */
     json_t *lost;          /* owned: what the outputs lack, see media.h; NULL: nothing */
@@ -74,6 +76,13 @@ void run_progress_metrics(struct run_progress *progress, const char *worker, con
 /* What workers reported to earlier coordinators: their `metrics`, from a commit; NULL: nothing.
  * Those that still live report more. */
 void run_progress_recall(struct run_progress *progress, const json_t *metrics);
+/* The worker is not connected now. If it comes back, it reports once more. */
+void run_progress_gone(struct run_progress *progress, const char *worker);
+/* What the next coordinator recalls, in at most `most` bytes: each process with an entry of its own
+ * if there is room; else those that are not connected in one entry, "gone"; else that entry alone,
+ * since those that are connected will report to the next coordinator. The caller owns it; NULL:
+ * nobody has reported. */
+json_t *run_progress_requests(const struct run_progress *progress, size_t most);
 /* The latency that this share of all answers does not exceed, in ms; 0: there are none. */
 int64_t run_progress_latency_ms(const struct run_progress *progress, double share);
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */

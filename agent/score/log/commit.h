@@ -49,7 +49,7 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
 /* The heads of the commits that are written from now on name these programs (scored_by.h). */
 void commit_name_programs(struct commit_log *log, const json_t *programs);
 /* The head of the next commit says what the requests of the workers have cost so far (an object of
- * request_metrics.h), unless that is more than COMMIT_REQUESTS_BYTES. */
+ * each, request_metrics.h), unless that is more than COMMIT_REQUESTS_BYTES. */
 void commit_name_requests(struct commit_log *log, const json_t *requests);
 /* Called between events by the thread that adds: passes due records to the writer (200 ms old, 4
  * MiB, or at_once). 1: the first *ret_through of all added records are stored now; 0: nothing new;

@@ -3,6 +3,7 @@
  * counts. */
 #include "agent/score/coordinator/dispatcher.h"
 
+#include "agent/score/wire/request_metrics.h"
 #include "lib/net/socket.h"
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
@@ -372,6 +373,54 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
     }
 }
 
+static int64_t tokens_in(const struct house *house) {
+    AUTO(tree_freep)
+    json_t *told = run_progress_json(&house->dispatcher.progress, NULL, clock_monotonic_ms());
+    return tree_integer(told, "requests.tokensIn", -1);
+}
+
+/* More processes than a commit has room for, all but one of them lost: the next coordinator knows
+ * what they have cost. */
+static void test_the_cost_of_lost_workers_is_committed(void) {
+    enum { LOST = 1500, TOKENS = 7, HOUR_MS = 3600000 };
+    struct house house;
+    struct error err = {0};
+    struct request_metrics metrics = {.began_ms = 1};
+    request_metrics_add(&metrics, REQUESTS_TOKENS_IN, TOKENS);
+    AUTO(tree_freep) json_t *told = request_metrics_json(&metrics);
+    AUTO(text_freep) char *text = json_dumps(told, JSON_COMPACT);
+    house_open(&house, "out/cost");
+    visit(&house, 0);
+    await_workers(&house, 1);
+    for (int i = 0; i < LOST; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "lost-%d", i);
+        run_progress_metrics(&house.dispatcher.progress, name, told);
+        run_progress_gone(&house.dispatcher.progress, name);
+    }
+    house.dispatcher.noted_ms = -HOUR_MS; /* it is noted now */
+    AUTO(text_freep)
+    char *report = x_printf("{\"type\":\"results\",\"epoch\":%lld,\"results\":[],\"requests\":%s}",
+                            (long long)house.prepared.journal.epoch, text);
+    socket_send(house.visitors[0].socket, report);
+    say_done(&house, 0, lease_to(&house, 0));
+    serve_for(&house, 200);
+    CHECK_INT(tokens_in(&house), (LOST + 1) * TOKENS);
+    CHECK_INT(json_object_size(house.dispatcher.progress.connected), 1);
+    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
+    while (!journal_is_stored(&house.prepared.journal) && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(dispatcher_turn(&house.dispatcher, /* at_once= */ true, &err), &err);
+        serve(&house);
+    }
+    socket_free(TAKE(house.visitors[0].socket));
+    await_workers(&house, 0);
+    CHECK_INT(json_object_size(house.dispatcher.progress.connected), 0);
+    house_close(&house);
+    house_open(&house, "out/cost");
+    CHECK_INT(tokens_in(&house), (LOST + 1) * TOKENS);
+    house_close(&house);
+}
+
 int main(void) {
     struct error err = {0};
     fixtures_start("dispatcher");
@@ -384,6 +433,7 @@ int main(void) {
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
     TEST(test_who_came_again_meanwhile_is_the_last_that_came);
     TEST(test_more_than_it_can_hold_is_not_held);
+    TEST(test_the_cost_of_lost_workers_is_committed);
     free(certificate);
     free(key);
     return TEST_END();

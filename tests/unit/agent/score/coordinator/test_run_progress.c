@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/run_progress.h"
 
+#include "agent/score/wire/request_metrics.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -147,6 +148,71 @@ static void test_requests_of_earlier_coordinators_count(void) {
     run_progress_release(&progress);
 }
 
+static void report(struct run_progress *progress, const char *worker, int tokens, int began) {
+    struct request_metrics told = {.began_ms = began};
+    request_metrics_add(&told, REQUESTS_TOKENS_IN, tokens);
+    request_metrics_latency(&told, 1000);
+    AUTO(tree_freep) json_t *metrics = request_metrics_json(&told);
+    run_progress_metrics(progress, worker, metrics);
+}
+
+static int64_t tokens_in(const struct run_progress *progress) {
+    AUTO(tree_freep) json_t *told = run_progress_json(progress, NULL, 2000);
+    return tree_integer(told, "requests.tokensIn", -1);
+}
+
+/* However little room there is, the next coordinator recalls those that will not report to it. */
+static void test_requests_of_lost_workers_are_never_left_out(void) {
+    static const struct {
+        size_t most;
+        size_t entries; /* that the next coordinator is told */
+        int before;     /* tokens that it knows before anybody reports to it */
+    } rows[] = {{100000, 5, 11111}, {900, 3, 11111}, {400, 1, 111}};
+    struct run_progress progress;
+    run_progress_init(&progress);
+    CHECK(!run_progress_requests(&progress, 100));
+    report(&progress, "a", 1, 3);
+    report(&progress, "b", 10, 3);
+    report(&progress, "c", 100, 3);
+    report(&progress, "d", 1000, 3);
+    report(&progress, "b", 10000, 5); /* another process */
+    run_progress_gone(&progress, "a");
+    run_progress_gone(&progress, "c");
+    run_progress_gone(&progress, "c");
+    run_progress_gone(&progress, "e");
+    report(&progress, "c", 100, 3); /* its connection was broken */
+    run_progress_gone(&progress, "c");
+    CHECK_INT(tokens_in(&progress), 11111);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct run_progress next;
+        AUTO(tree_freep) json_t *told = run_progress_requests(&progress, rows[i].most);
+        run_progress_init(&next);
+        run_progress_recall(&next, told);
+        CHECK_INT(json_object_size(told), rows[i].entries);
+        CHECK_INT(tokens_in(&next), rows[i].before);
+        report(&next, "b", 10000, 5);
+        report(&next, "d", 1000, 3);
+        CHECK_INT(tokens_in(&next), 11111);
+        run_progress_release(&next);
+    }
+    run_progress_release(&progress);
+}
+
+/* More processes than the table has room for, few of them at a time. */
+static void test_requests_of_many_lost_workers_count(void) {
+    enum { PROCESSES = 10100 };
+    struct run_progress progress;
+    run_progress_init(&progress);
+    report(&progress, "w", 1, 0);
+    for (int i = 1; i < PROCESSES; i++) {
+        report(&progress, "x", 1, i);
+    }
+    report(&progress, "w", 2, 0);
+    CHECK_INT(tokens_in(&progress), PROCESSES + 1);
+    CHECK(json_object_size(progress.metrics) <= 10000);
+    run_progress_release(&progress);
+}
+
 int main(void) {
     TEST(test_a_steady_run_has_a_steady_rate);
     TEST(test_slow_batches_have_a_rate_too);
@@ -155,5 +221,7 @@ int main(void) {
     TEST(test_the_answer_has_the_contracts_fields);
     TEST(test_requests_have_a_cost);
     TEST(test_requests_of_earlier_coordinators_count);
+    TEST(test_requests_of_lost_workers_are_never_left_out);
+    TEST(test_requests_of_many_lost_workers_count);
     return TEST_END();
 }
