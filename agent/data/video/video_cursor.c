@@ -94,6 +94,27 @@ static int64_t seek_part(void *context, int64_t offset, int whence) {
     return cursor->position = from + offset;
 }
 
+/* One stream has one size and one header of the encoder. */
+static int check_codec(const struct video_cursor *cursor, const AVCodecParameters *codec,
+                       struct error *err) {
+    const AVCodecParameters *first = cursor->codec;
+    if (codec->width != first->width || codec->height != first->height) {
+        return error_set(err, ERROR_INVALID,
+                         "the part from frame %lld on (%dx%d) has another size than the first "
+                         "(%dx%d)",
+                         first_of(cursor), codec->width, codec->height, first->width,
+                         first->height);
+    }
+    return codec->extradata_size == first->extradata_size &&
+                   memcmp(codec->extradata, first->extradata, (size_t)first->extradata_size) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "the part from frame %lld on was encoded with other settings than the "
+                           "first, as another version of Windlass has them: rerun with --restart "
+                           "(annotation windlass.dev/restart)",
+                           first_of(cursor));
+}
+
 static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
     cursor->position = 0;
     cursor->window_size = 0;
@@ -118,16 +139,7 @@ static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
                    ? error_set(err, ERROR_EXHAUSTED, "no memory")
                    : 0;
     }
-    if (codec->width != cursor->codec->width || codec->height != cursor->codec->height ||
-        codec->extradata_size != cursor->codec->extradata_size ||
-        memcmp(codec->extradata, cursor->codec->extradata, (size_t)codec->extradata_size) != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "the part from frame %lld on (%dx%d) has another codec or size than the "
-                         "first (%dx%d)",
-                         first_of(cursor), codec->width, codec->height, cursor->codec->width,
-                         cursor->codec->height);
-    }
-    return 0;
+    return check_codec(cursor, codec, err);
 }
 
 static int wrong_part(const struct video_cursor *cursor, const char *what, struct error *err) {

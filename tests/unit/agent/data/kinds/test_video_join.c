@@ -218,7 +218,15 @@ static void incomplete_parts_are_told(void) {
     /* Pictures of another size cannot be of the same video. */
     CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 48, &err), &err);
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
-    CHECK(strstr(err.text, "(48x48) has another codec or size than the first (32x32)") != NULL);
+    CHECK(strstr(err.text, "(48x48) has another size than the first (32x32)") != NULL);
+    error_clear(&err);
+    /* Nor can those of another encoder's settings; the frame rate is one of them. */
+    AUTO(tree_freep) json_t *other = json_deep_copy(json_array_get(batches, 1));
+    json_object_set_new(other, "frameRate", json_pack("[i, i]", 7, 1));
+    CHECK_OK(write_part(&parts, 1, spec, other, 32, &err), &err);
+    CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
+    CHECK(strstr(err.text, "the part from frame 25 on was encoded with other settings") &&
+          strstr(err.text, "--restart"));
     error_clear(&err);
     /* A part with fewer frames than its mini-batch, as from another run. */
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
