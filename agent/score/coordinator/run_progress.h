@@ -81,7 +81,7 @@ void run_progress_gone(struct run_progress *progress, const char *worker);
 /* What the next coordinator recalls, in at most `most` bytes: each process with an entry of its own
  * if there is room; else those that are not connected in one entry, "gone"; else that entry alone,
  * since those that are connected will report to the next coordinator. The caller owns it; NULL:
- * nobody has reported. */
+ * no worker has reported. */
 json_t *run_progress_requests(const struct run_progress *progress, size_t most);
 /* The latency that this share of all answers does not exceed, in ms; 0: there are none. */
 int64_t run_progress_latency_ms(const struct run_progress *progress, double share);

@@ -165,7 +165,7 @@ static int64_t tokens_in(const struct run_progress *progress) {
 static void test_requests_of_lost_workers_are_never_left_out(void) {
     static const struct {
         size_t most;
-        size_t entries; /* that the next coordinator is told */
+        size_t entries; /* that the next coordinator gets */
         int before;     /* tokens that it knows before anybody reports to it */
     } rows[] = {{100000, 5, 11111}, {900, 3, 11111}, {400, 1, 111}};
     struct run_progress progress;
