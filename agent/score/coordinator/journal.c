@@ -80,7 +80,7 @@ static int restore(void *context, const struct commit_head *head,
     if (head->number < journal->skips_to) {
         return 0;
     }
-    commit_keep_requests(&journal->requests, head, journal->job->uid);
+    commit_keep_requests(&journal->requests, head);
     struct ledger_record entry = {.decision = decision_of(record->type),
                                   .first = record->first,
                                   .cells = record->cells,

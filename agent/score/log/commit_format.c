@@ -375,8 +375,8 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     return 0;
 }
 
-void commit_keep_requests(json_t **kept, const struct commit_head *head, const char *uid) {
-    if (head->requests && head->requests != *kept && strcmp(head->uid, uid) == 0) {
+void commit_keep_requests(json_t **kept, const struct commit_head *head) {
+    if (head->requests && head->requests != *kept) {
         json_decref(*kept);
         *kept = json_incref((json_t *)(uintptr_t)head->requests);
     }

@@ -110,9 +110,9 @@ struct commit_object {
 NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head *ret_head,
                                json_t **ret_tree, struct error *err);
 
-/* *kept, which the caller frees, becomes the head's requests, if it has them and is of the job with
- * this uid: what those of another job have cost that began the run is in that job's status. */
-void commit_keep_requests(json_t **kept, const struct commit_head *head, const char *uid);
+/* *kept, which the caller frees, becomes the head's requests, if it has them. Those of
+ * another job that began the run count, as its results do. */
+void commit_keep_requests(json_t **kept, const struct commit_head *head);
 
 /* -1 with *err ends the reading. All arguments are borrowed until it returns. */
 typedef int commit_each(void *context, const struct commit_head *head,

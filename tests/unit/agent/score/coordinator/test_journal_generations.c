@@ -310,8 +310,9 @@ static void test_programs_are_remembered(void) {
     journal_release(&journal);
 }
 
-/* What workers have asked that died before or with a coordinator is known to the next one of the
- * job, though not to another job that goes on with the run, and not in another generation. */
+/* What workers have asked that died before or with a coordinator is known to the next one, also
+ * of another job that goes on with the run, as its results are, though not in another generation.
+ */
 static void test_requests_are_remembered(void) {
     AUTO(store_freep) struct store *output = open_output("out/requests");
     struct journal journal;
@@ -322,7 +323,7 @@ static void test_requests_are_remembered(void) {
         bool begins;
         int before; /* that the coordinator knows when it begins */
     } rows[] = {{"u-1", 0, false, 0}, {"u-1", 5, false, 0}, {"u-1", 0, false, 5},
-                {"u-1", 7, false, 5}, {"u-2", 0, false, 0}, {"u-2", 3, false, 0},
+                {"u-1", 7, false, 5}, {"u-2", 0, false, 7}, {"u-2", 3, false, 7},
                 {"u-2", 2, true, 0},  {"u-2", 0, false, 2}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct job job = job_of(RUN, rows[i].uid);
