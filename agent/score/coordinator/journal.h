@@ -39,8 +39,7 @@ struct journal {
     int64_t kept_count;      /* results and published files of this epoch that are stored */
     struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */
     json_t *programs; /* owned: of all workers that may have made its results (scored_by.h) */
-    json_t *requests; /* owned: of earlier coordinators' workers (commit_head), also of those
-                         of another job that began the run; NULL: none */
+    json_t *requests; /* owned: of earlier coordinators' workers (commit_head); NULL: none */
     /* Private to journal.c. */
     struct ledger_options ledger_options;
     int64_t cells, items;          /* of the options */
