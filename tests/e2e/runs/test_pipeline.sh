@@ -102,6 +102,18 @@ w run -f . --volume d="$work/other"
 w run -f . --volume d="$work/other"
 check "an address in the spec: never kept" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
 
+# Steps that read no file: only the records tell that the step before ran again, or in which folder.
+mkdir -p "$work/order/d" "$work/third"
+cd "$work/order" || exit 3
+sed '/inputs:/d; s#cp $(d)/input#echo 1 >#' "$work/mini/aa.yaml" >aa.yaml
+sed 's#cp $(after.aa.output)/x#echo 1 >#' "$work/mini/bb.yaml" >bb.yaml
+w run -f .
+w run --restart -f aa.yaml
+w run -f .
+check "steps without inputs: those after one that ran alone run again" [ "$code $(kept)/ $(ended)" = "0 aa / bb " ]
+w run -f . --volume d="$work/third"
+check "steps without inputs, another folder: all run, there" [ "$code $(kept)/ $(ended)$(cat "$work/third/bb/x")" = "0 / aa bb 1" ]
+
 # A parameter of both steps, in what one writes and the other reads; and in a run of a series.
 cd "$work/mini" || exit 3
 sed -i 's#^spec:#spec:\n  parameters: [{name: day, value: monday}]#; s#path: d/aa#path: d/$(parameters.day)#; s#$(d)/aa/x#$(d)/$(parameters.day)/x#' aa.yaml
