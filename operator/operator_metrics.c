@@ -263,10 +263,11 @@ struct figures {
     bool has_requests;
 };
 
-/* Of a job that runs: the most that was counted of it, which its stored status may not have yet. */
+/* Of a job that runs: the most that was counted of it. */
 struct ahead {
     char *uid;
-    struct figures figures;
+    struct figures live; /* which its stored status may not have yet */
+    struct figures paid; /* of stored statuses alone: tokens and money */
 };
 static void *aheads; /* tsearch's tree of struct ahead; of one thread */
 
@@ -291,16 +292,30 @@ static struct figures read_figures(const json_t *status) {
     return figures;
 }
 
-/* Counters of a job may start again with a new coordinator: only increases are counted. */
-static void count_rise(const struct figures *was, const struct figures *is, const json_t *object) {
+static bool is_tokens(size_t row) {
+    return figure_rows[row].family == MODEL_TOKENS;
+}
+
+/* Only what is beyond the most that was counted: a coordinator that begins again reports less at
+ * first. */
+static void count_rise(const struct figures *was, const struct figures *is) {
+    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
+        double risen = (double)(is->counts[i] - was->counts[i]);
+        if (risen > 0 && !is_tokens(i)) {
+            add(figure_rows[i].family, risen, figure_rows[i].label, NULL, NULL);
+        }
+    }
+}
+
+/* What is billed: of stored statuses alone, so that a controller that takes over, and begins with
+ * them, counts none of it again. */
+static void count_paid(const struct figures *was, const struct figures *is, const json_t *object) {
     const char *namespace =
         is->has_requests ? tokens_label(tree_text(object, "metadata.namespace", "")) : "";
     for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
-        bool is_tokens = figure_rows[i].family == MODEL_TOKENS;
         double risen = (double)(is->counts[i] - was->counts[i]);
-        if (risen > 0) {
-            add(figure_rows[i].family, risen, is_tokens ? namespace : figure_rows[i].label,
-                is_tokens ? figure_rows[i].label : NULL, NULL);
+        if (risen > 0 && is_tokens(i)) {
+            add(MODEL_TOKENS, risen, namespace, figure_rows[i].label, NULL);
         }
     }
     double more = is->money - was->money;
@@ -309,16 +324,26 @@ static void count_rise(const struct figures *was, const struct figures *is, cons
     }
 }
 
-/* A stored status says what was counted already, unless the job has ended. */
-static void count_stored(const json_t *before, const json_t *after, bool has_ended) {
-    const struct ahead *ahead = find_ahead(after);
-    if (ahead && !has_ended) {
-        return;
+static void keep_most(struct figures *most, const struct figures *is) {
+    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
+        most->counts[i] = MAX(most->counts[i], is->counts[i]);
     }
-    struct figures was = ahead ? ahead->figures : read_figures(json_object_get(before, "status"));
+    most->money = fmax(most->money, is->money);
+}
+
+/* A stored status says what was counted live already, unless the job has ended. */
+static void count_stored(const json_t *before, const json_t *after, bool has_ended) {
+    struct ahead *ahead = find_ahead(after);
+    struct figures was = read_figures(json_object_get(before, "status"));
     struct figures is = read_figures(json_object_get(after, "status"));
-    count_rise(&was, &is, after);
+    count_paid(ahead ? &ahead->paid : &was, &is, after);
+    if (!ahead || has_ended) {
+        count_rise(ahead ? &ahead->live : &was, &is);
+    }
     if (ahead) {
+        keep_most(&ahead->paid, &is);
+    }
+    if (has_ended) {
         operator_metrics_forget(after);
     }
 }
@@ -332,15 +357,12 @@ void operator_metrics_figures(const json_t *object, const json_t *status) {
     prepare();
     if (!ahead) {
         ahead = x_calloc(1, sizeof *ahead);
-        *ahead = (struct ahead){.uid = x_strdup(tree_text(object, "metadata.uid", "")),
-                                .figures = read_figures(json_object_get(object, "status"))};
+        struct figures stored = read_figures(json_object_get(object, "status"));
+        *ahead = (struct ahead){x_strdup(tree_text(object, "metadata.uid", "")), stored, stored};
         tsearch(ahead, &aheads, by_uid);
     }
-    count_rise(&ahead->figures, &is, object);
-    for (size_t i = 0; i < ARRAY_LEN(figure_rows); i++) {
-        ahead->figures.counts[i] = MAX(ahead->figures.counts[i], is.counts[i]);
-    }
-    ahead->figures.money = fmax(ahead->figures.money, is.money);
+    count_rise(&ahead->live, &is);
+    keep_most(&ahead->live, &is);
 }
 
 void operator_metrics_forget(const json_t *object) {

@@ -13,8 +13,8 @@
  * that ended with this change. */
 bool operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms);
 /* Counts how far a running job is, by the status that it should have now: its stored one is written
- * rarely. Of the thread of operator_metrics_change, which then counts only what comes beyond that.
- * A job that is gone is forgotten. */
+ * rarely. Of the thread of operator_metrics_change, which then counts only what comes beyond that,
+ * and all tokens and money. A job that is gone is forgotten. */
 void operator_metrics_figures(const json_t *object, const json_t *status);
 void operator_metrics_forget(const json_t *object);
 

@@ -121,6 +121,45 @@ static void test_figures_are_counted_before_they_are_stored(void) {
     }
 }
 
+static json_t *billed(int version, const char *uid, int tokens) {
+    json_t *object = scored(version, uid, tokens, "Unknown");
+    json_object_set_new(json_object_get(object, "metadata"), "namespace", json_string("billed"));
+    json_object_set_new(json_object_get(object, "status"), "requests",
+                        json_pack("{s:i, s:o}", "tokensOut", tokens, "cost",
+                                  json_sprintf("%d.5", tokens)));
+    return object;
+}
+
+/* Of two controllers, one after the other: the second begins with what the first has stored, and
+ * what the first had heard besides is not counted twice. Nor is what a coordinator that begins
+ * again reports once more. */
+static void test_tokens_and_cost_are_counted_once(void) {
+    static const char tokens[] =
+        "windlass_model_tokens_total{namespace=\"billed\",direction=\"out\"}";
+    static const char cost[] = "windlass_model_cost_total{namespace=\"billed\"}";
+    static const struct {
+        int live, stored, counted; /* live -1: another controller takes over */
+    } steps[] = {
+        {15, 10, 0},  {20, 20, 10}, {30, 20, 10}, {-1, 20, 10},
+        {32, 20, 10}, {35, 35, 25}, {35, 5, 25},  {40, 40, 30},
+    };
+    AUTO(tree_freep) json_t *object = billed(1, "u-billed", 10);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        AUTO(tree_freep) json_t *live = billed(1, "u-billed", steps[i].live);
+        AUTO(tree_freep) json_t *next = billed((int)i + 2, "u-billed", steps[i].stored);
+        if (steps[i].live < 0) {
+            operator_metrics_forget(object);
+            continue;
+        }
+        operator_metrics_figures(object, json_object_get(live, "status"));
+        operator_metrics_change(object, next, 0);
+        json_decref(object);
+        object = json_incref(next);
+        CHECK_INT(MAX(told(tokens), 0), steps[i].counted);
+        CHECK_INT(MAX(told(cost), 0), steps[i].counted);
+    }
+}
+
 static void test_pods_that_fail_are_counted_by_class(void) {
     static const struct {
         const char *before, *after, *class;
@@ -279,6 +318,7 @@ static void test_the_rest_is_counted(void) {
 int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
     TEST(test_figures_are_counted_before_they_are_stored);
+    TEST(test_tokens_and_cost_are_counted_once);
     TEST(test_pods_that_fail_are_counted_by_class);
     TEST(test_trials_are_counted_by_outcome);
     TEST(test_tokens_of_many_namespaces);
