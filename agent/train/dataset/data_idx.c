@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_BYTES = 8, HEAD_BYTES = 4 };
+enum { TYPE_BYTES = 8, HEAD_BYTES = 4, HEAD_MAX = HEAD_BYTES + 4 * IDX_RANK_MAX };
 
 struct idx_set {
     struct dataset base;
@@ -82,19 +82,28 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     return 0;
 }
 
-/* No more than the header says: a small file may become a very large one. The first piece has the
- * header, if there is one. */
+/* No more than the header says: a small file may become a very large one. A piece ends where a
+ * member of the file does, so the header may come in several. */
 static int take_unpacked(void *context, const void *data, size_t size, struct error *err) {
     struct buffer *buffer = context;
-    if (buffer->size == 0) {
-        struct idx ignored;
-        size_t wanted = idx_size(data, size);
-        if (wanted == 0) {
-            return idx_parse(data, size, &ignored, err);
-        }
-        buffer->max = MIN(buffer->max, wanted);
+    uint8_t head[HEAD_MAX];
+    size_t before = buffer->size, added = before < HEAD_MAX ? MIN(size, HEAD_MAX - before) : 0;
+    struct idx ignored;
+    if (added == 0) {
+        return gzip_append(buffer, data, size, err);
     }
-    return gzip_append(buffer, data, size, err);
+    if (before) {
+        memcpy(head, buffer->data, before);
+    }
+    memcpy(head + before, data, added);
+    size_t wanted = idx_size(head, before + added);
+    buffer->max = wanted ? MIN(buffer->max, wanted) : buffer->max;
+    if (gzip_append(buffer, data, size, err) < 0) {
+        return -1;
+    }
+    return wanted || buffer->size < HEAD_MAX
+               ? 0
+               : idx_parse(buffer->data, buffer->size, &ignored, err);
 }
 
 /* Reads the decompressed file; buffer->max limits its size, compressed or not. */

@@ -132,6 +132,33 @@ static void test_idx_is_unpacked_as_its_header_says(void) {
     CHECK(strstr(err.text, "m.idx.gz: its elements are of type 0x0d"));
 }
 
+/* Of members that were joined by cat, each is unpacked by itself: the header comes in pieces. */
+static void test_idx_header_in_several_members(void) {
+    static const char set[] =
+        "{\"idx\": {\"images\": \"out/m.idx.gz\", \"labels\": \"out/l.idx.gz\"}}";
+    uint8_t images[IDX_BYTES], labels[8 + COUNT];
+    struct error err = {0};
+    make_idx(images, labels);
+    write_file("m.idx", images, sizeof images);
+    write_file("l.idx", labels, sizeof labels);
+    run("{ head -c 6 m.idx | gzip; tail -c +7 m.idx | head -c 1 | gzip; tail -c +8 m.idx | gzip; } "
+        ">m.idx.gz");
+    run("{ : | gzip; head -c 5 l.idx | gzip; tail -c +6 l.idx | gzip; } >l.idx.gz");
+    AUTO(dataset_closep) struct dataset *dataset = must_open(set, NULL);
+    CHECK_INT(dataset->count, COUNT);
+    run("printf 'no idx, but longer than a header' >n; { head -c 3 n | gzip; tail -c +4 n | gzip; } "
+        ">m.idx.gz");
+    CHECK(!open_set(set, NULL, &err));
+    CHECK(strstr(err.text, "m.idx.gz: is not an IDX file"));
+    error_clear(&err);
+    run("{ head -c 6 l.idx | gzip; { tail -c +7 l.idx; head -c 20000000 /dev/zero; } | gzip; } "
+        ">l.idx.gz");
+    run("gzip <m.idx >m.idx.gz");
+    CHECK(!open_set(set, NULL, &err));
+    AUTO(text_freep) char *wanted = x_printf("has more than %d bytes unpacked", 8 + COUNT);
+    CHECK(strstr(err.text, wanted) || (printf("# %s\n", err.text), 0));
+}
+
 static void test_fashion_mnist(void) {
     enum { SAMPLES = 60000, PIXELS = 28 * 28 };
     if (setenv("fashion", "/usr/share/datasets/fashion-mnist", 1) < 0 ||
@@ -552,6 +579,7 @@ int main(void) {
     TEST(test_idx_is_read_packed_and_plain);
     TEST(test_idx_that_is_wrong_is_refused);
     TEST(test_idx_is_unpacked_as_its_header_says);
+    TEST(test_idx_header_in_several_members);
     TEST(test_fashion_mnist);
     TEST(test_cifar_is_read_from_several_files);
     TEST(test_a_folder_of_pictures);
