@@ -142,7 +142,7 @@ $(OBJ)/operator/commands/ui/ui_web.c.o: $(addprefix operator/commands/ui/page/ui
 # C library. A sanitizer wants to be loaded first, so instrumented builds have none.
 PRELOAD_CFLAGS := -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -ffreestanding -fno-builtin -fno-stack-protector \
 	-fno-tree-loop-distribute-patterns -fvisibility=hidden -fPIC $(HARDEN_BRANCHES)
-$(OBJ)/windlass-preload.so: agent/launch/tunnel/preload.c agent/launch/tunnel/preload_frame.h $(OBJ)/.flags
+$(OBJ)/windlass-preload.so: $(addprefix agent/launch/tunnel/,preload.c preload_frame.h loaded_program.h) $(OBJ)/.flags
 	@echo "  LINK $@"
 	@$(if $(SANITIZE),: > $@,$(CC) $(PRELOAD_CFLAGS) -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack \
 		-Wl,--hash-style=both -Wl,-soname,windlass-preload.so -Wl,--build-id=none -s -o $@ $<)

@@ -5,13 +5,15 @@
  * they connect to in another pod goes through the agents of both pods
  * (agent/launch/tunnel/tunnel.h), which know the job's token. Of Hydra's proxies it also notes that
  * a rank has not ended with 0, which otherwise only mpiexec would know. In every other program it
- * passes calls on to the kernel.
+ * passes calls on: waitpid to the C library, where it is a cancellation point, and the others to
+ * the kernel.
  *
  * Freestanding: it is loaded into programs of any image, with glibc or musl, so it calls the kernel
- * itself and needs nothing of a C library but errno, and not even that. */
+ * itself and needs nothing of a C library: errno and dlsym are used where they are. */
 #include "agent/launch/tunnel/loaded_program.h"
 #include "agent/launch/tunnel/preload_frame.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/net.h>
@@ -33,6 +35,7 @@ enum {
 
 extern char **environ __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
+#pragma weak dlsym
 /* Their names as the linker has them: the first three take the place of the C library's. The
  * compiler may call the others. */
 EXPORT int preload_bind(int fd, const struct sockaddr *address, socklen_t size) __asm__("bind");
@@ -114,13 +117,8 @@ static bool is_among(const char *const *names, size_t count, const char *name) {
     return is_one;
 }
 
-static bool is_launcher_name(const char *name) {
-    static const char *const names[] = PRELOAD_LAUNCHERS;
-    return is_among(names, sizeof names / sizeof *names, name);
-}
-
 /* The name of the program's file; "": unknown. */
-static const char *program_name(char room[static PATH_MAX_BYTES]) {
+static const char *file_name(char room[static PATH_MAX_BYTES]) {
     long size =
         call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, PATH_MAX_BYTES - 1, 0);
     room[size > 0 ? size : 0] = 0;
@@ -128,29 +126,36 @@ static const char *program_name(char room[static PATH_MAX_BYTES]) {
 }
 
 /* Of the program that a loader runs, from its command line. */
-static bool is_launcher_in_loader(char room[static PATH_MAX_BYTES]) {
-    struct loaded_program program = {0};
+static const char *name_in_loader(char room[static PATH_MAX_BYTES],
+                                  struct loaded_program *program) {
     long fd = call(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0);
     long size = fd < 0 ? fd : 1;
-    while (size > 0 && !program.is_found) {
+    while (size > 0 && !program->is_found) {
         size = call(SYS_read, fd, (long)room, PATH_MAX_BYTES, 0, 0);
-        loaded_program_add(&program, room, size > 0 ? (size_t)size : 0);
+        loaded_program_add(program, room, size > 0 ? (size_t)size : 0);
     }
     if (fd >= 0) {
         call(SYS_close, fd, 0, 0, 0, 0);
     }
-    if (size == 0 && program.length > 0) {
-        loaded_program_add(&program, "", 1);
+    if (size == 0 && program->length > 0) {
+        loaded_program_add(program, "", 1);
     }
-    return !program.is_found || is_launcher_name(program.word);
+    return program->is_found ? program->word : "";
+}
+
+/* The program's name, in room or *program; "": unknown. */
+static const char *program_name(char room[static PATH_MAX_BYTES], struct loaded_program *program) {
+    const char *name = file_name(room);
+    return loaded_program_is_loader(name) ? name_in_loader(room, program) : name;
 }
 
 /* What cannot be judged counts as one: its port stays closed. */
 static bool find_launcher(void) {
+    static const char *const names[] = PRELOAD_LAUNCHERS;
+    struct loaded_program program = {0};
     char room[PATH_MAX_BYTES];
-    const char *name = program_name(room);
-    return !*name || is_launcher_name(name) ||
-           (loaded_program_is_loader(name) && is_launcher_in_loader(room));
+    const char *name = program_name(room, &program);
+    return !*name || is_among(names, sizeof names / sizeof *names, name);
 }
 
 static bool is_launcher(void) {
@@ -159,12 +164,6 @@ static bool is_launcher(void) {
         known = find_launcher() ? 2 : 1;
     }
     return known == 2;
-}
-
-static bool is_proxy(void) {
-    static const char *const names[] = PRELOAD_PROXIES;
-    char room[PATH_MAX_BYTES];
-    return is_among(names, sizeof names / sizeof *names, program_name(room));
 }
 
 /* The value of the variable of that name, which ends with "="; NULL: there is none. */
@@ -414,16 +413,55 @@ static void note_end(const char *path, int code) {
     call(SYS_close, fd, 0, 0, 0, 0);
 }
 
+static const char *ends; /* where a rank's end is noted; NULL: this program is no proxy */
+static int (*next_wait)(int pid, int *status, int options);
+
+/* So that ranks do not get it, nor the proxy of an mpiexec that a rank starts. */
+static void drop_variable(void) {
+    char **to = environ;
+    for (char **from = environ; *from; from++) {
+        if (!loaded_program_starts(*from, PRELOAD_ENDS "=")) {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
+}
+
+static void find_ends(const char *path) {
+    static const char *const names[] = PRELOAD_PROXIES;
+    struct loaded_program program = {0};
+    char room[PATH_MAX_BYTES];
+    const char *name = program_name(room, &program);
+    if (is_among(names, sizeof names / sizeof *names, name)) {
+        ends = path;
+    }
+    if (ends && !is_equal(name, PRELOAD_BOOTSTRAP)) {
+        drop_variable();
+    }
+}
+
+/* Before the program's first call: waitpid may be called in a signal handler, whose stack may be
+ * small, and where dlsym must not be. */
+__attribute__((constructor)) static void begin(void) {
+    const char *path = find_variable(PRELOAD_ENDS "=");
+    if (path) {
+        find_ends(path);
+    }
+    if (dlsym) {
+        next_wait = (int (*)(int, int *, int))dlsym(RTLD_NEXT, "waitpid");
+    }
+}
+
 int preload_wait(int pid, int *status, int options) {
     int own = 0;
-    long result = call(SYS_wait4, pid, (long)&own, options, 0, 0);
+    int result = next_wait ? next_wait(pid, &own, options)
+                           : result_of(call(SYS_wait4, pid, (long)&own, options, 0, 0));
     int code = result > 0 ? code_of(own) : 0;
-    const char *path = code ? find_variable(PRELOAD_ENDS "=") : NULL;
-    if (path && is_proxy()) {
-        note_end(path, code);
+    if (ends && code) {
+        note_end(ends, code);
     }
     if (result > 0 && status) {
         *status = own;
     }
-    return result_of(result);
+    return result;
 }

@@ -6,12 +6,13 @@
 
 #define PRELOAD_VARIABLE "WINDLASS_TUNNEL" /* PORT:KEY in hexadecimal digits */
 /* A file that the proxy makes if a rank of it ends with another code than 0: the code, or 128 + its
- * signal, and a newline. */
+ * signal, and a newline. Ranks do not get the variable. */
 #define PRELOAD_ENDS "WINDLASS_RANK_ENDS"
 
 /* They start the ranks of a pod: of MPICH and Intel MPI. */
 #define PRELOAD_PROXIES                                                                            \
-    { "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy" }
+    { "hydra_pmi_proxy", PRELOAD_BOOTSTRAP, "pmi_proxy" }
+#define PRELOAD_BOOTSTRAP "hydra_bstrap_proxy" /* of Intel MPI: it starts a hydra_pmi_proxy */
 
 /* Programs that listen for commands without asking for a secret, by the name of their file: Open
  * MPI 4 and 5; MPICH and Intel MPI. */

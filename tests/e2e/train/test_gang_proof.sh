@@ -149,6 +149,8 @@ mpich() {
     check "MPICH: mpiexec's exit code is swallowed: the rank's counts" fails hydra-swallowed 'mpiexec.hydra -np 4 bash -c '\''exit $((7 * (PMI_RANK == 2)))'\'' || true' \
         'failed: worker 0, rank 0 ended with exit code [0-9]+: the proxy of MPI: a rank that it started ended so'; show hydra-swallowed
     check "MPICH: a second try" succeeds hydra-again 'mpiexec.hydra -np 4 false || mpiexec.hydra -np 4 true' '1 proxy of MPI ended with 0'; show hydra-again
+    check "MPICH: a rank's own mpiexec fails, and the rank goes on" succeeds hydra-inner \
+        'mpiexec.hydra -np 1 bash -c "unset \${!HYDRA_*}; mpiexec.hydra -np 1 false || true"' '1 proxy of MPI ended with 0'; show hydra-inner
     check "MPICH: mpiexec is killed and the script ends with 0" fails hydra-shot 'mpiexec.hydra -np 4 bash -c "touch $1/has-begun; sleep 60" & until [ -e $1/has-begun ]; do sleep 0.1; done; kill -9 $!; exit 0' \
         'failed: worker 0, rank 0 ended with exit code [0-9]+.*: the proxy of MPI'; show hydra-shot
 }

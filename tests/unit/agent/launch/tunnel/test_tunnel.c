@@ -5,12 +5,11 @@
 #include "agent/launch/tunnel/tunnel.h"
 
 #include "agent/launch/tunnel/launcher_port.h"
-#include "agent/launch/tunnel/preload_file.h"
 #include "agent/launch/tunnel/preload_frame.h"
 #include "lib/base.h"
-#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
+#include "tests/unit/agent/launch/tunnel/programs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,15 +20,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { WAIT_MS = 60000, WORDS_MAX = 200, STRANGERS = 200, MANY = 150 };
 
 static char address[46]; /* of this machine, not loopback; "": none */
-static char folder[] = "/tmp/test_tunnel.XXXXXX";
-static bool has_library;
 static struct tunnel *tunnels[2];
 
 /* ---- what a launcher does: the same program under another name ------------------------------- */
@@ -88,39 +84,7 @@ static int connect_and_say(const char *host, int port, bool blocks) {
     return 0;
 }
 
-/* ---- starting them --------------------------------------------------------------------------- */
-
-struct launcher {
-    pid_t pid;
-    FILE *said;
-};
-
-static struct launcher start(const char *name, const char *tunnel, const char *const *words) {
-    int ends[2];
-    AUTO(text_freep) char *path = file_join(folder, name);
-    CHECK_INT(pipe(ends), 0);
-    struct launcher launcher = {.pid = fork()};
-    if (launcher.pid == 0) {
-        AUTO(text_freep) char *library = file_join(folder, PRELOAD_FILE_NAME);
-        dup2(ends[1], 1);
-        close(ends[0]);
-        setenv("LD_PRELOAD", library, 1);
-        if (tunnel) {
-            setenv(PRELOAD_VARIABLE, tunnel, 1);
-        }
-        execl(path, name, words[0], words[1], words[2], words[3], NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    launcher.said = fdopen(ends[0], "r");
-    return launcher;
-}
-
-static void stop(struct launcher *launcher) {
-    kill(launcher->pid, SIGKILL);
-    waitpid(launcher->pid, NULL, 0);
-    fclose(launcher->said);
-}
+/* ---- with them ------------------------------------------------------------------------------- */
 
 /* Where it listens. */
 static int port_of(struct launcher *launcher, char host[static 46]) {
@@ -208,12 +172,6 @@ static int ask_until_open(const struct tunnel *tunnel, int port) {
     return fd;
 }
 
-static const char *find_loader(void) {
-    static const char *const names[] = {"/lib64/ld-linux-x86-64.so.2",
-                                        "/lib/ld-linux-aarch64.so.1"};
-    return access(names[0], X_OK) == 0 ? names[0] : access(names[1], X_OK) == 0 ? names[1] : NULL;
-}
-
 /* A real loader with such a list: the library and the agent read /proc. */
 static void test_launcher_of_a_loader(void) {
     char host[46] = "";
@@ -221,21 +179,10 @@ static void test_launcher_of_a_loader(void) {
     if (!has_library || !loader) {
         SKIP("no library in this build, or another loader");
     }
-    AUTO(text_freep) char *library = file_join(folder, PRELOAD_FILE_NAME);
     AUTO(text_freep) char *path = file_join(folder, "mpirun");
     AUTO(text_freep) char *list = x_printf("/lib:%0*d", 20000, 0);
-    int ends[2];
-    CHECK_INT(pipe(ends), 0);
-    struct launcher launcher = {.pid = fork()};
-    if (launcher.pid == 0) {
-        dup2(ends[1], 1);
-        close(ends[0]);
-        setenv("LD_PRELOAD", library, 1);
-        execl(loader, loader, "--library-path", list, path, "listen", "0.0.0.0", NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    launcher.said = fdopen(ends[0], "r");
+    const char *words[] = {loader, "--library-path", list, path, "listen", "0.0.0.0", NULL};
+    struct launcher launcher = start_program(loader, NULL, words);
     int port = port_of(&launcher, host);
     CHECK_STR(host, "127.0.0.1");
     CHECK_INT(launcher_port_find(port), LAUNCHER_PORT_FOUR);
@@ -463,19 +410,8 @@ static void find_address(void) {
     freeifaddrs(all);
 }
 
-static void copy_self(const char *name) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = file_join(folder, name);
-    AUTO(text_freep) char *data = NULL;
-    size_t size = 0;
-    CHECK_OK(file_read("/proc/self/exe", 256 << 20, &data, &size, &err), &err);
-    CHECK_OK(file_write(path, data, size, &err), &err);
-    chmod(path, 0755);
-}
-
 int main(int argc, char **argv) {
-    static const char *const names[] = {"mpirun", "orted", "hydra_pmi_proxy", "other"};
-    struct error err = {0};
+    static const char *const names[] = {"mpirun", "orted", "hydra_pmi_proxy", "other", NULL};
     if (argc > 2 && strcmp(argv[1], "listen") == 0) {
         return listen_and_answer(argv[2]);
     }
@@ -485,17 +421,13 @@ int main(int argc, char **argv) {
     }
     signal(SIGPIPE, SIG_IGN);
     find_address();
-    CHECK(mkdtemp(folder) != NULL);
-    has_library = preload_file_write(folder, &err) == 0;
-    for (size_t i = 0; i < ARRAY_LEN(names) && has_library; i++) {
-        copy_self(names[i]);
-    }
+    make_programs(names);
     TEST(test_launcher_of_a_loader);
     TEST(test_launchers);
     TEST(test_who_may);
     TEST(test_crowd);
     TEST(test_pods_at_once);
     TEST(test_more_than_the_queue);
-    CHECK_OK(file_remove_tree(folder, &err), &err);
+    remove_programs();
     return TEST_END();
 }
