@@ -101,9 +101,8 @@ static int take_unpacked(void *context, const void *data, size_t size, struct er
     if (gzip_append(buffer, data, size, err) < 0) {
         return -1;
     }
-    return wanted || buffer->size < HEAD_MAX
-               ? 0
-               : idx_parse(buffer->data, buffer->size, &ignored, err);
+    return wanted || buffer->size < HEAD_MAX ? 0
+                                             : idx_parse(buffer->data, buffer->size, &ignored, err);
 }
 
 /* Reads the decompressed file; buffer->max limits its size, compressed or not. */

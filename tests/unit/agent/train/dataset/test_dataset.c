@@ -146,7 +146,8 @@ static void test_idx_header_in_several_members(void) {
     run("{ : | gzip; head -c 5 l.idx | gzip; tail -c +6 l.idx | gzip; } >l.idx.gz");
     AUTO(dataset_closep) struct dataset *dataset = must_open(set, NULL);
     CHECK_INT(dataset->count, COUNT);
-    run("printf 'no idx, but longer than a header' >n; { head -c 3 n | gzip; tail -c +4 n | gzip; } "
+    run("printf 'no idx, but longer than a header' >n; { head -c 3 n | gzip; tail -c +4 n | gzip; "
+        "} "
         ">m.idx.gz");
     CHECK(!open_set(set, NULL, &err));
     CHECK(strstr(err.text, "m.idx.gz: is not an IDX file"));
