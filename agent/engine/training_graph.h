@@ -40,7 +40,7 @@ struct role_amount roles_amount(const struct roles *roles, const struct graph *n
 
 struct forms_list {
     size_t count;
-    const char *names[64]; /* of the first; borrowed from the network */
+    const char **names; /* borrowed from the network, in the made graph's memory; NULL: none */
 };
 /* What forms_normalize has changed or noticed, for people. */
 struct forms {

@@ -4,6 +4,7 @@
 #include "agent/launch/rank/metric_socket.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES_BYTES = 600, NAMED_MAX = 4 };
@@ -52,6 +53,17 @@ static void count(const struct trainer *trainer, struct role_amount *ret_trained
     ret_all->elements += frozen.elements;
 }
 
+static bool is_trained(const struct trainer *trainer, const char *name) {
+    const struct roles *roles = &trainer->graph.roles;
+    for (size_t i = 0; i < roles->count; i++) {
+        if (strcmp(trainer->network->values[roles->constants[i].value].name, name) == 0) {
+            return roles->constants[i].role == ROLE_VARIABLE;
+        }
+    }
+    return false;
+}
+
+/* Up to NAMED_MAX of a list, and how many more there are. */
 static void print_list(const struct trainer *trainer, const char *what, const char *advice,
                        const struct forms_list *list) {
     char names[NAMES_BYTES] = "";
@@ -68,33 +80,21 @@ static void print_list(const struct trainer *trainer, const char *what, const ch
     }
 }
 
-static bool is_trained(const struct trainer *trainer, const char *name) {
-    const struct roles *roles = &trainer->graph.roles;
-    for (size_t i = 0; i < roles->count; i++) {
-        if (strcmp(trainer->network->values[roles->constants[i].value].name, name) == 0) {
-            return roles->constants[i].role == ROLE_VARIABLE;
-        }
-    }
-    return false;
-}
-
 /* Without those that model.freeze names, masks and settings. */
-static struct forms_list trained_of(const struct trainer *trainer, const struct forms_list *list) {
-    size_t named = MIN(list->count, ARRAY_LEN(list->names));
-    struct forms_list trained = {.count = 0};
-    for (size_t i = 0; i < named; i++) {
+static void print_trained(const struct trainer *trainer, const char *what, const char *advice,
+                          const struct forms_list *list) {
+    struct forms_list trained = {.names = x_calloc(list->count + 1, sizeof *trained.names)};
+    for (size_t i = 0; i < list->count; i++) {
         if (is_trained(trainer, list->names[i])) {
             trained.names[trained.count++] = list->names[i];
         }
     }
-    trained.count += list->count - named;
-    return trained;
+    print_list(trainer, what, advice, &trained);
+    free(trained.names);
 }
 
 void trainer_say_forms(const struct trainer *trainer) {
     const struct forms *forms = &trainer->forms;
-    const struct forms_list computed = trained_of(trainer, &forms->computed);
-    const struct forms_list buffers = trained_of(trainer, &forms->buffers);
     if (forms->norms + forms->dropouts + forms->outputs > 0) {
         trainer_say(trainer,
                     "the network was exported for training; it is trained, and written, in the "
@@ -116,18 +116,20 @@ void trainer_say_forms(const struct trainer *trainer) {
                "they were in eval() when others were in train(): to have these averaged, too, "
                "export with all of them in train()",
                &forms->kept);
-    print_list(trainer,
-               "the exporter has computed these, each from a parameter or a buffer (the file does "
-               "not say which), and they are trained as weights of their own",
-               "name a buffer in model.freeze; if one is a formula of a parameter (a norm, a sum), "
-               "export with " EXPORT,
-               &computed);
-    print_list(trainer,
-               "these look like buffers, by name or because a formula can have made their numbers, "
-               "and they are trained as weights",
-               "a file does not say which tensors the module trains: name the others in "
-               "model.freeze (docs/training/buffers.md prints them)",
-               &buffers);
+    print_trained(
+        trainer,
+        "the exporter has computed these, each from a parameter or a buffer (the file does "
+        "not say which), and they are trained as weights of their own",
+        "name a buffer in model.freeze; if one is a formula of a parameter (a norm, a sum), "
+        "export with " EXPORT,
+        &forms->computed);
+    print_trained(
+        trainer,
+        "these look like buffers, by name or because a formula can have made their numbers, "
+        "and they are trained as weights",
+        "a file does not say which tensors the module trains: name the others in "
+        "model.freeze (docs/training/buffers.md prints them)",
+        &forms->buffers);
 }
 
 void trainer_send_variables(const struct trainer *trainer) {

@@ -59,11 +59,16 @@ static void own(struct builder *builder, int from, int to) {
 
 /* ---- what the exporter has computed --------------------------------------------------------- */
 
-void aliases_note(struct forms_list *list, const char *name) {
-    if (list->count < ARRAY_LEN(list->names)) {
-        list->names[list->count] = name;
+void aliases_note(struct arena *arena, struct forms_list *list, const char *name) {
+    bool is_full = (list->count & (list->count - 1)) == 0; /* at 0, 1, 2, 4, 8, ... */
+    if (is_full) {
+        const char **names = arena_array(arena, MAX(2 * list->count, 1), sizeof *names);
+        for (size_t i = 0; i < list->count; i++) {
+            names[i] = list->names[i];
+        }
+        list->names = names;
     }
-    list->count++;
+    list->names[list->count++] = name;
 }
 
 static bool is_computed(const struct value *value) {
@@ -115,9 +120,11 @@ static int direct_reads(const struct graph *network, int value) {
     return count;
 }
 
-/* values: without those that are tied again. */
-static void note_computed(const struct graph *network, const struct value *values, const int *reads,
+/* made: its values are without those that are tied again. */
+static void note_computed(const struct graph *network, struct graph *made, const int *reads,
                           struct forms *forms) {
+    const struct value *values = made->values;
+    struct arena *arena = &made->arena;
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         for (int i = 0; i < node->input_count; i++) {
@@ -125,7 +132,7 @@ static void note_computed(const struct graph *network, const struct value *value
             if (input >= 0 && is_computed(&values[input]) && reads[input] == 1 &&
                 !reads_weight(network, node, i) &&
                 !exporter_constant_fills_norm(network, node, i)) {
-                aliases_note(&forms->computed, values[input].name);
+                aliases_note(arena, &forms->computed, values[input].name);
             }
         }
     }
@@ -134,7 +141,7 @@ static void note_computed(const struct graph *network, const struct value *value
             reads[v] > 1 && is_computed(&values[v]) && direct_reads(network, (int)v) > 1;
         bool is_one = is_shared && shape_count(&values[v].shape) == 1;
         if (is_one || (is_shared && !is_plain(&values[v]))) {
-            aliases_note(is_one ? &forms->computed : &forms->tied, values[v].name);
+            aliases_note(arena, is_one ? &forms->computed : &forms->tied, values[v].name);
         }
     }
 }
@@ -213,7 +220,7 @@ static void tie_again(struct builder *builder, const struct graph *network, cons
         int source = may_tie ? find_source(network, reads, (int)v) : -1;
         if (source >= 0) {
             tie(builder, &network->nodes[0], source, (int)v);
-            aliases_note(&forms->tied, network->values[source].name);
+            aliases_note(&builder->graph.arena, &forms->tied, network->values[source].name);
         }
     }
 }
@@ -226,7 +233,7 @@ void aliases_resolve(const struct graph *network, struct forms *forms, struct gr
     builder_init(&builder, network);
     builder_clear_nodes(&builder);
     tie_again(&builder, network, reads, forms);
-    note_computed(network, builder.graph.values, reads, forms);
+    note_computed(network, &builder.graph, reads, forms);
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         const struct value *source = is_alias(node) ? &builder.graph.values[node->inputs[0]] : NULL;
@@ -237,7 +244,8 @@ void aliases_resolve(const struct graph *network, struct forms *forms, struct gr
             own(&builder, node->inputs[0], node->outputs[0]);
         } else {
             if (source && source->is_constant && source->type == TENSOR_FLOAT32) {
-                aliases_note(&forms->tied, network->values[node->outputs[0]].name);
+                aliases_note(&builder.graph.arena, &forms->tied,
+                             network->values[node->outputs[0]].name);
             }
             builder_append(&builder, node);
         }

@@ -4,8 +4,8 @@
 
 #include "agent/engine/training_graph.h"
 
-/* Adds a name, which is borrowed. */
-void aliases_note(struct forms_list *list, const char *name);
+/* Adds a name, which is borrowed, to a list in that arena. */
+void aliases_note(struct arena *arena, struct forms_list *list, const char *name);
 
 /* Copies the network. Each Identity of a constant all of whose elements are one number, or which is
  * a statistic of a norm, becomes a constant of its own, so that it can be trained. Other Identities

@@ -211,7 +211,7 @@ static bool is_folded(const struct graph *network, const struct node *node) {
 
 static int visit(struct pass *pass, const struct node *node, struct error *err) {
     if (is_folded(pass->network, node)) {
-        aliases_note(&pass->forms.folded, node->name);
+        aliases_note(&pass->builder.graph.arena, &pass->forms.folded, node->name);
     }
     switch (node->op->id) {
     case OP_BATCH_NORMALIZATION:

@@ -51,12 +51,13 @@ static void mark_frozen_norms(const struct graph *network, bool *marked) {
     }
 }
 
-static void note_kept(const struct graph *network, const bool *marked, struct forms_list *kept) {
+static void note_kept(struct graph *network, const bool *marked, struct forms_list *kept) {
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         if (node->op->id == OP_BATCH_NORMALIZATION &&
             (marked[node->inputs[3]] || marked[node->inputs[4]])) {
-            aliases_note(kept, *node->name ? node->name : network->values[node->inputs[3]].name);
+            aliases_note(&network->arena, kept,
+                         *node->name ? node->name : network->values[node->inputs[3]].name);
         }
     }
 }

@@ -148,14 +148,14 @@ static bool has_usual_name(const char *name) {
     return false;
 }
 
-void module_buffers_note(const struct graph *network, struct forms_list *list) {
+void module_buffers_note(struct graph *network, struct forms_list *list) {
     for (size_t v = 0; v < network->value_count; v++) {
         const struct value *value = &network->values[v];
         bool may_be = value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&
                       value->name && shape_count(&value->shape) > 0 &&
                       !exporter_constant_has_name(value->name);
         if (may_be && (has_usual_name(value->name) || is_by_formula(value))) {
-            aliases_note(list, value->name);
+            aliases_note(&network->arena, list, value->name);
         }
     }
 }

@@ -141,8 +141,31 @@ static void test_small(void) {
     arena_release(&network.graph.arena);
 }
 
+/* Who filters the list needs all names. */
+static void test_many(void) {
+    enum { MANY = 70 };
+    struct network network;
+    struct forms_list list = {.count = 0};
+    char names[MANY][24];
+    network_init(&network, 14);
+    for (int i = 0; i < MANY; i++) {
+        struct tensor constant = {.shape = {1, {4}}};
+        float *numbers = constant.data = arena_array(&network.graph.arena, 4, sizeof *numbers);
+        numbers[0] = (float)(i + 1);
+        snprintf(names[i], sizeof names[i], "block%d.mean", i);
+        network_keep(&network, names[i], constant);
+    }
+    module_buffers_note(&network.graph, &list);
+    CHECK_INT((int)list.count, MANY);
+    for (size_t i = 0; i < list.count; i++) {
+        CHECK_STR(list.names[i], names[i]);
+    }
+    arena_release(&network.graph.arena);
+}
+
 int main(void) {
     TEST(test_looks);
     TEST(test_small);
+    TEST(test_many);
     return TEST_END();
 }
