@@ -455,10 +455,11 @@ static int write_preload(struct member *member, struct error *err) {
     return 0;
 }
 
-/* Where other pods connect to: the check whether they can and, with mpirun, its launchers. Pods of
- * `windlass run` share the machine's loopback, and one mpirun starts all ranks itself: they need
- * none. Elsewhere a pod without one could not take part in an mpirun, which would listen for
- * everybody: it does not start. What UNSUPPORTED says holds for all pods alike. */
+/* Where other pods connect to: the check whether they can and, with mpirun, its launchers, also
+ * those of one pod, which connect to its address. Pods of `windlass run` share the machine's
+ * loopback, and one mpirun starts all ranks itself: they need none. Elsewhere a pod without one
+ * could not take part in an mpirun, which would listen for everybody: it does not start. What
+ * UNSUPPORTED says holds for all pods alike. */
 static int open_tunnel(struct member *member, struct error *err) {
     const struct launch_job *job = member->job;
     bool needs_one = job->launcher == GANG_LAUNCHER_MPI;
@@ -470,8 +471,9 @@ static int open_tunnel(struct member *member, struct error *err) {
         needs_one = false;
         result = 0;
     }
-    if (result == 0 && !address_is_loopback(job->address)) {
-        result = tunnel_open(job->address, job->token, job->index, &member->tunnel, &why);
+    if (result == 0 && !address_is_loopback(job->address) && (needs_one || job->gang.workers > 1)) {
+        result =
+            tunnel_open(job->address, job->token, job->index, needs_one, &member->tunnel, &why);
     }
     if (result < 0 && needs_one) {
         *err = why;

@@ -22,7 +22,8 @@
 enum { IDLE_MS = 1000, BUSY_MS = 100, WAKE = 0, NEAR, FAR, FIRST, HOSTS_MAX = 4096 };
 
 struct tunnel {
-    int wake, near, far; /* an eventfd; sockets that listen: on loopback, and for other pods */
+    int wake, near,
+        far; /* an eventfd; sockets that listen: on loopback, -1: none; for other pods */
     int far_port;
     char address[46], variable[6 + 2 * PRELOAD_KEY_SIZE + 1];
     uint8_t key[PRELOAD_KEY_SIZE];
@@ -247,8 +248,8 @@ static int start_thread(struct tunnel *tunnel, struct error *err) {
     return why ? error_from_errno(err, why, "cannot start a thread") : 0;
 }
 
-int tunnel_open(const char *address, const char *token, int index, struct tunnel **ret_tunnel,
-                struct error *err) {
+int tunnel_open(const char *address, const char *token, int index, bool has_launchers,
+                struct tunnel **ret_tunnel, struct error *err) {
     struct tunnel *tunnel = x_calloc(1, sizeof *tunnel);
     int near_port = 0;
     tunnel->near = tunnel->far = -1;
@@ -258,7 +259,7 @@ int tunnel_open(const char *address, const char *token, int index, struct tunnel
     snprintf(tunnel->address, sizeof tunnel->address, "%s", address);
     if (tunnel->wake < 0) {
         error_from_errno(err, errno, "eventfd");
-    } else if (listen_at("127.0.0.1", &tunnel->near, &near_port, err) == 0 &&
+    } else if ((!has_launchers || listen_at("127.0.0.1", &tunnel->near, &near_port, err) == 0) &&
                listen_at(address, &tunnel->far, &tunnel->far_port, err) == 0 &&
                make_keys(tunnel, token, near_port, err) == 0 && start_thread(tunnel, err) == 0) {
         *ret_tunnel = tunnel;
@@ -305,7 +306,7 @@ int tunnel_port(const struct tunnel *tunnel) {
 }
 
 const char *tunnel_variable(const struct tunnel *tunnel) {
-    return tunnel ? tunnel->variable : NULL;
+    return tunnel && tunnel->near >= 0 ? tunnel->variable : NULL;
 }
 
 void tunnel_set_hosts(struct tunnel *tunnel, const struct tunnel_host *hosts, size_t count) {

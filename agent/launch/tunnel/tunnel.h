@@ -29,8 +29,9 @@ struct tunnel_host {
     char address[46];
 };
 
-/* address: of this pod, where other pods connect to; index: this pod's. */
-NODISCARD int tunnel_open(const char *address, const char *token, int index,
+/* address: of this pod, where other pods connect to; index: this pod's; has_launchers: this pod's
+ * may connect to those of others. */
+NODISCARD int tunnel_open(const char *address, const char *token, int index, bool has_launchers,
                           struct tunnel **ret_tunnel, struct error *err);
 void tunnel_free(struct tunnel *tunnel); /* accepts NULL, here and below */
 /* The port for the other pods' table; 0: none. */

@@ -193,6 +193,11 @@ for launcher in None Torchrun; do
     check "and which leads nowhere, without an mpirun" [ "$(way_to_port)" = '' ]
     clear_machines
 done
+# shellcheck disable=SC2016 # the rank's shell
+member 0 windlass-shim "$(gang_spec '{workers: 1, minWorkers: 1, launcher: "None", command: ["bash", "-c", ">$out/alone; sleep 600"]}')"
+check "a gang of one pod runs" until_true 60 test -e "$work/out/alone"
+check "it has the hub's door alone: no other pod connects to it" doors 1 hub
+clear_machines
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     # shellcheck disable=SC2016 # the ranks' shell
     spec=$(gang_spec '{command: ["mpirun", "-np", "3", "bash", "-c", ">$out/rank.$BASHPID; sleep 600"]}')

@@ -118,7 +118,7 @@ static void open_tunnels(const char *token, const char *other_token) {
     struct tunnel_host hosts[2] = {0};
     struct error err = {0};
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(tunnel_open(address, i ? other_token : token, i, &tunnels[i], &err), &err);
+        CHECK_OK(tunnel_open(address, i ? other_token : token, i, true, &tunnels[i], &err), &err);
     }
     /* Both have this machine's address, so the first row is found: the pod of index 0. */
     hosts[0] = (struct tunnel_host){.index = 0, .port = tunnel_port(tunnels[0])};
@@ -267,6 +267,32 @@ static void test_who_may(void) {
     close(hidden);
 }
 
+/* Whether the kernel answers a connection in time; it closes again without a word. */
+static bool is_answered(const struct sockaddr_in *to) {
+    struct pollfd made = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                          .events = POLLOUT};
+    int why = 0;
+    socklen_t size = sizeof why;
+    bool is_made = connect(made.fd, (const struct sockaddr *)to, sizeof *to) == 0 ||
+                   (errno == EINPROGRESS && poll(&made, 1, WAIT_MS) == 1 &&
+                    getsockopt(made.fd, SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why == 0);
+    fd_closep(&made.fd);
+    return is_made;
+}
+
+/* It has a port for other pods, and none on loopback for programs of this one. */
+static void test_without_launchers(void) {
+    struct error err = {0};
+    if (!*address) {
+        SKIP("no address but loopback");
+    }
+    CHECK_OK(tunnel_open(address, "token", 0, false, &tunnels[0], &err), &err);
+    CHECK(tunnel_port(tunnels[0]) > 0 && !tunnel_variable(tunnels[0]));
+    struct sockaddr_in to = at(address, tunnel_port(tunnels[0]));
+    CHECK(is_answered(&to));
+    close_tunnels();
+}
+
 /* With strangers who connected before and say nothing: the tunnel's answer; *ret_open: how many of
  * them it has left open. */
 static int ask_in_crowd(int port, int *ret_open) {
@@ -366,19 +392,6 @@ static void test_pods_at_once(void) {
     close_tunnels();
 }
 
-/* Whether the kernel answers a connection in time; it closes again without a word. */
-static bool is_answered(const struct sockaddr_in *to) {
-    struct pollfd made = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-                          .events = POLLOUT};
-    int why = 0;
-    socklen_t size = sizeof why;
-    bool is_made = connect(made.fd, (const struct sockaddr *)to, sizeof *to) == 0 ||
-                   (errno == EINPROGRESS && poll(&made, 1, WAIT_MS) == 1 &&
-                    getsockopt(made.fd, SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why == 0);
-    fd_closep(&made.fd);
-    return is_made;
-}
-
 /* Who only asks whether there is an answer, as the check of connections does, gets one, though more
  * have come than the kernel's queue holds. */
 static void test_more_than_the_queue(void) {
@@ -425,6 +438,7 @@ int main(int argc, char **argv) {
     TEST(test_launcher_of_a_loader);
     TEST(test_launchers);
     TEST(test_who_may);
+    TEST(test_without_launchers);
     TEST(test_crowd);
     TEST(test_pods_at_once);
     TEST(test_more_than_the_queue);
