@@ -413,7 +413,7 @@ static void note_end(const char *path, int code) {
     call(SYS_close, fd, 0, 0, 0, 0);
 }
 
-static const char *ends; /* where a rank's end is noted; NULL: this program is no proxy */
+static const char *ends; /* where a rank's end is noted; NULL: this is not a proxy */
 static int (*next_wait)(int pid, int *status, int options);
 
 /* So that ranks do not get it, nor the proxy of an mpiexec that a rank starts. */

@@ -97,7 +97,9 @@ static int take_unpacked(void *context, const void *data, size_t size, struct er
     }
     memcpy(head + before, data, added);
     size_t wanted = idx_size(head, before + added);
-    buffer->max = wanted ? MIN(buffer->max, wanted) : buffer->max;
+    if (wanted) {
+        buffer->max = MIN(buffer->max, wanted);
+    }
     if (gzip_append(buffer, data, size, err) < 0) {
         return -1;
     }
