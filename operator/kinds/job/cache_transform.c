@@ -71,6 +71,7 @@ static json_t *keep_owned_metadata(const json_t *object) {
                                               ANNOTATION_DEATHS,
                                               ANNOTATION_FINISHES,
                                               ANNOTATION_WATCH,
+                                              ANNOTATION_ALONE,
                                               ANNOTATION_BEGUN_DIGEST,
                                               NULL};
     const json_t *metadata = json_object_get(object, "metadata");

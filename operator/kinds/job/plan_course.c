@@ -276,6 +276,7 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
     switch (course) {
     case COURSE_SUSPEND:
         ops->suspend(plan);
+        job_plan_remove_misplaced(plan);
         if (plan->observed->is_change_late) {
             conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Suspended",
                            "spec was changed again and again while the job was suspended; the last "

@@ -11,6 +11,7 @@
 static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops) {
     bool succeeded = false, is_over = job_plan_check_ttl(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
+    job_plan_remove_misplaced(job);
     job_plan_remove_service(job);
 }
 
@@ -57,6 +58,7 @@ static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *op
     report_change(job);
     if (job->conditions.state != CONDITIONS_UNDER_WAY) {
         ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
+        job_plan_remove_misplaced(job);
     }
     ops->conclude(job);
     /* A specHash in the status fixes the spec; a spec that was changed before that can still be

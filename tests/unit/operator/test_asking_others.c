@@ -2,6 +2,8 @@
 /* Bounded asking, beside the states of test_asking.c: what others do each second to the Services,
  * trials and runs of a job, to its status, and to a series. One job in each state, ten minutes. */
 #include "lib/time/clock.h"
+#include "operator/control/claim.h"
+#include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 #include "tests/unit/operator/asking_others.h"
 
@@ -17,6 +19,9 @@ static const char batch[] = BATCH("");
 static const char cron[] = BATCH("  schedule: {cron: \"* * * * *\"}\n");
 static const char rerun[] = BATCH("  rerun: OnChange\n");
 static const char trigger[] = BATCH("  trigger: {path: data/READY}\n");
+static const char gang[] =
+    "apiVersion: windlass.dev/v1beta1\nkind: DistTrain\nmetadata: {name: job-n0n}\nspec:\n"
+    "  workers: 2\n  image: example.com/me:1\n  command: [train, --name, job-n0n]\n  " VOLUMES "\n";
 static const char sweep[] =
     "apiVersion: windlass.dev/v1beta1\nkind: Sweep\nmetadata: {name: job-n0n}\nspec:\n"
     "  objective: {metric: loss, goal: Minimize}\n"
@@ -314,10 +319,74 @@ static void test_a_trial_that_is_stripped_before_it_begins(void) {
     asking_close();
 }
 
+/* ---- pods in another place ---- */
+
+static bool move(json_t *pod, int attempt) {
+    json_t *labels = tree_get(pod, "metadata.labels");
+    json_object_set_new(labels, "windlass.dev/attempt", json_sprintf("%d", attempt));
+    return true;
+}
+
+static bool suspend(json_t *job, int is_suspended) {
+    set_in_spec(job, "suspend", json_boolean(is_suspended));
+    return true;
+}
+
+/* The pods that are the only one of their place, or all others, that the job still owns. */
+static int owned_pods(bool is_alone) {
+    int count = 0;
+    const char *name;
+    json_t *pod;
+    json_object_foreach(api_double_all(api, "pods"), name, pod) {
+        count += is_owned(pod) && is_alone == (owned_annotation(pod, ANNOTATION_ALONE) != NULL);
+    }
+    return count;
+}
+
+/* Somebody moves all pods of a job to another attempt. The coordinator, or a gang's first pod, is
+ * not replaced, and does not run on when the job is suspended, or has ended; what may be replaced
+ * is released. All at once, or one after the other. */
+static void test_pods_in_another_place_do_not_run_on(void) {
+    enum { SOON_MS = 5000 };
+    static const struct {
+        const char *plural, *manifest;
+        bool (*stop)(json_t *job, int second);
+        bool is_at_once;
+    } rows[] = {
+        {"batchscores", batch, suspend, false}, {"batchscores", batch, end_job, false},
+        {"disttrains", gang, suspend, false},   {"disttrains", gang, end_job, false},
+        {"batchscores", batch, suspend, true},  {"batchscores", batch, end_job, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        asking_open(never);
+        asking_put(rows[i].plural, rows[i].manifest, NULL, 1);
+        asking_run(SOON_MS);
+        CHECK_INT(owned_pods(/* is_alone= */ true), 1);
+        change_all("pods", 7, move);
+        if (!rows[i].is_at_once) {
+            asking_run(SOON_MS);
+            CHECK_INT(owned_pods(/* is_alone= */ true), 1);
+        }
+        change_all(rows[i].plural, 1, rows[i].stop);
+        int64_t passes = asking_passes();
+        asking_run(SOON_MS);
+        CHECK_INT(owned_pods(/* is_alone= */ true), 0);
+        CHECK_INT(owned_pods(/* is_alone= */ false), 0);
+        CHECK(asking_passes() - passes < 30);
+        if (rows[i].stop == suspend) {
+            change_all(rows[i].plural, 0, suspend);
+            asking_run(SOON_MS);
+            CHECK_INT(owned_pods(/* is_alone= */ true), 1);
+        }
+        asking_close();
+    }
+}
+
 int main(void) {
     TEST(test_others_cause_little);
     TEST(test_another_change_does_not_wait);
     TEST(test_trials_without_annotations);
     TEST(test_a_trial_that_is_stripped_before_it_begins);
+    TEST(test_pods_in_another_place_do_not_run_on);
     return TEST_END();
 }

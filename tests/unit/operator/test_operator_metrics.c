@@ -124,9 +124,9 @@ static void test_figures_are_counted_before_they_are_stored(void) {
 static json_t *billed(int version, const char *uid, int tokens) {
     json_t *object = scored(version, uid, tokens, "Unknown");
     json_object_set_new(json_object_get(object, "metadata"), "namespace", json_string("billed"));
-    json_object_set_new(json_object_get(object, "status"), "requests",
-                        json_pack("{s:i, s:o}", "tokensOut", tokens, "cost",
-                                  json_sprintf("%d.5", tokens)));
+    json_object_set_new(
+        json_object_get(object, "status"), "requests",
+        json_pack("{s:i, s:o}", "tokensOut", tokens, "cost", json_sprintf("%d.5", tokens)));
     return object;
 }
 

@@ -3,6 +3,7 @@
 
 #include "lib/digest.h"
 #include "lib/net/tls.h"
+#include "operator/kinds/job/after/after.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,13 @@ enum {
     TOKEN_BYTES = 32,
     SUFFIX_BYTES = 4, /* of the Secret's name */
 };
+
+bool job_credentials_are_missing(const struct job_observed *observed) {
+    const json_t *object = observed->object;
+    return !observed->service && !tree_get(object, "status.credentials") &&
+           !conditions_is_finished(object) && !after_is_open(object) &&
+           !tree_bool(object, "spec.suspend", false);
+}
 
 int job_credentials_make(const json_t *object, struct credentials **ret_credentials,
                          struct error *err) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "operator/control/controller.h"
-#include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/plan.h"
 
+/* The job begins, as far as its kind says nothing else, and has none yet. Known before the plan,
+ * which would only say that it needs them. */
+bool job_credentials_are_missing(const struct job_observed *observed);
 /* The Secret's name is random, so that it never collides with one of an earlier, unconfirmed
  * creation. The caller frees the result with job_credentials_free. */
 NODISCARD int job_credentials_make(const json_t *object, struct credentials **ret_credentials,

@@ -348,14 +348,10 @@ void job_carry_out(struct reconcile *request, const struct refusals *refusals,
 
 /* ---- one pass ---- */
 
-/* Avoids a first plan whose only result, for every job that begins, would be that it needs them. */
 static bool needs_credentials(const struct job_ops *ops, const struct kept *kept,
                               const struct job_observed *observed) {
-    const json_t *object = observed->object;
-    return !observed->service && !kept->credentials &&
-           (!ops->begins || ops->begins(object, observed->options)) &&
-           !tree_get(object, "status.credentials") && !conditions_is_finished(object) &&
-           !after_is_open(object) && !tree_bool(object, "spec.suspend", false);
+    return !kept->credentials && job_credentials_are_missing(observed) &&
+           (!ops->begins || ops->begins(observed->object, observed->options));
 }
 
 static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
@@ -509,7 +505,8 @@ static void delete_owned(struct state *state, struct reconcile *request) {
 static void finish(struct state *state, struct reconcile *request, struct kept *kept,
                    const struct plan_result *plan) {
     /* What was adopted lately is not adopted again at once. */
-    if (kept->adoption.count == 0 && plan->delete_count == 0) {
+    if (kept->adoption.count == 0 && plan->delete_count == 0 &&
+        !relabelled_is_busy(&kept->relabelled)) {
         status_write_keep(&state->ended, kept->uid, &kept->status, request->monotonic_ms);
         forget(state, request);
     }
@@ -533,7 +530,7 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
-    relabelled_leave_out(pods, request->name, ops->bare_role);
+    relabelled_leave_out(&kept->relabelled, pods, request->name, ops->bare_role);
     bool is_known = false;
     const struct spec_snapshot_known known = {object, pods, kept->credentials};
     const json_t *service = spec_snapshot_choose(&known, services, &is_known);
@@ -557,6 +554,7 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
         .hold_ms = hold_ms(kept, request, service),
         .taken_away_ms = recreation_service_hold_ms(request, &kept->recreation, services),
         .pods = pods,
+        .misplaced = kept->relabelled.alone,
         .progress = progress,
         .options = request->options,
         .write_failures = &write_failures,

@@ -3,6 +3,7 @@
 
 #include "operator/control/claim.h"
 #include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
@@ -11,27 +12,62 @@
 void relabelled_release(struct relabelled *relabelled) {
     json_decref(relabelled->names);
     json_decref(relabelled->there);
+    json_decref(relabelled->misplaced);
+    json_decref(relabelled->alone);
     *relabelled = (struct relabelled){0};
 }
 
-void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but) {
-    for (size_t i = 0; i < json_array_size(vanished); i++) {
-        json_t *name = json_array_get(vanished, i);
-        if ((but && strcmp(json_string_value(name), but) == 0) ||
-            json_array_size(relabelled->names) >= RELABELLED_MAX) {
-            continue;
-        }
+static void look_for(struct relabelled *relabelled, json_t *name) {
+    if (json_array_size(relabelled->names) < RELABELLED_MAX &&
+        !tree_has_text(relabelled->names, json_string_value(name))) {
         relabelled->names = relabelled->names ?: json_array();
         json_array_append(relabelled->names, name);
     }
 }
 
-void relabelled_leave_out(json_t *pods, const char *job, const char *bare_role) {
+void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but) {
+    for (size_t i = 0; i < json_array_size(vanished); i++) {
+        json_t *name = json_array_get(vanished, i);
+        if (!but || strcmp(json_string_value(name), but) != 0) {
+            look_for(relabelled, name);
+        }
+    }
+}
+
+/* A controller that has just started never saw it in its place, so it does not vanish. */
+static void note_misplaced(struct relabelled *relabelled, json_t *pod, const json_t *known) {
+    const char *uid = tree_text(pod, "metadata.uid", "");
+    const struct pod_phase phase = pod_phase_read(pod);
+    if (!pod_phase_is_alive(&phase)) {
+        return;
+    }
+    if (owned_annotation(pod, ANNOTATION_ALONE)) {
+        relabelled->alone = relabelled->alone ?: json_array();
+        json_array_append(relabelled->alone, pod);
+        return;
+    }
+    relabelled->misplaced = relabelled->misplaced ?: json_object();
+    json_object_set_new(relabelled->misplaced, uid, json_true());
+    if (!json_object_get(known, uid)) {
+        look_for(relabelled, tree_get(pod, "metadata.name"));
+    }
+}
+
+void relabelled_leave_out(struct relabelled *relabelled, json_t *pods, const char *job,
+                          const char *bare_role) {
+    AUTO(tree_freep) json_t *known = TAKE(relabelled->misplaced);
+    json_decref(TAKE(relabelled->alone));
     for (size_t i = json_array_size(pods); i > 0; i--) {
-        if (owned_is_misplaced(json_array_get(pods, i - 1), job, bare_role)) {
+        json_t *pod = json_array_get(pods, i - 1);
+        if (owned_is_misplaced(pod, job, bare_role)) {
+            note_misplaced(relabelled, pod, known);
             json_array_remove(pods, i - 1);
         }
     }
+}
+
+bool relabelled_is_busy(const struct relabelled *relabelled) {
+    return json_array_size(relabelled->names) > 0;
 }
 
 static const char *first(const struct relabelled *relabelled) {

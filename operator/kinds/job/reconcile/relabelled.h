@@ -1,9 +1,10 @@
 /* relabelled.h: pods of a job whose labels somebody changed to those of another job, or of another
  * place than their names say: the job sees them no more and makes others, but they still run and
  * have its owner reference. A pod that vanished without having ended or having been deleted by us
- * is looked for by its name, once; if it is there and ours, it is released (control/claim.h), so
- * that it outlives the job. (One whose name the job wants again is found by that: holders.h. Pods
- * of which two must not run are singleton.h's.) */
+ * is looked for by its name, once, and so is one that is first seen in another place; if it is
+ * there and ours, it is released (control/claim.h), so that it outlives the job. (One whose name
+ * the job wants again is found by that: holders.h. Pods of which two must not run are held by
+ * singleton.h; when the job is suspended or ends, its plan deletes those in another place.) */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -16,15 +17,21 @@ enum {
 
 /* Of one job; zero at first. */
 struct relabelled {
-    json_t *names; /* of pods that vanished: the first is looked for; owned; NULL: none */
-    json_t *there; /* the first, as the cluster has it; owned; NULL: not known */
+    json_t *names;     /* of pods that vanished: the first is looked for; owned; NULL: none */
+    json_t *there;     /* the first, as the cluster has it; owned; NULL: not known */
+    json_t *misplaced; /* {UID: true} of pods in another place, of the last pass; owned */
+    json_t *alone; /* of this pass: those of them of which two must not run; owned array, or NULL */
     bool is_asked, is_releasing;
     struct retry_delay delay; /* of the first */
 };
 
 void relabelled_release(struct relabelled *relabelled);
-/* Takes the pods off the list whose labels are of another place (bare_role: owned_is_misplaced). */
-void relabelled_leave_out(json_t *pods, const char *job, const char *bare_role);
+/* Takes the pods off the list whose labels are of another place (bare_role: owned_is_misplaced).
+ * Those that are alive are looked for, or in `alone`. */
+void relabelled_leave_out(struct relabelled *relabelled, json_t *pods, const char *job,
+                          const char *bare_role);
+/* Pods are still looked for. */
+bool relabelled_is_busy(const struct relabelled *relabelled);
 /* In each pass. vanished: [NAME] (pods_seen.h), or NULL; but: a name that is looked for already, or
  * NULL. */
 void relabelled_note(struct relabelled *relabelled, const json_t *vanished, const char *but);

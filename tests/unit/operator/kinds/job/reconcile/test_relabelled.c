@@ -110,6 +110,7 @@ static void pass(const char *pods_text, const char *but) {
                                 .queries = world.queries,
                                 .pace = world.pace};
     (void)retry_pace_take(world.pace, world.now_ms);
+    relabelled_leave_out(&world.relabelled, pods, "a", "member");
     pods_seen_note(&world.seen, pods, world.now_ms, world.now_ms);
     relabelled_note(&world.relabelled, world.seen.vanished, but);
     relabelled_settle(&request, &world.relabelled, "member");
@@ -303,8 +304,11 @@ static void test_whose_labels_are_of_another_place(void) {
         bool is_misplaced = owned_is_misplaced(json_array_get(pods, 0), "a", rows[i].bare_role);
         printf("# %s %s\n", rows[i].name, rows[i].labels);
         CHECK_INT(is_misplaced, rows[i].is_misplaced);
-        relabelled_leave_out(pods, "a", rows[i].bare_role);
+        struct relabelled relabelled = {0};
+        relabelled_leave_out(&relabelled, pods, "a", rows[i].bare_role);
         CHECK_INT(json_array_size(pods), !rows[i].is_misplaced);
+        CHECK_INT(relabelled_is_busy(&relabelled), rows[i].is_misplaced);
+        relabelled_release(&relabelled);
     }
 }
 
@@ -335,6 +339,48 @@ static void test_one_in_another_place(void) {
     }
 }
 
+/* A controller that has just started sees it there, and never saw it in its place. */
+static void test_one_never_seen_in_its_place(void) {
+    static const struct {
+        const char *path, *name, *value; /* what it has besides; NULL: nothing */
+        enum error_kind fails_write;
+        int asked, released;
+        size_t alone;
+    } rows[] = {
+        {NULL, NULL, NULL, ERROR_NONE, 1, 1, 0},
+        {NULL, NULL, NULL, ERROR_CONFLICT, RELABELLED_TRIES, RELABELLED_TRIES, 0},
+        {"metadata.annotations", ANNOTATION_ALONE, "true", ERROR_NONE, 0, 0, 1},
+        {"metadata", "deletionTimestamp", "2026-01-01T00:00:00Z", ERROR_NONE, 0, 0, 0},
+        {"status", "phase", "Succeeded", ERROR_NONE, 0, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *there = parse(is_ours);
+        json_t *labels = tree_ensure_object(json_object_get(there, "metadata"), "labels");
+        json_object_set_new(labels, "windlass.dev/job", json_string("a"));
+        json_object_set_new(labels, "windlass.dev/role", json_string("member"));
+        json_object_set_new(labels, "windlass.dev/index", json_string("1"));
+        json_object_set_new(labels, "windlass.dev/attempt", json_string("2"));
+        if (rows[i].path) {
+            json_object_set_new(tree_get(there, rows[i].path), rows[i].name,
+                                json_string(rows[i].value));
+        }
+        AUTO(tree_freep) json_t *pods = json_pack("[O]", there);
+        AUTO(text_freep) char *text = json_dumps(pods, 0);
+        open_world();
+        world.there = there;
+        world.fails_write = rows[i].fails_write;
+        for (int passes = 0; passes < 30; passes++) {
+            world.now_ms += 600000;
+            bool is_released = world.released > 0 && !rows[i].fails_write;
+            pass(is_released ? "[]" : text, NULL);
+        }
+        CHECK_INT(world.asked, rows[i].asked);
+        CHECK_INT(world.released, rows[i].released);
+        CHECK_INT(json_array_size(world.relabelled.alone), rows[i].alone);
+        close_world();
+    }
+}
+
 int main(void) {
     TEST(test_one_that_is_ours);
     TEST(test_one_with_the_label_of_another_job);
@@ -344,5 +390,6 @@ int main(void) {
     TEST(test_one_that_others_released);
     TEST(test_whose_labels_are_of_another_place);
     TEST(test_one_in_another_place);
+    TEST(test_one_never_seen_in_its_place);
     return TEST_END();
 }
