@@ -340,15 +340,15 @@ void refusals_tell_deletion(const struct refusals *record, struct reconcile *req
                             const json_t *object) {
     bool is_over = conditions_is_finished(request->object) ||
                    tree_get(request->object, "metadata.deletionTimestamp");
-    struct write_failures told = is_over ? refusals_of(record) : (struct write_failures){0};
-    const struct write_failure *failure = write_failure_find_deletion(&told, object_key_of(object));
-    if (failure) {
-        AUTO(text_freep) char *what = object_key_format(failure->object);
+    size_t at = is_over ? find(record, object_key_of(object), REFUSAL_OF_DELETION) : record->count;
+    const struct refusal *entry = at < record->count ? &record->at[at] : NULL;
+    struct write_failure failure = {0};
+    if (entry && is_for_plans(entry) && is_of_object(entry, &failure)) {
+        AUTO(text_freep) char *what = object_key_format(entry->object);
         AUTO(text_freep)
-        char *note = x_printf("%.200s cannot be deleted now: %.400s", what, failure->text);
+        char *note = x_printf("%.200s cannot be deleted now: %.400s", what, entry->text);
         struct reconcile_event event = {
             .type = "Warning", .reason = "DeletionRefused", .note = note};
         event_recorder_add(request, &event);
     }
-    free(told.at);
 }
