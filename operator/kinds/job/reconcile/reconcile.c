@@ -463,6 +463,7 @@ static bool is_stripped(const struct job_ops *ops, struct reconcile *request, st
                              : cache_find(request->cache, ops->maker, request->namespace,
                                           tree_text(owner, "name", ""));
     if (!maker || strcmp(tree_text(maker, "metadata.uid", ""), tree_text(owner, "uid", "")) != 0) {
+        kept->stripped_ms = 0;
         return false;
     }
     kept->stripped_ms = kept->stripped_ms ? kept->stripped_ms : request->monotonic_ms;
