@@ -31,6 +31,7 @@ import fcntl
 import os
 import queue
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 600  # of one test without a fault; with one it may take 60 s and four times that
+PROGRAM = re.compile(r"\$\{BUILD:-build\}/(tests/[\w/]+)")  # of the tests, that a script starts
 SECONDS_TO_END = 30  # of a script that cleans up
 PATIENCE = 4  # times as long: what a busy machine may do to a test
 printing = threading.Lock()
@@ -156,8 +158,14 @@ class Tree:
         """Builds the tests' programs. The compiler's warnings about a planted fault are not errors."""
         changed = {each.path for each in mutant.changes} if mutant else ()
         targets = {"build/tests/" + words[0] for words in tests if not words[0].endswith(".sh")}
-        if any(words[0].endswith(".sh") for words in tests):
+        scripts = [words[0] for words in tests if words[0].endswith(".sh")]
+        if scripts:
             targets |= {"all"}
+        for script in scripts:
+            for path in (f"tests/{script}", f"tests/{os.path.dirname(script)}/lib.sh"):
+                if os.path.exists(f"{self.path}/{path}"):
+                    with open(f"{self.path}/{path}", encoding="utf-8") as file:
+                        targets |= {"build/" + name for name in PROGRAM.findall(file.read())}
         flags = ["CFLAGS_" + os.path.splitext(path)[0].replace("/", "_") + "=-w" for path in changed]
         return subprocess.run(["make", "-s", "-j1", *flags, *sorted(targets)], cwd=self.path, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
