@@ -110,14 +110,6 @@ void job_plan_remove_service(struct job_plan *plan) {
     }
 }
 
-void job_plan_remove_misplaced(struct job_plan *plan) {
-    const json_t *pods = plan->observed->misplaced;
-    for (size_t i = 0; i < json_array_size(pods); i++) {
-        const char *name = tree_text(json_array_get(pods, i), "metadata.name", "");
-        plan_result_delete(&plan->result, NULL, (struct object_key){"Pod", name});
-    }
-}
-
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase) {
     conditions_set(&plan->conditions, CONDITIONS_FAILED, reason,

@@ -22,13 +22,10 @@ struct job_observed {
     const json_t *service; /* its Service, with its clusterIP and our annotations */
     int64_t hold_ms; /* to wait: another replica may still reconcile it (other_leader.h); 0: none */
     int64_t taken_away_ms; /* the same: somebody deletes it again and again (recreation.h) */
-    const json_t *pods;    /* array of the job's Pods, any order */
-    /* Others of its pods, alive, of which two must not run, and whose labels somebody changed to
-     * those of another place: an array; NULL: none. */
-    const json_t *misplaced;
-    const json_t *progress;                      /* the last /progress answer; NULL: none yet */
-    const struct job_options *options;           /* what the controller was started with */
-    const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
+    const json_t *pods, *misplaced;        /* arrays of its Pods; relabelled.h's `alone`, or NULL */
+    const json_t *progress;                /* the last /progress answer; NULL: none yet */
+    const struct job_options *options;     /* what the controller was started with */
+    const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
     const struct write_failure *held; /* a pod that may run unseen (singleton.h); NULL: none */
     /* PodGroups, which are not watched: asked for again if not known to be there; NULL: none */
@@ -108,8 +105,6 @@ void job_plan_report(struct job_plan *plan, const char *type, const char *reason
 /* Asks the result to delete that pod, or the job's Service if it exists. */
 void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
 void job_plan_remove_service(struct job_plan *plan);
-/* The same of job_observed.misplaced: for a job of which nothing may run on. */
-void job_plan_remove_misplaced(struct job_plan *plan);
 /* Fails the job; the message refers to the log of that pod, which must not be NULL. */
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase);

@@ -3,6 +3,7 @@
 
 #include "operator/cluster.h"
 #include "operator/kinds/job/guard/network_policy.h"
+#include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>

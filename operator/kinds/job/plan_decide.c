@@ -3,6 +3,7 @@
 
 #include "operator/kinds/job/after/plan_after.h"
 #include "operator/kinds/job/guard/job_policy.h"
+#include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/spec.h"
 
 #include <string.h>

@@ -159,3 +159,11 @@ void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phas
         job_plan_wake(plan, phase->placed_ms + WAITING_MOUNT_MS);
     }
 }
+
+void job_plan_remove_misplaced(struct job_plan *plan) {
+    const json_t *pods = plan->observed->misplaced;
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const char *name = tree_text(json_array_get(pods, i), "metadata.name", "");
+        plan_result_delete(&plan->result, NULL, (struct object_key){"Pod", name});
+    }
+}

@@ -33,3 +33,5 @@ struct pod_phase job_plan_read_pod(const struct job_plan *plan, const json_t *po
 /* Reports why that pod does not run yet (waiting.h). */
 void job_plan_report_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
                              int wanted);
+/* Deletes job_observed.misplaced: of a job of which nothing may run on. */
+void job_plan_remove_misplaced(struct job_plan *plan);

@@ -357,6 +357,7 @@ static bool needs_credentials(const struct job_ops *ops, const struct kept *kept
 static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                     struct job_observed *observed, struct plan_result *ret_plan,
                     struct error *err) {
+    observed->misplaced = kept->relabelled.alone;
     if (needs_credentials(ops, kept, observed) &&
         job_credentials_make(request->object, &kept->credentials, err) < 0) {
         return -1;
@@ -555,7 +556,6 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
         .hold_ms = hold_ms(kept, request, service),
         .taken_away_ms = recreation_service_hold_ms(request, &kept->recreation, services),
         .pods = pods,
-        .misplaced = kept->relabelled.alone,
         .progress = progress,
         .options = request->options,
         .write_failures = &write_failures,
