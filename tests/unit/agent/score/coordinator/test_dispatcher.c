@@ -230,6 +230,15 @@ static void test_a_worker_with_another_model_ends_the_job(void) {
     house_close(&house);
 }
 
+static void store(struct house *house) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
+    while (!journal_is_stored(&house->prepared.journal) && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(dispatcher_turn(&house->dispatcher, /* at_once= */ true, &err), &err);
+        serve(house);
+    }
+}
+
 /* The image's tag leads to another release since, and a worker has started again. */
 static void test_a_worker_of_another_version_ends_the_job(void) {
     struct house house;
@@ -253,6 +262,23 @@ static void test_a_worker_of_another_version_ends_the_job(void) {
     CHECK_STR(house.dispatcher.failure.text,
               "worker w-2 has version " WINDLASS_VERSION "1 of Windlass, its coordinator " //
               WINDLASS_VERSION ": all pods of a job must use one image");
+    house_close(&house);
+}
+
+/* The next coordinator knows of which builds the workers were. */
+static void test_the_builds_of_workers_are_committed(void) {
+    struct house house;
+    house_open(&house, "out/builds");
+    visit_as(&house, 0, "w-0\",\"program\":\"" WINDLASS_VERSION " 01ab\",\"x\":\"");
+    await_workers(&house, 1);
+    say_done(&house, 0, lease_to(&house, 0));
+    serve_for(&house, 200);
+    store(&house);
+    house_close(&house);
+    house_open(&house, "out/builds");
+    CHECK_INT(json_array_size(house.prepared.journal.programs), 1);
+    CHECK_STR(json_string_value(json_array_get(house.prepared.journal.programs, 0)),
+              WINDLASS_VERSION " 01ab");
     house_close(&house);
 }
 
@@ -384,7 +410,6 @@ static int64_t tokens_in(const struct house *house) {
 static void test_the_cost_of_lost_workers_is_committed(void) {
     enum { LOST = 1500, TOKENS = 7, HOUR_MS = 3600000 };
     struct house house;
-    struct error err = {0};
     struct request_metrics metrics = {.began_ms = 1};
     request_metrics_add(&metrics, REQUESTS_TOKENS_IN, TOKENS);
     AUTO(tree_freep) json_t *told = request_metrics_json(&metrics);
@@ -407,11 +432,7 @@ static void test_the_cost_of_lost_workers_is_committed(void) {
     serve_for(&house, 200);
     CHECK_INT(tokens_in(&house), (LOST + 1) * TOKENS);
     CHECK_INT(json_object_size(house.dispatcher.progress.connected), 1);
-    int64_t end_ms = clock_monotonic_ms() + WAIT_MS;
-    while (!journal_is_stored(&house.prepared.journal) && clock_monotonic_ms() < end_ms) {
-        CHECK_OK(dispatcher_turn(&house.dispatcher, /* at_once= */ true, &err), &err);
-        serve(&house);
-    }
+    store(&house);
     socket_free(TAKE(house.visitors[0].socket));
     await_workers(&house, 0);
     CHECK_INT(json_object_size(house.dispatcher.progress.connected), 0);
@@ -429,6 +450,7 @@ int main(void) {
     TEST(test_a_lease_of_an_earlier_coordinator_does_not_count);
     TEST(test_a_worker_with_another_model_ends_the_job);
     TEST(test_a_worker_of_another_version_ends_the_job);
+    TEST(test_the_builds_of_workers_are_committed);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
     TEST(test_who_came_again_meanwhile_is_the_last_that_came);
