@@ -21,7 +21,8 @@ enum {
     SERVER_HANDSHAKE_S = 10,    /* seconds for TLS and to show the token, or to read a page */
     SERVER_READER_S = 5,        /* the same of a server with pages alone */
     SERVER_USER_S = 60,         /* the same of one that takes posts, for a user of this machine */
-    SERVER_PING_S = 3,          /* an idle connection is pinged after these seconds */
+    SERVER_PING_S = 3,          /* an idle connection is pinged after these seconds (socket.h: the
+                                   client's side) */
     SERVER_SILENCE_S = 6,       /* and closed after these further seconds without a byte */
 };
 

@@ -8,6 +8,7 @@
 #include "lib/error.h"
 
 enum {
+    /* The server's side has its own: SERVER_PING_S and SERVER_SILENCE_S in server.h. */
     SOCKET_PING_S = 3,    /* an idle connection is pinged after these seconds */
     SOCKET_SILENCE_S = 6, /* and closed after these further seconds without a byte */
     /* The pause before a new attempt is 1/SOCKET_PAUSE_DIVISOR of the time without a connection,

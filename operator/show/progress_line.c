@@ -64,14 +64,18 @@ static struct progress_numbers read_numbers(const struct progress_line *progress
     return numbers;
 }
 
+int progress_line_percent(int64_t done, int64_t total) {
+    return (int)(MIN(MAX(done, 0), total) * 100 / total);
+}
+
 void progress_line_format(const struct progress_line *progress, const json_t *status,
                           int64_t now_ms, char text[static 512]) {
     struct progress_numbers numbers = read_numbers(progress, status);
     text[0] = 0;
     add(text, "%s: %s", progress->name, object_state(status));
     if (numbers.total > 0) {
-        add(text, ": %lld of %lld %s (%lld %%)", numbers.done, numbers.total, progress->unit,
-            numbers.done * 100 / numbers.total);
+        add(text, ": %lld of %lld %s (%d %%)", numbers.done, numbers.total, progress->unit,
+            progress_line_percent(numbers.done, numbers.total));
     }
     add(text, "%s", numbers.detail);
     if (numbers.rate) {

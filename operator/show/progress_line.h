@@ -6,6 +6,9 @@
 
 #include "lib/tree.h"
 
+/* 0 to 100, rounded down. total > 0. */
+int progress_line_percent(int64_t done, int64_t total);
+
 /* The numbers of a status that are shown. All zero at first, except left_s. */
 struct progress_numbers {
     long long total, done, failed, retried, restarts;

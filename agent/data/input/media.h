@@ -36,8 +36,9 @@ struct writer;
 struct media {
     const char *name; /* the field of spec.input: "video", "files" */
     const char *unit; /* the name of its items: "frames" */
-    /* Not NULL: the input is listed and read by lines; list, count, work, join, listing_free and
-     * reader_* are NULL. */
+    /* Not NULL: the input is a list of lines, each a text that describes an item or a mini-batch
+     * (input.h), and is listed and read by these functions; list, count, work, join, listing_free
+     * and reader_* are NULL. */
     const struct input_kind *lines;
 
     /* Lists the input once, in a fixed order. Fails within 5 s with a line that names the spec's
@@ -57,10 +58,11 @@ struct media {
      * the folder, and nothing is joined. */
     bool is_packed;
     /* Called when every mini-batch is committed: makes the final outputs (video: joins the parts,
-     * copies the sound), and appends their spec paths to the JSON array `outputs`. Part i holds the
-     * items of `cells` cells of batch_items each, from item i * batch_items on; the very last cell
-     * may have fewer. A part that is missing or differs from the commit is marked is_broken, and
-     * the join fails. */
+     * copies the sound), and appends their spec paths to the JSON array `outputs`. A cell has
+     * batch_items items, the last one may have fewer. If places[cell].cells > 0, a part begins at
+     * this cell: it has the items of that number of cells, from item cell * batch_items on
+     * (part.h). A part that is missing or differs from the commit is marked is_broken, and the join
+     * fails. */
     int (*join)(const struct listing *listing, const json_t *spec, struct parts *parts,
                 int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);

@@ -1,7 +1,7 @@
 /* table.h: the input kind "table": the rows of text files (CSV, TSV, JSON Lines), one file, or the
- * files of a folder in the order of their names. A line is a mini-batch: a block of whole rows of
- * one file, with the file's change token (split.h says where it ends; spec.miniBatchBytes, at least
- * 4 KiB; 0: a block is a row):
+ * files of a folder in the order of their names. A line of the listing (input.h) is a mini-batch: a
+ * block of complete rows of one file, with a text that differs if the file has changed (split.h
+ * says where a block ends; spec.miniBatchBytes, at least 4 KiB; 0: a block is a row):
  *
  *     ["2019/a.csv",10485760,20971544,"7x17"]        file, first byte, end, token
  *

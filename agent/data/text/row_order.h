@@ -10,7 +10,7 @@ enum row_what { ROW_FIRST, ROW_SECOND, ROW_TOKEN };
 struct row_part {
     enum row_what what;
     int32_t id;   /* ROW_TOKEN */
-    uint8_t type; /* what an input of types of tokens gets */
+    uint8_t type; /* of its tokens, for an input like BERT's token_type_ids */
 };
 /* For one text, or for two. */
 struct row_order {

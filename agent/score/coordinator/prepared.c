@@ -154,7 +154,7 @@ static int try_run(struct job *job, struct prepared_job *prepared, bool has_cloc
                    .timeout_ms =
                        scorer_lease_ms(job->spec, job->timeout_ms) + (has_clock ? LATER_MS : 0),
                    .runs_once = !scorer_may_repeat(job->spec),
-                   .cells_per_second_run = scorer_cells_per_second_run(job->spec),
+                   .cells_for_second_run = scorer_cells_for_second_run(job->spec),
                    .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,

@@ -3,8 +3,9 @@
  * Used by the coordinator alone; one thread. Every event costs at most O(log n) plus the cells of
  * its lease; a cell takes 12 bytes.
  *
- * A cell is the smallest unit of a lease: a mini-batch, or (is_auto) an item. A lease is a range of
- * cells: one, or (is_auto) as many as the measured durations suggest (ledger_size.h).
+ * A cell is the smallest unit of a lease: a mini-batch, or, where the sizes of mini-batches are
+ * chosen while the job runs (ledger_options.is_auto), an item. A lease is a range of cells: one, or
+ * (is_auto) as many as the measured durations suggest (ledger_size.h).
  * docs/exactly-once.md has a cell's life cycle and what counts as a try; in short: cells are
  * WAITING, leased, accepted, committed, published; a failed range of several cells is split in
  * halves, which does not count as a try.
@@ -43,8 +44,10 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
                             struct error *err);
 
 /* Restores a record of an earlier coordinator. Called in the order of the commits, before any
- * worker joins; its cells may still be unknown. decision: DONE, PARTIAL, FAILED (the caller omits
- * PARTIAL and FAILED records of another job (metadata.uid) of this run, which are tried again).
+ * worker joins; its cells may still be unknown. decision: DONE, PARTIAL, FAILED. A run is the work
+ * that a spec describes: a job that is deleted and created again continues the same one. Of an
+ * earlier such job (another metadata.uid) the caller omits the PARTIAL and FAILED records: these
+ * cells are tried again.
  * DONE is final, PARTIAL replaces FAILED, DONE replaces both; other records are ignored. INVALID:
  * cells or items that no input can have, or, if all cells are known, that this input does not have.
  */
@@ -58,6 +61,7 @@ void ledger_retried(struct ledger *ledger, const struct ledger_record *record, b
 
 /* The record of these accepted cells has been stored. */
 void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);
+/* The files of these committed cells are in the output folder under their own names (PerFile). */
 void ledger_published(struct ledger *ledger, int64_t first, int64_t cells);
 /* The next cell from `from` on that is committed with results and not published; -1: none. */
 int64_t ledger_unpublished(const struct ledger *ledger, int64_t from);

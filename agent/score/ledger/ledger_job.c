@@ -173,9 +173,9 @@ bool ledger_is_over(const struct ledger *ledger) {
 }
 
 bool ledger_may_repeat(const struct ledger *ledger) {
-    int64_t each = ledger->options.cells_per_second_run;
+    int64_t each = ledger->options.cells_for_second_run;
     int64_t most =
-        each > 0 ? MAX(ledger->cells.known / each, (int64_t)LEDGER_SECONDS_MIN) : INT64_MAX;
+        each > 0 ? MAX(ledger->cells.known / each, (int64_t)LEDGER_SECOND_RUNS_MIN) : INT64_MAX;
     return !ledger->options.runs_once && ledger->seconds < most;
 }
 

@@ -14,7 +14,7 @@ enum {
     LEDGER_AHEAD_MS = 50,       /* leases ahead cover this time, by the measured durations */
     LEDGER_LEASE_CELLS = 10000, /* maximum of a lease */
     LEDGER_SLOW_MS = 1000,      /* no lease counts as slow before this time */
-    LEDGER_SECONDS_MIN = 8,     /* second runs that a small job may have, too */
+    LEDGER_SECOND_RUNS_MIN = 8, /* second runs that a small job may have, too */
     LEDGER_CELLS_MAX = 1 << 24,
     LEDGER_LEASE_BITS = 32, /* lease numbers are EPOCH << LEDGER_LEASE_BITS and up */
     LEDGER_EPOCH_MAX = INT32_MAX,
@@ -29,8 +29,8 @@ struct ledger_options {
     int ahead_max;                /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
     bool is_auto;                 /* leases of several cells */
     bool runs_once;               /* no second runs of a lease that has begun */
-    int64_t cells_per_second_run; /* of leases that have begun: at most one for this many cells, or
-                                     LEDGER_SECONDS_MIN in all; 0: any number */
+    int64_t cells_for_second_run; /* of leases that have begun: at most one for this many cells, or
+                                     LEDGER_SECOND_RUNS_MIN in all; 0: any number */
     bool is_partitioned;          /* each slot works through a range of its own (video) */
     int64_t errors_max;           /* failed items that do not fail the job; -1: any number */
     int64_t cell_errors_max;      /* cells with failed items that do not; -1: any number */

@@ -22,7 +22,7 @@ bool scorer_may_repeat(const json_t *spec) {
     return !tree_get(spec, "scorer.endpoint") || tree_bool(spec, "scorer.endpoint.hedge", false);
 }
 
-int64_t scorer_cells_per_second_run(const json_t *spec) {
+int64_t scorer_cells_for_second_run(const json_t *spec) {
     return tree_get(spec, "scorer.endpoint") ? 100 : 0;
 }
 

@@ -118,7 +118,7 @@ int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms);
  * run. */
 bool scorer_may_repeat(const json_t *spec);
 /* Of those: one for this many mini-batches, as each costs money; 0: any number. */
-int64_t scorer_cells_per_second_run(const json_t *spec);
+int64_t scorer_cells_for_second_run(const json_t *spec);
 /* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
 int64_t scorer_init_ms(const json_t *spec); /* time limit for a program to report that it is

@@ -5,6 +5,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/kube/watch.h"
 #include "operator/object.h"
+#include "operator/show/progress_line.h"
 #include "operator/show/text_table.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static char *progress_cell(const json_t *status) {
     }
     int full = (int)(MIN(MAX(done, 0), total) * BAR / total);
     return x_printf("[%.*s%.*s] %3d%%", full, "==========", BAR - full, "          ",
-                    (int)(MIN(MAX(done, 0), total) * 100 / total));
+                    progress_line_percent(done, total));
 }
 
 static char *left_cell(const json_t *status) {

@@ -39,10 +39,10 @@ static void test_a_slow_last_lease_runs_twice(void) {
 
 /* Second runs that cost money: one for a hundred mini-batches, but a few of a small job, too. */
 static void test_second_runs_may_be_few(void) {
-    enum { SLOW = LEDGER_SECONDS_MIN + 2, QUICK = 90 };
+    enum { SLOW = LEDGER_SECOND_RUNS_MIN + 2, QUICK = 90 };
     struct ledger_options options = plain;
     options.ahead_max = 0;
-    options.cells_per_second_run = 100;
+    options.cells_for_second_run = 100;
     struct ledger *ledger = new_ledger(options, SLOW + QUICK);
     int a = join_with(ledger, "a", SLOW), b = join_with(ledger, "b", SLOW), count = 0;
     struct ledger_lease lease, slow[SLOW];
@@ -55,7 +55,7 @@ static void test_second_runs_may_be_few(void) {
         }
     }
     CHECK_INT(count, SLOW);
-    for (int i = 0; i < LEDGER_SECONDS_MIN; i++) {
+    for (int i = 0; i < LEDGER_SECOND_RUNS_MIN; i++) {
         CHECK(grant(ledger, 2 * LEDGER_SLOW_MS, b, slow[i].first).is_second);
     }
     check_no_grant(ledger, 60000);
