@@ -2,6 +2,7 @@
 # The controller against kube-controller-manager's Job controller, on the same real API server (1.20, no limits of
 # its own): jobs to pods requested, memory, idle processor time, start to ready.
 #   JOBS=10000 FINISHED=10000 RUNNING=1000 WORKERS=1000    counts; JOBS_DEFAULT=200: for the manager's default limits
+#   OPTIONS=--no-network-policy   of our controller
 # Every job has two pods. All are created before the measured controller starts, so that neither waits for the load.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -53,7 +54,8 @@ rate() { awk -v n="$1" -v s="$2" 'BEGIN { printf "%.1f", n / s }'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 controller() { # NAMESPACE: starts one; $pid, $port
     : >"$work/log" # first: the port of an earlier one must not be read
-    "$windlass" controller --kubeconfig "$api/kubeconfig" --no-leader-election --listen 127.0.0.1:0 --namespace "$1" 2>"$work/log" &
+    "$windlass" controller --kubeconfig "$api/kubeconfig" --no-leader-election --listen 127.0.0.1:0 --namespace "$1" \
+        ${OPTIONS:-} 2>"$work/log" &
     pid=$!
     until port=$(sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/log") && [ -n "$port" ]; do sleep 0.002; done
 }
