@@ -16,6 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { PUT_TRIES = 8 };
+
 struct folder_upload {
     struct store_upload base;
     char *name;
@@ -237,7 +239,7 @@ int path_folder_upload_commit(struct store_upload *base, enum store_put_mode how
     return path_folder_sync(upload->folder_fd, upload->spec_path, err);
 }
 
-int path_folder_put(struct store *base, const char *name, const void *data, size_t size,
+static int put_once(struct store *base, const char *name, const void *data, size_t size,
                     enum store_put_mode how, struct error *err) {
     struct store_upload *upload = NULL;
     if (path_folder_upload_open(base, name, &upload, err) < 0) {
@@ -249,6 +251,23 @@ int path_folder_put(struct store *base, const char *name, const void *data, size
                      : path_folder_upload_commit(upload, how, err);
     path_folder_upload_free(upload);
     return result;
+}
+
+/* NOT_FOUND: a coordinator that has ended the run meanwhile took the temporary file for one that
+ * was left (path_leftovers.c). */
+int path_folder_put(struct store *base, const char *name, const void *data, size_t size,
+                    enum store_put_mode how, struct error *err) {
+    for (int i = 1; i < PUT_TRIES; i++) {
+        struct error cause = {0};
+        if (put_once(base, name, data, size, how, &cause) == 0) {
+            return 0;
+        }
+        if (cause.kind != ERROR_NOT_FOUND) {
+            *err = cause;
+            return -1;
+        }
+    }
+    return put_once(base, name, data, size, how, err);
 }
 
 int path_folder_remove(struct store *base, const char *name, struct error *err) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One who may write to the output exchanges a folder of it for a link to another volume, in the
  * midst of the removal of what it holds, of making folders in it, or of taking its lock: nothing of
- * the other volume is removed or written to, and nothing is made there. */
+ * the other volume is removed or written to, and nothing is made there.
+ * A coordinator that has ended the run removes temporary files, one of another coordinator's in the
+ * midst of being written, too. */
 #include "agent/store/path.h"
 #include "agent/store/path_lock.h"
 #include "agent/store/store.h"
@@ -54,6 +56,17 @@ __attribute__((visibility("default"))) int mkdir(const char *path, mode_t mode) 
 __attribute__((visibility("default"))) int mkdirat(int fd, const char *name, mode_t mode) {
     exchange();
     return REAL("mkdirat", int (*)(int, const char *, mode_t))(fd, name, mode);
+}
+
+static struct store *tidied; /* what was left in it is removed before the next link */
+__attribute__((visibility("default"))) int linkat(int fd, const char *from, int to_fd,
+                                                  const char *to, int flags) {
+    struct error err = {0};
+    if (tidied) {
+        CHECK_OK(store_remove_leftovers(TAKE(tidied), &err), &err);
+    }
+    return REAL("linkat", int (*)(int, const char *, int, const char *, int))(fd, from, to_fd, to,
+                                                                              flags);
 }
 
 static void fill(const char *in) {
@@ -178,6 +191,21 @@ static void locks_are_taken_in_their_folder(void) {
     }
 }
 
+static void a_put_goes_on_without_its_temporary_file(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *store = NULL;
+    AUTO(text_freep) char *path = path_of("out/.windlass/r/run.json");
+    AUTO(text_freep) char *text = NULL;
+    size_t size = 0;
+    CHECK_OK(store_open("vol/out", true, &store, &err), &err);
+    CHECK_OK(store_put(store, ".windlass/r/first", "{}", 2, STORE_CREATE, &err), &err);
+    tidied = store;
+    CHECK_OK(store_put(store, ".windlass/r/run.json", "{}", 2, STORE_CREATE, &err), &err);
+    CHECK(!tidied);
+    CHECK_OK(file_read(path, 100, &text, &size, &err), &err);
+    CHECK_STR(text, "{}");
+}
+
 int main(void) {
     struct error err = {0};
     AUTO(text_freep) char *out = NULL;
@@ -188,6 +216,7 @@ int main(void) {
     TEST(tries_are_removed);
     TEST(folders_are_made);
     TEST(locks_are_taken_in_their_folder);
+    TEST(a_put_goes_on_without_its_temporary_file);
     CHECK_OK(file_remove_tree(folder, &err), &err);
     return TEST_END();
 }
