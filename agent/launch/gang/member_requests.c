@@ -301,14 +301,18 @@ static char *read_reports(struct member *member, const struct agent_request *req
     return buffer_take(&text, NULL);
 }
 
+/* Of a program that has outlived its round, or the agent that started it. A new agent's first round
+ * may have the number of the one before it. */
+static bool is_late(const struct member *member, const struct agent_request *request) {
+    return request->is_left_behind || (request->round && request->round != member->round);
+}
+
 /* Accepts the reports of rank 0 and of the command's lines (-1); the hub knows whether a rank has
- * reported them itself. Reports belong to a round; those of a program that has outlived its own are
- * dropped, as are those while none runs. */
+ * reported them itself. Late ones are dropped, as are those while no round runs. */
 static void take_reports(struct member *member, const struct agent_request *request) {
-    bool is_late = request->round && request->round != member->round;
-    AUTO(text_freep)
-    char *lines = read_reports(member, request, request->rank <= 0 && !is_late);
-    member->active_rank = member->round && !is_late ? MAX(request->rank, 0) : member->active_rank;
+    bool counts = !is_late(member, request);
+    AUTO(text_freep) char *lines = read_reports(member, request, request->rank <= 0 && counts);
+    member->active_rank = member->round && counts ? MAX(request->rank, 0) : member->active_rank;
     if (!*lines || !member->round || !member->job->objective.name[0]) {
         agent_socket_answer(member->requests, request->id, 0, "");
         return;
@@ -332,8 +336,7 @@ static void send_waits(struct member *member) {
 
 /* It counts as progress: a rank that retries does not hang. */
 static void take_waits(struct member *member, const struct agent_request *request) {
-    bool is_late = !member->round || (request->round && request->round != member->round);
-    if (request->rank == 0 && !is_late) {
+    if (request->rank == 0 && member->round && !is_late(member, request)) {
         member->active_rank = 0;
         member->waits_round = member->round;
         snprintf(member->waits, sizeof member->waits, "%s", request->text);

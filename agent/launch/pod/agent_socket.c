@@ -38,7 +38,31 @@ struct agent_socket {
     struct client *clients;
     size_t count;
     int64_t last_id;
+    long long started; /* this process */
 };
+
+/* When the process started, in ticks since the machine did; 0: unknown (proc_pid_stat(5), field 22,
+ * which is the twentieth after the name). */
+static long long started(pid_t pid) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    text[size] = 0;
+    const char *at = strrchr(text, ')');
+    for (int i = 0; at && i < 20; i++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at ? strtoll(at, NULL, 10) : 0;
+}
+
+static bool is_left_behind(const struct agent_socket *socket, pid_t pid) {
+    long long then = started(pid);
+    return then > 0 && then < socket->started;
+}
 
 int agent_socket_open(const char *path, struct agent_socket **ret_socket, struct error *err) {
     int fd = unix_path_bind(path, SOCK_STREAM, err);
@@ -53,6 +77,7 @@ int agent_socket_open(const char *path, struct agent_socket **ret_socket, struct
     struct agent_socket *socket = x_calloc(1, sizeof *socket);
     socket->fd = fd;
     socket->path = x_strdup(path);
+    socket->started = started(getpid());
     *ret_socket = socket;
     return 0;
 }
@@ -183,6 +208,7 @@ bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_re
             return agent_socket_take(socket, ret_request);
         }
         client->is_start = request.kind == AGENT_REQUEST_START;
+        request.is_left_behind = is_left_behind(socket, request.pid);
         *ret_request = request;
         return true;
     }

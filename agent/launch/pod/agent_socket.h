@@ -40,6 +40,9 @@ struct agent_request {
     enum agent_request_kind kind;
     const char *host, *text; /* borrowed until the next call */
     pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
+    /* The client has run longer than this agent: an earlier agent of this pod started it, was
+     * killed and left it behind. False where its process cannot be seen from here. */
+    bool is_left_behind;
     int rank, code;
     int size;           /* of the rank's launch (gang_proof.h); 0: unknown */
     int64_t round;      /* REPORT, POSTED: in which the client was started; 0: unknown */

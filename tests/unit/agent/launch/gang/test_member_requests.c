@@ -8,9 +8,12 @@
 #include "lib/time/clock.h"
 #include "tests/test.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ANSWER_MS = 60000, LINE_BYTES = 512 << 10 };
 
@@ -165,6 +168,49 @@ static void the_objective_has_one_source(void) {
     check_source(NULL, file, "0 loss 3 -1\n0 acc 1 -1\n0 loss 3 -1\n0 acc 1 -1\n");
 }
 
+/* A rank that outlives its agent reports to the next one, in whose first round it cannot be told by
+ * the round's number. */
+static void who_was_left_behind_does_not_report(void) {
+    int begins[2], ends[2];
+    CHECK(pipe2(begins, O_CLOEXEC) == 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    pid_t rank = fork();
+    if (rank == 0) {
+        struct asked asked = {.kind = AGENT_REQUEST_REPORT, .text = "0 loss 3 64\n"};
+        char byte = 0;
+        _exit(read(begins[0], &byte, 1) == 1 && (ask(&asked), asked.result == 0) &&
+                      write(ends[1], &byte, 1) == 1
+                  ? 0
+                  : 1);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* several ticks */
+    pid_t agent = fork();
+    if (agent == 0) {
+        const struct launch_job job = {.objective.name = "loss", .pattern = ""};
+        struct member member = {.round = 3, .active_rank = -1, .job = &job};
+        struct error err = {0};
+        char byte = 0;
+        AUTO(buffer_release) struct buffer heard;
+        buffer_init(&heard, 1 << 10);
+        member.reports_end = &member.reports;
+        member.link = link_new(hear_reports, &heard);
+        link_resume(member.link, 0);
+        if (agent_socket_open(path, &member.requests, &err) < 0 || write(begins[1], "x", 1) != 1) {
+            _exit(1);
+        }
+        for (int64_t end_ms = clock_monotonic_ms() + ANSWER_MS;
+             read(ends[0], &byte, 1) != 1 && clock_monotonic_ms() < end_ms;) {
+            member_serve_requests(&member);
+        }
+        _exit(byte == 'x' && heard.size == 0 && member.active_rank == -1 ? 0 : 2);
+    }
+    int status = -1;
+    CHECK(waitpid(agent, &status, 0) == agent);
+    CHECK_INT(status, 0);
+    CHECK(waitpid(rank, &status, 0) == rank);
+    CHECK_INT(status, 0);
+    close(begins[0]), close(begins[1]), close(ends[0]), close(ends[1]);
+}
+
 int main(void) {
     char template[] = "/tmp/test_member_requests-XXXXXX";
     struct error ignored = {0};
@@ -177,6 +223,7 @@ int main(void) {
     TEST(what_was_said_last_is_sent);
     TEST(what_is_posted_is_progress);
     TEST(the_objective_has_one_source);
+    TEST(who_was_left_behind_does_not_report);
     (void)!file_remove_tree(folder, &ignored);
     free(path);
     return TEST_END();
