@@ -168,8 +168,8 @@ static void the_objective_has_one_source(void) {
     check_source(NULL, file, "0 loss 3 -1\n0 acc 1 -1\n0 loss 3 -1\n0 acc 1 -1\n");
 }
 
-/* A rank that outlives its agent reports to the next one, in whose first round it cannot be told by
- * the round's number. */
+/* A rank that outlives its agent reports to the next one, whose first round may have the number of
+ * the rank's. */
 static void who_was_left_behind_does_not_report(void) {
     int begins[2], ends[2];
     CHECK(pipe2(begins, O_CLOEXEC) == 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
