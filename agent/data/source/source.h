@@ -10,8 +10,8 @@ typedef void source_leave(void *context, const char *name);
 struct source {
     struct store *store; /* the folder, or the folder of the file */
     char *file;          /* the file's name in the store; NULL: a folder */
-    /* Called by source_list for what it leaves out: hidden names that the pattern covers, hidden
-     * folders, and what is not a file; NULL: not asked. */
+    /* Called by source_list for what it leaves out: names that begin with a dot and would match the
+     * pattern otherwise, folders that begin with a dot, and what is not a file; NULL: not asked. */
     source_leave *leave;
     void *leave_context;
 };

@@ -28,7 +28,8 @@ struct scorer_options {
     /* The following are for workers; the coordinator, which only calls try_out, does not set
      * them. */
     const char *secret; /* of the job, for the scorer alone; NULL: none */
-    const char *certificate_pem, *certificate_key_pem; /* for servers that ask for one; the same */
+    /* The job's client certificate and its key, for servers that ask for one; NULL: none. */
+    const char *certificate_pem, *certificate_key_pem;
     struct scorer *first; /* of the same worker, opened before, which lives as long; NULL: none */
     const char *job, *worker;
     int slot, gpus; /* gpus: of the whole worker */
@@ -56,7 +57,7 @@ struct scorer_task {
 
 struct scorer_count {
     int64_t items, failed; /* items includes the failed ones */
-    int64_t final;         /* of the failed ones: item.is_final */
+    int64_t final;         /* of the failed ones: another try would fail, too (item.is_final) */
 };
 
 struct scorer_kind {
@@ -117,7 +118,8 @@ int64_t scorer_lease_ms(const json_t *spec, int64_t timeout_ms);
 /* Whether an idle slot may run a slow lease a second time: false for scorers that cost money per
  * run. */
 bool scorer_may_repeat(const json_t *spec);
-/* Of those: one for this many mini-batches, as each costs money; 0: any number. */
+/* At most one second run of a slow lease for each number of mini-batches that this returns, where
+ * requests to a model server cost money; 0: no limit. */
 int64_t scorer_cells_for_second_run(const json_t *spec);
 /* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
