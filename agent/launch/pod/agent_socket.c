@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/pod/agent_socket.h"
 
+#include "agent/launch/pod/process.h"
 #include "agent/launch/pod/unix_path.h"
 #include "lib/buffer.h"
 
@@ -41,20 +42,13 @@ struct agent_socket {
     long long started; /* this process */
 };
 
-/* When the process started, in ticks since the machine did; 0: unknown (proc_pid_stat(5), field 22,
- * which is the twentieth after the name). */
+/* When the process started, in ticks since the machine did; 0: unknown (field 22). */
 static long long started(pid_t pid) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file) {
-        fclose(file);
-    }
-    text[size] = 0;
-    const char *at = strrchr(text, ')');
-    for (int i = 0; at && i < 20; i++) {
-        at = strchr(at + 1, ' ');
+    char text[PROCESS_STAT_MAX];
+    const char *at = process_stat(pid, text);
+    for (int field = 3; at && field < 22; field++) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
     }
     return at ? strtoll(at, NULL, 10) : 0;
 }

@@ -201,17 +201,23 @@ void process_kill(struct process *process) {
     }
 }
 
-static char state_of(pid_t pid) {
-    char path[64], text[512];
+const char *process_stat(pid_t pid, char text[static PROCESS_STAT_MAX]) {
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    size_t size = file ? fread(text, 1, PROCESS_STAT_MAX - 1, file) : 0;
     if (file) {
         fclose(file);
     }
     text[size] = 0;
     const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+    return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
+}
+
+static char state_of(pid_t pid) {
+    char text[PROCESS_STAT_MAX];
+    const char *fields = process_stat(pid, text);
+    return fields ? *fields : 0;
 }
 
 pid_t process_find_suspended(const struct process *process) {

@@ -8,6 +8,8 @@
 
 #include <sys/types.h>
 
+enum { PROCESS_STAT_MAX = 1024 };
+
 struct process {
     pid_t pid;           /* 0: none */
     int fd;              /* a pidfd */
@@ -23,6 +25,9 @@ NODISCARD int process_start(const char *const *words, char **variables, struct p
 /* Kills what is left of it (its group, and descendants outside the group) and closes the pipes.
  * Safe for a process that has ended or never started. */
 void process_kill(struct process *process);
+/* The fields of /proc/PID/stat from the third on, the state (proc_pid_stat(5)), in `text`; NULL:
+ * there is no such process. */
+const char *process_stat(pid_t pid, char text[static PROCESS_STAT_MAX]);
 /* The pid of a suspended process (SIGSTOP, SIGTTIN) among it and its descendants; 0: none. */
 pid_t process_find_suspended(const struct process *process);
 /* Kills the program and its group, but no descendant outside the group, and waits for the program.

@@ -2,7 +2,7 @@
 // What ONNX Runtime makes of items (deliver.py).
 //   node deliver.cjs ONNXRUNTIME-NODE MODEL.onnx RUNS.json
 // RUNS: [{INPUT: {type, dims, data: [...]}}, ...]; whole numbers of 64 bits as texts, float16 as its bits. Prints [{OUTPUT: [...]}, ...]:
-// all values of an output in a row, or null where it is no tensor.
+// all values of an output in a row, or null where it is not a tensor.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -33,7 +33,7 @@ function number(type, value) {
         const made = {};
         for (const [name, value] of Object.entries(feeds)) made[name] = tensor(value);
         const results = {};
-        // An output that is no tensor, such as a list of maps, cannot be fetched here: the others can.
+        // An output that is not a tensor, such as a list of maps, cannot be fetched here: the others can.
         const wanted = session.outputMetadata ? session.outputMetadata.filter((one) => one.isTensor).map((one) => one.name) : session.outputNames;
         for (const [name, value] of Object.entries(await session.run(made, wanted))) {
             results[name] = Array.from(value.data, (v) => number(value.type, v)).map((v) => (Number.isFinite(v) || typeof v === 'string' ? v : String(v)));
