@@ -112,14 +112,20 @@ spec:
   trainer:
     model: {new: CNN, classes: 4, shape: [1, 8, 8]}
     data: {train: {synthetic: {count: 256, classes: 4, shape: [1, 8, 8]}}}
-    epochs: 40
+    epochs: 100
     batchSize: 32
     optimizer: {learningRate: "0.01"}
     checkpoint: {everySeconds: 1, keep: 2}
     output: {path: out/train}
   volumes: [{name: out, hostPath: {path: $work/out}}]
 M
+    clock train -7200
     starts train
+    # (Both look at their start and at their end: what they are to see waits for them, however short the training is.)
+    have_seen() { grep -qx -e "windlass $1" "$work/train.seen" && grep -qx -e "windlass-trainer $1" "$work/train.seen"; }
+    until_true_while $run 60 have_seen -7200
+    clock train 7200
+    until_true_while $run 60 have_seen 7200
     ends train
     check "a training whose clock is set by hours succeeds (code $code)" [ $code = 0 ]
     check "windlass saw it, too" saw train windlass
