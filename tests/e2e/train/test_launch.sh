@@ -383,8 +383,8 @@ mpich_job() {
     codes=" $code"
     for i in 1 2; do ends $i; codes="$codes $code"; done
 }
-# (Debian's MPICH hangs in MPI_Finalize once in twenty runs: one rank in ucp_worker_progress, the ranks it waits
-# for in PMI's barrier. So a job that hangs gets two more tries, and one that fails gets none.)
+# (Debian's MPICH alone hangs in MPI_Finalize, one rank in ucp_worker_progress, the ranks it waits for in PMI's
+# barrier; sum.c makes that rare. So a job that hangs gets two more tries, and one that fails gets none.)
 mpich_sums() {
     local _
     for _ in 1 2 3; do
