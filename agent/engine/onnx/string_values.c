@@ -25,6 +25,7 @@ static const struct {
     {OP_ML_LABEL_ENCODER, "keys_strings", "keys_int64s", true},
     {OP_ML_LABEL_ENCODER, "values_strings", "values_int64s", true},
     {OP_ML_LINEAR_CLASSIFIER, "classlabels_strings", "classlabels_ints", false},
+    {OP_ML_SVM_CLASSIFIER, "classlabels_strings", "classlabels_ints", false},
     {OP_ML_TREE_ENSEMBLE_CLASSIFIER, "classlabels_strings", "classlabels_int64s", false},
 };
 
@@ -119,6 +120,10 @@ int string_values_constant(struct graph *graph, struct protobuf message, struct 
     return 0;
 }
 
+static bool is_string(const struct graph *graph, const struct node *node, int input) {
+    return node->inputs[input] >= 0 && graph->values[node->inputs[input]].is_string;
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 /* Replaces the attribute of this name, or appends it. */
@@ -151,7 +156,87 @@ static void put_list(struct graph *graph, struct node *node, const struct attrib
     put(graph, node, &list);
 }
 
+/* ---- encoders of other versions ------------------------------------------------------------- */
+
+/* The same attribute under another name; nothing if the node lacks it. */
+static void put_as(struct graph *graph, struct node *node, const char *from, const char *to) {
+    const struct attribute *found = node_attribute(node, from);
+    struct attribute copy = found ? *found : (struct attribute){0};
+    copy.name = to;
+    if (found) {
+        put(graph, node, &copy);
+    }
+}
+
+/* 0, 1, 2, ...: as many as the node has classes. */
+static void put_places(struct graph *graph, struct node *node, const char *name) {
+    size_t count = node_attribute(node, "classes_strings")->count;
+    int64_t *places = arena_array(&graph->arena, count, sizeof *places);
+    for (size_t i = 0; i < count; i++) {
+        places[i] = (int64_t)i;
+    }
+    const struct attribute list = {
+        .name = name, .kind = ATTRIBUTE_INTEGERS, .text = "", .count = count, .integers = places};
+    put(graph, node, &list);
+}
+
+/* A tensor's elements as the list, or if it is the default as the number, of their type. */
+static int put_elements(struct graph *graph, struct node *node, const char *from,
+                        const char *numbers, const char *integers, struct error *err) {
+    const struct attribute *found = node_attribute(node, from);
+    if (!found || found->kind != ATTRIBUTE_TENSOR) {
+        return 0; /* node_check refuses another kind */
+    }
+    const struct tensor *tensor = &found->tensor;
+    bool is_float = tensor->type == TENSOR_FLOAT32, is_default = strstr(from, "default") != NULL;
+    struct attribute put_it = {.name = is_float ? numbers : integers,
+                               .kind = is_float ? ATTRIBUTE_NUMBERS : ATTRIBUTE_INTEGERS,
+                               .text = "",
+                               .count = (size_t)shape_count(&tensor->shape),
+                               .numbers = is_float ? tensor->data : NULL,
+                               .integers = is_float ? NULL : tensor->data};
+    if (!is_float && tensor->type != TENSOR_INT64) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"%s\" is %s, only float32 and int64 are supported", from,
+                         tensor_type_name(tensor->type));
+    }
+    if (is_default) {
+        if (put_it.count != 1) {
+            return error_set(err, ERROR_INVALID, "attribute \"%s\" has %zu elements, 1 is expected",
+                             from, put_it.count);
+        }
+        put_it.kind = is_float ? ATTRIBUTE_NUMBER : ATTRIBUTE_INTEGER;
+        put_it.number = is_float ? put_it.numbers[0] : 0;
+        put_it.integer = is_float ? 0 : put_it.integers[0];
+    }
+    put(graph, node, &put_it);
+    return 0;
+}
+
+/* Lists as LabelEncoder of version 2 has them, for CategoryMapper, for version 1, which both work
+ * from strings to numbers or back, and for the tensors of version 4. */
+static int put_encoder(struct graph *graph, struct node *node, struct error *err) {
+    bool reads = node->input_count && is_string(graph, node, 0);
+    if (string_values_has(node, "cats_strings")) {
+        put_as(graph, node, "cats_strings", reads ? "keys_strings" : "values_strings");
+        put_as(graph, node, "cats_int64s", reads ? "values_int64s" : "keys_int64s");
+    } else if (string_values_has(node, "classes_strings")) {
+        put_as(graph, node, "classes_strings", reads ? "keys_strings" : "values_strings");
+        put_places(graph, node, reads ? "values_int64s" : "keys_int64s");
+    }
+    return put_elements(graph, node, "keys_tensor", "keys_floats", "keys_int64s", err) < 0 ||
+                   put_elements(graph, node, "values_tensor", "values_floats", "values_int64s",
+                                err) < 0 ||
+                   put_elements(graph, node, "default_tensor", "default_float", "default_int64",
+                                err) < 0
+               ? -1
+               : 0;
+}
+
 int string_values_attributes(struct graph *graph, struct node *node, struct error *err) {
+    if (node->op->id == OP_ML_LABEL_ENCODER && put_encoder(graph, node, err) < 0) {
+        return -1;
+    }
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         const struct attribute *strings = node_attribute(node, lists[i].strings);
         if (node->op->id != lists[i].op || !strings || strings->kind != ATTRIBUTE_STRINGS ||
@@ -207,10 +292,6 @@ static bool looks_up(const struct node *node) {
            (node->op->id == OP_ML_LABEL_ENCODER && string_values_has(node, "keys_strings"));
 }
 
-static bool is_string(const struct graph *graph, const struct node *node, int input) {
-    return node->inputs[input] >= 0 && graph->values[node->inputs[input]].is_string;
-}
-
 int string_values_node(struct graph *graph, const struct node *node, struct error *err) {
     bool moves = is_move(node), finds = looks_up(node);
     bool joins = node->op->id == OP_CONCAT, first = node->input_count && is_string(graph, node, 0);
@@ -256,15 +337,21 @@ static const struct node *maker_of(const struct graph *graph, int value, int *re
     return NULL;
 }
 
+/* An SVM without probabilities has a score for each pair of classes, not for each class. */
+static bool has_pairs(const struct node *node) {
+    return node->op->id == OP_ML_SVM_CLASSIFIER && !string_values_has(node, "prob_a");
+}
+
 /* The node that has the names of this value's columns. */
 static const struct node *namer_of(const struct graph *graph, int value) {
     int output = 0;
     const struct node *node = maker_of(graph, value, &output);
     for (int steps = 0; node && node->input_count && steps < STEPS_MAX; steps++) {
         bool is_scores = node->op->id == OP_ML_LINEAR_CLASSIFIER ||
+                         node->op->id == OP_ML_SVM_CLASSIFIER ||
                          node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;
         if (is_scores) {
-            return output == 1 ? node : NULL;
+            return output == 1 && !has_pairs(node) ? node : NULL;
         }
         if (node->op->id != OP_IDENTITY && node->op->id != OP_CAST &&
             node->op->id != OP_ML_NORMALIZER) {

@@ -108,6 +108,7 @@ static double of_search(const struct node *node, const struct fact *x, const cha
 
 static double of_ml(const struct node *node, const struct fact *x) {
     struct ml_linear linear;
+    struct ml_svm svm;
     struct error err = {0};
     switch (node->op->id) {
     case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
@@ -118,6 +119,11 @@ static double of_ml(const struct node *node, const struct fact *x) {
         return ml_linear_read(node, &linear, &err) < 0
                    ? 0
                    : rows_of(x) * (double)linear.features * (double)linear.targets;
+    case OP_ML_SVM_CLASSIFIER:
+    case OP_ML_SVM_REGRESSOR:
+        return ml_svm_read(node, &svm, &err) < 0
+                   ? 0
+                   : rows_of(x) * (double)svm.vectors * (double)(svm.features + svm.classes);
     case OP_ML_LABEL_ENCODER:
         return of_search(node, x, "keys_int64s", "keys_floats");
     case OP_ML_ONE_HOT_ENCODER:

@@ -72,6 +72,7 @@ static int type_of_microsoft(const struct node *node, const enum tensor_type *in
 static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
     switch (node->op->id) {
     case OP_ML_LINEAR_CLASSIFIER:
+    case OP_ML_SVM_CLASSIFIER:
     case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
         return output ? TENSOR_FLOAT32 : TENSOR_INT64;
     case OP_ML_LABEL_ENCODER:

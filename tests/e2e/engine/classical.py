@@ -66,6 +66,10 @@ def classifier_tail(labels, scores, classes):
             ml("ZipMap", [scores], ["output_probability"], classlabels_int64s=classes)]
 
 
+def floats(values):
+    return [float(value) for value in np.ravel(values)]
+
+
 class Case:
     """One folder."""
 
@@ -248,8 +252,6 @@ def linear_cases(folder, random):
     train, test = x[:300], x[300:]
     classes = scores[:300].argmax(axis=1)
 
-    def floats(values):
-        return [float(value) for value in np.ravel(values)]
     for name, wanted, transform in (("logistic-two", (classes > 0).astype(int), "LOGISTIC"),
                                     ("logistic-classes", classes, "SOFTMAX")):
         case = Case(folder, name)
@@ -535,6 +537,12 @@ def column_cases(folder, random):
                ml("Imputer", ["X"], ["filled"], imputed_value_int64s=[100, 200], replaced_value_int64=3)],
               {"hot": FLOAT, "codes": INT64, "values": FLOAT, "filled": INT64}, kinds, 2)
 
+    case = Case(folder, "tensors")  # from version 4 on
+    case.wanted = {"codes": np.vectorize(lambda key: table.get(key, 99))(kinds)}
+    lists = {"keys": list(table), "values": list(table.values()), "default": [99]}
+    case.save([ml("LabelEncoder", ["X"], ["codes"], **{f"{key}_tensor": numpy_helper.from_array(np.array(list_, "i8"), key)
+                                                       for key, list_ in lists.items()})], {"codes": INT64}, kinds, 5)
+
 
 def text_case(folder, random):
     """A churn model whose labels are strings: its scores are usable, and ONNX Runtime has them, too."""
@@ -566,3 +574,5 @@ def make(folder, seed):
 
 if __name__ == "__main__":
     make(sys.argv[1], int(sys.argv[2]))
+    from classical_svm import svm_cases  # which reads this file as a module
+    svm_cases(sys.argv[1], np.random.default_rng(int(sys.argv[2])))

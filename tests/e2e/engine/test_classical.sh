@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Classical models (ai.onnx.ml): xgboost's and sklearn's, and random trees of all modes, aggregate functions and
-# transforms, made by classical.py. Labels equal those of the libraries, scores up to float32's rounding, and the plain
+# Classical models (ai.onnx.ml): xgboost's and sklearn's (trees, linear models, support vector machines), and random trees of all
+# modes, aggregate functions and transforms, made by classical.py. Labels equal those of the libraries, scores up to float32's rounding, and the plain
 # kernels' bits; also those of ONNX Runtime, if npm can install it. `make soak` (SOAK_ROUNDS): that many seeds.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

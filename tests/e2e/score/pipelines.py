@@ -193,9 +193,12 @@ def make(folder, seed):
                 default_string="else"),
              ml("LabelEncoder", ["region"], ["number"], keys_strings=["r1", "else", "r0"], values_floats=[10.5, -2, 3],
                 default_float=99.0),
+             ml("CategoryMapper", ["town"], ["place"], cats_strings=some, cats_int64s=[7 * i - 9 for i in range(len(some))],
+                default_int64=-50),
+             helper.make_node("Cast", ["place"], ["place_float"], to=FLOAT),
              ml("OneHotEncoder", ["region"], ["hot"], cats_strings=["r2", "else"]),
              helper.make_node("Reshape", ["hot", "wide"], ["flat"]),
-             helper.make_node("Concat", ["number", "flat"], ["variable"], axis=1)]
+             helper.make_node("Concat", ["number", "place_float", "flat"], ["variable"], axis=1)]
     save(folder, "encoders", nodes, [("wide", np.array([-1, 2]))], {"town": STRING}, rows, {"variable": FLOAT}, None, None)
 
 

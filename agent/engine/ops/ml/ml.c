@@ -228,6 +228,7 @@ static int make_trees(struct node *node, struct arena *arena, struct error *err)
 
 static int check(struct node *node, struct arena *arena, struct error *err) {
     struct ml_linear linear;
+    struct ml_svm svm;
     switch (node->op->id) {
     case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
     case OP_ML_TREE_ENSEMBLE_REGRESSOR:
@@ -235,6 +236,9 @@ static int check(struct node *node, struct arena *arena, struct error *err) {
     case OP_ML_LINEAR_CLASSIFIER:
     case OP_ML_LINEAR_REGRESSOR:
         return ml_linear_read(node, &linear, err);
+    case OP_ML_SVM_CLASSIFIER:
+    case OP_ML_SVM_REGRESSOR:
+        return ml_svm_read(node, &svm, err);
     case OP_ML_LABEL_ENCODER:
         return check_label_encoder(node, err);
     case OP_ML_ONE_HOT_ENCODER:

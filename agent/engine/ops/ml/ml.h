@@ -1,6 +1,6 @@
-/* ml.h: the operators of ai.onnx.ml, for classical models: trees, linear models, and the
- * preprocessing of a table's columns. Source: ONNX's Operators-ml.md, versions 1 to 4 of the
- * domain; where it is vague, we follow ONNX Runtime, with the exceptions given here and in
+/* ml.h: the operators of ai.onnx.ml, for classical models: trees, linear models, support
+ * vector machines, and the preprocessing of a table's columns. Source: ONNX's Operators-ml.md;
+ * where it is vague, we follow ONNX Runtime, with the exceptions given here and in
  * device/cpu/ml/ml.h.
  *
  * Inputs are rows [n, features]; an input with one dimension is one row. Labels are int64; strings
@@ -60,6 +60,29 @@ struct ml_linear {
 NODISCARD int ml_linear_read(const struct node *node, struct ml_linear *ret_linear,
                              struct error *err);
 
+/* With gamma, shift and degree of kernel_params, a row x and a vector v: LINEAR is x v, POLY is
+ * (gamma x v + shift)^degree, RBF is exp(-gamma |x - v|^2), SIGMOID is tanh(gamma x v + shift). */
+enum ml_kernel { ML_KERNEL_LINEAR, ML_KERNEL_POLY, ML_KERNEL_RBF, ML_KERNEL_SIGMOID };
+
+/* SVMRegressor, SVMClassifier. A classifier decides between each two classes, in the order 0 1,
+ * 0 2, ..., 1 2, ...: above 0 is the first of them, and the class with the most of these votes is
+ * the label. Its scores are those of the classes with prob_a and prob_b, else the decisions; of
+ * two classes -s and s, whose decision s is (as ONNX Runtime has it). */
+struct ml_svm {
+    enum ml_kernel kernel;
+    double gamma, shift, degree;
+    int64_t classes, pairs; /* 0: a regressor */
+    int64_t vectors, features, scores;
+    const float *support;         /* [vectors, features], class by class */
+    const float *coefficients;    /* [classes - 1, vectors], a regressor's [vectors]; the vectors of
+                                     class i have those against j in row j, or j - 1 if i < j */
+    const float *rho;             /* [pairs], a regressor's [1] */
+    const float *prob_a, *prob_b; /* [pairs]; NULL: no probabilities */
+    const int64_t *sizes;         /* [classes]: the vectors of each */
+    bool is_one_class;            /* a regressor gives 1 above 0, else -1 */
+};
+NODISCARD int ml_svm_read(const struct node *node, struct ml_svm *ret_svm, struct error *err);
+
 /* A list of numbers for columns: one for all columns, or one per column. NULL and 0 if absent. */
 const float *ml_numbers(const struct node *node, const char *name, size_t *ret_count);
 
@@ -67,6 +90,8 @@ NODISCARD int infer_ml_trees(const struct node *node, const struct fact *const *
                              struct fact *outputs, struct error *err);
 NODISCARD int infer_ml_linear(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);
+NODISCARD int infer_ml_svm(const struct node *node, const struct fact *const *inputs,
+                           struct fact *outputs, struct error *err);
 /* Scaler, Normalizer: the output is float32 with the input's shape. */
 NODISCARD int infer_ml_float(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);

@@ -32,12 +32,31 @@ static const struct attribute_rule imputer_rules[] = {
     {"replaced_value_int64", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+/* Version 2's lists, which every version has after it was read (onnx/string_values.h). */
+#define ENCODER_RULES                                                                              \
+    {"default_float", NUMBER, NULL, 0, 0}, {"default_int64", INTEGER, NULL, 0, 0},                 \
+        {"default_string", TEXT, NULL, 0, 0}, {"keys_floats", NUMBERS, NULL, 0, 0},                \
+        {"keys_int64s", INTEGERS, NULL, 0, 0}, {"values_floats", NUMBERS, NULL, 0, 0},             \
+        {"values_int64s", INTEGERS, NULL, 0, 0}, {"keys_strings", TEXTS, NULL, 0, 0}, {            \
+        "values_strings", TEXTS, NULL, 0, 0                                                        \
+    }
 static const struct attribute_rule label_encoder_rules[] = {
-    {"default_float", NUMBER, NULL, 0, 0},   {"default_int64", INTEGER, NULL, 0, 0},
-    {"default_string", TEXT, NULL, 0, 0},    {"keys_floats", NUMBERS, NULL, 0, 0},
-    {"keys_int64s", INTEGERS, NULL, 0, 0},   {"values_floats", NUMBERS, NULL, 0, 0},
-    {"values_int64s", INTEGERS, NULL, 0, 0}, {"keys_strings", TEXTS, NULL, 0, 0},
-    {"values_strings", TEXTS, NULL, 0, 0},   {NULL, INTEGER, NULL, 0, 0},
+    ENCODER_RULES,
+    {"default_tensor", TENSOR, NULL, 0, 0},
+    {"keys_tensor", TENSOR, NULL, 0, 0},
+    {"values_tensor", TENSOR, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule first_encoder_rules[] = {
+    ENCODER_RULES,
+    {"classes_strings", TEXTS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule category_rules[] = {
+    ENCODER_RULES,
+    {"cats_int64s", INTEGERS, NULL, 0, 0},
+    {"cats_strings", TEXTS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
 };
 static const struct attribute_rule linear_classifier_rules[] = {
     {"classlabels_ints", INTEGERS, NULL, 0, 0},
@@ -66,6 +85,27 @@ static const struct attribute_rule one_hot_rules[] = {
 static const struct attribute_rule scaler_rules[] = {
     {"offset", NUMBERS, NULL, 0, 0},
     {"scale", NUMBERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+#define SVM_RULES                                                                                  \
+    {"coefficients", NUMBERS, NULL, 0, 0}, {"kernel_params", NUMBERS, NULL, 0, 0},                 \
+        {"kernel_type", TEXT, "LINEAR|POLY|RBF|SIGMOID", 0, 0},                                    \
+        {"post_transform", TEXT, posts, 0, 0}, {"rho", NUMBERS, NULL, 0, 0}, {                     \
+        "support_vectors", NUMBERS, NULL, 0, 0                                                     \
+    }
+static const struct attribute_rule svm_classifier_rules[] = {
+    SVM_RULES,
+    {"classlabels_ints", INTEGERS, NULL, 0, 0},
+    {"classlabels_strings", TEXTS, NULL, 0, 0},
+    {"prob_a", NUMBERS, NULL, 0, 0},
+    {"prob_b", NUMBERS, NULL, 0, 0},
+    {"vectors_per_class", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule svm_regressor_rules[] = {
+    SVM_RULES,
+    {"n_supports", INTEGER, NULL, 0, 0},
+    {"one_class", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
 /* nodes_hitrates: how often each node was visited, for information only. */
@@ -135,9 +175,13 @@ static const struct op rows[] = {
     {OP_ML_ARRAY_FEATURE_EXTRACTOR, "ArrayFeatureExtractor", 1, NEWEST, 2, 2, 1, "*l", NULL,
      infer_ml_extractor, OP_ML},
     {OP_ML_BINARIZER, "Binarizer", 1, NEWEST, 1, 1, 1, "t", threshold_rules, infer_same, OP_ML},
+    {OP_ML_LABEL_ENCODER, "CategoryMapper", 1, NEWEST, 1, 1, 1, "l", category_rules,
+     infer_ml_label_encoder, OP_ML},
     {OP_ML_FEATURE_VECTORIZER, "FeatureVectorizer", 1, NEWEST, 1, MANY, 1, "t", vectorizer_rules,
      infer_ml_vectorizer, OP_ML},
     {OP_ML_IMPUTER, "Imputer", 1, NEWEST, 1, 1, 1, "t", imputer_rules, infer_ml_imputer, OP_ML},
+    {OP_ML_LABEL_ENCODER, "LabelEncoder", 1, 1, 1, 1, 1, "l", first_encoder_rules,
+     infer_ml_label_encoder, OP_ML},
     {OP_ML_LABEL_ENCODER, "LabelEncoder", 2, NEWEST, 1, 1, 1, "t", label_encoder_rules,
      infer_ml_label_encoder, OP_ML},
     {OP_ML_LINEAR_CLASSIFIER, "LinearClassifier", 1, NEWEST, 1, 1, 2, "t", linear_classifier_rules,
@@ -149,6 +193,10 @@ static const struct op rows[] = {
     {OP_ML_ONE_HOT_ENCODER, "OneHotEncoder", 1, NEWEST, 1, 1, 1, "t", one_hot_rules,
      infer_ml_one_hot, OP_ML},
     {OP_ML_SCALER, "Scaler", 1, NEWEST, 1, 1, 1, "t", scaler_rules, infer_ml_float, OP_ML},
+    {OP_ML_SVM_CLASSIFIER, "SVMClassifier", 1, NEWEST, 1, 1, 2, "t", svm_classifier_rules,
+     infer_ml_svm, OP_ML},
+    {OP_ML_SVM_REGRESSOR, "SVMRegressor", 1, NEWEST, 1, 1, 1, "t", svm_regressor_rules,
+     infer_ml_svm, OP_ML},
     {OP_ML_TREE_ENSEMBLE_CLASSIFIER, "TreeEnsembleClassifier", 1, NEWEST, 1, 1, 2, "t",
      tree_classifier_rules, infer_ml_trees, OP_ML},
     {OP_ML_TREE_ENSEMBLE_REGRESSOR, "TreeEnsemble", 5, NEWEST, 1, 1, 1, "f", tree_ensemble_rules,

@@ -8,7 +8,7 @@
 
 extern const struct kernel reference_ml_binarizer, reference_ml_extractor, reference_ml_imputer,
     reference_ml_label_encoder, reference_ml_linear, reference_ml_normalizer, reference_ml_one_hot,
-    reference_ml_scaler, reference_ml_trees, reference_ml_vectorizer;
+    reference_ml_scaler, reference_ml_svm, reference_ml_trees, reference_ml_vectorizer;
 
 /* Makes a step of trees use the trees that were compiled when the model was read, or the fast
  * forest of ml_forest.h where that is possible (made by the first plan of a model, for all plans).

@@ -30,7 +30,7 @@ static void add_numbers(struct message *node, const char *name, const int64_t *n
 }
 
 /* Inputs "sex" and "town" of strings, "age" of floats; these nodes; the output is "y". */
-static struct message model_of(const struct message *nodes, int count) {
+static struct message model_of_version(const struct message *nodes, int count, int version) {
     struct message graph = {0};
     for (int i = 0; i < count; i++) {
         add_message(&graph, 1, &nodes[i]);
@@ -40,8 +40,12 @@ static struct message model_of(const struct message *nodes, int count) {
     add_value(&graph, 11, "age", 1, (int64_t[]){-1, 1}, 2);
     add_value(&graph, 12, "y", 1, NULL, 0);
     struct message model = make_model(graph, 13);
-    add_domain(&model, "ai.onnx.ml", 2);
+    add_domain(&model, "ai.onnx.ml", version);
     return model;
+}
+
+static struct message model_of(const struct message *nodes, int count) {
+    return model_of_version(nodes, count, 2);
 }
 
 static struct message concat_of(const char *first, const char *second, const char *output) {
@@ -160,6 +164,50 @@ static void test_an_empty_list_is_none(void) {
     model_free(model);
 }
 
+/* From strings to numbers, on to strings and from these to numbers again. */
+static void check_encoders(const struct message *nodes, int version, const int64_t *first) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message bytes = model_of_version(nodes, 3, version);
+    CHECK_OK(model_from_bytes(bytes.bytes, bytes.size, &model, &err), &err);
+    if (!model) {
+        return;
+    }
+    const struct node *all = model->graph.nodes;
+    size_t keys, values, back, words;
+    const int64_t *numbers = node_integers(&all[0], "values_int64s", &values);
+    CHECK(node_integers(&all[0], "keys_int64s", &keys) && keys == 3 && values == 3);
+    CHECK(numbers && numbers[0] == first[0] && numbers[1] == first[1] && numbers[2] == first[2]);
+    const int64_t *same = node_integers(&all[1], "keys_int64s", &back);
+    CHECK(back == 3 && same && memcmp(same, first, sizeof *same * 3) == 0);
+    const int64_t *texts = node_integers(&all[1], "values_int64s", &words);
+    CHECK(words == 3 && texts && texts[0] == 0 && texts[1] == 1 && texts[2] == 2);
+    CHECK_INT(node_integer(&all[0], "default_int64", -1), -1);
+    CHECK_INT(node_integer(&all[1], "default_int64", -1),
+              string_table_find(model->graph.strings, "_Unused", 7));
+    CHECK(!model->graph.values[all[0].outputs[0]].is_string);
+    CHECK(model->graph.values[all[1].outputs[0]].is_string);
+    model_free(model);
+}
+
+static void test_encoders_of_other_versions(void) {
+    const int64_t kinds[] = {7, -4, 12};
+    struct message mappers[3] = {make_node("CategoryMapper", "ai.onnx.ml", "town", NULL, "kind"),
+                                 make_node("CategoryMapper", "ai.onnx.ml", "kind", NULL, "name"),
+                                 make_node("CategoryMapper", "ai.onnx.ml", "name", NULL, "y")};
+    struct message encoders[3] = {make_node("LabelEncoder", "ai.onnx.ml", "town", NULL, "kind"),
+                                  make_node("LabelEncoder", "ai.onnx.ml", "kind", NULL, "name"),
+                                  make_node("LabelEncoder", "ai.onnx.ml", "name", NULL, "y")};
+    for (int i = 0; i < 3; i++) {
+        add_list(&mappers[i], "cats_strings", towns);
+        add_numbers(&mappers[i], "cats_int64s", kinds, 3);
+        add_list(&encoders[i], "classes_strings", towns);
+    }
+    check_encoders(mappers, 1, kinds);
+    check_encoders(encoders, 1, (const int64_t[]){0, 1, 2});
+    check_refused(encoders, 1, ERROR_UNSUPPORTED, "classes_strings"); /* of version 2 */
+}
+
 /* A label picked from a constant of strings: "x" int64 [n] -> ArrayFeatureExtractor -> "y". */
 static struct message constant_model(const int64_t *dims, int rank, const char *const *strings,
                                      const char *op) {
@@ -222,5 +270,6 @@ int main(void) {
     TEST(test_who_else_reads_texts_is_refused);
     TEST(test_texts_and_numbers_are_not_mixed);
     TEST(test_an_empty_list_is_none);
+    TEST(test_encoders_of_other_versions);
     return TEST_END();
 }
