@@ -41,7 +41,7 @@ static int append_whole(struct buffer *json, int64_t number, bool is_signed, str
     return buffer_append(json, text, sign + write_digits(size, 1, text + sign), err);
 }
 
-/* The shortest text that is read as this number; digits: that are always enough. */
+/* The shortest text that is read as this number. */
 static int append_real(struct buffer *json, double number, bool is_float, struct error *err) {
     char text[DECIMAL_BYTES];
     if (!isfinite(number)) {
@@ -50,16 +50,9 @@ static int append_real(struct buffer *json, double number, bool is_float, struct
                                          : "\"-Infinity\"";
         return buffer_append(json, word, strlen(word), err);
     }
-    if (!is_float) {
-        decimal_shortest(number, text);
-        return buffer_append(json, text, strlen(text), err);
-    }
-    for (int digits = 6;; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (digits == 9 || strtof(text, NULL) == (float)number) {
-            return buffer_append(json, text, strlen(text), err);
-        }
-    }
+    size_t size =
+        is_float ? decimal_shortest_float((float)number, text) : decimal_shortest(number, text);
+    return buffer_append(json, text, size, err);
 }
 
 /* digits with `scale` of them behind a point */

@@ -79,6 +79,48 @@ static void check_bits(uint32_t bits) {
     }
 }
 
+/* The digits of printf: the fewest of `least` and more that read back. */
+static void check_printf(double value, bool is_float) {
+    char wanted[DECIMAL_BYTES], text[DECIMAL_BYTES];
+    for (int digits = is_float ? 6 : 15;; digits++) {
+        snprintf(wanted, sizeof wanted, "%.*g", digits, value);
+        if (is_float ? strtof(wanted, NULL) == (float)value : strtod(wanted, NULL) == value) {
+            break;
+        }
+    }
+    size_t size =
+        is_float ? decimal_shortest_float((float)value, text) : decimal_shortest(value, text);
+    CHECK_INT((int64_t)size, (int64_t)strlen(text));
+    if (strcmp(text, wanted) != 0) {
+        CHECK_STR(text, wanted);
+    }
+}
+
+static void test_the_shortest_text_is_that_of_printf(void) {
+    static const double some[] = {
+        0,         -0.0,       1,           -5,   0.1,  1e-4,       0.00012, 999999.94, 1e6,
+        123456.75, 32768.0625, 16384.03125, 1e15, 1e-5, 1e14 - 0.5, 0.3,     2.0 / 3,   1e22};
+    uint64_t seed = test_seed(3);
+    int64_t count = 1000 * test_rounds(20);
+    for (size_t i = 0; i < ARRAY_LEN(some); i++) {
+        check_printf(some[i], false);
+        check_printf((double)(float)some[i], true);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits = philox_bits(seed, 0, i, 0), more = philox_bits(seed, 1, i, 0);
+        uint32_t low = (uint32_t)(0x38000000 + bits % (0x4a000000 - 0x38000000)); /* 3e-5 to 2e6 */
+        float value;
+        memcpy(&value, &low, sizeof value);
+        check_printf((double)value, true);
+        /* as tables have them: few digits, one of a float, all */
+        double few = (double)(more % 10000000) / (double)(1 + bits % 7 * 997);
+        check_printf((double)(int64_t)(few * 1000) / 1000, i % 2 == 0);
+        check_printf((double)value, false);
+        check_printf((double)(float)few, true);
+        check_printf(few, false);
+    }
+}
+
 static void test_every_number_reads_back(void) {
     uint64_t seed = test_seed(1);
     int64_t count = 10000 * test_rounds(20);
@@ -97,10 +139,89 @@ static void test_every_number_reads_back(void) {
     }
 }
 
+static void check_scan(const char *text, size_t behind) {
+    double value = 0, wanted = strtod(text, NULL);
+    bool is_whole = false;
+    const char *end = decimal_scan(text, text + strlen(text), &value, &is_whole);
+    bool fits = end && end == text + strlen(text) - behind &&
+                memcmp(&value, &wanted, sizeof value) == 0 &&
+                is_whole == (strcspn(text, ".eE") == strlen(text));
+    if (!fits) {
+        CHECK_STR(text, "a number that is read as strtod reads it");
+    }
+}
+
+static void test_numbers_are_read_as_strtod_reads_them(void) {
+    static const char *const numbers[] = {"0",
+                                          "-0",
+                                          "7",
+                                          "-12.5",
+                                          "0.1",
+                                          "1e5",
+                                          "1E+05",
+                                          "-2.5e-7",
+                                          "123456789012345678",
+                                          "0.30000000000000004",
+                                          "9007199254740993.0",
+                                          "1e22",
+                                          "1e23",
+                                          "1e-400",
+                                          "4.9406564584124654e-324",
+                                          "1.7976931348623157e308",
+                                          "0.000000000000000000000000000001",
+                                          "100000000000000000000.0",
+                                          "-0.0"};
+    static const char *const others[] = {
+        "",
+        "-",
+        ".5",
+        "5.",
+        "01",
+        "-01",
+        "1e",
+        "1e+",
+        "+1",
+        "nan",
+        "inf",
+        "e5",
+        "1e400",
+        "1e99999",
+        "1234567890123456789",
+        "0.0000000000000000000000000000000000000000000000000000000000001"};
+    char text[64];
+    uint64_t seed = test_seed(4);
+    int64_t count = 2000 * test_rounds(20);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        check_scan(numbers[i], 0);
+        snprintf(text, sizeof text, "%s,", numbers[i]);
+        check_scan(text, 1);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        double value;
+        bool is_whole;
+        const char *end = others[i] + strlen(others[i]);
+        if (decimal_scan(others[i], end, &value, &is_whole)) {
+            CHECK_STR(others[i], "no number");
+        }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits = philox_bits(seed, 0, i, 0), more = philox_bits(seed, 1, i, 0);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        snprintf(text, sizeof text, "%.*g", (int)(more % 18) + 1, value);
+        check_scan(isfinite(strtod(text, NULL)) ? text : "1", 0);
+        snprintf(text, sizeof text, "%.*f", (int)(more % 12),
+                 (double)(int64_t)(bits >> more % 60) / 1e6);
+        check_scan(text, 0);
+    }
+}
+
 int main(void) {
     TEST(test_short_numbers_stay_short);
     TEST(test_nine_digits_say_that_it_is_a_float);
     TEST(test_shortest_text_of_a_double);
+    TEST(test_the_shortest_text_is_that_of_printf);
     TEST(test_every_number_reads_back);
+    TEST(test_numbers_are_read_as_strtod_reads_them);
     return TEST_END();
 }
