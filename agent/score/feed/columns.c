@@ -2,6 +2,7 @@
 #include "agent/score/feed/columns.h"
 
 #include "agent/engine/session.h"
+#include "agent/score/feed/flat_row.h"
 #include "agent/score/feed/row_value.h"
 #include "agent/score/feed/slices.h"
 
@@ -17,7 +18,8 @@ struct columns {
     size_t name_count;
     bool has_lists; /* each input takes one column, of arrays */
     struct columns_options options;
-    uint64_t *values; /* eight bytes per column; they hold packed values of the input's type */
+    struct flat_row *flat; /* NULL: a row is always read as a tree */
+    uint64_t *values;      /* eight bytes per column; they hold packed values of the input's type */
     struct npy_slice *slices; /* one per input */
 };
 
@@ -125,6 +127,14 @@ static void deal(struct columns *columns, const json_t *names) {
     }
 }
 
+static bool are_floats(const struct feed_input *inputs, size_t count) {
+    bool are = true;
+    for (size_t i = 0; i < count; i++) {
+        are = are && (inputs[i].type == TENSOR_FLOAT32 || inputs[i].type == TENSOR_FLOAT64);
+    }
+    return are;
+}
+
 int columns_new(const struct columns_options *options, const struct feed_input *inputs,
                 size_t count, struct columns **ret_columns, struct error *err) {
     size_t total = 0;
@@ -143,6 +153,8 @@ int columns_new(const struct columns_options *options, const struct feed_input *
                                 .values = x_calloc(total, sizeof *columns->values),
                                 .slices = x_calloc(count, sizeof *columns->slices)};
     deal(columns, options->names);
+    columns->flat =
+        !has_lists && are_floats(inputs, count) ? flat_row_new(columns->names, total) : NULL;
     *ret_columns = columns;
     return 0;
 }
@@ -155,6 +167,7 @@ void columns_add_names(const struct columns *columns, json_t *names) {
 
 void columns_free(struct columns *columns) {
     if (columns) {
+        flat_row_free(columns->flat);
         free(columns->names);
         free(columns->values);
         free(columns->slices);
@@ -329,4 +342,27 @@ int columns_read(struct columns *columns, const json_t *row, const struct npy_sl
     }
     *ret_slices = columns->slices;
     return 0;
+}
+
+bool columns_read_text(struct columns *columns, const char *text, size_t size,
+                       const struct npy_slice **ret_slices) {
+    if (!columns->flat || !flat_row_read(columns->flat, text, size, (void *)columns->values)) {
+        return false;
+    }
+    for (size_t i = 0; i < columns->input_count; i++) {
+        const double *values = columns->slices[i].values;
+        for (int64_t k = 0; k < columns->slices[i].dims[0]; k++) {
+            if (!slices_holds(columns->inputs[i].type, values[k])) {
+                return false;
+            }
+        }
+    }
+    *ret_slices = columns->slices;
+    return true;
+}
+
+void columns_learn(struct columns *columns, const char *text, size_t size) {
+    if (columns->flat) {
+        flat_row_learn(columns->flat, text, size);
+    }
 }

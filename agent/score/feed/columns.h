@@ -33,6 +33,13 @@ void columns_free(struct columns *columns);
 /* Adds the names of the columns that are read to an array, those that it does not have. */
 void columns_add_names(const struct columns *columns, json_t *names);
 
+/* Reads a row's text, in the way of flat_row.h, as columns_read reads its tree. False: it must be
+ * read as a tree. */
+bool columns_read_text(struct columns *columns, const char *text, size_t size,
+                       const struct npy_slice **ret_slices);
+/* The text of a row that columns_read has taken: later ones are expected to be like it. */
+void columns_learn(struct columns *columns, const char *text, size_t size);
+
 /* Reads a row, an object, into one slice per input, borrowed until the next call. row NULL: it is
  * not an object, and has failed. INVALID, naming column and input: the item has failed. */
 NODISCARD int columns_read(struct columns *columns, const json_t *row,

@@ -55,6 +55,9 @@ struct feed_kind {
     int (*open)(const struct feed_options *options, struct feed **ret_feed, struct error *err);
     /* Takes one item, which stays borrowed until the next call. INVALID: the item does not fit. */
     int (*take)(struct feed *feed, const struct feed_item *item, struct error *err);
+    /* The same for an ITEM_JSON, without a tree of its row. False: `take` must have the tree. NULL:
+     * it always must. */
+    bool (*take_text)(struct feed *feed, const struct item *item);
     /* Whether the inputs' types hold the taken item's values. INVALID: which it does not. NULL:
      * take has seen to that. */
     int (*check)(const struct feed *feed, struct error *err);

@@ -31,7 +31,15 @@ static int columns_open(const struct feed_options *options, struct feed **ret_fe
 }
 
 static int columns_take(struct feed *feed, const struct feed_item *item, struct error *err) {
-    return columns_read(feed->columns, item->row, &feed->slices, err);
+    if (columns_read(feed->columns, item->row, &feed->slices, err) < 0) {
+        return -1;
+    }
+    columns_learn(feed->columns, item->item->text, item->item->text_size);
+    return 0;
+}
+
+static bool columns_take_text(struct feed *feed, const struct item *item) {
+    return columns_read_text(feed->columns, item->text, item->text_size, &feed->slices);
 }
 
 static int columns_measure(const struct feed *feed, size_t index, struct tensor *ret_values,
@@ -60,6 +68,7 @@ const struct feed_kind feed_columns = {
     .name = "columns",
     .open = columns_open,
     .take = columns_take,
+    .take_text = columns_take_text,
     .measure = columns_measure,
     .fill = columns_fill,
     .columns = columns_names,

@@ -456,10 +456,20 @@ static int check_steps(const struct feeds *feeds, struct error *err) {
     return steps < 1 ? error_set(err, ERROR_INVALID, "the item has no steps") : 0;
 }
 
+/* Only where one source feeds all inputs: others need the tree in any case. */
+static bool take_text(struct feeds *feeds, const struct item *item) {
+    const struct source *source = &feeds->sources[0];
+    return feeds->source_count == 1 && !feeds->has_states && source->kind->take_text &&
+           source->kind->take_text(source->feed, item);
+}
+
 int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) {
     struct feed_item taken = {.item = item};
     json_decref(TAKE(feeds->row));
     if (item->type == ITEM_JSON) {
+        if (take_text(feeds, item)) {
+            return 0;
+        }
         if (tree_parse(item->text, item->text_size, ROW_BYTES_MAX, &feeds->row, err) < 0) {
             return -1;
         }

@@ -84,6 +84,99 @@ static void test_rows_become_numbers_by_their_names(void) {
     columns_free(columns);
 }
 
+/* The text is taken as it is, with the values that its tree has; or not, where is_flat is false. */
+static void check_flat(struct columns *columns, const char *text, bool is_flat) {
+    const struct npy_slice *flat = NULL, *slice = NULL;
+    struct error why = {0};
+    AUTO(tree_freep) json_t *row = NULL;
+    double taken[2];
+    bool is_taken = columns_read_text(columns, text, strlen(text), &flat);
+    if (is_taken != is_flat) {
+        CHECK_STR(text, is_flat ? "taken as it is" : "left to its tree");
+    }
+    if (is_taken) {
+        memcpy(taken, flat->values, sizeof taken);
+        CHECK_OK(read_row(columns, text, &row, &slice, &why), &why);
+        const double *values = slice ? slice->values : taken;
+        for (int i = 0; i < 2; i++) {
+            bool is_same = (isnan(values[i]) && isnan(taken[i])) ||
+                           memcmp(&values[i], &taken[i], sizeof values[i]) == 0;
+            if (!is_same) {
+                CHECK_STR(text, "a row whose values are those of its tree");
+            }
+        }
+    }
+}
+
+static void test_rows_like_those_before_are_read_without_a_tree(void) {
+    static const char *const same[] = {
+        "{\"a\":1,\"id\":\"x\",\"b\":2.5}",
+        " { \"a\" : -0 , \"id\":3,\"b\":-0.0 } ",
+        "{\"a\":null,\"id\":true,\"b\":false}",
+        "{\"a\":\"\",\"id\":null,\"b\":\"NaN\"}",
+        "{\"a\":\"-1.5e3\",\"id\":1e5,\"b\":\"-0\"}",
+        "{\"a\":0.30000000000000004,\"id\":\"\xc3\xbc\",\"b\":1e-400}"};
+    static const char *const others[] = {"{\"a\":1,\"b\":2,\"id\":\"x\"}",
+                                         "{\"a\":1,\"id\":\"x\"}",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":2,\"b\":3}",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":2",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":2}}",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":2,}",
+                                         "[1]",
+                                         "",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":1e39}",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":1e400}",
+                                         "{\"a\":1,\"id\":\"x\",\"b\":\" 2\"}",
+                                         "{\"a\":1,\"id\":\"\\n\",\"b\":2}",
+                                         "{\"a\":1,\"id\":\"\xff\",\"b\":2}",
+                                         "{\"a\":1,\"id\":[1],\"b\":2}",
+                                         "{\"a\":01,\"id\":\"x\",\"b\":2}",
+                                         "{\"a\":1,\"id\":12345678901234567890,\"b\":2}",
+                                         "{\"a\":1;\"id\":\"x\",\"b\":2}",
+                                         "{\"a\" 1,\"id\":\"x\",\"b\":2}"};
+    static const char escaped[] = "{\"a\":1,\"\\u0062\":2,\"c\":2}";
+    AUTO(tree_freep) json_t *spec = spec_of("[\"b\",\"a\"]");
+    struct columns *columns = NULL;
+    struct error err = {0};
+    CHECK_OK(make(spec, &input, 1, &columns, &err), &err);
+    if (!columns) {
+        return;
+    }
+    check_flat(columns, same[0], false); /* nothing is known yet */
+    columns_learn(columns, "{\"a\":1,\"c\":2}", 13);
+    check_flat(columns, "{\"a\":1,\"c\":2}", false); /* lacks a column */
+    columns_learn(columns, escaped, strlen(escaped));
+    check_flat(columns, escaped, false);
+    columns_learn(columns, same[0], strlen(same[0]));
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        check_flat(columns, same[i], true);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        check_flat(columns, others[i], false);
+    }
+    columns_free(columns);
+}
+
+static void test_what_is_never_read_without_a_tree(void) {
+    static const char text[] = "{\"a\":1,\"b\":2}";
+    static const struct {
+        const char *names;
+        enum tensor_type type;
+    } rows[] = {{"[\"a\",\"a\"]", TENSOR_FLOAT32},
+                {"[\"a\",\"b\"]", TENSOR_INT64},
+                {"[\"a\",\"/b\"]", TENSOR_FLOAT32}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = spec_of(rows[i].names);
+        const struct feed_input of = {"x", rows[i].type, {2, {-1, 2}}, NULL};
+        struct columns *columns = NULL;
+        struct error err = {0};
+        CHECK_OK(make(spec, &of, 1, &columns, &err), &err);
+        columns_learn(columns, text, strlen(text));
+        check_flat(columns, text, false);
+        columns_free(columns);
+    }
+}
+
 static void test_an_array_has_no_number_that_becomes_infinite(void) {
     static const double good[] = {1e-50, -INFINITY, NAN, 3.4028235e38}, bad[] = {1, -3.5e38};
     struct npy_slice slice = {.type = NPY_FLOAT64, .rank = 1, .dims = {4}, .values = good};
@@ -228,6 +321,8 @@ int main(void) {
     TEST(test_inputs_of_several_types_take_a_column_each);
     TEST(test_a_slice_is_parted_among_the_inputs);
     TEST(test_rows_become_numbers_by_their_names);
+    TEST(test_rows_like_those_before_are_read_without_a_tree);
+    TEST(test_what_is_never_read_without_a_tree);
     TEST(test_an_array_has_no_number_that_becomes_infinite);
     TEST(test_the_network_must_take_rows_of_so_many_columns);
     return TEST_END();
