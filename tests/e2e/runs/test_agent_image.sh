@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 if [ "$(id -u)" != 0 ]; then echo "skip the agent's root folder: chroot needs root"; exit 0; fi
 build=${BUILD:-build}
-built "$build/windlass" "$build/windlass-agent" || { echo "not ok test_agent_image: cannot be built"; exit 1; }
+built "$build/windlass" "$build/windlass-agent" "$build/windlass-shim" || { echo "not ok test_agent_image: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
@@ -55,6 +55,18 @@ succeeds() { run "$@"; [ $code -eq 0 ] || { sed 's/^/# /' "$work/said"; return 1
 check "a film becomes a film" succeeds film
 check "of all its frames" [ "$(count_frames "$root/job/data/film/film.mp4")" = 6 ]
 check "FFmpeg has its record and licence" [ -s "$root/var/lib/dpkg/status.d/libavformat59" -a -s "$root/usr/share/doc/libavcodec59/copyright" ]
+
+# What programs in Python import: the line of the Containerfile puts it into the image, the init container beside the shim.
+module() {
+    local line
+    line=$(sed -n "s,^RUN \(install .*windlass\.py\) /image/\(.*\)$,\1 $root/\2,p" images/agent.Containerfile)
+    [ -n "$line" ] || return 1
+    # shellcheck disable=SC2086 # its words
+    $line && cp "$build/windlass-shim" "$root/usr/local/bin/" && mkdir -m 777 "$root/tools" && inside windlass-agent install /tools
+    [ "$code" -eq 0 ] && cmp agent/score/worker/python/windlass.py "$root/tools/python/windlass.py" || { sed 's/^/# /' "$work/said"; return 1; }
+    (cd / && PYTHONPATH=$root/tools/python python3 -B -c 'import sys, windlass; sys.exit(not windlass.__file__.startswith(sys.argv[1]))' "$root/tools")
+}
+check "windlass.py of the image comes beside the shim, and is imported from there" module
 
 find "$root" -name 'libav*.so*' -delete
 rm -r "$root/job/data/film" "$root/job/state-film"
