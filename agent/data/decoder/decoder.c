@@ -231,11 +231,15 @@ static int send_message(struct decoder *decoder, struct decoder_message *message
                : lose_ended(decoder, err);
 }
 
+static void forget_call(struct decoder *decoder) {
+    decoder->is_lost = decoder->is_slow = decoder->is_interrupted = decoder->has_given = false;
+}
+
 int decoder_begin(struct decoder *decoder, struct error *err) {
     struct decoder_message hello;
     struct decoder_wait wait = {.call = DECODER_HELLO};
     struct error cause = {0};
-    decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+    forget_call(decoder);
     if (decoder->process.socket >= 0) {
         return 0;
     }
@@ -246,7 +250,7 @@ int decoder_begin(struct decoder *decoder, struct error *err) {
     /* It has read nothing of a user yet: this is the machine's fault. */
     if (receive_message(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {
         decoder_process_stop(&decoder->process, NULL);
-        decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+        forget_call(decoder);
         return error_set(err, ERROR_UNAVAILABLE, "the decoder cannot start: %s", cause.text);
     }
     if (check_confined(hello.values[0], err) < 0) {
@@ -284,6 +288,7 @@ static int serve(struct decoder *decoder, struct decoder_service *service,
     }
     if (is_write) {
         const struct decoder_files *files = service->files;
+        decoder->has_given = true;
         got = files->write(files->context, wanted->values[0], range, (size_t)size) < 0 ? -1 : size;
     } else {
         got = read_for(service, wanted, range);
@@ -333,6 +338,20 @@ int decoder_call(struct decoder *decoder, struct decoder_service service,
     }
 }
 
+int decoder_twice(struct decoder *decoder, decoder_try *once, void *context, struct error *err) {
+    struct error cause = {0};
+    forget_call(decoder); /* one that is refused before it begins says nothing of the last */
+    int result = once(decoder, context, &cause);
+    if (result < 0 && decoder->is_interrupted && !decoder->has_given) {
+        error_clear(&cause);
+        result = once(decoder, context, &cause);
+    }
+    if (result < 0) {
+        *err = cause;
+    }
+    return result;
+}
+
 /* Copies before anything looks at a pixel: the child can write to the window at any time. */
 static void take_picture(struct decoder *decoder, const struct decoder_message *answer,
                          struct picture *ret_picture) {
@@ -352,10 +371,11 @@ struct image_file {
     const void *bytes;
     size_t size;
     bool is_mask;
+    struct picture *picture; /* where it goes */
 };
 
-static int image_once(struct decoder *decoder, const struct image_file *file,
-                      struct picture *ret_picture, struct error *err) {
+static int image_once(struct decoder *decoder, void *context, struct error *err) {
+    const struct image_file *file = context;
     const size_t size = file->size;
     struct decoder_message message = {.kind = DECODER_IMAGE,
                                       .values = {(int64_t)size, file->is_mask}};
@@ -372,33 +392,21 @@ static int image_once(struct decoder *decoder, const struct image_file *file,
         decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
     }
     if (result == 0) {
-        take_picture(decoder, &message, ret_picture);
-    }
-    return result;
-}
-
-static int image_twice(struct decoder *decoder, const struct image_file *file,
-                       struct picture *ret_picture, struct error *err) {
-    struct error cause = {0};
-    int result = image_once(decoder, file, ret_picture, &cause);
-    if (result < 0 && decoder->is_interrupted) {
-        error_clear(&cause);
-        result = image_once(decoder, file, ret_picture, &cause);
-    }
-    if (result < 0) {
-        *err = cause;
+        take_picture(decoder, &message, file->picture);
     }
     return result;
 }
 
 int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
                   struct picture *ret_picture, struct error *err) {
-    return image_twice(decoder, &(struct image_file){bytes, size, false}, ret_picture, err);
+    struct image_file file = {bytes, size, false, ret_picture};
+    return decoder_twice(decoder, image_once, &file, err);
 }
 
 int decoder_mask(struct decoder *decoder, const void *bytes, size_t size,
                  struct picture *ret_picture, struct error *err) {
-    return image_twice(decoder, &(struct image_file){bytes, size, true}, ret_picture, err);
+    struct image_file file = {bytes, size, true, ret_picture};
+    return decoder_twice(decoder, image_once, &file, err);
 }
 
 /* The request of a call, and the process for it. */
@@ -428,7 +436,7 @@ int decoder_video_open(struct decoder *decoder, const struct decoder_source *sou
 int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
                        struct picture *ret_picture, struct error *err) {
     struct decoder_message message = {.kind = DECODER_VIDEO_NEXT};
-    decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+    forget_call(decoder);
     if (decoder->process.socket < 0) {
         return error_set(err, ERROR_BUG, "a decoder without a lease is asked for a frame");
     }

@@ -13,6 +13,7 @@ struct decoder {
     uint64_t number; /* of the last call */
     const char *use; /* DECODER_USE_VIDEO, or NULL: pictures */
     bool is_lost, is_slow, is_interrupted;
+    bool has_given; /* the call gave its caller a part, which another try would repeat */
     struct decoder_limits limits;
 };
 
@@ -28,6 +29,11 @@ NODISCARD int decoder_begin(struct decoder *decoder, struct error *err);
 /* *message is the request, then the answer. */
 NODISCARD int decoder_call(struct decoder *decoder, struct decoder_service service,
                            struct decoder_message *message, struct error *err);
+/* One try of a call; context: the call's own. */
+typedef int decoder_try(struct decoder *decoder, void *context, struct error *err);
+/* Tries it, and once more if the machine interrupted the first try before it gave a part. */
+NODISCARD int decoder_twice(struct decoder *decoder, decoder_try *once, void *context,
+                            struct error *err);
 /* From then on this process ends with a decoder that is killed where memory runs out. Before
  * threads. */
 void decoder_share_fate(void);

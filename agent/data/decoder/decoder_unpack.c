@@ -7,8 +7,15 @@
 
 #define GUNZIP_BYTES_MAX ((int64_t)1 << 60) /* the sink wants fewer */
 
-static int unpack_once(struct decoder *decoder, const struct decoder_page *page, uint8_t *out,
-                       struct error *err) {
+/* A page, and where it goes. */
+struct unpacking {
+    const struct decoder_page *page;
+    uint8_t *out;
+};
+
+static int unpack_once(struct decoder *decoder, void *context, struct error *err) {
+    const struct unpacking *unpacking = context;
+    const struct decoder_page *page = unpacking->page;
     size_t size = page->in.size;
     struct decoder_message message = {
         .kind = DECODER_UNPACK, .values = {(int64_t)size, page->codec, (int64_t)page->size_out}};
@@ -22,7 +29,7 @@ static int unpack_once(struct decoder *decoder, const struct decoder_page *page,
     memcpy(decoder->process.window + DECODER_FILE_AT, page->in.data, size);
     int result = decoder_call(decoder, (struct decoder_service){0}, &message, err);
     if (result == 0) {
-        memcpy(out, decoder->process.window + DECODER_PICTURE_AT, page->size_out);
+        memcpy(unpacking->out, decoder->process.window + DECODER_PICTURE_AT, page->size_out);
     }
     if (size > DECODER_KEPT_BYTES) {
         decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
@@ -33,24 +40,21 @@ static int unpack_once(struct decoder *decoder, const struct decoder_page *page,
     return result;
 }
 
-/* Not the file's fault, nor for want of room in a row (EXHAUSTED). */
-static void blame_machine(const struct decoder *decoder, struct error *err) {
-    err->kind = decoder->is_interrupted ? ERROR_UNAVAILABLE : err->kind;
+/* The machine's fault is not the file's, nor for want of room in a row (EXHAUSTED). */
+static int try_twice(struct decoder *decoder, decoder_try *once, void *context, struct error *err) {
+    struct error cause = {0};
+    int result = decoder_twice(decoder, once, context, &cause);
+    if (result < 0) {
+        cause.kind = decoder->is_interrupted ? ERROR_UNAVAILABLE : cause.kind;
+        *err = cause;
+    }
+    return result;
 }
 
 int decoder_unpack(struct decoder *decoder, const struct decoder_page *page, uint8_t *out,
                    struct error *err) {
-    struct error cause = {0};
-    int result = unpack_once(decoder, page, out, &cause);
-    if (result < 0 && decoder->is_interrupted) {
-        error_clear(&cause);
-        result = unpack_once(decoder, page, out, &cause);
-    }
-    if (result < 0) {
-        blame_machine(decoder, &cause);
-        *err = cause;
-    }
-    return result;
+    struct unpacking unpacking = {page, out};
+    return try_twice(decoder, unpack_once, &unpacking, err);
 }
 
 /* A .gz file in memory, and where it goes. */
@@ -81,7 +85,8 @@ static int take_unpacked(void *context, int64_t offset, const void *data, size_t
     return gunzip->sink->take(gunzip->sink->context, data, size, &gunzip->refused);
 }
 
-static int gunzip_by(struct decoder *decoder, struct gunzip *gunzip, struct error *err) {
+static int gunzip_once(struct decoder *decoder, void *context, struct error *err) {
+    struct gunzip *gunzip = context;
     struct decoder_files files = {.context = gunzip,
                                   .source_bytes = (int64_t)gunzip->size,
                                   .total_bytes = (int64_t)gunzip->size,
@@ -94,28 +99,16 @@ static int gunzip_by(struct decoder *decoder, struct gunzip *gunzip, struct erro
                : decoder_call(decoder, (struct decoder_service){.files = &files}, &message, err);
 }
 
-/* A second try would repeat what the sink has taken. */
-static int gunzip_twice(struct decoder *decoder, struct gunzip *gunzip, struct error *err) {
-    struct error cause = {0};
-    int result = gunzip_by(decoder, gunzip, &cause);
-    if (result < 0 && decoder->is_interrupted && gunzip->done == 0) {
-        error_clear(&cause);
-        result = gunzip_by(decoder, gunzip, &cause);
-    }
-    if (result < 0) {
-        blame_machine(decoder, &cause);
-        *err = gunzip->refused.kind ? gunzip->refused : cause;
-    }
-    return result;
-}
-
 int decoder_gunzip(const void *data, size_t size, const struct gzip_sink *sink, struct error *err) {
     struct gunzip gunzip = {.data = data, .size = size, .sink = sink};
     if (!decoder_is_separate()) {
         return gzip_pass(data, size, sink, err);
     }
     struct decoder *decoder = decoder_new(DECODER_VIDEO_LIMITS);
-    int result = gunzip_twice(decoder, &gunzip, err);
+    int result = try_twice(decoder, gunzip_once, &gunzip, err);
     decoder_free(decoder);
+    if (result < 0 && gunzip.refused.kind) {
+        *err = gunzip.refused;
+    }
     return result;
 }

@@ -328,6 +328,25 @@ static void test_ones_that_the_machine_ends(void) {
     unsetenv("WINDLASS_THREADS");
 }
 
+/* A page that no decoder is asked for is the file's fault, whatever ended the call before it. */
+static void test_a_page_too_large_after_an_end(void) {
+    static const uint8_t wish[] = {'d', 'i', 'e', 's'};
+    uint8_t out[10];
+    struct error err = {0};
+    struct decoder *decoder = decoder_new(DECODER_PICTURE_LIMITS);
+    struct decoder_page page = {PARQUET_ZSTD, {wish, sizeof wish}, sizeof out};
+    setenv("WINDLASS_THREADS", THREADS_OF_ATTACKER, 1);
+    CHECK(decoder_unpack(decoder, &page, out, &err) < 0);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    error_clear(&err);
+    page.size_out = (size_t)DECODER_PICTURE_BYTES + 1;
+    CHECK(decoder_unpack(decoder, &page, out, &err) < 0);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(!decoder_is_interrupted(decoder));
+    decoder_free(decoder);
+    unsetenv("WINDLASS_THREADS");
+}
+
 static int kills; /* what the kernel counts, in place of the container's own number */
 
 /* Takes the place of the C library's function in this program. */
@@ -393,6 +412,7 @@ int main(int argc, char **argv) {
     TEST(test_files);
     TEST(test_attackers);
     TEST(test_ones_that_the_machine_ends);
+    TEST(test_a_page_too_large_after_an_end);
     TEST(test_shared_fate);
     return TEST_END();
 }
