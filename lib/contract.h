@@ -1,6 +1,7 @@
-/* contract.h: numbers that the operator and the agent share, because one of them reads what the
- * other writes: exit codes, limits. docs/pod-contract.md and docs/wire.md have the rest. They may
- * be of different releases, so none of these may change in a way that an older one would refuse. */
+/* contract.h: what the operator and the agent share, because one of them reads what the other
+ * writes: exit codes, limits, names of variables. docs/pod-contract.md and docs/wire.md have the
+ * rest. They may be of different releases, so none of these may change in a way that an older one
+ * would refuse. */
 #pragma once
 
 /* Exit codes of our programs (error_exit_code), and what they mean for a pod. */
@@ -20,6 +21,16 @@ enum {
     /* Bytes that the operator parses; other programs and `windlass run` may leave longer ones. */
     CONTRACT_TERMINATION_READ_MAX = 1 << 20,
 };
+
+/* Variables of this machine, which `windlass run` passes on to the pods that it starts here, and an
+ * agent to ranks of our trainer: where stores and authorities are, how decoders are confined. */
+#define CONTRACT_MACHINE_VARIABLES                                                                 \
+    "WINDLASS_STORES_FOLDER", "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",                    \
+        "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS", "WINDLASS_SANDBOX"
+/* All variables of their pod that ranks of our trainer have. */
+#define CONTRACT_TRAINER_VARIABLES                                                                 \
+    "WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_RESTART", "WINDLASS_STORES", "WINDLASS_BUCKETS",    \
+        "WINDLASS_LOG_FORMAT", CONTRACT_MACHINE_VARIABLES
 
 /* How many counted restarts a gang may have in its whole life, however much it keeps between them:
  * a program that fails after each little step must end, too. max_restarts:

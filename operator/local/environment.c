@@ -2,6 +2,7 @@
 #include "operator/local/environment.h"
 
 #include "lib/buffer.h"
+#include "lib/contract.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,7 @@ enum { TEXT_MAX = 128 << 10 };
 
 static const char *const inherited[] = {
     "PATH", "HOME", "USER", "LANG", "TZ", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
-    "WINDLASS_STORES_FOLDER", "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",
-    "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS", "WINDLASS_SANDBOX",
+    CONTRACT_MACHINE_VARIABLES,
     /* Where keys of S3 are found: not the keys themselves. */
     "AWS_REGION", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_ROLE_ARN",
     "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL_STS",

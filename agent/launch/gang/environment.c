@@ -2,6 +2,7 @@
 #include "agent/launch/gang/environment.h"
 
 #include "agent/launch/pod/variables.h"
+#include "lib/contract.h"
 #include "lib/file.h"
 #include "lib/text/text_list.h"
 
@@ -84,19 +85,7 @@ static bool is_listed(const char *const *names, const char *variable) {
  * trainer are our programs, too, and read variables that their pods do not have. */
 static void begin(const struct launch_context *context, enum launch_role role,
                   struct launch_variables *variables) {
-    static const char *const trainers[] = {"WINDLASS_SPEC",
-                                           "WINDLASS_RUN",
-                                           "WINDLASS_RESTART",
-                                           "WINDLASS_STORES",
-                                           "WINDLASS_STORES_FOLDER",
-                                           "WINDLASS_BUCKETS",
-                                           "WINDLASS_BLOB_ENDPOINT",
-                                           "WINDLASS_S3_ENDPOINT",
-                                           "WINDLASS_AUTHORITIES",
-                                           "WINDLASS_NAME_SERVERS",
-                                           "WINDLASS_SANDBOX",
-                                           "WINDLASS_LOG_FORMAT",
-                                           NULL};
+    static const char *const trainers[] = {CONTRACT_TRAINER_VARIABLES, NULL};
     for (const char *const *one = context->pod_environment; one && *one; one++) {
         bool is_secret = role == LAUNCH_COMMAND && is_listed(context->secrets, *one);
         bool is_ours =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/own_names.h"
 
+#include "lib/contract.h"
 #include "lib/text/text_list.h"
 #include "operator/kinds/job/own_variables.h"
 
@@ -12,10 +13,6 @@ struct names {
     char **at;
     size_t count;
 };
-
-static void names_release(struct names *names) {
-    text_list_free(names->at);
-}
 
 static void add(struct names *names, char *name) {
     names->at = x_realloc_array(names->at, names->count + 2, sizeof *names->at);
@@ -42,13 +39,7 @@ static void add_job(struct names *names, const json_t *spec) {
                                          "WINDLASS_METRICS", NULL};
     static const char *const of_metrics[] = {"WINDLASS_PATTERN", "WINDLASS_METRICS_FILE", NULL};
     static const char *const of_logs[] = {"WINDLASS_LOGS", NULL};
-    static const char *const of_trainer[] = {"WINDLASS_LOGS",         "WINDLASS_SPEC",
-                                             "WINDLASS_RUN",          "WINDLASS_RESTART",
-                                             "WINDLASS_STORES",       "WINDLASS_STORES_FOLDER",
-                                             "WINDLASS_BUCKETS",      "WINDLASS_BLOB_ENDPOINT",
-                                             "WINDLASS_S3_ENDPOINT",  "WINDLASS_AUTHORITIES",
-                                             "WINDLASS_NAME_SERVERS", "WINDLASS_SANDBOX",
-                                             "WINDLASS_LOG_FORMAT",   NULL};
+    static const char *const of_trainer[] = {"WINDLASS_LOGS", CONTRACT_TRAINER_VARIABLES, NULL};
     add_all(names, of_job);
     add_folders(names, json_object_get(spec, "inputs"), "WINDLASS_INPUT_");
     add_folders(names, json_object_get(spec, "outputs"), "WINDLASS_OUTPUT_");
@@ -63,24 +54,35 @@ static void add_job(struct names *names, const json_t *spec) {
     }
 }
 
-int own_names_check(const json_t *spec, struct error *err) {
+char **own_names_list(const json_t *spec, bool prepares) {
     static const char *const of_pod[] = {"WINDLASS_INDEX", "WINDLASS_WORKER", NULL};
     static const char *const of_gang[] = {"WINDLASS_HOSTS", "WINDLASS_ROUND", "WINDLASS_WORLD",
                                           NULL};
     static const char *const of_rank[] = {"WINDLASS_RANK", NULL};
-    AUTO(names_release) struct names prepares = {0}, starts = {0};
-    add_job(&prepares, spec);
-    add_all(&prepares, of_pod);
-    add_job(&starts, spec);
-    add_all(&starts, of_gang);
-    if (strcmp(tree_text(spec, "launcher", ""), "MPI") != 0) { /* else it runs in one pod */
-        add_all(&starts, of_pod);
-        add_all(&starts, of_rank);
+    bool is_mpi = strcmp(tree_text(spec, "launcher", ""), "MPI") == 0; /* it runs in one pod */
+    struct names names = {0};
+    add_job(&names, spec);
+    if (!prepares) {
+        add_all(&names, of_gang);
     }
-    const char *const *prepared = (const char *const *)prepares.at;
-    const char *const *started = (const char *const *)starts.at;
-    return own_variables_check_command(spec, "prepare", prepared, err) < 0 ||
-                   own_variables_check_command(spec, "command", started, err) < 0
-               ? -1
-               : own_variables_check_tree(spec, "environment", started, err);
+    if (prepares || !is_mpi) {
+        add_all(&names, of_pod);
+    }
+    if (!prepares && !is_mpi) {
+        add_all(&names, of_rank);
+    }
+    return names.at;
+}
+
+int own_names_check(const json_t *spec, struct error *err) {
+    char **prepares = own_names_list(spec, true), **starts = own_names_list(spec, false);
+    const char *const *prepared = (const char *const *)prepares;
+    const char *const *started = (const char *const *)starts;
+    int result = own_variables_check_command(spec, "prepare", prepared, err) < 0 ||
+                         own_variables_check_command(spec, "command", started, err) < 0
+                     ? -1
+                     : own_variables_check_tree(spec, "environment", started, err);
+    text_list_free(prepares);
+    text_list_free(starts);
+    return result;
 }

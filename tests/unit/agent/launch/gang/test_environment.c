@@ -3,6 +3,7 @@
  * LAUNCH_UPDATE=1 writes them anew: review the diff). The rows for Open MPI 5 and Intel MPI in
  * these have not been run. */
 #include "agent/launch/gang/environment.h"
+#include "lib/contract.h"
 #include "lib/file.h"
 #include "lib/text/text_list.h"
 #include "tests/test.h"
@@ -403,8 +404,6 @@ static void what_one_machine_gets(void) {
     CHECK_STR(of(&context, LAUNCH_COMMAND, name), "0");
 }
 
-/* Ranks of a trainer are our programs, and read their pod's variables; the user's programs do not
- * get these. */
 /* The library of the launchers comes before the user's own; it is for mpirun alone. */
 static void what_is_preloaded(void) {
     static const struct {
@@ -440,6 +439,31 @@ static void what_is_preloaded(void) {
     }
 }
 
+/* All that a job can have: a trainer with metrics and logs. */
+static void environment_of_a_trainer(void) {
+    static const char *const names[] = {CONTRACT_TRAINER_VARIABLES};
+    static const struct launch_path inputs[] = {{"TRAIN", "/in"}}, outputs[] = {{"MODEL", "/out"}};
+    char *base[ARRAY_LEN(names) + 1] = {NULL};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        base[i] = x_printf("%s=x", names[i]);
+    }
+    struct launch_context context = world_of_mpi((const char *const *)base);
+    context.is_trainer = true;
+    context.logs = "/out/logs";
+    context.logs_location = "out/logs";
+    context.pattern = "loss=(.*)";
+    context.metrics_file = "/out/metrics";
+    context.inputs = inputs;
+    context.outputs = outputs;
+    context.input_count = context.output_count = 1;
+    golden("trainer", &context, LAUNCH_COMMAND);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        free(base[i]);
+    }
+}
+
+/* Ranks of a trainer are our programs, and read their pod's variables; the user's programs do not
+ * get these. */
 static void what_is_ours(void) {
     static const char *const base[] = {"WINDLASS_SPEC={}",
                                        "WINDLASS_RUN=0123456789abcdef",
@@ -503,6 +527,7 @@ int main(void) {
     TEST(what_seccomp_forbids);
     TEST(what_one_machine_gets);
     TEST(what_is_preloaded);
+    TEST(environment_of_a_trainer);
     TEST(what_is_ours);
     TEST(what_mpirun_gets_is_the_same_everywhere);
     return TEST_END();

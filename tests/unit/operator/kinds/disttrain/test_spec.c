@@ -2,6 +2,8 @@
 #include "operator/kinds/disttrain/spec.h"
 
 #include "lib/file.h"
+#include "lib/text/text_list.h"
+#include "operator/kinds/disttrain/own_names.h"
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
@@ -339,6 +341,75 @@ static void test_own_names(void) {
     }
 }
 
+/* The WINDLASS_ names of a golden file of the agent's variables, sorted, one a line. */
+static char *names_of_agent(const char *file) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("tests/data/launch/%s.txt", file);
+    AUTO(text_freep) char *text = NULL;
+    char *names = x_strdup("");
+    CHECK_OK(file_read(path, 1 << 20, &text, NULL, &err), &err);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1) {
+        if (text_starts(line, "WINDLASS_")) {
+            char *more = x_printf("%s%.*s\n", names, (int)strcspn(line, "="), line);
+            free(names);
+            names = more;
+        }
+    }
+    return names;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The same of what the operator accepts. */
+static char *names_of_operator(const json_t *spec, bool prepares) {
+    char **list = own_names_list(spec, prepares), *names = x_strdup("");
+    size_t count = 0;
+    while (list[count]) {
+        count++;
+    }
+    qsort(list, count, sizeof *list, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(list[i], list[i - 1]) != 0) {
+            char *more = x_printf("%s%s\n", names, list[i]);
+            free(names);
+            names = more;
+        }
+    }
+    text_list_free(list);
+    return names;
+}
+
+/* The agent's tests of environment.c write and compare these files. */
+static void test_own_names_are_the_agents(void) {
+    static const char in_full[] = "{'launcher': 'MPI', 'trainer': {}, 'metrics': {}, "
+                                  "'logs': {'path': 'a/b'}, 'inputs': [{'id': 'TRAIN'}], "
+                                  "'outputs': [{'id': 'MODEL'}]}";
+    static const struct {
+        const char *file, *launcher;
+        bool prepares, is_full;
+    } rows[] = {
+        {"mpi-command", "MPI", false, false},
+        {"none", "None", false, false},
+        {"torch-process", "Torchrun", false, false},
+        {"prepare", "None", true, false},
+        {"trainer", "MPI", false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = parse(in_full);
+        if (!rows[i].is_full) {
+            json_object_del(spec, "trainer");
+            json_object_del(spec, "metrics");
+            json_object_del(spec, "logs");
+        }
+        json_object_set_new(spec, "launcher", json_string(rows[i].launcher));
+        AUTO(text_freep) char *wanted = names_of_agent(rows[i].file);
+        AUTO(text_freep) char *names = names_of_operator(spec, rows[i].prepares);
+        CHECK_STR(names, wanted);
+    }
+}
+
 int main(void) {
     TEST(test_defaults);
     TEST(test_trainer_image);
@@ -351,5 +422,6 @@ int main(void) {
     TEST(test_who_finishes_asks_for_no_devices);
     TEST(test_no_input_is_in_a_store);
     TEST(test_own_names);
+    TEST(test_own_names_are_the_agents);
     return TEST_END();
 }
