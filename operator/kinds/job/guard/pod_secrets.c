@@ -19,9 +19,9 @@ enum { SECRET_MODE = 0440 };
 #define FILE_CLIENT_CERTIFICATE "endpoint.tls.crt"
 #define FILE_CLIENT_KEY "endpoint.tls.key"
 
-/* An image of the user's may have an agent that knows nothing of files. */
+/* The agent of an older controller's image may know nothing of files. */
 static bool are_files(const struct job_spec *spec) {
-    return spec->secret_files && !spec->is_image_given && !spec->is_image_older;
+    return spec->secret_files && !spec->is_image_older;
 }
 
 static bool are_none(const struct pod_secrets *secrets) {

@@ -1,8 +1,9 @@
 /* pod_secrets.h: how the agent of a pod gets its job's token and keys. On a cluster they are files
  * in a folder that only the agent reads (WINDLASS_SECRETS), so that no variable, `kubectl exec` or
  * `$(NAME)` has them. A pod that runs a user's program gets them once: our init container copies
- * them into memory, and the agent removes them as it reads, before that program starts. Where jobs
- * run on this machine, or an agent may be older than these files, they are variables. Pure. */
+ * them into memory, and the agent removes them as it reads, before that program starts. They are
+ * variables where jobs run on this machine, and in pods of a job that an older controller began
+ * with its own image, whose agent may know nothing of files. Pure. */
 #pragma once
 
 #include "operator/kinds/job/spec.h"

@@ -96,6 +96,25 @@ static void test_files(void) {
     }
 }
 
+/* A job that another controller began keeps its image, whose agent may know nothing of files. */
+static void test_secrets_of_an_older_image(void) {
+    for (int is_older = 0; is_older < 2; is_older++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        CHECK_OK(batchscore_spec_read(object, &with_files, &spec, &err), &err);
+        spec.job.is_image_older = is_older;
+        struct endpoint endpoint = {.address = "10.96.7.7",
+                                    .port = 8443,
+                                    .certificate_sha256 = "ab12",
+                                    .secret = "paint-credentials"};
+        AUTO(tree_freep) json_t *worker = batchscore_worker_pod(&spec, &endpoint, 2, 3);
+        const json_t *variables = tree_get(worker, "spec.containers[0].env");
+        CHECK((tree_find(variables, "name", "WINDLASS_TOKEN") != NULL) == is_older);
+        CHECK((tree_find(variables, "name", "WINDLASS_SECRETS") != NULL) == !is_older);
+    }
+}
+
 static void test_image(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
@@ -138,6 +157,7 @@ static void test_lost_nodes(void) {
 
 int main(void) {
     TEST(test_files);
+    TEST(test_secrets_of_an_older_image);
     TEST(test_image);
     TEST(test_lost_nodes);
     return TEST_END();
