@@ -21,16 +21,20 @@ listeners() {
         sed -E 's/^([a-z]+) ([^ ]+) users:\(\("([^"]*)",pid=([0-9]+).*/\1 \2 \3 \4/'
 }
 asks_get() { net_run 4 curl -sk -o "$work/page" -w '%{http_code}' --max-time 20 "$@"; }
+# gets CODE ARGUMENT...: whether curl gets it; what it got instead is shown if the port has no kind.
+gets() {
+    local code ended
+    code=$(asks_get "${@:2}")
+    ended=$?
+    [ "$code" = "$1" ] || { echo "# curl ${*: -1}: $code, wanted: $1, ended with $ended" >>"$work/got"; return 1; }
+}
+is_socket() { # URL
+    gets 401 --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "$1"
+}
 # TLS 1.3, 401 for its WebSocket without the token, 403 for its figures, one word of its life.
 is_hub() { # IP:PORT
-    local path
-    path=$([ "$(asks_get --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
-        -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "https://$1/work")" = 401 ] && echo work)
-    [ -n "$path" ] || [ "$(asks_get --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
-        -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "https://$1/gang")" = 401 ] || return 1
-    [ "$(asks_get --tls-max 1.2 "https://$1/healthz")" = 000 ] && [ "$(asks_get "https://$1/progress")" = 403 ] &&
-        [ "$(asks_get "https://$1/healthz")" = 200 ] && grep -qxE '(\{"status": "ok"\}|ok)' "$work/page" &&
-        [ "$(asks_get "https://$1/")" = 404 ]
+    { is_socket "https://$1/work" || is_socket "https://$1/gang"; } && gets 000 --tls-max 1.2 "https://$1/healthz" &&
+        gets 403 "https://$1/progress" && gets 200 "https://$1/healthz" && grep -qxE '(\{"status": "ok"\}|ok)' "$work/page" && gets 404 "https://$1/"
 }
 # TLS with a pre-shared key: no handshake without it, and not a byte without TLS.
 is_keyed() {
@@ -50,6 +54,7 @@ is_metrics() { [ "$(asks_get "https://$1/metrics")" = 401 ] && [ "$(asks_get --t
 doors() {
     local protocol at program pid port found=()
     listeners "$1" >"$work/heard"
+    : >"$work/got"
     while read -r protocol at program pid; do
         port=10.77.0.$1:${at##*:}
         if [ "$protocol" != tcp ]; then found+=("$protocol:${at##*:}:$program")
@@ -65,6 +70,7 @@ doors() {
     [ "$found" = "$2" ] && return 0
     echo "# machine $1: '$found', wanted: '$2'"
     sed 's/^/# /' "$work/heard"
+    cat "$work/got"
     return 1
 }
 stop() {
@@ -125,7 +131,12 @@ pod 1 asking windlass-agent coordinate
 nsenter --net="/run/netns/$net_prefix-2" -- "$build/windlass-shim" serve "$work/server" -- "$build/tests/endpoint/model_server" port=8000 latency=600000 >"$work/server.log" 2>&1 &
 pids+=($!)
 WINDLASS_SERVER=$work/server pod 2 asker windlass-agent score
-is_asked() { net_run 2 ss -Hnt state established '( dport = :8000 )' | grep -q . && grep -q '^8000$' "$work/server.log"; }
+# (A worker asks whether its server is ready before it connects to the coordinator, which may not listen by then.)
+is_asked() {
+    local port
+    for port in 8000 8443; do net_run 2 ss -Hnt state established "( dport = :$port )" | grep -q . || return 1; done
+    grep -q '^8000$' "$work/server.log"
+}
 check "a worker asks its model server" until_true 60 is_asked
 [ $failures = 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
 check "the coordinator has the hub's door alone" doors 1 hub
