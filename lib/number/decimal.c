@@ -230,7 +230,7 @@ static bool read_copy(const char *text, size_t size, double *ret_value) {
     return isfinite(*ret_value);
 }
 
-const char *decimal_scan(const char *at, const char *end, double *ret_value, bool *ret_is_whole) {
+const char *decimal_scan(const char *at, const char *end, double *ret_value, bool *ret_is_integer) {
     const char *begin = at;
     struct scan scan = {0};
     bool is_negative = at < end && *at == '-';
@@ -248,13 +248,13 @@ const char *decimal_scan(const char *at, const char *end, double *ret_value, boo
         }
     }
     at = scan_exponent(at, end, &scan);
-    *ret_is_whole = at == behind;
-    if (!at || at - begin > SCAN_BYTES || (*ret_is_whole && scan.digits > WHOLE_DIGITS)) {
+    *ret_is_integer = at == behind;
+    if (!at || at - begin > SCAN_BYTES || (*ret_is_integer && scan.digits > WHOLE_DIGITS)) {
         return NULL;
     }
     bool is_short = scan.digits <= WHOLE_DIGITS;
     bool is_exact = is_short && scan.whole <= EXACT_MAX && abs(scan.power) <= POWER_MAX;
-    if (!is_exact && !*ret_is_whole) {
+    if (!is_exact && !*ret_is_integer) {
         return read_copy(begin, (size_t)(at - begin), ret_value) ? at : NULL;
     }
     double whole = (double)scan.whole;

@@ -1,7 +1,7 @@
 /* decimal.h: floats as short decimal numbers, in JSON's spelling, that read back as the same float,
- * and back: seven digits where they are enough, else eight or nine (nine always are: David Goldberg, "What
- * Every Computer Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 15). Many
- * times as fast as printf. Pure. */
+ * and back: seven digits where they are enough, else eight or nine (nine always are: David
+ * Goldberg, "What Every Computer Scientist Should Know About Floating-Point Arithmetic", 1991,
+ * theorem 15). Many times as fast as printf. Pure. */
 #pragma once
 
 #include "lib/base.h"
@@ -21,7 +21,7 @@ size_t decimal_from_double(double value, char *ret_text);
 size_t decimal_shortest(double value, char ret_text[static DECIMAL_BYTES]);
 size_t decimal_shortest_float(float value, char ret_text[static DECIMAL_BYTES]);
 
-/* Reads the JSON number that begins at `at`, as strtod does; *ret_is_whole: it has neither a point
- * nor an exponent. Returns what is behind it; NULL: it is none, is no finite double, is whole with
- * over 18 digits, or has over 60 bytes. */
-const char *decimal_scan(const char *at, const char *end, double *ret_value, bool *ret_is_whole);
+/* Reads the JSON number that begins at `at`, as strtod does; *ret_is_integer: it has neither a
+ * point nor an exponent. Returns what is behind it; NULL: there is not a number, or one that no
+ * finite double holds, an integer of over 18 digits, or one of over 60 bytes. */
+const char *decimal_scan(const char *at, const char *end, double *ret_value, bool *ret_is_integer);

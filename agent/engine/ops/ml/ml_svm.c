@@ -8,7 +8,7 @@
 
 enum { KERNEL_PARAMS = 3 };
 
-/* The list of numbers of this name, which must have so many. */
+/* The list of numbers of this name, which must have `wanted` entries. */
 static int read_numbers(const struct node *node, const char *name, size_t wanted,
                         const float **ret_numbers, struct error *err) {
     size_t count;
