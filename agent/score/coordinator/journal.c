@@ -437,8 +437,7 @@ int journal_parts(struct journal *journal, struct parts *ret_parts, struct error
 struct publishing {
     struct journal *journal;
     struct record_resolver *resolver;
-    bool *published; /* by cell */
-    char *room;      /* for small parts */
+    char *room; /* for small parts */
     int64_t cells;
     bool all; /* also what has been published */
 };
@@ -459,14 +458,13 @@ static int resolve_record(void *context, const struct commit_head *head,
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
         return refuse_cells(record, publishing->cells, err);
     }
-    /* A later record must be published again, for example a DONE after a FAILED. */
-    bool is_published = record->type == COMMIT_PUBLISHED && !publishing->all;
-    memset(publishing->published + record->first, is_published, (size_t)record->cells);
     return record_resolver_add(publishing->resolver, record, err);
 }
 
+/* (A later record is published again, for example a DONE after a PARTIAL: the ledger knows.) */
 static bool are_published(const struct publishing *publishing, const struct commit_record *record) {
-    return !memchr(publishing->published + record->first, false, (size_t)record->cells);
+    return !publishing->all &&
+           ledger_is_published(publishing->journal->ledger, record->first, record->cells);
 }
 
 /* Of the second reading. */
@@ -501,12 +499,10 @@ static int publish(struct journal *journal, bool all, struct error *err) {
         .journal = journal, .cells = ledger_cells(journal->ledger), .all = all};
     publishing.resolver = record_resolver_new(publishing.cells);
     publishing.room = x_malloc(ROOM_BYTES);
-    publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
     int result = commit_replay(journal->log, resolve_record, &publishing, err) < 0
                      ? -1
                      : commit_replay(journal->log, publish_record, &publishing, err);
     record_resolver_free(publishing.resolver);
-    free(publishing.published);
     free(publishing.room);
     if (result < 0) {
         return error_context(err, "spec.output.path");

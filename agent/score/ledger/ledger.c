@@ -35,7 +35,7 @@ static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64
     slots_drop(&ledger->slots, index, is_late, now_ms);
     if (lease.twin >= 0) {
         for (int64_t i = lease.first; i < lease.first + lease.cells; i++) {
-            ledger->cells.of[i].lease_or_failed = lease.twin;
+            ledger->cells.of[i].lease_or_items = lease.twin;
         }
     }
     return lease.twin >= 0;
@@ -73,7 +73,7 @@ static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t
             i++;
             continue;
         }
-        int32_t index = cells->of[i].lease_or_failed;
+        int32_t index = cells->of[i].lease_or_items;
         struct queued_lease lease = ledger->slots.leases[index];
         int64_t lease_end = lease.first + lease.cells;
         drop_unwanted(ledger, index, now_ms);
@@ -145,7 +145,7 @@ static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease
         lease->cells == 1 && (bad->is_final || cell->tries >= ledger->options.max_tries ||
                               cell->losses >= LEDGER_LOSSES_MAX);
     if (twin_goes_on) {
-        struct queued_lease *twin = &ledger->slots.leases[cell->lease_or_failed];
+        struct queued_lease *twin = &ledger->slots.leases[cell->lease_or_items];
         twin->losses += lease->cells > 1 && bad->fault == LEDGER_MACHINE;
         twin->is_last_chance = is_used_up || (lease->cells > 1 && bad->fault == LEDGER_SCORER) ||
                                twin->losses >= LEDGER_LOSSES_MAX;

@@ -1,7 +1,7 @@
 /* ledger.h: the state machine of cells, leases and slots: which worker gets which work. Pure: time
  * is an argument (now_ms: the coordinator's clock_monotonic_ms); it sends, reads and logs nothing.
  * Used by the coordinator alone; one thread. Every event costs at most O(log n) plus the cells of
- * its lease; a cell takes 12 bytes.
+ * its lease; a cell takes 8 bytes.
  *
  * A cell is the smallest unit of a lease: a mini-batch, or, where the sizes of mini-batches are
  * chosen while the job runs (ledger_options.is_auto), an item. A lease is a range of cells: one, or
@@ -65,6 +65,8 @@ void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);
 void ledger_published(struct ledger *ledger, int64_t first, int64_t cells);
 /* The next cell from `from` on that is committed with results and not published; -1: none. */
 int64_t ledger_unpublished(const struct ledger *ledger, int64_t from);
+/* The files of the results of all these cells have their final names. */
+bool ledger_is_published(const struct ledger *ledger, int64_t first, int64_t cells);
 /* The result of a record is missing: its cells wait again, as if never tried. Only for whole
  * records. */
 void ledger_void(struct ledger *ledger, int64_t first, int64_t cells);

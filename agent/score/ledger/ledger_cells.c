@@ -19,6 +19,7 @@ void cells_init(struct cells *cells, bool is_partitioned) {
 
 void cells_release(struct cells *cells) {
     free(cells->of);
+    free(cells->with_failed);
     guided_partition_free(cells->partition);
     free(cells->returned);
 }
@@ -29,6 +30,25 @@ static void set_state(struct cells *cells, struct cell *cell, enum cell_state st
     cells->in[state]++;
 }
 
+static struct cell_items items_of(const struct cells *cells, const struct cell *cell) {
+    return cell->has_failed ? cells->with_failed[cell->lease_or_items]
+                            : (struct cell_items){.all = cell->lease_or_items};
+}
+
+/* The cell has ended. Few ranges have failed items, so only those have two counts. */
+static void set_items(struct cells *cells, struct cell *cell, struct cell_items items) {
+    if (items.failed == 0) {
+        cell->has_failed = false;
+        cell->lease_or_items = items.all;
+        return;
+    }
+    cells->with_failed = cells_grow(cells->with_failed, cells->with_failed_count,
+                                    &cells->with_failed_room, sizeof *cells->with_failed);
+    cell->has_failed = true;
+    cell->lease_or_items = (int32_t)cells->with_failed_count;
+    cells->with_failed[cells->with_failed_count++] = items;
+}
+
 /* An ended range's items, with sign 1 or -1. */
 static void count_ends(struct cells *cells, int64_t first, int64_t end, int sign) {
     for (int64_t i = first; i < end; i++) {
@@ -37,8 +57,9 @@ static void count_ends(struct cells *cells, int64_t first, int64_t end, int sign
             continue;
         }
         *(cell->end == CELL_DONE ? &cells->cells.done : &cells->cells.failed) += sign;
-        cells->items.done += sign * (int64_t)(cell->items - cell->lease_or_failed);
-        cells->items.failed += sign * (int64_t)cell->lease_or_failed;
+        struct cell_items items = items_of(cells, cell);
+        cells->items.done += sign * (int64_t)(items.all - items.failed);
+        cells->items.failed += sign * (int64_t)items.failed;
     }
 }
 
@@ -149,7 +170,7 @@ void cells_lease(struct cells *cells, int64_t first, int64_t end, int32_t lease)
     for (int64_t i = first; i < end; i++) {
         struct cell *cell = &cells->of[i];
         set_state(cells, cell, CELL_LEASED);
-        cell->lease_or_failed = lease;
+        cell->lease_or_items = lease;
         cells->never_leased -= !cell->was_leased;
         cell->was_leased = true;
     }
@@ -176,8 +197,9 @@ void cells_end(struct cells *cells, const struct ledger_record *record, enum cel
         cell->end = record->decision == LEDGER_FAILED    ? CELL_FAILED
                     : record->decision == LEDGER_PARTIAL ? CELL_PARTIAL
                                                          : CELL_DONE;
-        cell->items = i == first ? (int32_t)record->items : 0;
-        cell->lease_or_failed = i == first ? (int32_t)record->failed : 0;
+        set_items(cells, cell,
+                  i == first ? (struct cell_items){(int32_t)record->items, (int32_t)record->failed}
+                             : (struct cell_items){0});
         cell->was_leased = true;
     }
     count_ends(cells, first, end, 1);

@@ -20,21 +20,28 @@ enum cell_end { CELL_FAILED, CELL_PARTIAL, CELL_DONE };
 
 /* The items of a range that ended together are in its first cell; its other cells have 0. */
 struct cell {
-    int32_t lease_or_failed; /* LEASED: index of the lease; ended: failed items */
-    int32_t items;           /* ended */
-    uint16_t tries;          /* tries that ended in an error or a time-out */
+    int32_t lease_or_items; /* LEASED: index of the lease; ended: items, with has_failed the index
+                               of their counts */
+    uint16_t tries;         /* tries that ended in an error or a time-out */
     uint8_t losses;
-    uint8_t state : 3, end : 2, was_leased : 1;
+    uint8_t state : 3, end : 2, was_leased : 1, has_failed : 1;
 };
-static_assert(sizeof(struct cell) == 12, "a million cells take 12 MB");
+static_assert(sizeof(struct cell) == 8, "a million cells take 8 MB");
+
+/* Of a range that ended with failed items. */
+struct cell_items {
+    int32_t all, failed;
+};
 
 struct cell_range {
     int64_t first, end;
 };
 
 struct cells {
-    struct cell *of;                    /* [count], by number */
-    size_t count, room;                 /* including cells that only commits name */
+    struct cell *of;                /* [count], by number */
+    size_t count, room;             /* including cells that only commits name */
+    struct cell_items *with_failed; /* counts of those that were replaced are unused */
+    size_t with_failed_count, with_failed_room;
     int64_t known;                      /* the first `known` cells may be leased */
     int64_t in[CELL_STATES];            /* how many known cells are in each state */
     int64_t never_leased;               /* of the known cells */

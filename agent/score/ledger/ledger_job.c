@@ -135,6 +135,16 @@ int64_t ledger_unpublished(const struct ledger *ledger, int64_t from) {
     return -1;
 }
 
+bool ledger_is_published(const struct ledger *ledger, int64_t first, int64_t cells) {
+    int64_t count = (int64_t)ledger->cells.count, end = first + cells;
+    for (int64_t i = first; i < MIN(end, count); i++) {
+        if (ledger->cells.of[i].state != CELL_PUBLISHED) {
+            return false;
+        }
+    }
+    return end <= count;
+}
+
 void ledger_void(struct ledger *ledger, int64_t first, int64_t cells) {
     if (is_range(first, cells)) {
         cells_void(&ledger->cells, first, first + cells);

@@ -84,6 +84,21 @@ int record_resolver_add(struct record_resolver *resolver, const struct commit_re
     return 0;
 }
 
+int64_t record_resolver_count(const struct record_resolver *resolver) {
+    return resolver->added;
+}
+
+int64_t record_resolver_find(const struct record_resolver *resolver, int64_t cell,
+                             int64_t *ret_cells) {
+    int64_t end = cell;
+    uint32_t word = cell < resolver->room ? resolver->cells[cell] : 0;
+    while (end < resolver->room && resolver->cells[end] == word) {
+        end++;
+    }
+    *ret_cells = (end < resolver->room || word ? end : resolver->cells_max) - cell;
+    return word >> RANK_SHIFT > RANK_FAILED ? (int64_t)(word & RECORD_RESOLVER_RECORDS_MAX) : -1;
+}
+
 int64_t record_resolver_next(struct record_resolver *resolver, const struct commit_record *record) {
     uint32_t rank = rank_of(record->type);
     if (rank == RANK_NONE) {

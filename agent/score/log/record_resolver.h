@@ -1,7 +1,7 @@
 /* record_resolver.h: which record of a commit log counts for each cell: the first DONE permanently,
  * a PARTIAL until a DONE follows, a FAILED until any of them follows; voided records never count
- * (exactly-once.md). Pure. Needs two readings of the same log (commit_replay): the first collects,
- * the second answers record by record. 4 bytes per cell. */
+ * (exactly-once.md). Pure. A reading of the log (commit_replay) collects; then it answers cell by
+ * cell, or record by record in a second reading of the same log. 4 bytes per cell. */
 #pragma once
 
 #include "agent/score/log/commit_format.h"
@@ -18,6 +18,13 @@ void record_resolver_freep(struct record_resolver **resolver); /* for AUTO */
 /* First reading. INVALID: a record with cells that the job cannot have, or too many records. */
 NODISCARD int record_resolver_add(struct record_resolver *resolver,
                                   const struct commit_record *record, struct error *err);
+/* How many records that score cells were added; DONE, PARTIAL and FAILED do. */
+int64_t record_resolver_count(const struct record_resolver *resolver);
+/* The record with results that counts for this cell, by its number among those records, from 0; -1:
+ * none, or it has FAILED. *ret_cells: for how many cells, from this one on, the same holds. */
+int64_t record_resolver_find(const struct record_resolver *resolver, int64_t cell,
+                             int64_t *ret_cells);
+
 /* Second reading: for how many of its cells this record counts, 0..record->cells. Fewer than all if
  * a range of `auto` was partly scored again in other ranges. Must be called for every record,
  * too. */

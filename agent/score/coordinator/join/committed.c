@@ -11,15 +11,21 @@
 #include <string.h>
 
 enum {
-    LOADED_MAX = 4,  /* commits in memory: items close in the input are close in the log */
-    INDEX_BITS = 20, /* of a record in its commit: a record has more than 8 bytes */
+    LOADED_MAX = 4, /* commits in memory: items close in the input are close in the log */
     CHUNK_BYTES = 1 << 20,
     AHEAD_BYTES = 256 << 10, /* maximum of an object that is read together with others */
 };
-static_assert(COMMIT_BYTES_MAX >> 3 <= 1 << INDEX_BITS, "every record's index fits");
 
+/* A commit with records that score cells. Such records have numbers in their order in the log
+ * (record_resolver.h). */
+struct scoring_commit {
+    int64_t number, first; /* of the commit; of its first such record */
+};
+
+/* A commit whose records that score cells are in memory. */
 struct loaded {
-    int64_t number; /* of the commit */
+    struct committed *committed;
+    int64_t number; /* of the commit; -1: none */
     int64_t used;   /* when it was last used, by a counter of accesses */
     struct committed_row *rows;
     size_t count, room;
@@ -39,9 +45,8 @@ struct committed {
     struct journal *journal;
     struct record_resolver *resolver;
     int64_t cells;
-    uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: no record */
-    int64_t number;   /* second reading: the current commit */
-    uint64_t index;   /* and the current record in it */
+    struct scoring_commit *commits; /* in order */
+    size_t commit_count, commit_room;
     struct loaded loaded[LOADED_MAX];
     int64_t looks;
     struct ahead ahead;
@@ -49,46 +54,43 @@ struct committed {
 
 /* ---- places of the records ------------------------------------------------------------------ */
 
+static void note_commit(struct committed *committed, int64_t number, int64_t first) {
+    if (committed->commit_count > 0 &&
+        committed->commits[committed->commit_count - 1].number == number) {
+        return;
+    }
+    if (committed->commit_count == committed->commit_room) {
+        committed->commit_room = MAX(committed->commit_room * 2, (size_t)64);
+        committed->commits =
+            x_realloc_array(committed->commits, committed->commit_room, sizeof *committed->commits);
+    }
+    committed->commits[committed->commit_count++] = (struct scoring_commit){number, first};
+}
+
 static int resolve_record(void *context, const struct commit_head *head,
                           const struct commit_record *record, struct error *err) {
     struct committed *committed = context;
-    return journal_counts(committed->journal, head, record)
-               ? record_resolver_add(committed->resolver, record, err)
-               : 0;
-}
-
-static int index_record(void *context, const struct commit_head *head,
-                        const struct commit_record *record, struct error *err) {
-    struct committed *committed = context;
-    committed->index = head->number == committed->number ? committed->index + 1 : 0;
-    committed->number = head->number;
+    int64_t before = record_resolver_count(committed->resolver);
     if (!journal_counts(committed->journal, head, record)) {
         return 0;
     }
-    int64_t own_cells = record_resolver_next(committed->resolver, record);
-    if (own_cells == 0 || record->type == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
-        return 0;
+    if (record_resolver_add(committed->resolver, record, err) < 0) {
+        return -1;
     }
-    if (own_cells != record->cells) {
-        return error_set(err, ERROR_INVALID,
-                         "commit %lld: mini-batches from %lld on were scored again in other ranges",
-                         (long long)head->number, (long long)record->first);
+    if (record_resolver_count(committed->resolver) > before) {
+        note_commit(committed, head->number, before);
     }
-    committed->places[record->first] =
-        ((uint64_t)head->number << INDEX_BITS | committed->index) + 1;
     return 0;
 }
 
-static int find_records(struct committed *committed, struct error *err) {
-    committed->number = -1;
-    committed->resolver = record_resolver_new(committed->cells);
-    committed->places = x_calloc((size_t)MAX(committed->cells, 1), sizeof *committed->places);
-    int result = commit_replay(committed->journal->log, resolve_record, committed, err);
-    if (result == 0) {
-        result = commit_replay(committed->journal->log, index_record, committed, err);
+/* The commit that has this record: the last one that begins at or before it. */
+static const struct scoring_commit *commit_of(const struct committed *committed, int64_t record) {
+    size_t low = 0, high = committed->commit_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(committed->commits[middle].first <= record ? &low : &high) = middle;
     }
-    record_resolver_free(TAKE(committed->resolver));
-    return result;
+    return &committed->commits[low];
 }
 
 /* ---- in the order of the input -------------------------------------------------------------- */
@@ -97,6 +99,10 @@ static int load_record(void *context, const struct commit_head *head,
                        const struct commit_record *record, struct error *err UNUSED) {
     struct loaded *loaded = context;
     bool scores = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
+    if ((!scores && record->type != COMMIT_FAILED) ||
+        !journal_counts(loaded->committed->journal, head, record)) {
+        return 0;
+    }
     if (loaded->count == loaded->room) {
         loaded->room = MAX(loaded->room * 2, (size_t)256);
         loaded->rows = x_realloc_array(loaded->rows, loaded->room, sizeof *loaded->rows);
@@ -122,42 +128,44 @@ static void unload(struct loaded *loaded) {
         free(loaded->rows[i].text);
     }
     free(loaded->rows);
-    *loaded = (struct loaded){.number = -1};
+    *loaded = (struct loaded){.committed = loaded->committed, .number = -1};
 }
 
-static int find_row(struct committed *committed, uint64_t place,
+static int find_row(struct committed *committed, int64_t record,
                     const struct committed_row **ret_row, struct error *err) {
-    int64_t number = (int64_t)(place >> INDEX_BITS);
-    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    const struct scoring_commit *commit = commit_of(committed, record);
+    size_t index = (size_t)(record - commit->first);
     struct loaded *loaded = &committed->loaded[0];
-    for (size_t i = 0; i < LOADED_MAX && loaded->number != number; i++) {
+    for (size_t i = 0; i < LOADED_MAX && loaded->number != commit->number; i++) {
         struct loaded *other = &committed->loaded[i];
-        if (other->number == number || other->used < loaded->used) {
+        if (other->number == commit->number || other->used < loaded->used) {
             loaded = other;
         }
     }
-    if (loaded->number != number) {
+    if (loaded->number != commit->number) {
         unload(loaded);
-        if (commit_read_again(committed->journal->log, number, load_record, loaded, err) < 0) {
+        if (commit_read_again(committed->journal->log, commit->number, load_record, loaded, err) <
+            0) {
             unload(loaded);
             return -1;
         }
-        loaded->number = number;
+        loaded->number = commit->number;
     }
     loaded->used = ++committed->looks;
     if (index >= loaded->count) {
-        return error_set(err, ERROR_INVALID, "commit %lld has changed", (long long)number);
+        return error_set(err, ERROR_INVALID, "commit %lld has changed", (long long)commit->number);
     }
     *ret_row = &loaded->rows[index];
     return 0;
 }
 
 static const struct committed_row *row_in_memory(const struct committed *committed,
-                                                 uint64_t place) {
-    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+                                                 int64_t record) {
+    const struct scoring_commit *commit = commit_of(committed, record);
+    size_t index = (size_t)(record - commit->first);
     for (size_t i = 0; i < LOADED_MAX; i++) {
         const struct loaded *loaded = &committed->loaded[i];
-        if (loaded->number == (int64_t)(place >> INDEX_BITS)) {
+        if (loaded->number == commit->number) {
             return index < loaded->count ? &loaded->rows[index] : NULL;
         }
     }
@@ -171,11 +179,12 @@ static void read_ahead(struct committed *committed, int64_t cell) {
     if (!ahead->data) {
         ahead->data = x_malloc((size_t)STORE_PEEK_MAX * AHEAD_BYTES);
     }
-    for (; cell < committed->cells && ahead->count < STORE_PEEK_MAX; cell++) {
-        if (!committed->places[cell]) {
+    for (int64_t own; cell < committed->cells && ahead->count < STORE_PEEK_MAX; cell += own) {
+        int64_t record = record_resolver_find(committed->resolver, cell, &own);
+        if (record < 0) {
             continue;
         }
-        const struct committed_row *row = row_in_memory(committed, committed->places[cell] - 1);
+        const struct committed_row *row = row_in_memory(committed, record);
         if (!row) {
             break;
         }
@@ -308,14 +317,30 @@ int committed_bytes(struct committed *committed, const struct committed_take *ta
                            journal->broken_count);
 }
 
+/* The record counts for `own` cells from this one on. */
+static int check_row(const struct committed_row *row, int64_t cell, int64_t own,
+                     struct error *err) {
+    return row->first == cell && row->cells == own
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "mini-batches from %lld on were scored again in other ranges",
+                           (long long)row->first);
+}
+
 int committed_each(struct committed *committed, committed_each_row *each, void *context,
                    struct error *err) {
     committed->ahead.count = committed->ahead.next = 0;
-    for (int64_t cell = 0; cell < committed->cells; cell++) {
+    for (int64_t cell = 0, own; cell < committed->cells; cell += own) {
+        int64_t record = record_resolver_find(committed->resolver, cell, &own);
         const struct committed_row *row = NULL;
-        if (committed->places[cell] &&
-            (find_row(committed, committed->places[cell] - 1, &row, err) < 0 ||
-             each(context, row, err) < 0)) {
+        if (record < 0) {
+            continue;
+        }
+        if (find_row(committed, record, &row, err) < 0) {
+            return -1;
+        }
+        if (row->place != COMMIT_NOWHERE &&
+            (check_row(row, cell, own, err) < 0 || each(context, row, err) < 0)) {
             return -1;
         }
     }
@@ -326,10 +351,11 @@ int committed_open(struct journal *journal, struct committed **ret_committed, st
     struct committed *committed = x_calloc(1, sizeof *committed);
     committed->journal = journal;
     committed->cells = ledger_cells(journal->ledger);
+    committed->resolver = record_resolver_new(committed->cells);
     for (size_t i = 0; i < LOADED_MAX; i++) {
-        committed->loaded[i].number = -1;
+        committed->loaded[i] = (struct loaded){.committed = committed, .number = -1};
     }
-    if (find_records(committed, err) < 0) {
+    if (commit_replay(journal->log, resolve_record, committed, err) < 0) {
         committed_free(committed);
         return -1;
     }
@@ -342,7 +368,8 @@ void committed_free(struct committed *committed) {
         unload(&committed->loaded[i]);
     }
     if (committed) {
-        free(committed->places);
+        record_resolver_free(committed->resolver);
+        free(committed->commits);
         free(committed->ahead.data);
         free(committed);
     }

@@ -1,7 +1,7 @@
 /* committed.h: the committed results of a run, in the order of the input: finds in the commit log
  * which record counts for each cell, and reads what they name. For the coordinator, when everything
  * is committed or the job has failed; no other function of the journal may be called meanwhile.
- * Memory: 8 bytes per cell and a few commits. One thread. */
+ * Memory: 4 bytes per cell and a few commits. One thread. */
 #pragma once
 
 #include "agent/score/coordinator/journal.h"
@@ -16,7 +16,7 @@ struct committed_row {
 
 struct committed;
 
-/* Reads the whole log, twice. The journal must outlive it. */
+/* Reads the whole log. The journal must outlive it. */
 NODISCARD int committed_open(struct journal *journal, struct committed **ret_committed,
                              struct error *err);
 void committed_free(struct committed *committed); /* accepts NULL */
@@ -35,7 +35,8 @@ NODISCARD int committed_bytes(struct committed *committed, const struct committe
 
 /* -1 with *err ends the reading. row: borrowed until it returns. */
 typedef int committed_each_row(void *context, const struct committed_row *row, struct error *err);
-/* Calls `each` for all records with results. INVALID: the log has changed. */
+/* Calls `each` for all records with results. INVALID: the log has changed, or a part of a record's
+ * cells was scored again in other ranges. */
 NODISCARD int committed_each(struct committed *committed, committed_each_row *each, void *context,
                              struct error *err);
 /* The bytes of a row that `each` was called with, if they are in memory: from the record, or read

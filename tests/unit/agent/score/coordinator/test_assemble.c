@@ -13,7 +13,8 @@
 enum { CELLS = 400, LONG_BYTES = 9000 };
 
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
-static int64_t added; /* records of this journal */
+static int64_t added;        /* records of this journal */
+static int64_t of_cells = 1; /* of the next record */
 
 static void open_journal(struct store *output, struct journal *journal) {
     struct error err = {0};
@@ -68,8 +69,8 @@ static void add(struct journal *journal, struct store *output, enum commit_recor
     struct part part = staged_output_part(staged);
     struct commit_record record = {.type = decision,
                                    .first = cell,
-                                   .cells = 1,
-                                   .items = 2,
+                                   .cells = of_cells,
+                                   .items = 2 * of_cells,
                                    .lease = added++,
                                    .try = 1,
                                    .worker = "w-0"};
@@ -171,6 +172,33 @@ static void test_rows_come_in_the_inputs_order(void) {
     check_rows(output, texts);
     journal_release(&journal);
     job.uid = "uid-1";
+}
+
+/* A record's bytes are those of all its cells: they cannot be cut. */
+static void test_ranges_are_whole_or_refused(void) {
+    struct error err = {0};
+    struct journal journal;
+    const char *texts[CELLS] = {NULL};
+    AUTO(store_freep) struct store *output = open_output("out/ranges");
+    open_journal(output, &journal);
+    of_cells = 4;
+    add(&journal, output, COMMIT_PARTIAL, 14, "a");
+    add(&journal, output, COMMIT_DONE, 10, "a");
+    add(&journal, output, COMMIT_DONE, 14, "b");
+    store_all(&journal);
+    texts[10] = "a";
+    texts[14] = "b";
+    CHECK_OK(assemble_rows(&journal, "rows.txt", NULL, &err), &err);
+    check_rows(output, texts);
+    add(&journal, output, COMMIT_PARTIAL, CELLS - 4, "a");
+    of_cells = 1;
+    add(&journal, output, COMMIT_DONE, CELLS - 3, "b");
+    store_all(&journal);
+    CHECK_INT(assemble_rows(&journal, "rows.txt", NULL, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "from 396 on were scored again in other ranges"));
+    check_rows(output, texts); /* the file from before */
+    journal_release(&journal);
 }
 
 static void test_what_is_gone_is_told(void) {
@@ -277,6 +305,7 @@ static void test_files_are_listed_in_the_inputs_order(void) {
 int main(void) {
     fixtures_start("assemble");
     TEST(test_rows_come_in_the_inputs_order);
+    TEST(test_ranges_are_whole_or_refused);
     TEST(test_what_is_gone_is_told);
     TEST(test_files_are_listed_in_the_inputs_order);
     return TEST_END();

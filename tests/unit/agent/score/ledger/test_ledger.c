@@ -483,6 +483,8 @@ static void test_what_is_committed_is_not_done_again(void) {
     CHECK_INT(counts.waiting, 4);
     CHECK_INT(ledger_unpublished(ledger, 0), 4);
     CHECK_INT(ledger_unpublished(ledger, 5), -1);
+    CHECK(ledger_is_published(ledger, 1, 2) && !ledger_is_published(ledger, 1, 3) &&
+          !ledger_is_published(ledger, 4, 1) && !ledger_is_published(ledger, 2, 100));
     int a = join(ledger, "a");
     static const int64_t wanted[] = {0, 3, 5, 6};
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {

@@ -56,6 +56,30 @@ static int winner(const struct commit_record *records, int count, int64_t cell) 
     return won;
 }
 
+/* By its number among the records that score cells; -1: none, or it has failed. */
+static int64_t number_of(const struct commit_record *records, int won) {
+    int64_t number = 0;
+    for (int i = 0; i < won; i++) {
+        number += records[i].type <= COMMIT_FAILED;
+    }
+    return won < 0 || records[won].type == COMMIT_FAILED ? -1 : number;
+}
+
+/* All cells, from range to range. */
+static bool ranges_are_found(const struct record_resolver *resolver,
+                             const struct commit_record *records) {
+    int64_t cell = 0, own = 0;
+    for (; cell < CELLS; cell += own) {
+        int64_t found = record_resolver_find(resolver, cell, &own);
+        for (int64_t i = cell; i < cell + own; i++) {
+            if (own < 1 || i >= CELLS || found != number_of(records, winner(records, RECORDS, i))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool check_log(void) {
     struct error err = {0};
     struct commit_record records[RECORDS];
@@ -67,6 +91,9 @@ static bool check_log(void) {
             printf("# %s\n", err.text);
             return false;
         }
+    }
+    if (!ranges_are_found(resolver, records)) {
+        return false;
     }
     for (int64_t cell = 0; cell < CELLS; cell++) {
         int won = winner(records, RECORDS, cell);
