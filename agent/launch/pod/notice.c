@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/pod/notice.h"
 
+#include "agent/launch/pod/notice_cloud.h"
 #include "lib/net/http.h"
 #include "lib/time/clock.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,11 +23,13 @@ enum {
 
 struct notice {
     struct notice_options options;
-    char *url, *name_url;
+    char *url, *host; /* WINDLASS_EVENTS; of it "http://IP" */
+    const struct notice_cloud *cloud;
+    int refused; /* clouds whose way was refused, since the last answer of one */
     int stop_fd; /* readable: leave */
     pthread_t thread;
     struct http *http;
-    char machine[NOTICE_NAME_MAX + 1]; /* "": not known yet */
+    char key[NOTICE_KEY_MAX + 1]; /* of the cloud; "": not known yet */
     bool has_answered, is_failing, is_announced, is_waiting;
     int64_t next_ms, pause_ms;
 };
@@ -52,60 +54,66 @@ static void note_success(struct notice *notice) {
     notice->is_failing = false;
 }
 
-/* Reads the name of this machine; too long names and unexpected characters are refused. */
-static int take_name(struct notice *notice, const struct http_answer *answer, struct error *err) {
-    size_t size = answer->size;
-    while (size > 0 && isspace((unsigned char)answer->body[size - 1])) {
-        size--;
-    }
-    bool is_name = size > 0 && size <= NOTICE_NAME_MAX;
-    for (size_t i = 0; is_name && i < size; i++) {
-        char byte = answer->body[i];
-        is_name = isalnum((unsigned char)byte) || byte == '-' || byte == '_' || byte == '.';
-    }
-    if (!is_name) {
-        return error_set(err, ERROR_INVALID, "not the name of a machine (%zu bytes)", answer->size);
-    }
-    memcpy(notice->machine, answer->body, size);
-    notice->machine[size] = 0;
-    notice->next_ms = clock_monotonic_ms(); /* ask for events at once */
-    return 0;
+static bool wants_key(const struct notice *notice) {
+    return notice->cloud->first.path && !notice->key[0];
 }
 
-static int take_answer(struct notice *notice, const struct http_answer *answer, struct error *err) {
-    if (answer->status != 200) {
-        return error_set(err, ERROR_UNAVAILABLE, "answered with status %d", answer->status);
-    }
-    if (!notice->machine[0]) {
-        return take_name(notice, answer, err);
-    }
+/* The next request is made at once. */
+static void ask_again(struct notice *notice) {
+    notice->next_ms = clock_monotonic_ms();
+}
+
+static int take_answer(struct notice *notice, const struct notice_answer *answer,
+                       struct error *err) {
     struct notice_event event;
-    int found =
-        notice_read(answer->body, answer->size, notice->machine, clock_wall_ms(), &event, err);
+    if (wants_key(notice)) {
+        if (notice_read_key(answer, notice->key, err) < 0) {
+            return -1;
+        }
+        ask_again(notice);
+        return 0;
+    }
+    if (answer->status == notice->cloud->key_is_over) {
+        notice->key[0] = 0; /* asked for after the usual pause */
+        return 0;
+    }
+    int found = notice->cloud->read(answer, notice->key, clock_wall_ms(), &event, err);
     if (found > 0 && !notice->is_announced) {
         notice->is_announced = true;
         notice->options.announced(notice->options.context, &event);
     }
-    return found < 0 ? -1 : 0;
+    return MIN(found, 0);
+}
+
+/* True: the service of another cloud is asked next. Only before the first answer. */
+static bool try_elsewhere(struct notice *notice, int status) {
+    if (notice->has_answered || !notice_is_elsewhere(status)) {
+        return false;
+    }
+    ptrdiff_t next = notice->cloud - notice_clouds + 1;
+    notice->cloud = &notice_clouds[next % NOTICE_CLOUDS];
+    return ++notice->refused % NOTICE_CLOUDS != 0;
 }
 
 static void on_end(void *context, const struct http_answer *answer, bool is_sent UNUSED,
                    const struct error *why) {
     struct notice *notice = context;
     struct error err = {0};
-    const char *url = notice->machine[0] ? notice->url : notice->name_url;
+    int result = -1;
     notice->is_waiting = false;
     notice->next_ms = clock_monotonic_ms() + notice->pause_ms;
-    int result = -1;
     if (answer) {
-        result = take_answer(notice, answer, &err);
+        const struct notice_answer of_cloud = {answer->status, answer->body, answer->size};
+        result = take_answer(notice, &of_cloud, &err);
     } else {
         err = *why;
     }
     if (result == 0) {
         note_success(notice);
+    } else if (answer && try_elsewhere(notice, answer->status)) {
+        ask_again(notice);
     } else {
-        error_context(&err, "%s", url);
+        error_context(&err, "%s (%s)", notice->url, notice->cloud->name);
         note_failure(notice, &err);
     }
 }
@@ -113,10 +121,17 @@ static void on_end(void *context, const struct http_answer *answer, bool is_sent
 /* ---- the thread ----------------------------------------------------------------------------- */
 
 static void ask(struct notice *notice) {
-    static const char *const headers[] = {"Metadata: true", NULL};
+    const struct notice_cloud *cloud = notice->cloud;
+    const struct notice_ask *what = wants_key(notice) ? &cloud->first : &cloud->events;
+    bool has_key = what == &cloud->events && cloud->sends_key;
+    AUTO(text_freep) char *header = x_printf("%s%s", what->header, has_key ? notice->key : "");
+    AUTO(text_freep)
+    char *url = what->path ? x_printf("%s%s", notice->host, what->path) : x_strdup(notice->url);
+    const char *const headers[] = {header, NULL};
     struct error err = {0};
     struct http_request request = {
-        .url = notice->machine[0] ? notice->url : notice->name_url,
+        .url = url,
+        .method = what->method,
         .headers = headers,
         .connect_ms = CONNECT_MS,
         .timeout_ms = notice->has_answered ? ANSWER_MS : FIRST_ANSWER_MS,
@@ -159,7 +174,7 @@ static void free_notice(struct notice *notice) {
     http_free(notice->http);
     fd_closep(&notice->stop_fd);
     free(notice->url);
-    free(notice->name_url);
+    free(notice->host);
     free(notice);
 }
 
@@ -178,9 +193,8 @@ int notice_start(const struct notice_options *options, struct notice **ret_notic
     notice->options.every_ms = options->every_ms > 0 ? options->every_ms : EVERY_MS;
     notice->pause_ms = notice->options.every_ms;
     notice->url = x_strdup(options->url);
-    notice->name_url =
-        x_printf("%.*s/metadata/instance/compute/name?api-version=2021-02-01&format=text",
-                 (int)(path - options->url), options->url);
+    notice->host = x_strndup(options->url, (size_t)(path - options->url));
+    notice->cloud = &notice_clouds[0];
     notice->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (notice->stop_fd < 0) {
         error_from_errno(err, errno, "cannot make an eventfd");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Notices, from a server that stands in for Azure's: it answers what the test wants, also late, too
- * much, nonsense, or nothing. */
+/* Notices, from a server that stands in for Azure's, Amazon's or Google's: it answers what the test
+ * wants, also late, too much, nonsense, or nothing. */
 #include "agent/launch/pod/notice.h"
 
+#include "agent/launch/pod/notice_cloud.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
 
@@ -17,13 +18,14 @@
 /* ---- the server ----------------------------------------------------------------------------- */
 
 enum manner { FINE, BUSY, NONSENSE, ENDLESS, SILENT, CUT };
+enum cloud { AZURE, AMAZON, GOOGLE, NOBODY };
 
 struct server {
     int fd, port;
     pthread_t thread;
-    atomic_int manner, asked, asked_name, bad_requests;
+    atomic_int cloud, manner, asked, asked_name, bad_requests;
     atomic_bool stops;
-    const char *_Atomic name, *_Atomic events;
+    const char *_Atomic name, *_Atomic events; /* name: or token */
 };
 
 static void say(int fd, const char *text, size_t size) {
@@ -31,10 +33,46 @@ static void say(int fd, const char *text, size_t size) {
     (void)ignored; /* a client that left */
 }
 
-static void answer(struct server *server, int fd, const char *request) {
+static void say_status(int fd, const char *status, const char *body) {
+    char head[256];
+    snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+             status, strlen(body));
+    say(fd, head, strlen(head));
+    say(fd, body, strlen(body));
+}
+
+/* Version 2: a token first, which may be over; 404 while there is no notice. */
+static void answer_as_amazon(struct server *server, int fd, const char *request) {
+    AUTO(text_freep)
+    char *header = x_printf("\r\nX-aws-ec2-metadata-token: %s\r\n", (const char *)server->name);
+    if (text_starts(request, "PUT /latest/api/token HTTP") &&
+        strstr(request, "\r\nX-aws-ec2-metadata-token-ttl-seconds: 21600\r\n")) {
+        server->asked_name++;
+        say_status(fd, "200 OK", server->name);
+    } else if (!strstr(request, header)) {
+        say_status(fd, "401 Unauthorized", "");
+    } else if (text_starts(request, "GET /latest/meta-data/spot/instance-action HTTP")) {
+        server->asked++;
+        say_status(fd, *server->events ? "200 OK" : "404 Not Found", server->events);
+    } else {
+        say_status(fd, "404 Not Found", "");
+    }
+}
+
+static void answer_as_google(struct server *server, int fd, const char *request) {
+    if (!strstr(request, "\r\nMetadata-Flavor: Google\r\n")) {
+        say_status(fd, "403 Forbidden", "missing header");
+    } else if (!text_starts(request, "GET /computeMetadata/v1/instance/preempted HTTP")) {
+        say_status(fd, "404 Not Found", "");
+    } else {
+        server->asked++;
+        say_status(fd, "200 OK", server->events);
+    }
+}
+
+static void answer_as_azure(struct server *server, int fd, const char *request) {
     bool is_name = strncmp(request, "GET /metadata/instance/compute/name?", 36) == 0;
     const char *body = is_name ? server->name : server->events;
-    char head[256];
     atomic_fetch_add(is_name ? &server->asked_name : &server->asked, 1);
     if (!strstr(request, "\r\nMetadata: true\r\n") || !strstr(request, "api-version=")) {
         server->bad_requests++;
@@ -64,10 +102,24 @@ static void answer(struct server *server, int fd, const char *request) {
     case FINE:
         break;
     }
-    snprintf(head, sizeof head,
-             "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", strlen(body));
-    say(fd, head, strlen(head));
-    say(fd, body, strlen(body));
+    say_status(fd, "200 OK", body);
+}
+
+static void answer(struct server *server, int fd, const char *request) {
+    switch ((enum cloud)server->cloud) {
+    case AZURE:
+        answer_as_azure(server, fd, request);
+        break;
+    case AMAZON:
+        answer_as_amazon(server, fd, request);
+        break;
+    case GOOGLE:
+        answer_as_google(server, fd, request);
+        break;
+    case NOBODY:
+        server->asked++;
+        say_status(fd, "404 Not Found", "");
+    }
 }
 
 static void *serve(void *context) {
@@ -175,6 +227,77 @@ static void a_preemption_is_told_once(void) {
     CHECK_STR(heard.event.type, "Preempt");
     CHECK_STR(heard.event.id, "602d9444-d2cd");
     CHECK_INT(server.bad_requests, 0);
+    server_stop(&server);
+}
+
+static void each_cloud_is_understood(void) {
+    static const struct {
+        enum cloud cloud;
+        const char *before, *nonsense, *after, *type;
+        int64_t left_ms;
+    } rows[] = {
+        {AMAZON, "", "{}", "{\"action\": \"stop\", \"time\": \"2017-09-18T08:22:00Z\"}", "stop", 0},
+        {AMAZON, "", "<html>", "{\"action\": \"terminate\"}", "terminate", 0},
+        {GOOGLE, "FALSE", "true", "TRUE\n", "Preempt", NOTICE_GOOGLE_MS},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct server server;
+        struct heard heard = {0};
+        server_start(&server);
+        server.cloud = rows[i].cloud;
+        server.name = "AQAEAfirst==";
+        server.events = rows[i].before;
+        struct notice *notice = start(&server, &heard);
+        CHECK(comes(&server.asked, 2));
+        CHECK_INT(heard.failures, 0);
+        server.name = "AQAEAsecond=="; /* the first one is over */
+        CHECK(comes(&server.asked, server.asked + 2));
+        CHECK_INT(server.asked_name, rows[i].cloud == AMAZON ? 2 : 0);
+        CHECK_INT(heard.failures, 0);
+        server.events = rows[i].nonsense;
+        CHECK(comes(&heard.failures, 1));
+        CHECK_INT(heard.announced, 0);
+        server.events = rows[i].after;
+        CHECK(comes(&heard.announced, 1));
+        notice_stop(notice);
+        CHECK_STR(heard.event.type, rows[i].type);
+        CHECK_INT(heard.event.left_ms, rows[i].left_ms);
+        server_stop(&server);
+    }
+}
+
+static void a_token_of_any_bytes_is_refused(void) {
+    static const char *const bad[] = {"", "a b", "a\r\nX-More: b", "\xC3\xA4", "a\"b"};
+    char key[NOTICE_KEY_MAX + 1], longest[NOTICE_KEY_MAX + 2];
+    struct error err = {0};
+    memset(longest, 'a', sizeof longest);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_INT(notice_read_key(&(struct notice_answer){200, bad[i], strlen(bad[i])}, key, &err),
+                  -1);
+        error_clear(&err);
+    }
+    CHECK_INT(notice_read_key(&(struct notice_answer){200, longest, sizeof longest}, key, &err),
+              -1);
+    error_clear(&err);
+    CHECK_OK(notice_read_key(&(struct notice_answer){200, longest, NOTICE_KEY_MAX}, key, &err),
+             &err);
+    CHECK_INT(strlen(key), NOTICE_KEY_MAX);
+}
+
+/* Until one of the three answers, all of them are asked. */
+static void a_server_that_begins_late_is_found(void) {
+    struct server server;
+    struct heard heard = {0};
+    server_start(&server);
+    server.cloud = NOBODY;
+    server.events = "TRUE";
+    struct notice *notice = start(&server, &heard);
+    CHECK(comes(&heard.failures, 1));
+    CHECK(server.asked >= NOTICE_CLOUDS);
+    server.cloud = GOOGLE;
+    CHECK(comes(&heard.announced, 1));
+    CHECK_INT(heard.failures, 1);
+    notice_stop(notice);
     server_stop(&server);
 }
 
@@ -307,7 +430,10 @@ int main(void) {
     TEST(what_is_no_list_is_an_error);
     TEST(times_are_read);
     TEST(what_is_no_address_is_refused);
+    TEST(a_token_of_any_bytes_is_refused);
     TEST(a_preemption_is_told_once);
+    TEST(each_cloud_is_understood);
+    TEST(a_server_that_begins_late_is_found);
     TEST(a_server_in_trouble_is_asked_again);
     TEST(a_stop_waits_for_nobody);
     return TEST_END();
