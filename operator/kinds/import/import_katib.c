@@ -115,7 +115,8 @@ static void take_stopping(struct import *import, const json_t *stopping) {
 
 /* ---- the trial ---- */
 
-/* Texts of the trial with ${trialParameters.X} as $(PARAMETER); owned. */
+/* Texts of the trial with ${trialParameters.X} as $(PARAMETER), and the trial's name as
+ * ${WINDLASS_JOB}: letters may follow; owned. */
 static char *fill_in(struct import *import, const json_t *parameters, const char *text) {
     char *made = x_strdup("");
     for (const char *at = text; *at;) {
@@ -131,7 +132,7 @@ static char *fill_in(struct import *import, const json_t *parameters, const char
         const char *reference = tree_text(tree_find(parameters, "name", name), "reference", name);
         AUTO(text_freep) char *own = katib_parameter_name(reference);
         if (text_starts(reference, "${trialSpec.Name}")) {
-            made = x_printf("%s%.*s$WINDLASS_JOB", before, (int)(found - at), at);
+            made = x_printf("%s%.*s${WINDLASS_JOB}", before, (int)(found - at), at);
         } else if (text_starts(reference, "${")) {
             import_leave_out(import, "trialParameters: %.60s is %.100s", name, reference);
             made = x_printf("%s%.*s", before, (int)(found - at), at);

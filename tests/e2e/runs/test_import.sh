@@ -44,9 +44,10 @@ imported batch-deployment
 run batch-deployment || fail "the batch deployment failed"
 grep -q '^b.txt,.*b.txt model' "$work/volume/out/predictions.csv" || { cat "$work/volume/out/predictions.csv"; fail "the rows"; }
 
-# The trials get the parameters under Katib's names for them.
-imported experiment -e 's#command: \[python3, mnist.py, \(.*\)\]#command: [sh, -c, "echo loss=0.5; echo $0 $1 >\&2", \1]#' \
+# The trials get the parameters under Katib's names for them, and their own name, which letters may follow.
+imported experiment -e "s#command: \[python3, mnist.py, \(.*\)\]#command: [sh, -c, \"echo loss=0.5; echo \$TRIAL >>$work/trials\", \1]#" \
     -e 's/maxTrialCount: 12/maxTrialCount: 2/' -e '/metricsCollectorSpec/d'
 run experiment || fail "the experiment failed"
+[ "$(grep -c '^experiment-.*_[1-5]$' "$work/trials")" = 2 ] || { cat "$work/trials"; fail "the names of the trials"; }
 echo "ok test_import"
 exit 0 # verifies what the jobs have made
