@@ -193,15 +193,19 @@ static void check_long_layers(struct device *reference, struct device *cpu) {
     }
 }
 
-/* Products in several pieces, as they are and with their columns adjacent: of b' a' then. */
+/* Products in several pieces, as they are; with their columns adjacent, of b' a' then; and with a
+ * left operand whose rows are adjacent, in panels of several heights. */
 static void check_long_products(struct device *reference, struct device *cpu) {
-    for (uint64_t i = 0; i < 2; i++) {
+    static const int64_t rows[] = {90, 90, 6, 84, 105, 113};
+    for (uint64_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct draw d = {.state = i, .batch = 1};
         network_init(&d.net, 13);
-        int a = network_input(&d.net, (struct shape){3, {2, 90, 1100}});
-        int b = network_input(&d.net, (struct shape){3, {2, 1100, 300}});
+        const struct shape adjacent = {3, {2, rows[i], 1100}}, turned = {3, {2, 1100, rows[i]}};
+        int a = network_input(&d.net, i < 2 ? adjacent : turned);
+        a = i < 2 ? a : turn(&d, a, (struct attribute)INTS("perm", 0, 2, 1));
+        int b = network_input(&d.net, (struct shape){3, {2, 1100, i < 2 ? 300 : 40}});
         int y = node(&d, "MatMul", a, b);
-        network_output(&d.net, i ? turn(&d, y, (struct attribute)INTS("perm", 0, 2, 1)) : y);
+        network_output(&d.net, i % 2 ? turn(&d, y, (struct attribute)INTS("perm", 0, 2, 1)) : y);
         CHECK(network_same(&d.net, reference, cpu));
         arena_release(&d.net.graph.arena);
     }

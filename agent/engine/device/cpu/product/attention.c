@@ -205,11 +205,11 @@ static void run_unit(void *context, int index, int lane) {
         rows.count = MIN(a->block_rows, last - row);
         rows.first = (int64_t)pair * s->m + row;
         struct matrix from = product_part(q, row, 0), to = product_part(y, row, 0);
-        from = multiply_line_up(run->ops, &from, rows.count, s->k, at.tile);
-        multiply_rows(run->ops, &from, rows.count, &k, &scores, at.room);
+        struct lines lines = multiply_lines(run->ops, &from, rows.count, s->k, at.tile);
+        multiply_rows(run->ops, &lines, rows.count, &k, &scores, at.room);
         chain_run_rows(a->chain, &rows);
-        from = multiply_line_up(run->ops, &scores, rows.count, v->k, at.tile);
-        multiply_rows(run->ops, &from, rows.count, &b, &to, at.room);
+        lines = multiply_lines(run->ops, &scores, rows.count, v->k, at.tile);
+        multiply_rows(run->ops, &lines, rows.count, &b, &to, at.room);
     }
 }
 

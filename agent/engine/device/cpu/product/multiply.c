@@ -92,6 +92,16 @@ struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix
     return copy;
 }
 
+struct lines multiply_lines(const struct vector_ops *ops, const struct matrix *a, int rows, int k,
+                            float *tile) {
+    if (a->row == 1 && a->column > 1 && rows > 1) {
+        ops->panels(tile, a->data, (size_t)a->column, rows, k);
+        return (struct lines){.data = tile, .in_panels = true};
+    }
+    struct matrix lined = multiply_line_up(ops, a, rows, k, tile);
+    return (struct lines){.data = lined.data, .row = (size_t)lined.row};
+}
+
 size_t multiply_room_floats(const struct vector_ops *ops, int rows) {
     return (size_t)rows * (size_t)(DIRECT_BLOCKS_MAX * ops->block);
 }
@@ -143,7 +153,27 @@ static void write_pair(const struct vector_ops *ops, const float *room, int rows
     }
 }
 
-void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
+// The job, whose output is at the first row, for all rows of a, and for its columns from `at` on.
+static void run_rows(const struct vector_ops *ops, struct direct_job *job, const struct lines *a,
+                     int rows, int k, int at) {
+    size_t step = job->out_pixel ? job->out_pixel : (size_t)ops->block;
+    if (!a->in_panels) {
+        job->in = a->data + at;
+        job->width = rows;
+        ops->direct(job);
+        return;
+    }
+    job->in_panel = true;
+    for (int row = 0; row < rows; row += job->width) {
+        job->width = panel_rows(rows - row, ops->pixels);
+        job->in = a->data + (size_t)row * (size_t)k + (size_t)at * (size_t)job->width;
+        ops->direct(job);
+        job->out += (size_t)job->width * step;
+        job->add = job->add ? job->out : NULL;
+    }
+}
+
+void multiply_rows(const struct vector_ops *ops, const struct lines *a, int rows,
                    const struct factor *b, const struct matrix *out, float *room) {
     static const ptrdiff_t runs[1] = {0};
     int wide = DIRECT_BLOCKS_MAX * ops->block, piece = multiply_piece(b->k);
@@ -156,11 +186,9 @@ void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int row
         float whole[DIRECT_BLOCKS_MAX * VECTOR_LANES_MAX];
         const float *row = pair_row(b, first, lanes, whole);
         for (int at = 0; at < b->k; at += piece) {
-            struct direct_job job = {.width = rows,
-                                     .rows = 1,
+            struct direct_job job = {.rows = 1,
                                      .blocks = lanes / ops->block,
-                                     .in = a->data + at,
-                                     .pixel = (size_t)a->row,
+                                     .pixel = a->row,
                                      .runs = runs,
                                      .run_count = 1,
                                      .run_length = MIN(piece, b->k - at),
@@ -172,7 +200,7 @@ void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int row
             job.out_block = (size_t)(in_place ? ops->block : rows * ops->block);
             job.out_pixel = in_place ? (size_t)out->row : 0;
             job.add = at || (in_place && b->adds) ? job.out : NULL;
-            ops->direct(&job);
+            run_rows(ops, &job, a, rows, b->k, at);
         }
         if (!in_place && b->adds) {
             add_pair(ops, room, rows, MIN(wide, left), &part);

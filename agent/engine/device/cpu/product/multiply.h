@@ -31,17 +31,27 @@ int multiply_piece(int k);
 size_t multiply_tile_floats(int rows, int k);
 /* Whether it copies. */
 bool multiply_lines_up(const struct matrix *a, int rows);
-/* a [rows, k] with adjacent columns: itself, or a copy in `tile`. */
+/* a [rows, k] with adjacent columns: itself, or a copy in `tile`. For multiply_unpacked. */
 struct matrix multiply_line_up(const struct vector_ops *ops, const struct matrix *a, int rows,
                                int k, float *tile);
 
+/* The left operand [rows, k] of multiply_rows. */
+struct lines {
+    const float *data;
+    size_t row;     /* the distance of rows, whose columns are adjacent */
+    bool in_panels; /* instead: as vector_ops.panels makes them */
+};
+/* a itself, or a copy in `tile`: panels if its rows are adjacent. */
+struct lines multiply_lines(const struct vector_ops *ops, const struct matrix *a, int rows, int k,
+                            float *tile);
+
 /* The floats of `room` for the next function. */
 size_t multiply_room_floats(const struct vector_ops *ops, int rows);
-/* out = a [rows, k], which has adjacent columns, times the packed b. Sums are in the same order for
- * each `rows`, but for rows = 1. */
-void multiply_rows(const struct vector_ops *ops, const struct matrix *a, int rows,
+/* out = a [rows, k] times the packed b. Sums are in the same order for each `rows`, but for
+ * rows = 1. */
+void multiply_rows(const struct vector_ops *ops, const struct lines *a, int rows,
                    const struct factor *b, const struct matrix *out, float *room);
-/* The same with b as it is in memory, with adjacent rows or adjacent columns. out->column is 1. For
- * a few rows. */
+/* The same of a with adjacent columns, and of b as it is in memory, with adjacent rows or columns.
+ * out->column is 1. For a few rows. */
 void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int rows,
                        const struct factor *b, const struct matrix *out);

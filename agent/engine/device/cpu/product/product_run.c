@@ -41,10 +41,11 @@ static void multiply(const struct run *run, const struct part *part, struct matr
     for (int row = part->row; row < part->row + part->rows; row += p->block_rows) {
         int rows = MIN(p->block_rows, part->row + part->rows - row);
         struct matrix from = product_part(a, row, 0), to = product_part(y, row, part->column);
-        from = multiply_line_up(run->ops, &from, rows, b->k, tile);
         if (p->packs) {
-            multiply_rows(run->ops, &from, rows, b, &to, room);
+            struct lines lines = multiply_lines(run->ops, &from, rows, b->k, tile);
+            multiply_rows(run->ops, &lines, rows, b, &to, room);
         } else {
+            from = multiply_line_up(run->ops, &from, rows, b->k, tile);
             multiply_unpacked(run->ops, &from, rows, b, &to);
         }
     }

@@ -82,7 +82,7 @@ static void multiply(const struct groups *g, struct matrix a, int64_t rows, stru
     float *room = tile + g->tile_floats;
     for (int64_t first = 0; first < rows; first += ROWS_AT_ONCE) {
         int count = (int)MIN(ROWS_AT_ONCE, rows - first);
-        struct matrix from = multiply_line_up(g->ops, &a, count, b.k, tile);
+        struct lines from = multiply_lines(g->ops, &a, count, b.k, tile);
         multiply_rows(g->ops, &from, count, &b, &out, room);
         a.data += ROWS_AT_ONCE * a.row;
         out.data += ROWS_AT_ONCE * out.row;

@@ -22,6 +22,7 @@ struct direct_job {
     size_t in_row; /* distance between the inputs of two output rows; all distances here are in
                       floats */
     size_t pixel;
+    bool in_panel; /* instead: one run [run_length, width] of one row, width <= pixels of the ops */
     const ptrdiff_t *runs;
     int run_count, run_length;
     const float *weights; /* [run_count * run_length, blocks, b] */
@@ -79,6 +80,12 @@ struct norm_job;   /* vector_training.h */
 struct spread_job; /* vector_training.h */
 struct taps_job;   /* vector_training.h */
 
+/* The rows of the next panel, of `rest` that are left; most: vector_ops.pixels. None has only a few
+ * of many, which would be slower. */
+static inline int panel_rows(int rest, int most) {
+    return rest <= most ? rest : rest >= 2 * most ? most : (rest + 1) / 2;
+}
+
 struct vector_ops {
     enum isa isa;
     int block;  /* b */
@@ -110,6 +117,9 @@ struct vector_ops {
     /* vector_moves.inc. out[c * out_row + r] = in[r * in_row + c] */
     void (*transpose)(float *out, size_t out_row, const float *in, size_t in_row, int rows,
                       int columns);
+    /* Turns k rows of `rows` numbers, in_row apart, into panels [k, panel_rows] one after another,
+     * without a gap. */
+    void (*panels)(float *out, const float *in, size_t in_row, int rows, int k);
     /* A row times a matrix: sums over i < count of a[i] b[j * b_row + i], or of
      * a[i] b[i * b_row + j], for each of the columns j. */
     void (*dots)(float *out, const float *a, int count, const float *b, size_t b_row, int columns);
