@@ -51,8 +51,8 @@ M
     timeout 120 "$build/windlass" run -f "$work/$1.yaml" --state "$work/$1.state" >"$work/$1.said" 2>&1 </dev/null
     code=$?
 }
-trainer() { # NAME MODEL SAMPLES [RATE]
-    job "$1" "trainer: {model: {path: data/$2}, data: {train: {tensors: {samples: data/$3, labels: data/y.npy}}}, epochs: 1, batchSize: 8, output: {path: out/$1}, optimizer: {learningRate: ${4:-0.1}}}"
+trainer() { # NAME MODEL SAMPLES [RATE]; no quotes: 1e-1 is a number
+    job "$1" "trainer: {model: {path: data/$2}, data: {train: {tensors: {samples: data/$3, labels: data/y.npy}}}, epochs: 1, batchSize: 8, output: {path: out/$1}, optimizer: {learningRate: ${4:-1e-1}}}"
 }
 # ends_at_once NAME CODE TEXT
 ends_at_once() {
