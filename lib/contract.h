@@ -26,7 +26,8 @@ enum {
  * agent to ranks of our trainer: where stores and authorities are, how decoders are confined. */
 #define CONTRACT_MACHINE_VARIABLES                                                                 \
     "WINDLASS_STORES_FOLDER", "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",                    \
-        "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS", "WINDLASS_SANDBOX"
+        "WINDLASS_GS_ENDPOINT", "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS",                   \
+        "WINDLASS_SANDBOX"
 /* All variables of their pod that ranks of our trainer have. */
 #define CONTRACT_TRAINER_VARIABLES                                                                 \
     "WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_RESTART", "WINDLASS_STORES", "WINDLASS_BUCKETS",    \

@@ -1,7 +1,7 @@
 /* store.h: named objects in a folder: VOLUME/path on a volume (a disk, NFS, SMB, FUSE),
- * az://account/container/path (azure_place.h) or s3://bucket/path (s3_place.h). It offers only what
- * exactly-once.md needs of a storage: an object is written whole or not at all, and STORE_CREATE
- * creates one only if it does not exist.
+ * az://account/container/path (azure_place.h), s3://bucket/path or gs://bucket/path (s3_place.h).
+ * It offers only what exactly-once.md needs of a storage: an object is written whole or not at all,
+ * and STORE_CREATE creates one only if it does not exist.
  *
  * Several threads may use a store at the same time; an upload belongs to one thread. Calls block;
  * on a dead hard mount they never return, so use store_probe.

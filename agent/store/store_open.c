@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* The first kind with a matching prefix is used; volumes match every path, so they are last. */
-static const struct store_ops *const kinds[] = {&azure_store_ops, &s3_store_ops, &path_store_ops};
+static const struct store_ops *const kinds[] = {&azure_store_ops, &s3_store_ops, &google_store_ops,
+                                                &path_store_ops};
 
 const struct store_ops *store_ops_of(const char *spec_path) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -25,8 +26,8 @@ int store_open(const char *spec_path, bool writes, struct store **ret_store, str
     if (!kind) {
         return error_set(
             err, ERROR_INVALID,
-            "\"%.80s\": VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path or s3://BUCKET/path "
-            "is expected",
+            "\"%.80s\": VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path, s3://BUCKET/path or "
+            "gs://BUCKET/path is expected",
             spec_path);
     }
     if (kind->open(spec_path, writes, &store, err) < 0) {

@@ -69,4 +69,4 @@ void store_init(struct store *store, const struct store_ops *ops, const char *pa
 
 /* NULL: unknown kind of path. */
 const struct store_ops *store_ops_of(const char *spec_path);
-extern const struct store_ops path_store_ops, azure_store_ops, s3_store_ops;
+extern const struct store_ops path_store_ops, azure_store_ops, s3_store_ops, google_store_ops;

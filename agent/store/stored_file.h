@@ -1,5 +1,5 @@
-/* stored_file.h: one object by its path, VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path or
- * s3://BUCKET/path. Any thread.
+/* stored_file.h: one object by its path, VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path,
+ * s3://BUCKET/path or gs://BUCKET/path. Any thread.
  *
  * FOLDER/latest/FILE, where FOLDER/latest is not a folder but an object that names a version (what
  * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. The processes of
@@ -8,7 +8,7 @@
 
 #include "agent/store/store.h"
 
-/* The path behind its scheme (az://, s3://); a volume's path as it is. Pure, borrowed. */
+/* The path behind its scheme (az://, s3://, gs://); a volume's path as it is. Pure, borrowed. */
 const char *stored_file_skip_scheme(const char *spec_path);
 /* What follows the container of az://ACCOUNT/CONTAINER/path or the bucket of s3://BUCKET/path,
  * "/path" or ""; NULL: a path of a volume. Pure, borrowed. */

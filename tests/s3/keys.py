@@ -4,6 +4,7 @@ they can be had without Amazon: what they give are keys of a role of the gateway
 
     keys.py FOLDER ROLE     listens on a free port of 127.0.0.1, which it writes to FOLDER/keys.port
 
+Google's metadata service is a third: its tokens are those of google.py, in FOLDER/google.token.
 Pod Identity wants the content of FOLDER/pod-token. FOLDER/lifetime: the seconds that keys are said to last (3600).
 FOLDER/odd: {"path": a part of it, "status": 503, "body": "...", "times": 2, "pause": seconds}, an answer instead.
 FOLDER/given counts the keys given. A refusal repeats the request's headers, as a real server should not.
@@ -20,6 +21,7 @@ import xml.etree.ElementTree
 
 folder, role = sys.argv[1:]
 TTL, TOKEN = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
+GOOGLE = "/computeMetadata/v1/instance/service-accounts/default/token"
 ROLES = "/latest/meta-data/iam/security-credentials/"
 given = 0
 
@@ -51,6 +53,15 @@ def keys():
     write("session", f"{tree.findtext('.//SecretAccessKey')}\n{tree.findtext('.//SessionToken')}\n")
     return {"AccessKeyId": tree.findtext(".//AccessKeyId"), "SecretAccessKey": tree.findtext(".//SecretAccessKey"),
             "Token": tree.findtext(".//SessionToken"), "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", end)}
+
+
+def token():
+    global given
+    given += 1
+    text = f"ya29.{os.urandom(12).hex()}"
+    write("google.token", text)
+    write("given", str(given))
+    return {"access_token": text, "expires_in": int(read("lifetime", "3600")), "token_type": "Bearer"}
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -91,6 +102,8 @@ class Service(http.server.BaseHTTPRequestHandler):
             self.answer(200, "node-role\n")
         elif self.path == ROLES + "node-role" and has_session:
             self.answer(200, json.dumps({"Code": "Success", "Type": "AWS-HMAC", **keys()}))
+        elif self.path == GOOGLE and self.headers["Metadata-Flavor"] == "Google":
+            self.answer(200, json.dumps(token()))
         else:
             self.answer(401, str(self.headers))
 

@@ -4,17 +4,25 @@
 #                                 in which stores find it. It ends with PID.
 #   start.sh roles FOLDER         starts a second gateway to the same buckets, at FOLDER/roles.port, that takes keys of
 #                                 roles, too; of wrong keys it does not say what is wrong
+#   start.sh google FOLDER        starts Google's interface to the same buckets (google.py), at FOLDER/google.port
 #   start.sh stop FOLDER          ends them; nothing remains, since their data are in memory
 # FOLDER/{port,ca.crt}, FOLDER/admin/AWS_... for s3.py, and FOLDER/stores/s3-BUCKET/AWS_{ACCESS_KEY_ID,SECRET_ACCESS_KEY}, as a mounted Secret. The
 # certificate is for 127.0.0.1 and *.s3.windlass.test.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../cluster/lib.sh"
-what=${1:?start, roles or stop}
+what=${1:?start, roles, google or stop}
 mkdir -p "${2:?a folder}"
 folder=$(cd "$2" && pwd)
 if [ "$what" = stop ]; then
-    for name in roles gateway storage monitor; do finish $name KILL; done
+    for name in google roles gateway storage monitor; do finish $name KILL; done
+    exit 0
+fi
+if [ "$what" = google ]; then
+    finish google KILL
+    rm -f "$folder/google.port"
+    launch google python3 "$here/google.py" "$folder"
+    wait_for 60 google [ -s "$folder/google.port" ] || fail "Google's interface does not start"
     exit 0
 fi
 root=$("$here/get.sh")
@@ -36,7 +44,7 @@ if [ "$what" = roles ]; then
     echo "$port" >roles.port
     exit 0
 fi
-for name in roles gateway storage monitor; do finish $name KILL; done # those that still run would hold the ports
+for name in google roles gateway storage monitor; do finish $name KILL; done # those that still run would hold the ports
 rm -rf ceph && mkdir -p ceph/{monitor,storage,gateway,run}
 authority windlass-test
 certificate server /CN=s3 "DNS:*.s3.windlass.test,IP:127.0.0.1"

@@ -1,7 +1,7 @@
 /* volume_watch.h: checks that a job's volumes respond. A call on a mount whose server is gone may
  * block forever, so each check runs in a separate thread. Volumes are checked before anything is
- * opened, then watched. For coordinator and worker. az:// and s3:// are not checked: requests have
- * time-outs. */
+ * opened, then watched. For coordinator and worker. Objects of a service (az://) are not checked:
+ * requests have time-outs. */
 #pragma once
 
 #include "agent/job.h"

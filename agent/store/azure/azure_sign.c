@@ -124,7 +124,7 @@ void azure_sign(const struct cloud_place *base, const struct cloud_call *call,
     if (deletes(call)) {
         headers[count++] = x_strdup("x-ms-delete-snapshots: include");
     }
-    cloud_add_conditions(call, ret_signed, &count);
+    cloud_add_conditions(call, /* with_none= */ true, ret_signed, &count);
     if (grant->kind == AZURE_KEY) {
         headers[count++] = make_authorization(place, call, path, &values, grant);
     } else if (grant->kind == AZURE_TOKEN) {

@@ -116,8 +116,9 @@ void cloud_set_url(const struct cloud_place *place, const char *path, const stru
                    const char *hidden, struct cloud_signed *request);
 /* "name=value&..." of a call, encoded. */
 void cloud_append_query(struct buffer *buffer, const struct cloud_call *call);
-/* "If-Match: ...", "If-None-Match: ..." and "Range: ..." of a call. The room must be enough. */
-void cloud_add_conditions(const struct cloud_call *call, struct cloud_signed *request,
-                          size_t *count);
+/* "If-Match: ...", "If-None-Match: ..." and "Range: ..." of a call. with_none false: the service
+ * has another header for if_none_match. The room must be enough. */
+void cloud_add_conditions(const struct cloud_call *call, bool with_none,
+                          struct cloud_signed *request, size_t *count);
 /* A token as it is in headers: quoted, but for "*"; "" for NULL. The caller frees. */
 char *cloud_quoted(const char *token);

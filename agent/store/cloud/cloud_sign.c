@@ -80,11 +80,11 @@ char *cloud_quoted(const char *token) {
                                      : x_printf("\"%s\"", token);
 }
 
-void cloud_add_conditions(const struct cloud_call *call, struct cloud_signed *request,
-                          size_t *count) {
+void cloud_add_conditions(const struct cloud_call *call, bool with_none,
+                          struct cloud_signed *request, size_t *count) {
     assert(*count + 3 <= CLOUD_HEADERS_MAX);
     AUTO(text_freep) char *match = cloud_quoted(call->if_match);
-    AUTO(text_freep) char *none = cloud_quoted(call->if_none_match);
+    AUTO(text_freep) char *none = cloud_quoted(with_none ? call->if_none_match : NULL);
     if (*match) {
         request->headers[(*count)++] = x_printf("If-Match: %s", match);
     }

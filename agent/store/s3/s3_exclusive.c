@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a server makes an object only if there is none (If-None-Match: *), which many ignore
- * without a word: then two coordinators could both believe that they hold a job. It is tried with
- * objects of random names, which are removed. */
+/* Whether a server makes an object only if there is none (If-None-Match: *; of Google,
+ * x-goog-if-generation-match: 0), which many ignore without a word: then two coordinators could
+ * both believe that they hold a job. It is tried with objects of random names, which are removed.
+ */
 #include "agent/store/s3/s3_store.h"
 
 #include "lib/digest.h"
@@ -60,6 +61,16 @@ static int remove_it(struct cloud_store *store, const char *name, int64_t deadli
     return cloud_run(store->account, &call, 1, err);
 }
 
+static int refuse(const struct cloud_store *store, struct error *err) {
+    const struct s3_place *place = (const struct s3_place *)store->place;
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "%s: the server at %s overwrites an object that is to be made once (%s): two "
+                     "writers could both believe that they made it; %s, for example, do not",
+                     cloud_account_path(store->account), place->authority,
+                     place->is_google ? "x-goog-if-generation-match: 0" : "If-None-Match: *",
+                     "Amazon S3, Ceph and Google Cloud Storage");
+}
+
 int s3_check_exclusive(struct cloud_store *store, int64_t deadline_ms, struct error *err) {
     pthread_mutex_lock(&lock);
     struct known *row = find(store);
@@ -77,12 +88,7 @@ int s3_check_exclusive(struct cloud_store *store, int64_t deadline_ms, struct er
         return -1;
     }
     if (!is_refused) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "%s: the server at %s overwrites an object that is to be made once "
-                         "(If-None-Match: *): two writers could both believe that they made it; "
-                         "Amazon S3 and Ceph, for example, do not",
-                         cloud_account_path(store->account),
-                         ((const struct s3_place *)store->place)->authority);
+        return refuse(store, err);
     }
     pthread_mutex_lock(&lock);
     row = find(store);

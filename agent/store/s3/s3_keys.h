@@ -1,12 +1,14 @@
 /* s3_keys.h: where keys of a bucket come from, shared by the files that fetch them: s3_secret.c
- * chooses, s3_role.c asks for a role, s3_metadata.c asks services of the pod's node, s3_shared.c
- * reads the user's file. Keys that end are fetched again before that (cloud_secret.h). */
+ * chooses, s3_role.c asks for a role, s3_metadata.c asks services of the pod's node, s3_google.c
+ * Google's, s3_shared.c reads the user's file. Keys that end are fetched again before that
+ * (cloud_secret.h). */
 #pragma once
 
 #include "agent/store/cloud/cloud_secret.h"
 #include "agent/store/s3/s3_place.h"
 
-/* Of a grant: `name` is the key's, `bytes` its secret, `session` the session's token. */
+/* Of a grant: `name` is the key's, `bytes` its secret, `session` the session's token. Of one
+ * without a name, which only Google gives, `bytes` is a token that requests have as it is. */
 cloud_read_grant s3_read_grant;
 
 /* Whether it is one word, which a header can hold. */
@@ -32,3 +34,4 @@ s3_fetch_keys s3_fetch_role;   /* AssumeRoleWithWebIdentity */
 s3_fetch_keys s3_fetch_pod;    /* EKS Pod Identity */
 s3_fetch_keys s3_fetch_node;   /* the instance metadata service, its version 2 */
 s3_fetch_keys s3_fetch_shared; /* ~/.aws/credentials */
+s3_fetch_keys s3_fetch_google; /* a token of Google's metadata service */

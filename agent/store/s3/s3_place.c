@@ -16,16 +16,18 @@ void s3_place_release(struct s3_place *place) {
 
 static int refuse_path(const char *spec_path, struct error *err) {
     return error_set(err, ERROR_INVALID,
-                     "\"%.80s\": s3://BUCKET/path/in/it is expected, the bucket of 3 to 63 "
+                     "\"%.80s\": %.5sBUCKET/path/in/it is expected, the bucket of 3 to 63 "
                      "lower-case letters, digits, dots and dashes, no part \"..\"",
-                     spec_path);
+                     spec_path, spec_path);
 }
 
 static int read_path(const char *spec_path, struct s3_place *place, struct error *err) {
     static const char ends[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    static const char inner[] = "_-.abcdefghijklmnopqrstuvwxyz0123456789";
+    place->is_google = text_starts(spec_path, "gs://");
     const char *bucket = spec_path + strlen("s3://");
     size_t size = strcspn(bucket, "/");
-    if (size < 3 || size > 63 || strspn(bucket, "-.abcdefghijklmnopqrstuvwxyz0123456789") != size ||
+    if (size < 3 || size > 63 || strspn(bucket, place->is_google ? inner : inner + 1) != size ||
         !strchr(ends, bucket[0]) || !strchr(ends, bucket[size - 1])) {
         return refuse_path(spec_path, err);
     }
@@ -45,7 +47,7 @@ static int read_path(const char *spec_path, struct s3_place *place, struct error
 }
 
 static int read_region(struct s3_place *place, const char *given, struct error *err) {
-    const char *variable = cloud_variable("AWS_REGION");
+    const char *variable = place->is_google ? "auto" : cloud_variable("AWS_REGION");
     const char *region = given ? given : variable ? variable : "us-east-1";
     size_t size = strspn(region, "-abcdefghijklmnopqrstuvwxyz0123456789");
     if (!size || size > 40 || region[size]) {
@@ -62,22 +64,28 @@ static bool fits_host(const char *bucket) {
     return !strchr(bucket, '.');
 }
 
+static char *make_standard_endpoint(const struct s3_place *place) {
+    return place->is_google ? x_strdup("https://storage.googleapis.com")
+                            : x_printf("https://s3.%s.amazonaws.com%s", place->region,
+                                       text_starts(place->region, "cn-") ? ".cn" : "");
+}
+
 static int read_endpoint(struct s3_place *place, const json_t *bucket, struct error *err) {
+    const char *variable = place->is_google ? "WINDLASS_GS_ENDPOINT" : "WINDLASS_S3_ENDPOINT";
     const char *listed = tree_text(bucket, "endpoint", NULL);
-    const char *given = listed ? listed : cloud_variable("WINDLASS_S3_ENDPOINT");
+    const char *given = listed ? listed : cloud_variable(variable);
     const char *style = tree_text(bucket, "style", NULL);
-    AUTO(text_freep)
-    char *amazon = x_printf("https://s3.%s.amazonaws.com%s", place->region,
-                            text_starts(place->region, "cn-") ? ".cn" : "");
-    const char *whole = given ? given : amazon;
-    place->is_virtual = style ? strcmp(style, "Virtual") == 0 : !given && fits_host(place->bucket);
+    AUTO(text_freep) char *standard = make_standard_endpoint(place);
+    const char *whole = given ? given : standard;
+    place->is_virtual = style ? strcmp(style, "Virtual") == 0
+                              : !given && !place->is_google && fits_host(place->bucket);
     AUTO(text_freep)
     char *address = place->is_virtual && text_starts(whole, https)
                         ? x_printf("%s%s.%s", https, place->bucket, whole + strlen(https))
                         : x_strdup(whole);
     if (!cloud_place_set_endpoint(&place->base, address)) {
         return error_set(err, ERROR_INVALID, "%s is \"%.100s\", an address such as %s is expected",
-                         listed ? "its endpoint in spec.buckets" : "WINDLASS_S3_ENDPOINT", whole,
+                         listed ? "its endpoint in spec.buckets" : variable, whole,
                          "https://s3.example.com:8443");
     }
     const char *host = place->base.endpoint + strlen(https);

@@ -1,5 +1,6 @@
-/* s3_place.h: s3://BUCKET/path: the address of a bucket, and the keys for it. They come from the
- * environment variables of cloud_place.h and these, which hold no secrets:
+/* s3_place.h: s3://BUCKET/path, and gs://BUCKET/path of Google's Cloud Storage: the address of a
+ * bucket, and the keys for it. They come from the environment variables of cloud_place.h and these,
+ * which hold no secrets:
  *
  *   WINDLASS_BUCKETS        spec.buckets[] as JSON: [{"name":"films","readOnly":true},
  *                           {"name":"ours","endpoint":"https://rgw.example.com:8443",
@@ -23,6 +24,13 @@
  *   AWS_EC2_METADATA_SERVICE_ENDPOINT
  *                           the node's instance metadata service ("http://169.254.169.254")
  *
+ * A bucket of gs:// is listed in the same way, and its keys (HMAC) are in files of the same names.
+ * What differs:
+ *   WINDLASS_GS_ENDPOINT    instead of WINDLASS_S3_ENDPOINT. Default: storage.googleapis.com.
+ *   GCE_METADATA_HOST       with "identity": "Node", the host of the metadata service, which gives
+ *                           a token ("169.254.169.254")
+ * Its region is "auto" if none is listed; AWS_... are not used.
+ *
  * An endpoint has its buckets in the path; with "style": "Virtual", in the host name. */
 #pragma once
 
@@ -36,6 +44,7 @@ struct s3_place {
     enum s3_identity identity; /* NONE: it is not listed, or has a Secret */
     char *authority;           /* what the header Host says: "HOST" or "HOST:PORT" */
     bool is_virtual;           /* the bucket is in the host name, not in the path */
+    bool is_google;            /* gs:// */
 };
 
 /* INVALID: the path or the environment is invalid; the error says which. */

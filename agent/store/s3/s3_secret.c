@@ -55,17 +55,43 @@ static int refuse(const struct s3_place *place, struct error *err) {
                            place->base.secrets, others);
 }
 
-int s3_read_grant(const struct cloud_place *base, struct resolver *resolver,
-                  struct cloud_grant *grant, struct error *err) {
+/* gs:// has keys of a Secret, or a token of the metadata service: nothing of Amazon's. */
+static int read_google(const struct s3_place *place, struct resolver *resolver,
+                       struct cloud_grant *grant, struct error *err) {
+    if (place->identity == S3_IDENTITY_NODE) {
+        return s3_fetch_google(place, resolver, grant, err);
+    }
+    if (place->identity == S3_IDENTITY_SERVICE_ACCOUNT) {
+        return error_set(err, ERROR_INVALID,
+                         "identity ServiceAccount is not for gs://; with identity Node the "
+                         "metadata service is asked, which on GKE gives the service account's "
+                         "token (Workload Identity)");
+    }
+    int found = fetch_files(place, resolver, grant, err);
+    return found ? found
+                 : error_set(err, ERROR_DENIED,
+                             "%s holds no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (an HMAC "
+                             "key of Google's)",
+                             place->base.secrets);
+}
+
+static int read_amazon(const struct s3_place *place, struct resolver *resolver,
+                       struct cloud_grant *grant, struct error *err) {
     static s3_fetch_keys *const ways[] = {fetch_files, s3_fetch_role, s3_fetch_pod,
                                           s3_fetch_shared};
-    const struct s3_place *place = (const struct s3_place *)base;
     int found =
         place->identity == S3_IDENTITY_NODE ? s3_fetch_node(place, resolver, grant, err) : 0;
     for (size_t i = place->identity ? 1 : 0; i < ARRAY_LEN(ways) && !found; i++) {
         found = ways[i](place, resolver, grant, err);
     }
-    found = found ? found : refuse(place, err);
+    return found ? found : refuse(place, err);
+}
+
+int s3_read_grant(const struct cloud_place *base, struct resolver *resolver,
+                  struct cloud_grant *grant, struct error *err) {
+    const struct s3_place *place = (const struct s3_place *)base;
+    int found = place->is_google ? read_google(place, resolver, grant, err)
+                                 : read_amazon(place, resolver, grant, err);
     if (found < 0) {
         cloud_grant_release(grant);
     }

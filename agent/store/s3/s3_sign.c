@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Builds a request, and signs it with Signature Version 4 ("Signature Calculations for the
- * Authorization Header", docs.aws.amazon.com). */
+ * Authorization Header", docs.aws.amazon.com), or Google's, which is the same with other words
+ * ("Signatures", cloud.google.com/storage/docs/authentication). */
 #include "agent/store/s3/s3_store.h"
 
 #include "lib/buffer.h"
@@ -15,6 +16,19 @@
 #define PAYLOAD "UNSIGNED-PAYLOAD"
 
 enum { MAC_BYTES = 32 };
+
+/* The words of a service. */
+struct dialect {
+    const char *headers;   /* how the names of its own headers begin */
+    const char *algorithm; /* its part before the dash precedes the key, too */
+    const char *scope;     /* of a signature, behind date and region: the service and the end */
+};
+static const struct dialect amazon = {"x-amz-", "AWS4-HMAC-SHA256", "s3/aws4_request"};
+static const struct dialect google = {"x-goog-", "GOOG4-HMAC-SHA256", "storage/goog4_request"};
+
+static const struct dialect *dialect_of(const struct s3_place *place) {
+    return place->is_google ? &google : &amazon;
+}
 
 /* "20130524T000000Z"; its first 8 characters are the date. */
 static void format_time(int64_t wall_ms, char text[static 32]) {
@@ -31,23 +45,41 @@ static bool keeps_nonce(const struct cloud_call *call) {
     return call->nonce && strcmp(call->method, "HEAD") != 0;
 }
 
-/* All headers whose names begin with x-amz- must be signed, in the order of their names. */
-static void add_signed(const struct cloud_call *call, const struct cloud_grant *grant,
-                       const char *time, struct cloud_signed *request, size_t *count) {
-    request->headers[(*count)++] = x_strdup("x-amz-content-sha256:" PAYLOAD);
-    request->headers[(*count)++] = x_printf("x-amz-date:%s", time);
-    if (keeps_nonce(call)) {
-        request->headers[(*count)++] = x_printf("x-amz-meta-windlass:%s", call->nonce);
+/* Google has a header of its own for what is to be made once, and refuses Amazon's beside it. */
+static bool has_own_condition(const struct s3_place *place, const struct cloud_call *call) {
+    return place->is_google && call->if_none_match && strcmp(call->if_none_match, "*") == 0;
+}
+
+/* All headers of the service's own must be signed, in the order of their names. */
+static void add_signed(const struct s3_place *place, const struct cloud_call *call,
+                       const struct cloud_grant *grant, const char *time,
+                       struct cloud_signed *request, size_t *count) {
+    const char *own = dialect_of(place)->headers;
+    request->headers[(*count)++] = x_printf("%scontent-sha256:" PAYLOAD, own);
+    request->headers[(*count)++] = x_printf("%sdate:%s", own, time);
+    if (has_own_condition(place, call)) {
+        request->headers[(*count)++] = x_printf("%sif-generation-match:0", own);
     }
-    if (grant->session) {
-        request->headers[(*count)++] = x_printf("x-amz-security-token:%s", grant->session);
+    if (keeps_nonce(call)) {
+        request->headers[(*count)++] = x_printf("%smeta-windlass:%s", own, call->nonce);
+    }
+    if (grant->session && !place->is_google) {
+        request->headers[(*count)++] = x_printf("%ssecurity-token:%s", own, grant->session);
     }
 }
 
-static char *make_names(const struct cloud_call *call, const struct cloud_grant *grant) {
-    return x_printf("host;x-amz-content-sha256;x-amz-date%s%s",
-                    keeps_nonce(call) ? ";x-amz-meta-windlass" : "",
-                    grant->session ? ";x-amz-security-token" : "");
+/* "host;x-amz-content-sha256;...": of the headers that are there by now. */
+static char *make_names(const struct cloud_signed *request) {
+    AUTO(buffer_release) struct buffer names;
+    buffer_init(&names, CLOUD_TEXT_MAX);
+    cloud_append(&names, "host");
+    for (size_t i = 0; request->headers[i]; i++) {
+        const char *header = request->headers[i];
+        AUTO(text_freep) char *name = x_strndup(header, strcspn(header, ":"));
+        cloud_append(&names, ";");
+        cloud_append(&names, name);
+    }
+    return buffer_take(&names, NULL);
 }
 
 /* The request's SHA-256 in its canonical form. */
@@ -83,15 +115,20 @@ static void mac_of(const unsigned char *key, size_t key_size, const char *text,
     explicit_bzero(made, sizeof made);
 }
 
-static void sign_text(const struct cloud_grant *grant, const char *date, const char *region,
+/* scope: DATE/REGION/SERVICE/END, each of which makes the next key. */
+static void sign_text(const char *algorithm, const struct cloud_grant *grant, const char *scope,
                       const char *text, char signature[static 2 * MAC_BYTES + 1]) {
-    size_t room = strlen("AWS4") + grant->size;
-    char *first = x_printf("AWS4%s", grant->bytes);
+    int prefix = (int)strcspn(algorithm, "-");
+    size_t room = (size_t)prefix + grant->size;
+    char *first = x_printf("%.*s%s", prefix, algorithm, grant->bytes);
+    AUTO(text_freep) char *parts = x_strdup(scope);
     unsigned char mac[MAC_BYTES];
-    mac_of((const unsigned char *)first, room, date, mac);
-    mac_of(mac, sizeof mac, region, mac);
-    mac_of(mac, sizeof mac, "s3", mac);
-    mac_of(mac, sizeof mac, "aws4_request", mac);
+    char *rest = parts;
+    const char *part = strsep(&rest, "/");
+    mac_of((const unsigned char *)first, room, part, mac);
+    while ((part = strsep(&rest, "/"))) {
+        mac_of(mac, sizeof mac, part, mac);
+    }
     mac_of(mac, sizeof mac, text, mac);
     for (size_t i = 0; i < MAC_BYTES; i++) {
         snprintf(signature + 2 * i, 3, "%02x", mac[i]);
@@ -102,17 +139,20 @@ static void sign_text(const struct cloud_grant *grant, const char *date, const c
 static char *make_authorization(const struct s3_place *place, const struct cloud_call *call,
                                 const char *path, const struct cloud_grant *grant, const char *time,
                                 const struct cloud_signed *request) {
-    char digest[65], date[9], signature[2 * MAC_BYTES + 1];
-    snprintf(date, sizeof date, "%.8s", time);
-    AUTO(text_freep) char *names = make_names(call, grant);
+    const struct dialect *dialect = dialect_of(place);
+    char digest[65], signature[2 * MAC_BYTES + 1];
+    if (!grant->name) {
+        return x_printf("Authorization: Bearer %s", grant->bytes);
+    }
+    AUTO(text_freep) char *names = make_names(request);
     digest_request(place, call, path, names, request, digest);
-    AUTO(text_freep) char *scope = x_printf("%s/%s/s3/aws4_request", date, place->region);
     AUTO(text_freep)
-    char *text = x_printf("AWS4-HMAC-SHA256\n%s\n%s\n%s", time, scope, digest);
-    sign_text(grant, date, place->region, text, signature);
-    return x_printf("Authorization: AWS4-HMAC-SHA256 "
-                    "Credential=%s/%s,SignedHeaders=%s,Signature=%s",
-                    grant->name, scope, names, signature);
+    char *scope = x_printf("%.8s/%s/%s", time, place->region, dialect->scope);
+    AUTO(text_freep)
+    char *text = x_printf("%s\n%s\n%s\n%s", dialect->algorithm, time, scope, digest);
+    sign_text(dialect->algorithm, grant, scope, text, signature);
+    return x_printf("Authorization: %s Credential=%s/%s,SignedHeaders=%s,Signature=%s",
+                    dialect->algorithm, grant->name, scope, names, signature);
 }
 
 void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
@@ -124,13 +164,13 @@ void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
     size_t count = 0;
     *ret_signed = (struct cloud_signed){0};
     format_time(wall_ms, time);
-    add_signed(call, grant, time, ret_signed, &count);
+    add_signed(place, call, grant, time, ret_signed, &count);
     char *authorization = make_authorization(place, call, path, grant, time, ret_signed);
     ret_signed->headers[count++] = authorization;
     if (call->body) {
         ret_signed->headers[count++] = x_strdup("Content-Type: application/octet-stream");
     }
-    cloud_add_conditions(call, ret_signed, &count);
+    cloud_add_conditions(call, !has_own_condition(place, call), ret_signed, &count);
     assert(count <= CLOUD_HEADERS_MAX);
     cloud_set_url(base, path, call, "", ret_signed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The store of S3: its tables of functions. */
+/* The stores of S3 and of Google's Cloud Storage: their tables of functions. */
 #include "agent/store/s3/s3_store.h"
 
 #include "agent/store/s3/s3_keys.h"
@@ -49,7 +49,7 @@ static int check_name(const struct cloud_place *place, const char *name, struct 
                    strlen(place->folder) + 1 + length <= NAME_MAX_BYTES
                ? 0
                : error_set(err, ERROR_INVALID,
-                           "not a valid name for S3: expected UTF-8 of at most %d bytes",
+                           "not a valid name in a bucket: expected UTF-8 of at most %d bytes",
                            NAME_MAX_BYTES);
 }
 
@@ -87,10 +87,12 @@ static void set_hint(const struct s3_place *place, struct cloud_call *call, cons
                  place->region, *region ? region : "another region");
     } else if (is_code(call, "SignatureDoesNotMatch")) {
         snprintf(call->hint, sizeof call->hint, ": AWS_SECRET_ACCESS_KEY is not the key's");
-    } else if (is_code(call, "InvalidAccessKeyId")) {
+    } else if (is_code(call, "InvalidAccessKeyId") || is_code(call, "InvalidSecurity")) {
         snprintf(call->hint, sizeof call->hint, ": AWS_ACCESS_KEY_ID is unknown there");
     } else if (is_code(call, "AccessDenied") && strcmp(call->method, "GET") == 0) {
-        snprintf(call->hint, sizeof call->hint, ": s3:ListBucket and s3:GetObject are needed");
+        snprintf(call->hint, sizeof call->hint, ": %s are needed",
+                 place->is_google ? "storage.objects.list and storage.objects.get"
+                                  : "s3:ListBucket and s3:GetObject");
     } else if (is_ended_session(call)) {
         snprintf(call->hint, sizeof call->hint, ": AWS_SESSION_TOKEN may have expired");
     } else if (call->status == 412 && call->if_none_match) {
@@ -100,7 +102,9 @@ static void set_hint(const struct s3_place *place, struct cloud_call *call, cons
 
 static void note(const struct cloud_place *place, struct cloud_call *call,
                  const struct http_answer *answer) {
-    const char *nonce = http_answer_header(answer, "x-amz-meta-windlass");
+    bool is_google = ((const struct s3_place *)place)->is_google;
+    const char *nonce =
+        http_answer_header(answer, is_google ? "x-goog-meta-windlass" : "x-amz-meta-windlass");
     const char *header = http_answer_header(answer, "x-amz-bucket-region");
     call->is_ours = call->nonce && nonce && strcmp(nonce, call->nonce) == 0;
     if (answer->status >= 300) {
@@ -151,10 +155,11 @@ static enum error_kind kind_of(const struct cloud_call *call) {
     }
 }
 
-static void page_call(const struct cloud_page *page, struct cloud_call *call) {
+static void fill_page_call(const struct cloud_page *page, const char *encoding,
+                           struct cloud_call *call) {
     const struct cloud_parameter all[] = {
         {"continuation-token", page->marker},
-        {"encoding-type", "url"},
+        {"encoding-type", encoding},
         {"list-type", "2"},
         {"max-keys", strlen(page->names) > 3 ? "1000" : page->names}, /* the most there is */
         {"prefix", page->prefix},
@@ -166,28 +171,28 @@ static void page_call(const struct cloud_page *page, struct cloud_call *call) {
     }
 }
 
-static const struct cloud_service s3_service = {
-    .read_only = "bucket is read-only (spec.buckets[].readOnly)",
-    .other_order = "a server that lists in the order of the names' bytes is expected",
-    .check_name = check_name,
-    .sign = s3_sign,
-    .read_grant = s3_read_grant,
-    .note = note,
-    .is_refused = is_refused,
-    .is_transient = is_transient,
-    .kind_of = kind_of,
-    .page_call = page_call,
-    .read_page = s3_list_read,
-    .piece_bytes = s3_part_bytes,
-    .pieces_max = S3_PARTS_MAX,
-    .begin = s3_begin,
-    .piece_call = s3_piece_call,
-    .piece_done = s3_piece_done,
-    .commit = s3_commit,
-    .abandon = s3_abandon,
-    .probe = s3_probe,
-    .place_free = s3_place_free,
-};
+static void page_call(const struct cloud_page *page, struct cloud_call *call) {
+    fill_page_call(page, "url", call);
+}
+
+/* Google does not say whether "+" stands for a space, as Amazon has it: names come as they are. */
+static void google_page_call(const struct cloud_page *page, struct cloud_call *call) {
+    fill_page_call(page, "", call);
+}
+
+#define SERVICE(page)                                                                              \
+    {                                                                                              \
+        .read_only = "bucket is read-only (spec.buckets[].readOnly)",                              \
+        .other_order = "a server that lists in the order of the names' bytes is expected",         \
+        .check_name = check_name, .sign = s3_sign, .read_grant = s3_read_grant, .note = note,      \
+        .is_refused = is_refused, .is_transient = is_transient, .kind_of = kind_of,                \
+        .page_call = (page), .read_page = s3_list_read, .piece_bytes = s3_part_bytes,              \
+        .pieces_max = S3_PARTS_MAX, .begin = s3_begin, .piece_call = s3_piece_call,                \
+        .piece_done = s3_piece_done, .commit = s3_commit, .abandon = s3_abandon,                   \
+        .probe = s3_probe, .place_free = s3_place_free,                                            \
+    }
+static const struct cloud_service s3_service = SERVICE(page_call);
+static const struct cloud_service google_service = SERVICE(google_page_call);
 
 static int s3_open(const char *spec_path, bool writes, struct store **ret_store,
                    struct error *err) {
@@ -198,13 +203,21 @@ static int s3_open(const char *spec_path, bool writes, struct store **ret_store,
     struct s3_place *kept = x_malloc(sizeof *kept);
     *kept = place;
     AUTO(text_freep)
-    char *path =
-        x_printf("s3://%s%s%s", place.bucket, *place.base.folder ? "/" : "", place.base.folder);
-    return cloud_store_open(&s3_service, &kept->base, path, writes, ret_store, err);
+    char *path = x_printf("%.5s%s%s%s", spec_path, place.bucket, *place.base.folder ? "/" : "",
+                          place.base.folder);
+    return cloud_store_open(place.is_google ? &google_service : &s3_service, &kept->base, path,
+                            writes, ret_store, err);
 }
 
 const struct store_ops s3_store_ops = {
     .prefix = "s3://",
+    .place_parts = 1,
+    .open = s3_open,
+    CLOUD_STORE_OPS,
+};
+
+const struct store_ops google_store_ops = {
+    .prefix = "gs://",
     .place_parts = 1,
     .open = s3_open,
     CLOUD_STORE_OPS,

@@ -1,12 +1,13 @@
-/* s3_store.h: Amazon S3, and servers that speak its protocol, as a service of cloud_service.h,
- * shared by the files that implement it: s3_store.c opens, s3_sign.c signs, s3_exclusive.c finds
- * out what a server guarantees, s3_write.c writes. s3_place.h has the configuration. */
+/* s3_store.h: Amazon S3, servers that speak its protocol, and Google's Cloud Storage, whose XML
+ * interface differs from it in a few words, as services of cloud_service.h, shared by the files
+ * that implement them: s3_store.c opens, s3_sign.c signs, s3_exclusive.c finds out what a server
+ * guarantees, s3_write.c writes. s3_place.h has the configuration. */
 #pragma once
 
 #include "agent/store/cloud/cloud_service.h"
 #include "agent/store/s3/s3_place.h"
 
-/* Signature Version 4, the payload unsigned: requests are over TLS. */
+/* Signature Version 4, the payload unsigned, or a token: requests are over TLS. */
 void s3_sign(const struct cloud_place *base, const struct cloud_call *call,
              const struct cloud_grant *grant, int64_t wall_ms, struct cloud_signed *ret_signed);
 

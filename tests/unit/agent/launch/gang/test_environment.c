@@ -471,6 +471,7 @@ static void what_is_ours(void) {
                                        "WINDLASS_BUCKETS=[{}]",
                                        "WINDLASS_BLOB_ENDPOINT=https://private:1/ACCOUNT",
                                        "WINDLASS_S3_ENDPOINT=https://private:2",
+                                       "WINDLASS_GS_ENDPOINT=https://private:3",
                                        "WINDLASS_AUTHORITIES=/ours.crt",
                                        "WINDLASS_NAME_SERVERS=127.0.0.1:53",
                                        "WINDLASS_SANDBOX=required",
@@ -478,11 +479,11 @@ static void what_is_ours(void) {
                                        "WINDLASS_TOKEN=t",
                                        "data=/data",
                                        NULL};
-    static const char *const names[] = {"WINDLASS_SPEC",          "WINDLASS_RUN",
-                                        "WINDLASS_STORES",        "WINDLASS_BUCKETS",
-                                        "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",
-                                        "WINDLASS_AUTHORITIES",   "WINDLASS_NAME_SERVERS",
-                                        "WINDLASS_SANDBOX",       "WINDLASS_LOG_FORMAT"};
+    static const char *const names[] = {
+        "WINDLASS_SPEC",        "WINDLASS_RUN",           "WINDLASS_STORES",
+        "WINDLASS_BUCKETS",     "WINDLASS_BLOB_ENDPOINT", "WINDLASS_S3_ENDPOINT",
+        "WINDLASS_GS_ENDPOINT", "WINDLASS_AUTHORITIES",   "WINDLASS_NAME_SERVERS",
+        "WINDLASS_SANDBOX",     "WINDLASS_LOG_FORMAT"};
     struct launch_context context = world_of_mpi(base);
     for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {

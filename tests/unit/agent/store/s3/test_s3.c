@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The parts of s3:// that need no service: a bucket's address, the signing of requests, listings,
- * the size of parts. With a service: tests/conformance/test_store_s3.c. */
+/* The parts of s3:// and gs:// that need no service: a bucket's address, the signing of requests,
+ * listings, the size of parts. With a service: tests/conformance/test_store_s3.c. */
 #include "agent/store/s3/s3_store.h"
 #include "lib/buffer.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
+
+/* The other's does not count. */
+static void set_endpoint(bool is_google, const char *endpoint) {
+    setenv(is_google ? "WINDLASS_GS_ENDPOINT" : "WINDLASS_S3_ENDPOINT", endpoint ? endpoint : "",
+           1);
+    setenv(is_google ? "WINDLASS_S3_ENDPOINT" : "WINDLASS_GS_ENDPOINT", "https://no", 1);
+}
 
 static void places(void) {
     static const struct {
@@ -29,6 +36,17 @@ static void places(void) {
         {"s3://films", "https://x",
          "[{\"name\":\"films\",\"endpoint\":\"https://rgw.example.com/s3\"}]",
          "https://rgw.example.com/s3|rgw.example.com|films||us-east-1|0"},
+        {"gs://films/a/b", NULL, NULL,
+         "https://storage.googleapis.com|storage.googleapis.com|films|a/b|auto|0"},
+        {"gs://my_films", "https://127.0.0.1:1",
+         "[{\"name\":\"my_films\",\"region\":\"eu\",\"readOnly\":true}]",
+         "https://127.0.0.1:1|127.0.0.1:1|my_films||eu|1"},
+        {"gs://films", "https://storage.googleapis.com",
+         "[{\"name\":\"films\",\"style\":\"Virtual\"}]",
+         "https://films.storage.googleapis.com|films.storage.googleapis.com|films||auto|0"},
+        {"gs://_films/a", NULL, NULL, NULL},
+        {"gs://films/../x", NULL, NULL, NULL},
+        {"s3://my_films", NULL, NULL, NULL},
         {"s3://fi", NULL, NULL, NULL},
         {"s3://Films/a", NULL, NULL, NULL},
         {"s3://-films/a", NULL, NULL, NULL},
@@ -43,7 +61,7 @@ static void places(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         struct s3_place place;
-        setenv("WINDLASS_S3_ENDPOINT", rows[i].endpoint ? rows[i].endpoint : "", 1);
+        set_endpoint(text_starts(rows[i].path, "gs"), rows[i].endpoint);
         setenv("WINDLASS_BUCKETS", rows[i].buckets ? rows[i].buckets : "", 1);
         int result = s3_place_read(rows[i].path, &place, &err);
         if (rows[i].wanted) {
@@ -118,6 +136,50 @@ static void signatures(void) {
     s3_place_release(&place);
 }
 
+/* curl computed the signatures: --aws-sigv4 goog:goog:auto:storage, with these headers. */
+static void signatures_of_google(void) {
+    struct error err = {0};
+    struct s3_place place;
+    struct cloud_signed request;
+    struct cloud_grant key = {.name = (char *)(uintptr_t) "GOOG1EEXAMPLE",
+                              .bytes = (char *)(uintptr_t) "wJalrXUtnFEMI/K7MDENG",
+                              .size = strlen("wJalrXUtnFEMI/K7MDENG")};
+    setenv("WINDLASS_GS_ENDPOINT", "", 1);
+    setenv("WINDLASS_BUCKETS", "", 1);
+    CHECK_OK(s3_place_read("gs://films/a b", &place, &err), &err);
+    struct cloud_call put = {.method = "PUT",
+                             .name = "x/\xC3\xA4&?.bin",
+                             .if_none_match = "*",
+                             .body = "hello",
+                             .body_size = 5};
+    s3_sign(&place.base, &put, &key, 1763683200123, &request);
+    CHECK_STR(request.url, "https://storage.googleapis.com/films/a%20b/x/%C3%A4%26%3F.bin");
+    CHECK_STR(header_of(&request, "x-goog-if"), "x-goog-if-generation-match:0");
+    CHECK_STR(header_of(&request, "If-None-Match"), "");
+    CHECK_STR(header_of(&request, "x-amz"), "");
+    CHECK_STR(header_of(&request, "Authorization"),
+              "Authorization: GOOG4-HMAC-SHA256 "
+              "Credential=GOOG1EEXAMPLE/20251121/auto/storage/goog4_request,"
+              "SignedHeaders=host;x-goog-content-sha256;x-goog-date;x-goog-if-generation-match,"
+              "Signature=d32938c52ddddd52400b5856705a7ce489df90b6cfa2d11f83a8a09b813a4781");
+    cloud_signed_release(&request);
+    struct cloud_call begin = {
+        .method = "POST", .name = "n", .parameters = {{"uploads", ""}}, .nonce = "abc", .body = ""};
+    s3_sign(&place.base, &begin, &key, 1763683200123, &request);
+    CHECK_STR(header_of(&request, "Authorization"),
+              "Authorization: GOOG4-HMAC-SHA256 "
+              "Credential=GOOG1EEXAMPLE/20251121/auto/storage/goog4_request,"
+              "SignedHeaders=host;x-goog-content-sha256;x-goog-date;x-goog-meta-windlass,"
+              "Signature=b2ef2d8f734d8c42b556cb0c85221d389db26922727fe04e559d41259489976c");
+    cloud_signed_release(&request);
+    key.name = NULL; /* a token */
+    s3_sign(&place.base, &put, &key, 1763683200123, &request);
+    CHECK_STR(header_of(&request, "Authorization"), "Authorization: Bearer wJalrXUtnFEMI/K7MDENG");
+    CHECK_STR(header_of(&request, "x-goog-if"), "x-goog-if-generation-match:0");
+    cloud_signed_release(&request);
+    s3_place_release(&place);
+}
+
 static int collect(void *context, const struct cloud_entry *entry, struct error *err) {
     return buffer_printf(context, err, "%s|%lld|%s|%lld;", entry->name,
                          (long long)entry->size_bytes, entry->token,
@@ -181,6 +243,7 @@ static void parts_are_enough(void) {
 int main(void) {
     TEST(places);
     TEST(signatures);
+    TEST(signatures_of_google);
     TEST(listings);
     TEST(parts_are_enough);
     return TEST_END();

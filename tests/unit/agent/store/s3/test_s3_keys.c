@@ -77,6 +77,33 @@ static void profiles(void) {
     }
 }
 
+/* gs:// has keys of its Secret, and none of Amazon's; a service account has no role there. */
+static void keys_of_google(void) {
+    static const struct {
+        const char *text;
+        enum s3_identity identity;
+        enum error_kind kind;
+    } rows[] = {
+        {"holds no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (an HMAC key of Google's)",
+         S3_IDENTITY_NONE, ERROR_DENIED},
+        {"identity ServiceAccount is not for gs://", S3_IDENTITY_SERVICE_ACCOUNT, ERROR_INVALID},
+        {"GCE_METADATA_HOST is \"http://10.0.0.1/", S3_IDENTITY_NODE, ERROR_INVALID}};
+    forget_all();
+    AUTO(text_freep)
+    char *shared = made_file("shared", "[default]\naws_access_key_id=own\naws_secret_access_key=s");
+    setenv("AWS_SHARED_CREDENTIALS_FILE", shared, 1);
+    setenv("GCE_METADATA_HOST", "10.0.0.1", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct cloud_grant grant = {0};
+        struct s3_place place = {
+            .base = {.secrets = secrets}, .identity = rows[i].identity, .is_google = true};
+        CHECK_INT(s3_read_grant(&place.base, /* resolver= */ NULL, &grant, &err), -1);
+        CHECK_INT(err.kind, rows[i].kind);
+        CHECK(strstr(err.text, rows[i].text) != NULL);
+    }
+}
+
 /* Files of a mounted Secret come first; the rights of a service account are not theirs. */
 static void what_comes_first(void) {
     struct error err = {0};
@@ -222,6 +249,7 @@ int main(void) {
     secrets = file_join(folder, "mounted");
     TEST(profiles);
     TEST(addresses);
+    TEST(keys_of_google);
     if (file_make_folders(secrets, &ignored) < 0) {
         return 3;
     }
