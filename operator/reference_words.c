@@ -103,7 +103,7 @@ bool reference_requires(const json_t *parent, const char *key) {
 
 const char reference_paths[] =
     "A path is VOLUME/path/in/it (VOLUME is in volumes), az://ACCOUNT/CONTAINER/path (ACCOUNT is "
-    "in stores) or s3://BUCKET/path (BUCKET is in buckets).";
+    "in stores), s3://BUCKET/path or gs://BUCKET/path (BUCKET is in buckets).";
 
 char *reference_path_forms(const json_t *schema) {
     const char *pattern = tree_text(schema, "pattern", "");

@@ -52,9 +52,9 @@ int integrity_command(int argc, char **argv) {
         .about =
             "Reads every file of an output again and compares it with the result.json beside it,\n"
             "which a job writes last, when it has succeeded. Says which files are missing, have\n"
-            "changed, or do not belong to this run. OUTPUT is a folder of this machine\n"
-            "or az://ACCOUNT/CONTAINER/path or s3://BUCKET/path. With --key it also checks who\n"
-            "has signed the result (spec.signingKey).\n\n"
+            "changed, or do not belong to this run. OUTPUT is a folder of this machine,\n"
+            "az://ACCOUNT/CONTAINER/path, s3://BUCKET/path or gs://BUCKET/path. With --key it\n"
+            "also checks who has signed the result (spec.signingKey).\n\n"
             "Exit codes: 0 the output matches result.json, 1 it does not, 2 usage, or\n"
             "no result.json, 3 this machine or the storage, or files that may not be read,\n"
             "130 interrupted.",
@@ -71,7 +71,8 @@ int integrity_command(int argc, char **argv) {
          &request.allows_extra},
         {"output", 'o', OPTION_TEXT, "FORMAT", "json: the verdict as JSON.", &request.format},
         {"stores", 0, OPTION_TEXT, "DIR",
-         "For az:// and s3://: the folder of the keys (WINDLASS_STORES_FOLDER).", &request.stores},
+         "For az://, s3:// and gs://: the folder of the keys (WINDLASS_STORES_FOLDER).",
+         &request.stores},
         {0},
     };
     struct cli_command command = {

@@ -14,9 +14,10 @@ static const char about_first[] = "Runs a job on this machine: its pods are proc
 static const char about_last[] =
     "A path in a manifest is VOLUME/path/in/it. The folder of a volume on this machine is the one\n"
     "given with --volume, else its hostPath, else VOLUME/ next to the manifest; an emptyDir is a\n"
-    "folder of the run. readOnly is not enforced here. Paths az://ACCOUNT/CONTAINER/path and\n"
-    "s3://BUCKET/path work as on a cluster, with the keys from --stores; those of s3:// can be in\n"
-    "~/.aws/credentials.\n\n"
+    "folder of the run. readOnly is not enforced here. Paths az://ACCOUNT/CONTAINER/path,\n"
+    "s3://BUCKET/path and gs://BUCKET/path work as on a cluster, with the keys from --stores; "
+    "those\n"
+    "of s3:// can be in ~/.aws/credentials.\n\n"
     "A job with trigger, schedule or rerun makes one run after the other until Ctrl-C; with\n"
     "--once it makes one. Ctrl-C ends all processes and prints what was kept; a second Ctrl-C\n"
     "kills them at once.\n\n"

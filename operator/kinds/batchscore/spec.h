@@ -41,14 +41,14 @@ void batchscore_spec_release(struct batchscore_spec *spec); /* for AUTO, too */
 
 /* ---- a spec as JSON ---- */
 
-/* Every field that holds a path VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path or s3://BUCKET/path;
- * ends with NULL. */
+/* Every field that holds a path VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path, s3://BUCKET/path or
+ * gs://BUCKET/path; ends with NULL. */
 extern const char *const batchscore_path_fields[];
 /* The mode as given, or the default for the input's kind. */
 enum output_mode batchscore_mode(const json_t *spec);
 /* Whether the output's storage is known to create objects exclusively before the coordinator has
- * tried it: az:// is, and s3://, which is refused where it does not. What a volume can do depends
- * on what a claim is bound to (blobfuse, SMB). */
+ * tried it: az:// is, and s3:// and gs://, which are refused where it does not. What a volume can
+ * do depends on what a claim is bound to (blobfuse, SMB). */
 bool batchscore_excludes(const json_t *spec);
 /* The unit of its items: "frames", "files", "rows", "slices". */
 const char *batchscore_unit(const json_t *spec);

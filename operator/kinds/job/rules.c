@@ -54,7 +54,7 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
             err, ERROR_INVALID,
             "spec.%s: is neither in a volume of spec.volumes nor in an account of "
             "spec.stores nor in a bucket of spec.buckets (a path is VOLUME/path/in/it, "
-            "az://ACCOUNT/CONTAINER/path or s3://BUCKET/path): %.100s",
+            "az://ACCOUNT/CONTAINER/path, s3://BUCKET/path or gs://BUCKET/path): %.100s",
             field, path);
     }
     if (json_object_get(place, "emptyDir")) {

@@ -21,8 +21,10 @@ static_assert(ARRAY_LEN(job_volume_fields) == VOLUME_KIND_COUNT, "one field per 
  * last. */
 static const struct {
     const char *prefix, *list, *key;
-} places[] = {
-    {"az://", "stores", "account"}, {"s3://", "buckets", "name"}, {"", "volumes", "name"}};
+} places[] = {{"az://", "stores", "account"},
+              {"s3://", "buckets", "name"},
+              {"gs://", "buckets", "name"},
+              {"", "volumes", "name"}};
 
 const json_t *job_place(const json_t *spec, const char *path) {
     size_t kind = 0;
@@ -137,14 +139,19 @@ bool job_mentions(const json_t *tree, const char *name) {
     return text && (job_lies_below(text, name) || strstr(text, reference));
 }
 
+bool job_mentions_bucket(const json_t *tree, const char *name) {
+    AUTO(text_freep) char *amazon = x_printf("s3://%s", name);
+    AUTO(text_freep) char *google = x_printf("gs://%s", name);
+    return job_mentions(tree, amazon) || job_mentions(tree, google);
+}
+
 void job_add_endpoints(const json_t *buckets, json_t *what) {
     AUTO(tree_freep) json_t *endpoints = json_object();
     for (size_t i = 0; i < json_array_size(buckets); i++) {
         const json_t *bucket = json_array_get(buckets, i);
         const char *name = tree_text(bucket, "name", "");
         json_t *endpoint = json_object_get(bucket, "endpoint");
-        AUTO(text_freep) char *path = x_printf("s3://%s", name);
-        if (endpoint && job_mentions(what, path)) {
+        if (endpoint && job_mentions_bucket(what, name)) {
             json_object_set(endpoints, name, endpoint);
         }
     }

@@ -96,6 +96,8 @@ void job_run(const json_t *what, char ret_run[static 17]);
 bool job_lies_below(const char *path, const char *folder);
 /* Whether a text of the tree contains "$(NAME)" or is a path NAME/... */
 bool job_mentions(const json_t *tree, const char *name);
+/* The same of a bucket's paths, s3://NAME/... and gs://NAME/... */
+bool job_mentions_bucket(const json_t *tree, const char *name);
 /* Adds to what RUN is made of the endpoints of the buckets that it mentions: the same bucket of
  * another server is another. Without an endpoint it has no new field. */
 void job_add_endpoints(const json_t *buckets, json_t *what);
@@ -106,7 +108,7 @@ void job_add_endpoints(const json_t *buckets, json_t *what);
 extern const char *const job_volume_fields[];
 
 /* The volume, store or bucket of a path (VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path,
- * s3://BUCKET/path), borrowed; NULL when it is not declared. */
+ * s3://BUCKET/path, gs://BUCKET/path), borrowed; NULL when it is not declared. */
 const json_t *job_place(const json_t *spec, const char *path);
 /* Whether a path is in a store or bucket, and so no folder of a pod. */
 bool job_is_stored(const char *path);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# s3:// against a real server, Ceph's: keys, buckets, jobs, what happens when keys change under way, a server that refuses, loses
+# s3:// against a real server, Ceph's, and gs:// by Google's interface to it (s3_google.sh): keys, buckets, jobs, what happens when keys change under way, a server that refuses, loses
 # answers, cuts connections or overwrites what is to be made once, and that no secret is printed anywhere. SOAK_ROUNDS / 20
 # seeds against the proxy (default 1), from SOAK_SEED on.
 set -u
@@ -59,6 +59,7 @@ read_only() {
 check "readOnly" read_only
 . tests/e2e/storage/s3_identity.sh
 . tests/e2e/storage/s3_jobs.sh
+. tests/e2e/storage/s3_google.sh
 rotated() {
     local reader
     echo here | store put $here held
@@ -183,7 +184,7 @@ check "a server that makes an object twice is read, and not written" overwrites
 
 ##### no secret is shown
 quiet() {
-    { printf '%s\n' "$secret" second-secret wrong-secret; cat "$s3/token" "$s3/pod-token" "$s3/session"; } >"$work/secrets"
+    { printf '%s\n' "$secret" second-secret wrong-secret; cat "$s3/token" "$s3/pod-token" "$s3/session" "$s3/google.token"; } >"$work/secrets"
     [ -s "$work/said" ] && grep -q WINDLASS_STORES_FOLDER "$work/seen" || return
     ! grep -aF -f "$work/secrets" "$work/said" "$work/seen" "$work/held"
 }
