@@ -89,8 +89,16 @@ int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct erro
     return 0;
 }
 
-/* Whether the run that goes on has this object in the folder of its list; is_own: and this job has
- * begun it. */
+/* Whether a coordinator of this job came as far as the list of the run that goes on: it has begun
+ * it, or has added to what another job began. Of a run that has ended, the input may be another by
+ * now. */
+static bool has_listed(const struct generation *known, const struct job *job) {
+    bool has_begun = strcmp(known->uid, job->uid) == 0;
+    return has_begun || (known->is_joined && !generation_is_whole(known));
+}
+
+/* Whether the run that goes on has this object in the folder of its list; is_own: and a coordinator
+ * of this job has come as far. */
 static int find_listed(struct prepared_job *prepared, const struct job *job, const char *object,
                        bool is_own, bool *ret_has, struct error *err) {
     AUTO(store_freep) struct store *output = NULL;
@@ -104,8 +112,7 @@ static int find_listed(struct prepared_job *prepared, const struct job *job, con
     if (!known->is_there && scan_commits(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (!known->is_there || begins_anew(known, job) ||
-        (is_own && strcmp(known->uid, job->uid) != 0)) {
+    if (!known->is_there || begins_anew(known, job) || (is_own && !has_listed(known, job))) {
         return 0;
     }
     AUTO(text_freep) char *folder = generation_name(known->home, known->number, "list", "");

@@ -31,8 +31,8 @@ NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, s
  * not needed. Before the output is opened. */
 NODISCARD int rerun_find_rows(struct prepared_job *prepared, const struct job *job, bool *ret_has,
                               struct error *err);
-/* Whether this job has begun the list of its input, and its run goes on: what is to be looked for
- * in the input before that was looked for. Before the output is opened. */
+/* Whether a coordinator of this job has had the list of its input, and its run goes on: what is to
+ * be looked for in the input before that was looked for. Before the output is opened. */
 NODISCARD int rerun_find_list(struct prepared_job *prepared, const struct job *job, bool *ret_has,
                               struct error *err);
 /* Reads the output's history and compares it with the job; claims nothing, notes what it finds

@@ -100,9 +100,18 @@ int generation_see(struct generation *generation, const struct commit_head *head
     return 0;
 }
 
+struct scan {
+    struct generation *generation;
+    const char *uid;
+};
+
 static int on_record(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
-    return generation_see(context, head, record, err);
+    const struct scan *scan = context;
+    struct generation *generation = scan->generation;
+    bool is_own = strcmp(head->uid, scan->uid) == 0;
+    generation->is_joined = is_own || (generation->is_joined && record->type != COMMIT_BEGIN);
+    return generation_see(generation, head, record, err);
 }
 
 int generation_scan(struct store *output, const struct commit_identity *identity,
@@ -112,8 +121,9 @@ int generation_scan(struct store *output, const struct commit_identity *identity
     if (generation_find_home(output, identity->run, &generation, err) < 0) {
         return -1;
     }
+    struct scan scan = {&generation, identity->uid};
     of_home.run = generation.home;
-    if (generation.is_there && commit_scan(output, &of_home, on_record, &generation, err) < 0) {
+    if (generation.is_there && commit_scan(output, &of_home, on_record, &scan, err) < 0) {
         return -1;
     }
     *ret_generation = generation;

@@ -26,6 +26,7 @@ struct generation {
     char uid[256], job[256];
     int64_t keeps;                /* -1: nothing is kept */
     bool is_ended, has_succeeded; /* by the last record of the log */
+    bool is_joined;               /* of generation_scan: the job that asks has written into it */
     int64_t begun, epoch; /* the commit that began it, and that one's epoch; 0 and -1: the first */
 };
 
@@ -36,8 +37,8 @@ NODISCARD int generation_find_home(struct store *output, const char *run,
 /* Sets *ret_generation to the first generation of the same output, for reading the log from its
  * start. known: any generation of it. */
 void generation_start(const struct generation *known, struct generation *ret_generation);
-/* Reads the whole log, and claims nothing. identity: the job's; its `run` counts only where the
- * output has no owner yet. */
+/* Reads the whole log, and claims nothing. identity: of the job that asks; its `run` counts only
+ * where the output has no owner yet. */
 NODISCARD int generation_scan(struct store *output, const struct commit_identity *identity,
                               struct generation *ret_generation, struct error *err);
 /* Takes the next record of the log into account. INVALID: a BEGIN record that does not follow. */

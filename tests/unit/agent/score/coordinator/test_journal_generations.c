@@ -142,6 +142,40 @@ static void test_a_claim_without_results_is_its_jobs(void) {
     journal_release(&journal);
 }
 
+static bool is_joined(struct store *output, const char *uid) {
+    struct commit_identity identity = {.run = RUN, .uid = uid, .job = "j"};
+    struct generation known;
+    struct error err = {0};
+    CHECK_OK(generation_scan(output, &identity, &known, &err), &err);
+    return known.is_joined;
+}
+
+/* What a job has looked for in its input, it does not look for again with each coordinator. */
+static void test_a_job_knows_what_it_has_written_into(void) {
+    AUTO(store_freep) struct store *output = open_output("out/joined");
+    static const struct {
+        const char *uid;
+        bool begins;
+    } rows[] = {{"u-1", false}, {"u-2", false}, {"u-3", true}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct job job = job_of(RUN, rows[i].uid);
+        struct journal journal;
+        struct error err = {0};
+        int64_t lease = 0;
+        CHECK(!is_joined(output, rows[i].uid));
+        CHECK_OK(open_journal(output, &job, rows[i].begins, &journal, &err), &err);
+        if (rows[i].begins) {
+            CHECK_OK(journal_begin(&journal, "anew", -1, &err), &err);
+        }
+        score(&journal, &lease);
+        CHECK_OK(store_all(&journal, &err), &err);
+        journal_release(&journal);
+        for (size_t k = 0; k <= i; k++) { /* only who began it anew, once that was done */
+            CHECK_INT(is_joined(output, rows[k].uid), !rows[i].begins || k == i);
+        }
+    }
+}
+
 /* A coordinator of the generation before, which was frozen, cannot commit any more. */
 static void test_a_late_coordinator_is_fenced_out(void) {
     AUTO(store_freep) struct store *output = open_output("out/fenced");
@@ -372,6 +406,7 @@ int main(void) {
     fixtures_start("generation");
     TEST(test_a_generation_forgets_the_one_before);
     TEST(test_a_claim_without_results_is_its_jobs);
+    TEST(test_a_job_knows_what_it_has_written_into);
     TEST(test_a_late_coordinator_is_fenced_out);
     TEST(test_programs_are_remembered);
     TEST(test_requests_are_remembered);
